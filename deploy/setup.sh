@@ -22,6 +22,7 @@ build_packages=(
 test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
+  python3-h2                                                           # hostile clients (tests/fault)
 )
 
 packages=("${build_packages[@]}")

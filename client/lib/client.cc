@@ -203,10 +203,15 @@ absl::StatusOr<v1::Job> Client::ForkJob(const v1::ForkJobRequest& request) {
 absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string_view name) {
   v1::ListCheckpointsRequest request;
   request.set_job(std::string(name));
-  const absl::StatusOr<v1::ListCheckpointsResponse> response =
-      Call(*jobs_, &v1::JobService::Stub::ListCheckpoints, request, timeout_);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Checkpoint>(response->checkpoints().begin(), response->checkpoints().end());
+  std::vector<v1::Checkpoint> all;
+  do {
+    absl::StatusOr<v1::ListCheckpointsResponse> page =
+        Call(*jobs_, &v1::JobService::Stub::ListCheckpoints, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Checkpoint& one : *page->mutable_checkpoints()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::Status Client::DeleteJob(absl::string_view name) {
@@ -310,10 +315,16 @@ absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
 }
 
 absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
-  absl::StatusOr<v1::ListDevicesResponse> response =
-      Call(*daemon_, &v1::DaemonService::Stub::ListDevices, v1::ListDevicesRequest(), timeout_);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Device>(response->devices().begin(), response->devices().end());
+  v1::ListDevicesRequest request;
+  std::vector<v1::Device> all;
+  do {
+    absl::StatusOr<v1::ListDevicesResponse> page =
+        Call(*daemon_, &v1::DaemonService::Stub::ListDevices, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Device& one : *page->mutable_devices()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::Device> Client::DrainDevice(absl::string_view name, absl::string_view reason) {
@@ -349,10 +360,16 @@ absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::Token& tok
 }
 
 absl::StatusOr<std::vector<v1::Token>> Client::ListTokens() {
-  absl::StatusOr<v1::ListTokensResponse> response =
-      Call(*daemon_, &v1::DaemonService::Stub::ListTokens, v1::ListTokensRequest(), timeout_);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Token>(response->tokens().begin(), response->tokens().end());
+  v1::ListTokensRequest request;
+  std::vector<v1::Token> all;
+  do {
+    absl::StatusOr<v1::ListTokensResponse> page =
+        Call(*daemon_, &v1::DaemonService::Stub::ListTokens, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Token& one : *page->mutable_tokens()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::Token> Client::RevokeToken(absl::string_view name) {
@@ -367,18 +384,29 @@ absl::StatusOr<v1::Backup> Client::CreateBackup() {
 }
 
 absl::StatusOr<std::vector<v1::Backup>> Client::ListBackups() {
-  absl::StatusOr<v1::ListBackupsResponse> response =
-      Call(*daemon_, &v1::DaemonService::Stub::ListBackups, v1::ListBackupsRequest(), timeout_);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Backup>(response->backups().begin(), response->backups().end());
+  v1::ListBackupsRequest request;
+  std::vector<v1::Backup> all;
+  do {
+    absl::StatusOr<v1::ListBackupsResponse> page =
+        Call(*daemon_, &v1::DaemonService::Stub::ListBackups, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Backup& one : *page->mutable_backups()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
-  absl::StatusOr<v1::ListDatasetsResponse> response =
-      Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(),
-           std::max(timeout_, kReadingTimeout));
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Dataset>(response->datasets().begin(), response->datasets().end());
+  v1::ListDatasetsRequest request;
+  std::vector<v1::Dataset> all;
+  do {
+    absl::StatusOr<v1::ListDatasetsResponse> page =
+        Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, request, std::max(timeout_, kReadingTimeout));
+    if (!page.ok()) return page.status();
+    for (v1::Dataset& one : *page->mutable_datasets()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
@@ -405,10 +433,16 @@ absl::StatusOr<v1::Upload> Client::CreateUpload(const UploadPlan& plan) {
 }
 
 absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads() {
-  absl::StatusOr<v1::ListUploadsResponse> response =
-      Call(*datasets_, &v1::DatasetService::Stub::ListUploads, v1::ListUploadsRequest(), timeout_);
-  if (!response.ok()) return response.status();
-  return std::vector<v1::Upload>(response->uploads().begin(), response->uploads().end());
+  v1::ListUploadsRequest request;
+  std::vector<v1::Upload> all;
+  do {
+    absl::StatusOr<v1::ListUploadsResponse> page =
+        Call(*datasets_, &v1::DatasetService::Stub::ListUploads, request, timeout_);
+    if (!page.ok()) return page.status();
+    for (v1::Upload& one : *page->mutable_uploads()) all.push_back(std::move(one));
+    request.set_page_token(page->next_page_token());
+  } while (!request.page_token().empty());
+  return all;
 }
 
 absl::Status Client::DeleteUpload(absl::string_view name) {

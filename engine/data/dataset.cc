@@ -82,6 +82,28 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec, const Data
   return NoSource();
 }
 
+absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
+  switch (spec.source_case()) {
+    case v1::DatasetSpec::kIdx:
+      return StreamIdx(spec.idx(), use);
+    case v1::DatasetSpec::kSynthetic:
+      return StreamSynthetic(spec.synthetic(), use);
+    case v1::DatasetSpec::kCifar:
+      return StreamCifar(spec.cifar(), use);
+    case v1::DatasetSpec::kImageFolder:
+      return StreamImageFolder(spec.image_folder(), use);
+    case v1::DatasetSpec::kNpy:
+      return StreamNpy(spec.npy(), use);
+    case v1::DatasetSpec::kCsv:
+      return StreamCsv(spec.csv(), use);
+    case v1::DatasetSpec::kText:
+      return absl::OkStatus();
+    case v1::DatasetSpec::SOURCE_NOT_SET:
+      break;
+  }
+  return NoSource();
+}
+
 // What can be said of a spec without its files.
 void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   for (const auto& [field, limit] : {std::pair("train_limit", spec.train_limit()),
@@ -110,6 +132,18 @@ void CheckClassNames(const DatasetInfo& info, FieldViolations& violations) {
   }
 }
 
+// That the number of classes is no more than a file with so many targets can need.
+void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, FieldViolations& violations) {
+  const int64_t samples = std::max(source.train_samples, source.validation_samples);
+  const int64_t most = kMaxClassesAnyway + samples * std::max<int64_t>(source.target_shape.elements(), 1);
+  // Synthetic data have limits of their own.
+  if (source.classes <= most || spec.has_synthetic()) return;
+  const char* const field = spec.has_npy() ? "npy.classes" : spec.has_csv() ? "csv.classes" : "";
+  violations.Add(
+      field, absl::StrCat("is ", source.classes, ", but data with ", samples, " samples have at most ", most,
+                          " classes; correct it, or the labels from which it follows"));
+}
+
 // Whether the source has made the validation split already.
 bool SplitsItself(const v1::DatasetSpec& spec) { return spec.has_text() && spec.text().validation().empty(); }
 
@@ -127,6 +161,7 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
                                    const DataNames* model, std::vector<int32_t>* labels) {
   FieldViolations violations;
   CheckNumbers(spec, violations);
+  CheckClassCount(spec, source, violations);
   DatasetInfo info = source;
   if (SplitsItself(spec)) {
     // Nothing is left to do.
@@ -225,8 +260,11 @@ absl::string_view ToString(TargetType type) {
   return "nothing";
 }
 
-absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model) {
-  const absl::StatusOr<DatasetInfo> source = DescribeSource(spec, NamesForSource(spec, model));
+namespace {
+
+absl::StatusOr<DatasetInfo> DeriveOrExplain(const v1::DatasetSpec& spec,
+                                            const absl::StatusOr<DatasetInfo>& source,
+                                            const DataNames* model) {
   std::vector<int32_t> labels;
   if (source.ok()) return Derive(spec, *source, model, &labels);
   // Both at once.
@@ -235,6 +273,60 @@ absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const D
   violations.AddAll("", source.status());
   CheckNumbers(spec, violations);
   return violations.ToStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model) {
+  return DeriveOrExplain(spec, DescribeSource(spec, NamesForSource(spec, model)), model);
+}
+
+v1::DatasetSpec SourceAlone(const v1::DatasetSpec& spec) {
+  v1::DatasetSpec source = spec;
+  source.clear_name();
+  source.clear_normalization();
+  source.clear_augmentation();
+  source.clear_train_limit();
+  source.clear_validation_limit();
+  if (!SplitsItself(spec)) source.clear_validation_split();
+  return source;
+}
+
+absl::StatusOr<DatasetInfo> DescribeFromSource(const v1::DatasetSpec& spec,
+                                               const absl::StatusOr<DatasetInfo>& source) {
+  return DeriveOrExplain(spec, source, /*model=*/nullptr);
+}
+
+absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use) {
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo source,
+                          DescribeSource(spec, NamesForSource(spec, /*model=*/nullptr)));
+  std::vector<int32_t> labels;
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, Derive(spec, source, /*model=*/nullptr, &labels));
+  // Which of the source's samples are wanted.
+  std::vector<bool> wanted(source.train_samples);
+  if (const int64_t validation = SplitOff(spec, source); validation > 0) {
+    SplitIndices split = SplitAtRandom(source.train_samples, validation, spec.validation_split().seed());
+    split.train.resize(info.train_samples);
+    for (const uint32_t index : split.train) wanted[index] = true;
+  } else {
+    std::fill_n(wanted.begin(), info.train_samples, true);
+  }
+  const int64_t bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type));
+  return StreamSource(spec, [&](int64_t first, int64_t count, const void* samples, const int32_t* classes) {
+    // Files that have more by now are refused by who reads them.
+    const int64_t end = std::min(first + count, source.train_samples);
+    for (int64_t begin = first; begin < end;) {
+      int64_t next = begin + 1;
+      while (next < end && wanted[next] == wanted[begin]) ++next;
+      if (wanted[begin]) {
+        const int64_t skipped = begin - first;
+        use(begin, next - begin,
+            samples == nullptr ? nullptr : static_cast<const uint8_t*>(samples) + skipped * bytes,
+            classes == nullptr ? nullptr : classes + skipped);
+      }
+      begin = next;
+    }
+  });
 }
 
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model) {

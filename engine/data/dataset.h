@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -123,14 +124,34 @@ struct OpenedDataset {
 // are INVALID_ARGUMENT too.
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
+// The part of `spec` that decides on DescribeDataset's reading: the source, and class_names if they are
+// given.
+v1::DatasetSpec SourceAlone(const v1::DatasetSpec& spec);
+// DescribeDataset(spec) from DescribeDataset(SourceAlone(spec)), which may be an error. Reads no file.
+absl::StatusOr<DatasetInfo> DescribeFromSource(const v1::DatasetSpec& spec,
+                                               const absl::StatusOr<DatasetInfo>& source);
+
 // As DescribeDataset, and opens it for reading; samples of files are held in memory. Training samples are as
 // the source has them; Augment (augment/augmenter.h) makes of them what an epoch trains on.
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
+
+// Takes some samples, one after the other as Dataset::Gather writes them, and their classes. `first` is the
+// number of the first of them, from 0. `samples` is null for tokens, `classes` where targets are no classes.
+using UseSamples =
+    absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const int32_t* classes)>;
+
+// Gives all training samples of OpenDataset(spec), piece by piece: a sample each time at least, in any order
+// of pieces. The memory that it takes does not grow with their number, but for a few bytes a sample. Nothing
+// is given of samples and targets that are both tokens. Errors as OpenDataset.
+absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use);
 
 // The largest file of samples that is read, decompressed.
 inline constexpr int64_t kMaxDatasetBytes = int64_t{8} << 30;
 // The most samples in a split.
 inline constexpr int64_t kMaxSamples = int64_t{1} << 28;
+// As many classes, or tokens of a vocabulary, as any data set may have, and as many more as a split has
+// targets: more would cost memory and mean nothing.
+inline constexpr int64_t kMaxClassesAnyway = int64_t{1} << 18;
 
 }  // namespace tandem
 

@@ -8,10 +8,22 @@
 
 namespace tandem {
 
+namespace {
+
+// More would be no channels.
+constexpr int64_t kMostNormalizedChannels = int64_t{1} << 20;
+
+}  // namespace
+
 absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
                                                            const Shape& sample, DType samples) {
   FieldViolations violations;
   const int64_t channels = sample.rank() >= 1 ? sample[0] : 1;
+  if (normalization.from_data() && channels > kMostNormalizedChannels) {
+    violations.Add("from_data", absl::StrCat("is given, but samples of shape ", sample.ToString(),
+                                             " have more than ", kMostNormalizedChannels,
+                                             " channels; give mean and standard_deviation instead"));
+  }
   const auto check_count = [&](absl::string_view field, int count) {
     if (normalization.from_data() && count > 0) {
       violations.Add(field, "is given, but from_data computes it; leave one of them out");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -23,7 +24,14 @@ std::vector<absl::Status> RunInParallel(size_t count, const std::function<absl::
   };
   std::vector<std::thread> threads;
   const size_t workers = std::min<size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
-  for (size_t i = 1; i < workers; ++i) threads.emplace_back(run);
+  for (size_t i = 1; i < workers; ++i) {
+    try {
+      threads.emplace_back(run);
+    } catch (const std::exception&) {
+      // The memory is short, or no thread can be had: those that run do it all.
+      break;
+    }
+  }
   run();
   for (std::thread& thread : threads) thread.join();
   return statuses;

@@ -1,21 +1,21 @@
 #include "engine/data/statistics.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "absl/types/span.h"
+#include "engine/base/status_macros.h"
 #include "engine/tensor/tensor.h"
 
 namespace tandem {
-namespace {
 
-// Calls visit(samples, targets, count) with all samples, some at a time.
-template <typename Visit>
-void ForAllSamples(const Dataset& dataset, const Visit& visit) {
+void ForAllSamples(
+    const Dataset& dataset,
+    absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use) {
   constexpr int64_t kBufferBytes = int64_t{1} << 20;
   const int64_t at_once = std::max<int64_t>(1, kBufferBytes / std::max<int64_t>(1, dataset.sample_bytes()));
   Tensor samples(DType::kUInt8, Shape({at_once * dataset.sample_bytes()}));
@@ -25,22 +25,72 @@ void ForAllSamples(const Dataset& dataset, const Visit& visit) {
     indices.resize(std::min(at_once, dataset.size() - begin));
     std::iota(indices.begin(), indices.end(), static_cast<uint32_t>(begin));
     dataset.Gather(indices, samples.raw_data(), targets.raw_data());
-    visit(samples.raw_data(), targets.raw_data(), static_cast<int64_t>(indices.size()));
+    use(begin, static_cast<int64_t>(indices.size()), samples.raw_data(), targets.raw_data());
   }
 }
 
-// Counts how often each byte is in each channel: exact, and faster than sums.
-ChannelStatistics OfBytes(const Dataset& dataset, int64_t channels, int64_t area) {
-  std::vector<std::array<int64_t, 256>> counts(channels);
-  ForAllSamples(dataset, [&](const void* samples, const void* /*targets*/, int64_t count) {
+StatisticsSum::StatisticsSum(const DatasetInfo& info)
+    : type_(info.sample_type),
+      channels_(info.shape.rank() >= 1 ? info.shape[0] : 1),
+      area_(info.shape.elements() / channels_) {
+  if (type_ == SampleType::kBytes) counts_.resize(channels_);
+  if (type_ == SampleType::kFloats) {
+    means_.resize(channels_);
+    squares_.resize(channels_);
+  }
+}
+
+int StatisticsSum::passes() const {
+  return type_ == SampleType::kTokens ? 0 : type_ == SampleType::kBytes ? 1 : 2;
+}
+
+void StatisticsSum::Add(const void* samples, int64_t count) {
+  if (!is_second_pass_) samples_ += count;
+  if (type_ == SampleType::kFloats) {
+    AddFloats(static_cast<const float*>(samples), count);
+  } else if (type_ == SampleType::kBytes) {
     const auto* bytes = static_cast<const uint8_t*>(samples);
-    for (int64_t i = 0; i < count * channels; ++i, bytes += area) {
-      std::array<int64_t, 256>& of_channel = counts[i % channels];
-      for (int64_t k = 0; k < area; ++k) ++of_channel[bytes[k]];
+    for (int64_t i = 0; i < count * channels_; ++i, bytes += area_) {
+      std::array<int64_t, 256>& of_channel = counts_[i % channels_];
+      for (int64_t k = 0; k < area_; ++k) ++of_channel[bytes[k]];
     }
-  });
+  }
+}
+
+void StatisticsSum::AddFloats(const float* values, int64_t count) {
+  for (int64_t i = 0; i < count * channels_; ++i, values += area_) {
+    const int64_t channel = i % channels_;
+    double sum = 0;
+    if (is_second_pass_) {
+      for (int64_t k = 0; k < area_; ++k) {
+        const double distance = values[k] - means_[channel];
+        sum += distance * distance;
+      }
+      squares_[channel] += sum;
+    } else {
+      for (int64_t k = 0; k < area_; ++k) sum += values[k];
+      means_[channel] += sum;
+    }
+  }
+}
+
+void StatisticsSum::EndPass() {
+  if (type_ == SampleType::kFloats && !is_second_pass_) {
+    for (double& mean : means_) mean /= static_cast<double>(samples_ * area_);
+  }
+  is_second_pass_ = true;
+}
+
+ChannelStatistics StatisticsSum::Finish() const {
   ChannelStatistics statistics;
-  for (const std::array<int64_t, 256>& of_channel : counts) {
+  if (samples_ == 0) return statistics;
+  if (type_ == SampleType::kFloats) {
+    statistics.mean = means_;
+    for (const double squares : squares_) {
+      statistics.standard_deviation.push_back(std::sqrt(squares / static_cast<double>(samples_ * area_)));
+    }
+  }
+  for (const std::array<int64_t, 256>& of_channel : counts_) {
     double total = 0, sum = 0, squares = 0;
     for (int value = 0; value < 256; ++value) {
       total += static_cast<double>(of_channel[value]);
@@ -56,45 +106,21 @@ ChannelStatistics OfBytes(const Dataset& dataset, int64_t channels, int64_t area
   return statistics;
 }
 
-// In two passes, so that a large mean does not hide a small deviation.
-ChannelStatistics OfFloats(const Dataset& dataset, int64_t channels, int64_t area) {
-  const double total = static_cast<double>(dataset.size() * area);
-  ChannelStatistics statistics{.mean = std::vector<double>(channels),
-                               .standard_deviation = std::vector<double>(channels)};
-  const auto add = [&](std::vector<double>& sums, const auto& term) {
-    ForAllSamples(dataset, [&](const void* samples, const void* /*targets*/, int64_t count) {
-      const auto* values = static_cast<const float*>(samples);
-      for (int64_t i = 0; i < count * channels; ++i, values += area) {
-        double sum = 0;
-        for (int64_t k = 0; k < area; ++k) sum += term(values[k], i % channels);
-        sums[i % channels] += sum;
-      }
-    });
-    for (double& sum : sums) sum /= total;
-  };
-  add(statistics.mean, [](double value, int64_t /*channel*/) { return value; });
-  add(statistics.standard_deviation, [&](double value, int64_t channel) {
-    const double distance = value - statistics.mean[channel];
-    return distance * distance;
-  });
-  for (double& deviation : statistics.standard_deviation) deviation = std::sqrt(deviation);
-  return statistics;
-}
-
-}  // namespace
-
 ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info) {
   if (info.sample_type == SampleType::kTokens || dataset.size() == 0) return {};
-  const int64_t channels = info.shape.rank() >= 1 ? info.shape[0] : 1;
-  const int64_t area = info.shape.elements() / channels;
-  return info.sample_type == SampleType::kBytes ? OfBytes(dataset, channels, area)
-                                                : OfFloats(dataset, channels, area);
+  StatisticsSum sum(info);
+  for (int pass = 0; pass < sum.passes(); ++pass) {
+    ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* samples,
+                               const void* /*targets*/) { sum.Add(samples, count); });
+    sum.EndPass();
+  }
+  return sum.Finish();
 }
 
 std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info) {
   if (info.target_type != TargetType::kClass) return {};
   std::vector<int64_t> counts(info.classes);
-  ForAllSamples(dataset, [&](const void* /*samples*/, const void* targets, int64_t count) {
+  ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* /*samples*/, const void* targets) {
     for (int64_t i = 0; i < count; ++i) ++counts[static_cast<const int32_t*>(targets)[i]];
   });
   return counts;
@@ -104,13 +130,32 @@ std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& i
   if (info.target_type != TargetType::kValues || dataset.size() == 0) return std::nullopt;
   Range range{.least = std::numeric_limits<float>::infinity(),
               .largest = -std::numeric_limits<float>::infinity()};
-  ForAllSamples(dataset, [&](const void* /*samples*/, const void* targets, int64_t count) {
+  ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* /*samples*/, const void* targets) {
     const absl::Span<const float> numbers(static_cast<const float*>(targets),
                                           count * info.target_shape.elements());
     const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
     range = {.least = std::min(range.least, *least), .largest = std::max(range.largest, *largest)};
   });
   return range;
+}
+
+absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const DatasetInfo& info) {
+  TrainingCounts counts;
+  if (info.target_type == TargetType::kClass) counts.classes.resize(info.classes);
+  StatisticsSum sum(info);
+  for (int pass = 0; pass < std::max(1, sum.passes()); ++pass) {
+    TANDEM_RETURN_IF_ERROR(StreamTraining(
+        spec, [&](int64_t /*first*/, int64_t count, const void* samples, const int32_t* classes) {
+          if (samples != nullptr) sum.Add(samples, count);
+          for (int64_t i = 0; i < count && classes != nullptr && pass == 0; ++i) {
+            // Files may change from one reading to the next.
+            if (classes[i] < info.classes) ++counts.classes[classes[i]];
+          }
+        }));
+    sum.EndPass();
+  }
+  counts.statistics = sum.Finish();
+  return counts;
 }
 
 }  // namespace tandem

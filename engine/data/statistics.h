@@ -1,11 +1,15 @@
 #ifndef TANDEM_ENGINE_DATA_STATISTICS_H_
 #define TANDEM_ENGINE_DATA_STATISTICS_H_
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
+#include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
 
@@ -14,6 +18,38 @@ namespace tandem {
 struct ChannelStatistics {
   std::vector<double> mean;
   std::vector<double> standard_deviation;
+};
+
+// Adds up the statistics of samples that come piece by piece. Not thread-safe.
+class StatisticsSum {
+ public:
+  // Of samples as `info` describes them.
+  explicit StatisticsSum(const DatasetInfo& info);
+
+  // How often all samples must be added: bytes once, floats twice, so that a large mean does not hide a small
+  // deviation; tokens never.
+  int passes() const;
+  // Adds samples, one after the other as Dataset::Gather writes them.
+  void Add(const void* samples, int64_t count);
+  // Ends a pass. Each pass must have the same samples, in the same order.
+  void EndPass();
+  // Returns the statistics, after all passes. Empty without samples.
+  ChannelStatistics Finish() const;
+
+ private:
+  void AddFloats(const float* values, int64_t count);
+
+  const SampleType type_;
+  const int64_t channels_;
+  // Elements of a channel of a sample.
+  const int64_t area_;
+  int64_t samples_ = 0;
+  bool is_second_pass_ = false;
+  // Of bytes: how often each is in each channel, which is exact, and faster than sums.
+  std::vector<std::array<int64_t, 256>> counts_;
+  // Of floats: sums, and in the end means.
+  std::vector<double> means_;
+  std::vector<double> squares_;
 };
 
 // Reads all samples of `dataset`, one of the splits that `info` describes. Empty for tokens.
@@ -30,6 +66,24 @@ struct Range {
 
 // The range of all targets' numbers; reads all targets. Empty if targets are no values, and without samples.
 std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
+
+// Reads all samples of `dataset`, piece by piece. `use` takes the number of the first of a piece, how many
+// there are, and what Dataset::Gather gives.
+void ForAllSamples(
+    const Dataset& dataset,
+    absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use);
+
+// What is counted of a data set's training samples.
+struct TrainingCounts {
+  // Empty for tokens.
+  ChannelStatistics statistics;
+  // Samples of each class; empty where targets are no classes.
+  std::vector<int64_t> classes;
+};
+
+// Counts the training samples of OpenDataset(spec), which `info` describes, without holding them: see
+// StreamTraining. Errors as OpenDataset.
+absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const DatasetInfo& info);
 
 }  // namespace tandem
 

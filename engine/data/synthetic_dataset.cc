@@ -10,6 +10,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/philox.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/statistics.h"
 
 namespace tandem {
 namespace {
@@ -257,6 +258,17 @@ absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source)
       break;
   }
   return info;
+}
+
+absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use) {
+  TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenSynthetic(source));
+  // Their targets are tokens, too.
+  if (opened.info.sample_type == SampleType::kTokens) return absl::OkStatus();
+  const bool have_classes = opened.info.target_type == TargetType::kClass;
+  ForAllSamples(*opened.train, [&](int64_t first, int64_t count, const void* samples, const void* targets) {
+    use(first, count, samples, have_classes ? static_cast<const int32_t*>(targets) : nullptr);
+  });
+  return absl::OkStatus();
 }
 
 absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source) {

@@ -14,6 +14,8 @@ namespace tandem {
 // DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source);
 absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source);
+// Gives the training samples as StreamTraining.
+absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use);
 
 }  // namespace tandem
 

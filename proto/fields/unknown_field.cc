@@ -14,25 +14,26 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// `prefix` is empty or ends with a dot. No message is deeper than the parser allows.
-std::optional<std::string> Find(const Message& message, const std::string& prefix) {
+// No message is deeper than the parser allows. A path is made only where there is something to tell.
+std::optional<std::string> Find(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {
-    return absl::StrCat(prefix, unknown.field(0).number());
+    return absl::StrCat(unknown.field(0).number());
   }
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
-    const std::string path = absl::StrCat(prefix, field->name());
     if (!field->is_repeated()) {
-      if (auto found = Find(reflection.GetMessage(message, field), path + "."); found.has_value())
-        return found;
+      if (const auto found = Find(reflection.GetMessage(message, field)); found.has_value()) {
+        return absl::StrCat(field->name(), ".", *found);
+      }
       continue;
     }
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      auto found = Find(reflection.GetRepeatedMessage(message, field, i), absl::StrCat(path, "[", i, "]."));
-      if (found.has_value()) return found;
+      if (const auto found = Find(reflection.GetRepeatedMessage(message, field, i)); found.has_value()) {
+        return absl::StrCat(field->name(), "[", i, "].", *found);
+      }
     }
   }
   return std::nullopt;
@@ -40,6 +41,6 @@ std::optional<std::string> Find(const Message& message, const std::string& prefi
 
 }  // namespace
 
-std::optional<std::string> FindUnknownField(const Message& message) { return Find(message, ""); }
+std::optional<std::string> FindUnknownField(const Message& message) { return Find(message); }
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "server/admission/admission.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
@@ -15,6 +17,7 @@
 #include "engine/training/initial_weights.h"
 #include "engine/training/model_description.h"
 #include "engine/training/trained_model.h"
+#include "server/admission/plan_key.h"
 #include "server/admission/template_data.h"
 
 namespace tandem {
@@ -78,16 +81,6 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
   return info;
 }
 
-// Of `steps` optimizer steps; 0 where nobody knows.
-double OperationsOf(const v1::JobSpec& spec, int64_t steps) {
-  // A backward pass takes about twice what the forward pass does.
-  constexpr double kPasses = 3;
-  const absl::StatusOr<v1::ModelDescription> model = DescribeModel(spec.model(), /*batch_size=*/1);
-  if (!model.ok()) return 0;
-  return kPasses * static_cast<double>(model->operations()) * static_cast<double>(steps) *
-         static_cast<double>(spec.training().global_batch_size());
-}
-
 }  // namespace
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
@@ -141,7 +134,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
   // Where samples lie, and so the plan, depends on it.
   job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
-  const absl::StatusOr<JobPlan> plan = PlanJob(job.spec, data.ok() ? *data : FittingData(job.spec));
+  const absl::StatusOr<JobPlan> plan = Plan(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();
   // Without data nobody knows whether the network's output fits it.
@@ -162,13 +155,40 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
       job.spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {
     // With the samples on the GPU it does not fit.
     job.spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
-    TANDEM_ASSIGN_OR_RETURN(const JobPlan on_host, PlanJob(job.spec, *data));
+    TANDEM_ASSIGN_OR_RETURN(const JobPlan on_host, Plan(job.spec, *data));
     memory_bytes = devices_.Check(on_host, &job.spec);
   }
   TANDEM_RETURN_IF_ERROR(memory_bytes.status());
   job.planned_memory_bytes = *memory_bytes;
   job.planned_operations = OperationsOf(job.spec, plan->steps);
   return job;
+}
+
+absl::StatusOr<JobPlan> SpecAdmission::Plan(const v1::JobSpec& spec, const DatasetInfo& data) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::string key, Sha256Of(PlanKey(spec, data)));
+  if (std::optional<JobPlan> known = plans_.Find(key); known.has_value()) {
+    // Of what the key leaves out.
+    TANDEM_RETURN_IF_ERROR(CheckJob(spec));
+    return *std::move(known);
+  }
+  absl::StatusOr<JobPlan> plan = PlanJob(spec, data);
+  if (plan.ok()) plans_.Add(key, *plan);
+  return plan;
+}
+
+double SpecAdmission::OperationsOf(const v1::JobSpec& spec, int64_t steps) const {
+  // A backward pass takes about twice what the forward pass does.
+  constexpr double kPasses = 3;
+  const absl::StatusOr<std::string> key = Sha256Of(spec.model().SerializeAsString());
+  if (!key.ok()) return 0;
+  std::optional<double> operations = operations_.Find(*key);
+  if (!operations.has_value()) {
+    const absl::StatusOr<v1::ModelDescription> model = DescribeModel(spec.model(), /*batch_size=*/1);
+    operations = model.ok() ? static_cast<double>(model->operations()) : 0;
+    operations_.Add(*key, *operations);
+  }
+  return kPasses * *operations * static_cast<double>(steps) *
+         static_cast<double>(spec.training().global_batch_size());
 }
 
 absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,

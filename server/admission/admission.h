@@ -11,6 +11,7 @@
 #include "engine/training/plan.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/device_check.h"
+#include "server/admission/memo.h"
 #include "server/admission/weights_finder.h"
 #include "tandem/v1/device.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -65,10 +66,18 @@ class SpecAdmission : public Admission {
   // The job's data, matched to the model that `names` are of, or to that which it begins with. Errors are
   // relative to the DatasetSpec.
   absl::StatusOr<DatasetInfo> DescribeData(const v1::JobSpec& spec, const DataNames* names) const;
+  // PlanJob's, planned once for jobs that are equal in all that the plan depends on, as most of a sweep's
+  // are.
+  absl::StatusOr<JobPlan> Plan(const v1::JobSpec& spec, const DatasetInfo& data) const;
+  // Of `steps` optimizer steps; 0 where nobody knows.
+  double OperationsOf(const v1::JobSpec& spec, int64_t steps) const;
 
   const DatasetCatalog* const catalog_;
   const WeightsFinder* const weights_;
   const DeviceCheck devices_;
+  // By the SHA-256 of PlanKey, and of the model.
+  mutable Memo<JobPlan> plans_;
+  mutable Memo<double> operations_;
 };
 
 }  // namespace tandem

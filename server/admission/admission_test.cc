@@ -14,6 +14,7 @@
 #include "engine/tensor/tensor.h"
 #include "engine/training/training_state.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -82,7 +83,8 @@ class AdmissionTest : public ::testing::Test {
   }
 
   const std::string data_ = FreshFolder();
-  const DatasetCatalog catalog_{{data_}};
+  LocalDatasetReader reader_;
+  const DatasetCatalog catalog_{{data_}, &reader_};
   const WeightsFinder weights_{&catalog_, [](const std::string&) { return absl::NotFoundError(""); }};
   const SpecAdmission admission_{&catalog_, &weights_, Devices(2, 1)};
 };
@@ -224,6 +226,26 @@ TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   EXPECT_EQ(job->spec.dataset().name(), "shapes");
   EXPECT_FALSE(job->spec.dataset().has_idx());
   EXPECT_GT(job->planned_memory_bytes, 0);
+}
+
+// As most jobs of a sweep are: what is equal is planned once, and what differs is checked all the same.
+TEST_F(AdmissionTest, JobsThatDifferInLittleAreCheckedEachForItself) {
+  const absl::StatusOr<AdmittedJob> first = admission_.Admit(Good());
+  ASSERT_TRUE(first.ok()) << first.status();
+  v1::JobSpec spec = Good();
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.2);
+  const absl::StatusOr<AdmittedJob> second = admission_.Admit(spec);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->spec.training().optimizer().sgd().learning_rate(), 0.2);
+  EXPECT_EQ(second->planned_memory_bytes, first->planned_memory_bytes);
+  EXPECT_EQ(second->planned_operations, first->planned_operations);
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(-1);
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.training.optimizer.sgd.learning_rate"));
+  spec = Good();
+  spec.mutable_training()->set_epochs(2);
+  const absl::StatusOr<AdmittedJob> longer = admission_.Admit(spec);
+  ASSERT_TRUE(longer.ok()) << longer.status();
+  EXPECT_EQ(longer->planned_operations, 2 * first->planned_operations);
 }
 
 TEST_F(AdmissionTest, ExpandsTemplatesForTheData) {

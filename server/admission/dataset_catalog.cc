@@ -16,11 +16,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
-#include "engine/base/memory_error.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/version.h"
 #include "engine/data/source_paths.h"
-#include "engine/data/statistics.h"
 #include "server/admission/closest_name.h"
+#include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
 
@@ -37,9 +38,6 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
                       known.remedy);
 }
 
-// More would be somebody's mistake or malice; a description is a few numbers, and names of classes.
-constexpr size_t kMaxDescribed = 256;
-constexpr size_t kMaxDescribedBytes = 64 << 20;
 // Names in an error message.
 constexpr size_t kMaxOffered = 20;
 
@@ -116,51 +114,29 @@ bool IsOfKind(const fs::path& path, PathKind kind) {
          (kind != PathKind::kFile && fs::is_directory(path, ignored));
 }
 
-// Adds names to a key, so that different ones make different keys.
-void AddNames(const DataNames& names, std::string* key) {
-  absl::StrAppend(key, "|", names.matches_inputs, names.matches_outputs, names.takes_other_outputs);
-  for (const std::vector<std::string>* list : {&names.features, &names.targets, &names.classes}) {
-    absl::StrAppend(key, "|", list->size());
-    for (const std::string& name : *list) absl::StrAppend(key, ":", name.size(), ":", name);
-  }
+internal::v1::ModelNames MessageOf(const DataNames& names) {
+  internal::v1::ModelNames message;
+  message.mutable_features()->Add(names.features.begin(), names.features.end());
+  message.mutable_targets()->Add(names.targets.begin(), names.targets.end());
+  message.mutable_classes()->Add(names.classes.begin(), names.classes.end());
+  message.set_matches_inputs(names.matches_inputs);
+  message.set_matches_outputs(names.matches_outputs);
+  message.set_takes_other_outputs(names.takes_other_outputs);
+  return message;
+}
+
+// Whether an error is the set's own, and there the next time; a reader that was stopped or died says nothing
+// of the set.
+bool SaysOfSet(const absl::Status& status) {
+  return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
+         absl::IsFailedPrecondition(status);
 }
 
 }  // namespace
 
-DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders)
-    : data_folders_(std::move(data_folders)) {}
-
-void DatasetCatalog::SetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
-  for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
-  dataset->set_classes(info.classes);
-  dataset->set_train_samples(info.train_samples);
-  dataset->set_validation_samples(info.validation_samples);
-  for (const std::string& name : info.class_names) dataset->add_class_names(name);
-  switch (info.sample_type) {
-    case SampleType::kBytes:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_BYTES);
-      break;
-    case SampleType::kFloats:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_FLOATS);
-      break;
-    case SampleType::kTokens:
-      dataset->set_sample_kind(v1::SAMPLE_KIND_TOKENS);
-      break;
-  }
-  switch (info.target_type) {
-    case TargetType::kClass:
-    case TargetType::kClassProbabilities:
-      dataset->set_target_kind(v1::TARGET_KIND_CLASS);
-      break;
-    case TargetType::kValues:
-      dataset->set_target_kind(v1::TARGET_KIND_VALUES);
-      break;
-    case TargetType::kTokens:
-      dataset->set_target_kind(v1::TARGET_KIND_TOKENS);
-      break;
-  }
-  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
-}
+DatasetCatalog::DatasetCatalog(std::vector<std::string> data_folders, DatasetReader* reader,
+                               DurableFacts durable)
+    : data_folders_(std::move(data_folders)), reader_(reader), known_(std::move(durable)) {}
 
 std::map<std::string, std::string> DatasetCatalog::Find() const {
   std::map<std::string, std::string> found;
@@ -286,9 +262,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     std::set<std::string> names;
     for (const auto& [other, folder] : known) names.insert(other);
     if (registered_ != nullptr) {
-      for (const v1::Dataset& other : registered_->List()) {
-        names.emplace(absl::StripPrefix(other.name(), "datasets/"));
-      }
+      for (std::string& id : registered_->Ids()) names.insert(std::move(id));
     }
     // It is known even where it is not here.
     names.erase(kFashionMnist);
@@ -349,41 +323,70 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
                                                      const DataNames* model) const {
-  std::string key = resolved.SerializeAsString();
-  if (model != nullptr) AddNames(*model, &key);
-  const std::string files = Fingerprint(resolved);
-  {
-    MutexLock lock(&mutex_);
-    const auto found = described_.find(key);
-    if (found != described_.end() && found->second.files == files) return found->second.info;
-  }
-  absl::StatusOr<DatasetInfo> info = absl::UnknownError("");
-  const absl::Status memory = CatchNoMemory([&] {
-    info = DescribeDataset(resolved, model);
-    return absl::OkStatus();
-  });
-  if (!memory.ok()) info = memory;
-  // What is wrong with the files stays so; what the machine lacks it may have another time.
-  if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info;
-  size_t bytes = key.size() + files.size() + info.status().message().size();
-  if (info.ok()) {
-    for (const std::vector<std::string>* names :
-         {&info->class_names, &info->feature_names, &info->target_names, &info->notices}) {
-      for (const std::string& name : *names) bytes += sizeof(name) + name.size();
-    }
-    bytes += info->feature_positions.size() * sizeof(int64_t) + info->one_class_mend.size();
-  }
-  MutexLock lock(&mutex_);
-  if (described_.size() >= kMaxDescribed || described_bytes_ + bytes > kMaxDescribedBytes) {
-    described_.clear();
-    described_bytes_ = 0;
-  }
-  described_bytes_ += bytes;
-  described_.insert_or_assign(key, Described{files, info});
-  return info;
+  return Describe(resolved, model, KnownFacts::Kind::kOther);
 }
 
-v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder) const {
+absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved, const DataNames* model,
+                                                     KnownFacts::Kind kind) const {
+  // These have no files.
+  if (resolved.has_synthetic() || resolved.source_case() == v1::DatasetSpec::SOURCE_NOT_SET) {
+    return DescribeDataset(resolved, model);
+  }
+  internal::v1::DataTask task;
+  // What does not depend on names is read once, whatever else the spec says.
+  *task.mutable_dataset() = model == nullptr ? SourceAlone(resolved) : resolved;
+  if (model != nullptr) *task.mutable_names() = MessageOf(*model);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), kind));
+  const KnownFacts::Facts facts = Answer(question);
+  absl::StatusOr<DatasetInfo> info =
+      facts.ok() ? InfoOf(*facts, question.task.dataset()) : absl::StatusOr<DatasetInfo>(facts.status());
+  return model == nullptr ? DescribeFromSource(resolved, info) : info;
+}
+
+absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task,
+                                                             KnownFacts::Kind kind) {
+  Question question{.task = std::move(task), .digest = "", .kind = kind};
+  // Another version may see something else in the same files.
+  TANDEM_ASSIGN_OR_RETURN(question.digest,
+                          Sha256Of(absl::StrCat(kVersion, ";", question.task.SerializeAsString(),
+                                                Fingerprint(question.task.dataset()))));
+  return question;
+}
+
+KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
+  std::optional<KnownFacts::Facts> known = known_.Find(question.digest, question.kind);
+  if (known.has_value()) return *std::move(known);
+  if (reader_ == nullptr) return absl::FailedPreconditionError("no data sets are read here");
+  std::shared_ptr<Reading> reading;
+  bool is_first;
+  {
+    MutexLock lock(&readings_mutex_);
+    std::shared_ptr<Reading>& place = readings_[question.digest];
+    is_first = place == nullptr;
+    if (is_first) place = std::make_shared<Reading>();
+    reading = place;
+  }
+  if (!is_first) {
+    const auto has_facts = [&reading]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(reading->mutex) {
+      return reading->facts.has_value();
+    };
+    MutexLock lock(&reading->mutex);
+    reading->mutex.Await(absl::Condition(&has_facts));
+    return *reading->facts;
+  }
+  KnownFacts::Facts facts = reader_->Read(question.task);
+  known_.Add(question.digest, facts, question.kind);
+  {
+    MutexLock lock(&readings_mutex_);
+    readings_.erase(question.digest);
+  }
+  MutexLock lock(&reading->mutex);
+  reading->facts = facts;
+  return facts;
+}
+
+DatasetCatalog::Described DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder,
+                                                        ClassNames names) const {
   v1::Dataset dataset;
   dataset.set_name(absl::StrCat("datasets/", name));
   dataset.set_location(folder);
@@ -392,117 +395,118 @@ v1::Dataset DatasetCatalog::DescribeNamed(const std::string& name, const std::st
                                            : absl::StrCat("Images in files in ", folder, "."));
   if (folder.empty()) {
     dataset.set_problem(Missing(*known, data_folders_));
-    return dataset;
+    return {.dataset = std::move(dataset), .reading = absl::OkStatus()};
   }
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(folder == absl::StrCat(public_folder_, "/", name) ? v1::DATASET_ORIGIN_FETCHED
                                                                        : v1::DATASET_ORIGIN_DATA_FOLDER);
-  AddDescription(name, &dataset);
-  return dataset;
+  absl::Status reading = AddDescription(name, names, &dataset);
+  return {.dataset = std::move(dataset), .reading = std::move(reading)};
 }
 
-v1::Dataset DatasetCatalog::DescribeRegistered(v1::Dataset dataset) const {
+DatasetCatalog::Described DatasetCatalog::DescribeRegistered(v1::Dataset dataset, ClassNames names) const {
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(v1::DATASET_ORIGIN_REGISTERED);
-  AddDescription(std::string(absl::StripPrefix(dataset.name(), "datasets/")), &dataset);
-  return dataset;
+  const std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
+  absl::Status reading = AddDescription(id, names, &dataset);
+  return {.dataset = std::move(dataset), .reading = std::move(reading)};
 }
 
-void DatasetCatalog::AddDescription(const std::string& id, v1::Dataset* dataset) const {
+absl::Status DatasetCatalog::AddDescription(const std::string& id, ClassNames names,
+                                            v1::Dataset* dataset) const {
   v1::DatasetSpec spec;
   spec.set_name(id);
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
-  const absl::StatusOr<DatasetInfo> info = resolved.ok() ? Describe(*resolved) : resolved.status();
+  const absl::StatusOr<DatasetInfo> info =
+      resolved.ok() ? Describe(*resolved, /*model=*/nullptr, KnownFacts::Kind::kNamed) : resolved.status();
   if (info.ok()) {
-    SetInfo(*info, dataset);
-  } else {
-    dataset->set_problem(std::string(info.status().message()));
+    SetDatasetInfo(*info, dataset);
+    if (names == ClassNames::kShown) SetClassNames(*info, dataset);
+    return absl::OkStatus();
   }
+  const bool is_of_set = SaysOfSet(info.status());
+  dataset->set_problem(absl::StrCat(is_of_set ? "" : "cannot be read now: ", info.status().message()));
+  return is_of_set ? absl::OkStatus() : info.status();
 }
 
-std::vector<v1::Dataset> DatasetCatalog::List() const {
+std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t most_bytes) const {
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
-  std::map<std::string, v1::Dataset> datasets;
   if (registered_ != nullptr) {
-    for (v1::Dataset& dataset : registered_->List()) {
-      std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
-      datasets.emplace(std::move(id), DescribeRegistered(std::move(dataset)));
-    }
-  }
-  for (const auto& [name, folder] : known) {
-    if (!datasets.contains(name)) datasets.emplace(name, DescribeNamed(name, folder));
+    // Their folders are of no concern: they count before those in data folders.
+    for (std::string& id : registered_->Ids()) known.emplace(std::move(id), "");
   }
   std::vector<v1::Dataset> list;
-  for (auto& [name, dataset] : datasets) list.push_back(std::move(dataset));
+  if (begin >= known.size()) return list;
+  // Of all but the last.
+  size_t bytes = 0;
+  for (auto set = std::next(known.begin(), static_cast<std::ptrdiff_t>(begin));
+       set != known.end() && list.size() < most && bytes < most_bytes; ++set) {
+    if (!list.empty()) bytes += list.back().ByteSizeLong();
+    std::optional<v1::Dataset> registered;
+    if (registered_ != nullptr) registered = registered_->Find(set->first);
+    if (registered.has_value()) {
+      // A field that is cleared keeps its memory.
+      google::protobuf::RepeatedPtrField<std::string>().Swap(
+          registered->mutable_spec()->mutable_class_names());
+      list.push_back(DescribeRegistered(*std::move(registered), ClassNames::kLeftOut).dataset);
+    } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
+      list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut).dataset);
+    } else {
+      // It was registered, and is deleted by now.
+      list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
+    }
+  }
   return list;
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name) const {
+  TANDEM_ASSIGN_OR_RETURN(Described described, FindDescribed(name));
+  return std::move(described.dataset);
+}
+
+absl::StatusOr<DatasetCatalog::Described> DatasetCatalog::FindDescribed(const std::string& name) const {
   const std::string id(absl::StripPrefix(name, "datasets/"));
   if (registered_ != nullptr) {
     std::optional<v1::Dataset> registered = registered_->Find(id);
-    if (registered.has_value()) return DescribeRegistered(*std::move(registered));
+    if (registered.has_value()) return DescribeRegistered(*std::move(registered), ClassNames::kShown);
   }
   const std::map<std::string, std::string> known = Find();
   const auto found = known.find(id);
-  if (found != known.end()) return DescribeNamed(id, found->second);
+  if (found != known.end()) return DescribeNamed(id, found->second, ClassNames::kShown);
   return absl::NotFoundError(
       absl::StrCat("name: there is no data set ", Quote(id), "; those that there are: `tandem datasets`"));
 }
 
-absl::StatusOr<DatasetCatalog::Asked> DatasetCatalog::FindNumbers(const std::string& name) const {
-  Asked asked;
-  asked.id = std::string(absl::StripPrefix(name, "datasets/"));
-  TANDEM_ASSIGN_OR_RETURN(asked.dataset, DescribeById(asked.id));
-  if (!asked.dataset.problem().empty()) return asked;
-  v1::DatasetSpec spec;
-  spec.set_name(asked.id);
-  TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
-  // A set of this name may have been another one.
-  asked.files = absl::StrCat(spec.SerializeAsString(), Fingerprint(spec));
-  MutexLock lock(&mutex_);
-  const auto counted = counted_.find(asked.id);
-  if (counted != counted_.end() && counted->second.first == asked.files) {
-    asked.dataset.MergeFrom(counted->second.second);
-  } else {
-    asked.spec = std::move(spec);
+void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset) {
+  if (!facts.ok()) {
+    dataset->set_problem(std::string(facts.status().message()));
+    return;
   }
-  return asked;
-}
-
-absl::StatusOr<std::optional<v1::Dataset>> DatasetCatalog::GetRemembered(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
-  if (asked.spec.has_value()) return std::nullopt;
-  return std::move(asked.dataset);
+  *dataset->mutable_mean() = facts->dataset().mean();
+  *dataset->mutable_standard_deviation() = facts->dataset().standard_deviation();
+  *dataset->mutable_class_counts() = facts->dataset().class_counts();
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
-  TANDEM_ASSIGN_OR_RETURN(Asked asked, FindNumbers(name));
-  if (!asked.spec.has_value()) return std::move(asked.dataset);
-  v1::Dataset numbers;
-  const absl::Status status = CatchNoMemory([&]() -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenDataset(*asked.spec));
-    const ChannelStatistics statistics = ComputeStatistics(*opened.train, opened.info);
-    const double scale = opened.info.sample_type == SampleType::kBytes ? 1.0 / 255 : 1.0;
-    for (const double mean : statistics.mean) numbers.add_mean(mean * scale);
-    for (const double deviation : statistics.standard_deviation) {
-      numbers.add_standard_deviation(deviation * scale);
-    }
-    for (const int64_t count : CountClasses(*opened.train, opened.info)) numbers.add_class_counts(count);
-    return absl::OkStatus();
-  });
-  if (!status.ok()) {
-    numbers.Clear();
-    numbers.set_problem(std::string(status.message()));
-  }
-  asked.dataset.MergeFrom(numbers);
-  // As in Describe.
-  if (!status.ok() && !absl::IsInvalidArgument(status)) return std::move(asked.dataset);
-  MutexLock lock(&mutex_);
-  if (counted_.size() >= kMaxDescribed) counted_.clear();
-  counted_.insert_or_assign(asked.id, std::pair(asked.files, numbers));
-  return std::move(asked.dataset);
+  TANDEM_ASSIGN_OR_RETURN(Described described, FindDescribed(name));
+  TANDEM_RETURN_IF_ERROR(described.reading);
+  if (!described.dataset.problem().empty()) return std::move(described.dataset);
+  v1::DatasetSpec spec;
+  spec.set_name(std::string(absl::StripPrefix(name, "datasets/")));
+  TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
+  internal::v1::DataTask task;
+  *task.mutable_dataset() = std::move(spec);
+  task.mutable_dataset()->clear_name();
+  // What samples are divided by is not counted.
+  task.mutable_dataset()->clear_normalization();
+  task.mutable_dataset()->clear_augmentation();
+  task.set_counts(true);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), KnownFacts::Kind::kNamed));
+  const KnownFacts::Facts counted = Answer(question);
+  if (!counted.ok() && !SaysOfSet(counted.status())) return counted.status();
+  AddCounts(counted, &described.dataset);
+  return std::move(described.dataset);
 }
 
 }  // namespace tandem

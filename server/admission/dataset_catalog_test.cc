@@ -5,9 +5,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "engine/base/field_violations.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -46,10 +52,10 @@ class FakeRegistered : public RegisteredDatasets {
     const auto found = datasets.find(id);
     return found == datasets.end() ? std::nullopt : std::optional(found->second.spec());
   }
-  std::vector<v1::Dataset> List() const override {
-    std::vector<v1::Dataset> list;
-    for (const auto& [id, dataset] : datasets) list.push_back(dataset);
-    return list;
+  std::vector<std::string> Ids() const override {
+    std::vector<std::string> ids;
+    for (const auto& [id, dataset] : datasets) ids.push_back(id);
+    return ids;
   }
   const std::string& Folder() const override { return folder; }
 
@@ -63,12 +69,29 @@ class FakeRegistered : public RegisteredDatasets {
   std::map<std::string, v1::Dataset, std::less<>> datasets;
 };
 
+// Reads where there is no error, and when it may.
+class FakeReader : public DatasetReader {
+ public:
+  absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override {
+    ++readings;
+    if (go_on != nullptr) go_on->WaitForNotification();
+    if (!error.ok()) return error;
+    return local.Read(task);
+  }
+
+  LocalDatasetReader local;
+  std::atomic<int> readings = 0;
+  absl::Notification* go_on = nullptr;
+  absl::Status error;
+};
+
 class DatasetCatalogTest : public ::testing::Test {
  protected:
   const std::string data_ = FreshFolder();
   const std::string other_ = FreshFolder();
   const std::string outside_ = FreshFolder();
-  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}};
+  LocalDatasetReader reader_;
+  const DatasetCatalog catalog_{{data_, other_ + "/", outside_ + "/none"}, &reader_};
 };
 
 TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
@@ -76,7 +99,7 @@ TEST_F(DatasetCatalogTest, FindsSetsByTheirFolders) {
   WriteNamedSet(other_ + "/digits", 9, 3);
   WriteNamedSet(other_ + "/shapes", 99, 3);
   std::filesystem::create_directories(data_ + "/no-set");
-  const std::vector<v1::Dataset> sets = catalog_.List();
+  const std::vector<v1::Dataset> sets = catalog_.List(0, 1000, 1 << 20);
   ASSERT_EQ(sets.size(), 3);
   EXPECT_EQ(sets[0].name(), "datasets/digits");
   EXPECT_EQ(sets[0].train_samples(), 9);
@@ -113,7 +136,6 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_EQ(catalog_.Resolve(Named("mnist"))->class_names(9), "9");
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("mnist")))->classes, 10);
 
-  EXPECT_EQ(*catalog_.GetRemembered("cifar-10"), std::nullopt);
   const absl::StatusOr<v1::Dataset> shown = catalog_.Get("datasets/cifar-10");
   ASSERT_TRUE(shown.ok()) << shown.status();
   EXPECT_EQ(shown->problem(), "");
@@ -123,8 +145,6 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_DOUBLE_EQ(shown->mean(0), 0.2);
   EXPECT_DOUBLE_EQ(shown->standard_deviation(0), 0);
   EXPECT_EQ(catalog_.Get("cifar-10")->class_counts(3), 10);
-  EXPECT_EQ((*catalog_.GetRemembered("datasets/cifar-10"))->class_counts(3), 10);
-  EXPECT_EQ(catalog_.GetRemembered("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(catalog_.Get("nothing").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Violation(catalog_.Resolve(Named("cifar-100")).status()).description,
               HasSubstr("cifar-100-binary.tar.gz"));
@@ -155,7 +175,25 @@ TEST_F(DatasetCatalogTest, NoticesThatAFileChanged) {
   EXPECT_EQ(catalog_.Describe(*catalog_.Resolve(Named("shapes")))->train_samples, 24);
   WriteIdx(data_ + "/shapes/train-images-idx3-ubyte", {24, 4, 4}, "short");
   EXPECT_FALSE(catalog_.Describe(*catalog_.Resolve(Named("shapes"))).ok());
-  EXPECT_NE(catalog_.List().back().problem(), "");
+  EXPECT_NE(catalog_.List(0, 1000, 1 << 20).back().problem(), "");
+}
+
+// Cleared fields would keep the names' memory.
+TEST_F(DatasetCatalogTest, AListHoldsNoClassNames) {
+  FakeRegistered registered;
+  DatasetCatalog catalog({data_}, &reader_);
+  catalog.SetRegistered(&registered);
+  v1::DatasetSpec spec;
+  spec.mutable_synthetic()->add_shape(4);
+  spec.mutable_synthetic()->set_classes(3000);
+  spec.mutable_synthetic()->set_train_samples(3000);
+  for (int i = 0; i < 3000; ++i) spec.add_class_names(absl::StrCat(std::string(200, 'x'), i));
+  for (const char* const id : {"a", "b", "c"}) registered.Add(id, spec);
+  const std::vector<v1::Dataset> sets = catalog.List(0, 1000, 1 << 20);
+  ASSERT_EQ(sets.size(), 4) << "with Fashion-MNIST";
+  for (const v1::Dataset& set : sets) EXPECT_LT(set.SpaceUsedLong(), 10'000) << set.name();
+  EXPECT_EQ(sets[0].classes(), 3000);
+  EXPECT_EQ(catalog.List(0, 1000, /*most_bytes=*/1).size(), 2) << "a page, and a set behind it";
 }
 
 TEST_F(DatasetCatalogTest, SuggestsAName) {
@@ -296,23 +334,63 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   spec.mutable_npy()->mutable_train_inputs()->set_path(registered.folder + "/x.npy");
   spec.mutable_npy()->mutable_train_targets()->set_path(registered.folder + "/y.npy");
   registered.Add("numbers", spec);
-  DatasetCatalog catalog({data_});
+  FakeReader reader;
+  DatasetCatalog catalog({data_}, &reader);
   catalog.SetRegistered(&registered);
 
   ASSERT_EQ(catalog.DescribeById("numbers")->problem(), "");
-  EXPECT_EQ(*catalog.GetRemembered("numbers"), std::nullopt);
   const absl::StatusOr<v1::Dataset> counted = catalog.Get("numbers");
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_THAT(counted->problem(), HasSubstr("x.npy"));
-  const absl::StatusOr<std::optional<v1::Dataset>> remembered = catalog.GetRemembered("numbers");
-  ASSERT_TRUE(remembered.ok() && remembered->has_value());
-  EXPECT_EQ((*remembered)->problem(), counted->problem());
+  EXPECT_EQ(reader.readings, 2) << "its description, and its counts";
+  EXPECT_EQ(catalog.Get("numbers")->problem(), counted->problem());
+  EXPECT_EQ(reader.readings, 2);
+}
+
+// A daemon that stops, or a reader that dies, says nothing of the set.
+TEST_F(DatasetCatalogTest, WhoCannotReadSaysNothingOfTheSet) {
+  WriteNamedSet(data_ + "/shapes");
+  FakeReader reader;
+  const DatasetCatalog catalog({data_}, &reader);
+  for (const absl::Status& error : {absl::UnavailableError("stopping"), absl::InternalError("it died"),
+                                    absl::DeadlineExceededError("too slow")}) {
+    reader.error = error;
+    EXPECT_EQ(catalog.Get("shapes").status(), error);
+    EXPECT_EQ(catalog.Describe(*catalog.Resolve(Named("shapes"))).status(), error);
+    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read now"));
+  }
+  reader.error = absl::ResourceExhaustedError("it takes too much memory");
+  EXPECT_EQ(catalog.Get("shapes")->problem(), "it takes too much memory");
+  reader.error = absl::OkStatus();
+  EXPECT_EQ(catalog.Get("shapes")->problem(), "");
+}
+
+TEST_F(DatasetCatalogTest, EqualQuestionsAtOnceAreOneReading) {
+  WriteNamedSet(data_ + "/shapes");
+  FakeReader reader;
+  absl::Notification go_on;
+  reader.go_on = &go_on;
+  const DatasetCatalog catalog({data_}, &reader);
+  const v1::DatasetSpec spec = *catalog.Resolve(Named("shapes"));
+  std::atomic<int> described = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      if (catalog.Describe(spec).ok()) ++described;
+    });
+  }
+  while (reader.readings == 0) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(50));
+  go_on.Notify();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(described, 4);
+  EXPECT_EQ(reader.readings, 1);
 }
 
 TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   FakeRegistered registered;
   registered.folder = FreshFolder();
-  DatasetCatalog catalog({data_});
+  DatasetCatalog catalog({data_}, &reader_);
   catalog.SetRegistered(&registered);
   WriteNamedSet(data_ + "/shapes");
   WriteNamedSet(registered.folder + "/u1", 9, 3);
@@ -323,11 +401,14 @@ TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   for (const char* name : {"a", "b", "c"}) spec.add_class_names(name);
   registered.Add("shapes", spec);
 
-  const std::vector<v1::Dataset> sets = catalog.List();
+  const std::vector<v1::Dataset> sets = catalog.List(0, 1000, 1 << 20);
   ASSERT_EQ(sets.size(), 2);
   EXPECT_EQ(sets[1].description(), "About shapes.");
   EXPECT_EQ(sets[1].origin(), v1::DATASET_ORIGIN_REGISTERED);
   EXPECT_EQ(sets[1].problem(), "");
+  EXPECT_EQ(sets[1].class_names_size(), 0);
+  EXPECT_EQ(sets[1].spec().class_names_size(), 0);
+  EXPECT_EQ(catalog.DescribeById("shapes")->class_names_size(), 3);
   const absl::StatusOr<v1::Dataset> counted = catalog.Get("shapes");
   ASSERT_TRUE(counted.ok()) << counted.status();
   EXPECT_EQ(counted->class_counts_size(), 3);

@@ -21,8 +21,8 @@ class RegisteredDatasets {
   // Its spec, in which paths of files that were uploaded for it are absolute, below Folder(); other paths and
   // URLs are as they were registered.
   virtual std::optional<v1::DatasetSpec> FindSpec(absl::string_view id) const = 0;
-  // All of them as Find gives them, by name.
-  virtual std::vector<v1::Dataset> List() const = 0;
+  // The ids of all of them, sorted.
+  virtual std::vector<std::string> Ids() const = 0;
   // The folder of all uploaded files, absolute. Jobs may read from it what a set leads them to, and nothing
   // by its path.
   virtual const std::string& Folder() const = 0;

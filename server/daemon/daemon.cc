@@ -22,6 +22,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/token.h"
+#include "server/daemon/available_memory.h"
 #include "server/daemon/restoration.h"
 #include "server/rpc/call_audit.h"
 #include "server/scheduler/host_resources.h"
@@ -37,10 +38,9 @@ namespace {
 
 constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 
-// Threads that read logs and artifacts for calls.
+// Threads that look at the database, logs and artifacts for calls; each user may have half of them.
 constexpr int kPoolThreads = 4;
-// More than the processors: they wait for disks, too.
-constexpr int kUserPoolThreads = 8;
+constexpr int kPoolThreadsEach = 2;
 constexpr int kUserPoolThreadsEach = 2;
 // For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
 constexpr absl::Duration kCallGrace = absl::Seconds(2);
@@ -194,12 +194,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
-  worker_options.sandbox.mode = ParseSandboxMode(options.worker_sandbox).value_or(SandboxMode::kBestEffort);
-  worker_options.sandbox.readable = options.data_folders;
-  for (const std::string& folder :
-       {state_folder_->PublicFolder(), state_folder_->CacheFolder(), state_folder_->UploadsFolder()}) {
-    worker_options.sandbox.readable.push_back(folder);
-  }
+  worker_options.sandbox = SandboxFor(options);
   for (const HostGpu& gpu : gpus_->gpus()) worker_options.gpu_uuids.push_back(gpu.status.uuid());
   worker_options.cancel_grace = options.cancel_grace;
   worker_options.silence_limit = options.worker_silence_limit;
@@ -237,6 +232,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     jobs_->AddObserver(retention_.get());
   }
   jobs_->SetWaitingSource(scheduler_.get());
+  jobs_->SetMostQueued(options.max_queued_jobs);
 
   if (restoration_.has_value()) {
     const absl::Status told =
@@ -323,9 +319,8 @@ std::function<UserQuota(const std::string&)> Daemon::Quotas(const DaemonOptions&
 absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& address,
                            std::shared_ptr<grpc::ServerCredentials> credentials) {
   TANDEM_ASSIGN_OR_RETURN(files_, FileWatcher::Create());
-  pool_ = std::make_unique<BlockingPool>(kPoolThreads);
+  pool_ = std::make_unique<FairPool>(kPoolThreads, kPoolThreadsEach);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
-  whole_set_pool_ = std::make_unique<FairPool>(/*threads=*/1, /*most_each=*/1);
 
   RpcContext context;
   context.lifecycle = lifecycle_;
@@ -341,13 +336,11 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
-  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = Quotas(options);
-  context.max_queued_jobs = options.max_queued_jobs;
   context.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
   context.is_removing = [this](const std::string& user) { return disk_->IsRemoving(user); };
   context.limits = limits_.get();
@@ -363,7 +356,8 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.daemon.set_state_folder(state_folder_->path());
   for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
   TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context),
-                                                    {.max_connections = options.max_connections}));
+                                                    {.max_connections = options.max_connections,
+                                                     .memory_bytes = AvailableMemory()}));
   return absl::OkStatus();
 }
 
@@ -406,6 +400,11 @@ void Daemon::Stop() {
   if (backups_ != nullptr) backups_->Stop();
   // Calls that wait for data end.
   if (fetcher_ != nullptr) fetcher_->Stop();
+  if (dataset_workers_ != nullptr) dataset_workers_->Stop();
+  // What calls wait for is dropped, and they are answered so; what runs goes on.
+  for (FairPool* const pool : {user_pool_.get(), pool_.get()}) {
+    if (pool != nullptr) pool->Drop();
+  }
   if (server_ != nullptr) {
     unlink(AddressFile().c_str());
     server_->Stop(kCallGrace);
@@ -419,7 +418,6 @@ void Daemon::Stop() {
   if (workers_ != nullptr) workers_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (user_pool_ != nullptr) user_pool_->Stop();
-  if (whole_set_pool_ != nullptr) whole_set_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();
   if (backup_schedule_ != nullptr) backup_schedule_->Stop();
   if (retention_ != nullptr) retention_->Stop();

@@ -33,7 +33,6 @@
 #include "server/fetch/transport.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_retention.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/job_drain.h"
@@ -48,9 +47,11 @@
 #include "server/store/recovery.h"
 #include "server/store/state_folder.h"
 #include "server/store/store.h"
+#include "server/workers/dataset_workers.h"
 #include "server/workers/gpu_prober.h"
 #include "server/workers/job_disk_use.h"
 #include "server/workers/model_workers.h"
+#include "server/workers/sandbox_options.h"
 #include "server/workers/supervisor.h"
 
 namespace tandem {
@@ -83,6 +84,9 @@ class Daemon {
   void Stop();
 
  private:
+  // More than the processors: they wait for disks, and for processes that read data sets, too.
+  static constexpr int kUserPoolThreads = 8;
+
   Daemon(Lifecycle* lifecycle, const ServiceManager* service_manager)
       : lifecycle_(lifecycle), service_manager_(service_manager) {}
 
@@ -95,6 +99,8 @@ class Daemon {
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options);
   // That it starts or stops.
   void Audit(const char* event);
+  // How workers are confined.
+  SandboxOptions SandboxFor(const DaemonOptions& options) const;
   absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status OpenData(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
@@ -128,9 +134,8 @@ class Daemon {
   std::unique_ptr<CallLimits> limits_;
   // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
   // watcher.
-  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
-  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
   // What was last done to the database, by this daemon or before it.
@@ -144,6 +149,7 @@ class Daemon {
   std::unique_ptr<Cache> cache_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Fetcher> fetcher_;
+  std::unique_ptr<DatasetWorkers> dataset_workers_;
   std::unique_ptr<DatasetCatalog> datasets_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;

@@ -2,8 +2,11 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "server/daemon/available_memory.h"
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/daemon.h"
@@ -23,6 +27,25 @@
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
+namespace {
+
+// Bounds of the memory that reading one data set may take; all readings together have half of the memory, if
+// that is as much as one of them may take at least.
+constexpr int64_t kLeastReadingMemory = int64_t{256} << 20;
+constexpr int64_t kMostReadingMemory = int64_t{8} << 30;
+
+}  // namespace
+
+SandboxOptions Daemon::SandboxFor(const DaemonOptions& options) const {
+  SandboxOptions sandbox;
+  sandbox.mode = ParseSandboxMode(options.worker_sandbox).value_or(SandboxMode::kBestEffort);
+  sandbox.readable = options.data_folders;
+  for (const std::string& folder :
+       {state_folder_->PublicFolder(), state_folder_->CacheFolder(), state_folder_->UploadsFolder()}) {
+    sandbox.readable.push_back(folder);
+  }
+  return sandbox;
+}
 
 absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
@@ -130,7 +153,30 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   // Public sets that were fetched are found as those in data folders are.
   std::vector<std::string> data_folders = options.data_folders;
   data_folders.push_back(state_folder_->PublicFolder());
-  datasets_ = std::make_unique<DatasetCatalog>(std::move(data_folders));
+  DatasetWorkers::Options workers;
+  workers.worker_program = std::filesystem::absolute(options.worker_program).string();
+  // As many as threads wait for them, of which each user has a share; fewer where the memory is short.
+  const int64_t memory = AvailableMemory() / 2;
+  workers.memory_bytes = std::clamp(memory / kUserPoolThreads, kLeastReadingMemory, kMostReadingMemory);
+  workers.most_running =
+      static_cast<int>(std::clamp(memory / workers.memory_bytes, int64_t{1}, int64_t{kUserPoolThreads}));
+  workers.time_limit = options.model_time_limit;
+  workers.sandbox = SandboxFor(options);
+  dataset_workers_ = std::make_unique<DatasetWorkers>(std::move(workers));
+  DurableFacts durable;
+  durable.find = [this](const std::string& digest) -> std::optional<std::string> {
+    absl::StatusOr<std::optional<std::string>> facts = store_->FindDataFacts(digest);
+    // What cannot be found is read anew.
+    return facts.ok() ? *std::move(facts) : std::nullopt;
+  };
+  durable.put = [this](const std::string& digest, std::string facts) {
+    store_->Write([digest, facts = std::move(facts)](
+                      Transaction& transaction) { return transaction.PutDataFacts(digest, facts); },
+                  // On a full disk they are read anew after a restart.
+                  [](const absl::Status&) {});
+  };
+  datasets_ =
+      std::make_unique<DatasetCatalog>(std::move(data_folders), dataset_workers_.get(), std::move(durable));
   datasets_->SetRemote(fetcher_.get(), state_folder_->PublicFolder());
   return absl::OkStatus();
 }

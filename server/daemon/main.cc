@@ -9,20 +9,26 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/crash_report.h"
 #include "engine/base/version.h"
+#include "server/daemon/address_space.h"
 #include "server/daemon/begin_anew.h"
 #include "server/daemon/check.h"
 #include "server/daemon/daemon.h"
 #include "server/daemon/file_limit.h"
 #include "server/daemon/logging.h"
+#include "server/daemon/memory_return.h"
 #include "server/daemon/options.h"
 #include "server/daemon/restoration.h"
 #include "server/daemon/service_manager.h"
+#include "server/daemon/stop_deadline.h"
 #include "server/daemon/stop_signals.h"
 #include "server/rpc/lifecycle.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
+
+// A daemon that is told to stop has ended within 5 seconds.
+constexpr absl::Duration kStopLimit = absl::Milliseconds(4500);
 
 // What was found, a line each with what mends it; the exit status.
 int PrintChecks(const std::vector<Check>& checks, const DaemonOptions& options) {
@@ -52,6 +58,10 @@ int Main(const std::vector<std::string>& arguments) {
   // What jobs are about is nobody else's business.
   umask(077);
   RaiseFileLimit();
+  if (const absl::Status status = CheckAddressSpace(); !status.ok()) {
+    std::fprintf(stderr, "tandemd: %s\n", std::string(status.message()).c_str());
+    return 1;
+  }
   if (parsed->check) return PrintChecks(CheckDaemon(parsed->options), parsed->options);
   if (parsed->begin_anew || !parsed->options.restore_backup.empty()) {
     const absl::StatusOr<std::string> done =
@@ -87,9 +97,13 @@ int Main(const std::vector<std::string>& arguments) {
               (*daemon)->state_folder().c_str(), (*daemon)->token_file().c_str());
   std::fflush(stdout);
 
+  const MemoryReturn memory;
   lifecycle.WaitForStop();
   service_manager.Stopping();
-  (*daemon)->Stop();
+  {
+    const StopDeadline deadline(kStopLimit, (*daemon)->is_damaged() ? 1 : 0);
+    (*daemon)->Stop();
+  }
   spdlog::info("stopped");
   return (*daemon)->is_damaged() ? 1 : 0;
 }

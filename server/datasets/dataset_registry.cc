@@ -16,6 +16,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/admission/data_facts.h"
 #include "server/datasets/dataset_request.h"
 #include "server/datasets/request_digest.h"
 #include "server/datasets/uploaded_source.h"
@@ -189,7 +190,8 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   }
   if (request.validate_only()) {
     v1::Dataset checked = stored.dataset;
-    DatasetCatalog::SetInfo(*info, &checked);
+    SetDatasetInfo(*info, &checked);
+    SetClassNames(*info, &checked);
     checked.clear_etag();
     return checked;
   }
@@ -368,14 +370,16 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
 }
 
-std::vector<v1::Dataset> DatasetRegistry::List() const {
+std::vector<std::string> DatasetRegistry::Ids() const {
+  MutexLock lock(&mutex_);
   std::vector<std::string> ids;
-  {
-    MutexLock lock(&mutex_);
-    for (const auto& [id, dataset] : datasets_) ids.push_back(id);
-  }
+  for (const auto& [id, dataset] : datasets_) ids.push_back(id);
+  return ids;
+}
+
+std::vector<v1::Dataset> DatasetRegistry::List() const {
   std::vector<v1::Dataset> datasets;
-  for (const std::string& id : ids) {
+  for (const std::string& id : Ids()) {
     if (std::optional<v1::Dataset> dataset = Find(id); dataset.has_value()) {
       datasets.push_back(*std::move(dataset));
     }

@@ -53,8 +53,11 @@ class DatasetRegistry : public RegisteredDatasets {
 
   std::optional<v1::Dataset> Find(absl::string_view id) const override;
   std::optional<v1::DatasetSpec> FindSpec(absl::string_view id) const override;
-  std::vector<v1::Dataset> List() const override;
+  std::vector<std::string> Ids() const override;
   const std::string& Folder() const override { return uploads_->folder(); }
+
+  // All of them as Find gives them, by name.
+  std::vector<v1::Dataset> List() const;
 
  private:
   // An id that nobody else may give or take away meanwhile.

@@ -12,6 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 #include "server/datasets/sample_upload.h"
 #include "server/store/awaited.h"
 #include "server/store/temporary_folder.h"
@@ -63,7 +64,7 @@ class DatasetRegistryTest : public ::testing::Test {
     auto uploads = Uploads::Open(std::move(options), Env::Real(), &clock_, std::move(owned));
     ASSERT_TRUE(uploads.ok()) << uploads.status();
     uploads_ = *std::move(uploads);
-    catalog_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{data_, public_});
+    catalog_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{data_, public_}, &reader_);
     registry_ =
         std::make_unique<DatasetRegistry>(store_.get(), uploads_.get(), catalog_.get(), &clock_, public_);
     registry_->Restore(*std::move(stored));
@@ -129,6 +130,7 @@ class DatasetRegistryTest : public ::testing::Test {
       SampleUpload::OneFile("flowers.csv", "x,y,kind\n1,2,rose\n3,4,tulip\n5,6,rose\n");
   FakeClock clock_{absl::Now()};
   std::unique_ptr<Store> store_;
+  LocalDatasetReader reader_;
   std::unique_ptr<DatasetCatalog> catalog_;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;
@@ -185,7 +187,7 @@ TEST_F(DatasetRegistryTest, KeepsUploadedSets) {
                 ElementsAre(2, 1));
     Open();
   }
-  EXPECT_EQ(catalog_->List().size(), 2);  // And Fashion-MNIST.
+  EXPECT_EQ(catalog_->List(0, 1000, 1 << 20).size(), 2);  // And Fashion-MNIST.
   EXPECT_TRUE(uploads_->List().empty());
 }
 

@@ -8,6 +8,17 @@
 
 namespace tandem {
 
+void JobChanges::PackSpec() {
+  packed_spec = job.job.spec().SerializeAsString();
+  job.job.clear_spec();
+}
+
+void JobChanges::UnpackSpec() {
+  // It was serialised by PackSpec.
+  job.job.mutable_spec()->ParseFromString(packed_spec);
+  packed_spec.clear();
+}
+
 absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
   return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waits for its devices.", time);
 }
@@ -49,6 +60,7 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
     *job.mutable_lease_time() = time;
     changes_->leases->Begin(job);
   }
+  changes_->queued += (to == v1::JOB_STATE_QUEUED) - (job.state() == v1::JOB_STATE_QUEUED);
   job.set_state(to);
   job.set_reason(reason);
   job.set_message(message);

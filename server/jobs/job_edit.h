@@ -18,6 +18,11 @@ namespace tandem {
 struct JobChanges {
   explicit JobChanges(LeaseTimes* lease_times) : leases(lease_times) {}
 
+  // Serialises the job's spec and takes it out of the job, and puts it back: of many changed jobs, all specs
+  // together would take too much memory.
+  void PackSpec();
+  void UnpackSpec();
+
   StoredJob job;
   // In the log's order.
   std::vector<std::shared_ptr<const v1::JobEvent>> events;
@@ -25,6 +30,10 @@ struct JobChanges {
   // The job went to another state, or is new; then its spec is loaded.
   bool moved = false;
   bool deleted = false;
+  // By how many it changed the number of QUEUED jobs: 1, 0 or -1.
+  int queued = 0;
+  // The job's spec, where it is packed.
+  std::string packed_spec;
   LeaseTimes* leases;
 };
 

@@ -61,8 +61,13 @@ JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::str
   const absl::StatusOr<std::vector<StoredJob>> jobs = store_->NonTerminalJobs();
   if (!jobs.ok()) return;
   for (const StoredJob& stored : *jobs) {
+    if (stored.job.state() == v1::JOB_STATE_QUEUED) ++queued_;
     if (IsHolding(stored.job.state()) && stored.job.has_lease_time()) leases_.Begin(stored.job);
   }
+}
+
+absl::Status JobMachine::CheckQueueLength(int64_t added) const {
+  return tandem::CheckQueueLength(queued_, added, most_queued_);
 }
 
 void JobMachine::AddObserver(JobObserver* observer) { observers_.push_back(observer); }
@@ -71,12 +76,22 @@ void JobMachine::SetWaitingSource(WaitingSource* source) { waiting_ = source; }
 
 void JobMachine::Write(Body body, Written written) {
   auto changes = std::make_shared<JobChanges>(&leases_);
-  store_->Write([changes, body = std::move(body)](
-                    Transaction& transaction) mutable { return body(transaction, *changes); },
-                [this, changes, written = std::move(written)](absl::Status status) mutable {
-                  if (status.ok()) Announce(*changes);
-                  written(std::move(status), *changes);
-                });
+  auto counted = std::make_shared<int>(0);
+  store_->Write(
+      [this, changes, counted, body = std::move(body)](Transaction& transaction) mutable {
+        absl::Status made = body(transaction, *changes);
+        if (made.ok()) *counted = changes->queued;
+        queued_ += *counted;
+        return made;
+      },
+      [this, changes, counted, written = std::move(written)](absl::Status status) mutable {
+        if (status.ok()) {
+          Announce(*changes);
+        } else {
+          queued_ -= *counted;
+        }
+        written(std::move(status), *changes);
+      });
 }
 
 JobMachine::Written JobMachine::GiveJob(Done<v1::Job> done) {
@@ -168,6 +183,7 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
           }
         }
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user, /*added=*/1, job.max_queued_jobs));
+        TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
         return Insert(transaction, job, v1::Job(), &changes);
       },
       GiveJob(std::move(done)));
@@ -176,10 +192,11 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
 void JobMachine::Reserve(const NewJob& job, Done<std::string> done) {
   auto id = std::make_shared<std::string>();
   store_->Write(
-      [id, name = job.spec.name(), user = job.user,
+      [this, id, name = job.spec.name(), user = job.user,
        most = job.max_queued_jobs](Transaction& transaction) -> absl::Status {
         // What would be refused in the end is not begun.
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, user, /*added=*/1, most));
+        TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
         absl::Status reserved;
         for (int i = 0; i < kIdAttempts; ++i) {
           *id = NewId(name, "job");
@@ -282,6 +299,7 @@ void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job
                                          TimestampOf(clock_->Now())));
         if (!changes.moved) return absl::OkStatus();
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
+        TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
         job.clear_devices();
         job.clear_restarts();
         return edit.Finish();

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_JOBS_JOB_MACHINE_H_
 #define TANDEM_SERVER_JOBS_JOB_MACHINE_H_
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,8 +51,6 @@ class JobMachine {
     std::string user = kAdminUser;
     // Jobs of the user that may be queued at a time; 0: any number.
     int max_queued_jobs = 0;
-    // What it has in place of its sweep's base, where it is a sweep's.
-    std::vector<v1::SweepValue> sweep_values;
     // Where it goes on from another job's checkpoint: the id that Reserve gave, the checkpoint in its folder,
     // and whose that was.
     std::string reserved_id;
@@ -69,8 +68,20 @@ class JobMachine {
     v1::Sweep submitted;
     // Empty: none.
     std::string request_id;
-    // One user's, without request ids; in their order.
-    std::vector<NewJob> jobs;
+    std::string user = kAdminUser;
+    // As NewJob's.
+    int max_queued_jobs = 0;
+    // One of its jobs. Specs are serialised, for all of them together would take ten times as much as
+    // messages.
+    struct Part {
+      // tandem.v1.JobSpec, as NewJob::spec.
+      std::string spec;
+      int64_t planned_memory_bytes = 0;
+      double planned_operations = 0;
+      std::vector<v1::SweepValue> values;
+    };
+    // In their order.
+    std::vector<Part> jobs;
   };
 
   // What a worker is told.
@@ -87,12 +98,22 @@ class JobMachine {
   JobMachine(const JobMachine&) = delete;
   JobMachine& operator=(const JobMachine&) = delete;
 
+  // Before anything else is called: the most jobs of all users together that may be QUEUED; 0 is any number.
+  // Jobs that wait again because they lost a worker or made room are let in whatever the limit.
+  void SetMostQueued(int64_t most) { most_queued_ = most; }
+  // How many jobs are QUEUED, those that are being committed included.
+  int64_t queued_jobs() const { return queued_; }
+  // RESOURCE_EXHAUSTED if so many more jobs, which are a sweep's if they are several, may not wait; with a
+  // retry delay if they may fit later. Create, CreateSweep, Reserve and Resume ask once more in their
+  // transactions.
+  absl::Status CheckQueueLength(int64_t added) const;
+
   // Before anything else is called. `observer` must outlive the store's writer.
   void AddObserver(JobObserver* observer);
 
   // Makes a QUEUED job with event 1, or returns the job that this request id made before.
   // ALREADY_EXISTS: the request id was used by another user, or with another spec, or another checkpoint to
-  // go on from. RESOURCE_EXHAUSTED: the user has as many queued jobs as may be.
+  // go on from. RESOURCE_EXHAUSTED: the user has, or all have, as many queued jobs as may be.
   void Create(NewJob job, Done<v1::Job> done);
 
   // An id for a job that may be made later, and that no other job gets. Until then it is one of a deleted
@@ -138,7 +159,8 @@ class JobMachine {
 
   // PAUSED and FAILED become QUEUED; no change where it is QUEUED, STARTING, RUNNING or PREEMPTING.
   // NOT_FOUND: no such job. FAILED_PRECONDITION: it is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
-  // RESOURCE_EXHAUSTED: its user has `max_queued_jobs` queued jobs; 0 is any number.
+  // RESOURCE_EXHAUSTED: its user has `max_queued_jobs` queued jobs, 0 is any number; or SetMostQueued's
+  // limit.
   void Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done);
 
   // Has a job make room for another one: STARTING and RUNNING become PREEMPTING, and then QUEUED; no change
@@ -208,7 +230,8 @@ class JobMachine {
 
   // Has `body` make its changes in a transaction, then announces them, then calls `written`.
   void Write(Body body, Written written);
-  // Write for several jobs, which are announced in their order.
+  // Write for several jobs, which are announced in their order. `body` packs the specs of those that it has
+  // changed (JobChanges::PackSpec).
   void WriteAll(ManyBody body, absl::AnyInvocable<void(absl::Status)> written);
   // Adds a job, QUEUED with event 1, as `changes`.
   absl::Status Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,
@@ -224,6 +247,10 @@ class JobMachine {
   const Clock* const clock_;
   const std::string jobs_folder_;
   LeaseTimes leases_;
+  int64_t most_queued_ = 0;
+  // Changed by the store's writer thread alone, as soon as a body has made its changes: bodies that come
+  // after it may be committed with it.
+  std::atomic<int64_t> queued_ = 0;
   std::vector<JobObserver*> observers_;
   WaitingSource* waiting_ = nullptr;
 };

@@ -32,37 +32,50 @@ absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& u
 
 void JobMachine::WriteAll(ManyBody body, absl::AnyInvocable<void(absl::Status)> written) {
   auto changes = std::make_shared<std::vector<JobChanges>>();
-  store_->Write([changes, body = std::move(body)](
-                    Transaction& transaction) mutable { return body(transaction, *changes); },
-                [this, changes, written = std::move(written)](absl::Status status) mutable {
-                  if (status.ok()) {
-                    for (const JobChanges& change : *changes) Announce(change);
-                  }
-                  written(std::move(status));
-                });
+  auto counted = std::make_shared<int>(0);
+  store_->Write(
+      [this, changes, counted, body = std::move(body)](Transaction& transaction) mutable {
+        absl::Status made = body(transaction, *changes);
+        if (made.ok()) {
+          for (const JobChanges& change : *changes) *counted += change.queued;
+        }
+        queued_ += *counted;
+        return made;
+      },
+      [this, changes, counted, written = std::move(written)](absl::Status status) mutable {
+        if (status.ok()) {
+          for (JobChanges& change : *changes) {
+            change.UnpackSpec();
+            Announce(change);
+            change.job.job.clear_spec();
+          }
+        } else {
+          queued_ -= *counted;
+        }
+        written(std::move(status));
+      });
 }
 
 void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
   auto made = std::make_shared<StoredSweep>();
   WriteAll(
       [this, made, sweep = std::move(sweep)](Transaction& transaction,
-                                             std::vector<JobChanges>& changes) -> absl::Status {
+                                             std::vector<JobChanges>& changes) mutable -> absl::Status {
         if (!sweep.request_id.empty()) {
           TANDEM_ASSIGN_OR_RETURN(std::optional<StoredSweepRequest> known,
                                   transaction.FindSweepRequest(sweep.request_id));
           if (known.has_value()) {
-            TANDEM_RETURN_IF_ERROR(
-                CheckRepeated(*known, sweep.jobs.front().user, sweep.request_id, sweep.submitted));
+            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, sweep.user, sweep.request_id, sweep.submitted));
             *made = std::move(known->sweep);
             return absl::OkStatus();
           }
         }
-        const NewJob& first = sweep.jobs.front();
         const int added = static_cast<int>(sweep.jobs.size());
-        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, first.user, added, first.max_queued_jobs));
+        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, sweep.user, added, sweep.max_queued_jobs));
+        TANDEM_RETURN_IF_ERROR(CheckQueueLength(added));
         made->sweep = sweep.sweep;
         made->sweep.set_jobs(added);
-        made->sweep.set_user(first.user);
+        made->sweep.set_user(sweep.user);
         *made->sweep.mutable_create_time() =
             TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
         absl::Status inserted;
@@ -74,13 +87,20 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
         TANDEM_RETURN_IF_ERROR(inserted);
         changes.resize(sweep.jobs.size(), JobChanges(&leases_));
         for (int i = 0; i < added; ++i) {
-          v1::Job part;
-          part.set_sweep(made->sweep.name());
-          part.set_sweep_index(i);
-          part.set_sweep_max_running(made->sweep.max_running());
-          part.mutable_sweep_values()->Add(sweep.jobs[i].sweep_values.begin(),
-                                           sweep.jobs[i].sweep_values.end());
-          TANDEM_RETURN_IF_ERROR(Insert(transaction, sweep.jobs[i], part, &changes[i]));
+          NewSweep::Part& part = sweep.jobs[i];
+          NewJob job;
+          job.user = sweep.user;
+          job.planned_memory_bytes = part.planned_memory_bytes;
+          job.planned_operations = part.planned_operations;
+          if (!job.spec.ParseFromString(part.spec)) return absl::InternalError("a spec does not parse");
+          v1::Job of_sweep;
+          of_sweep.set_sweep(made->sweep.name());
+          of_sweep.set_sweep_index(i);
+          of_sweep.set_sweep_max_running(made->sweep.max_running());
+          of_sweep.mutable_sweep_values()->Add(part.values.begin(), part.values.end());
+          TANDEM_RETURN_IF_ERROR(Insert(transaction, job, of_sweep, &changes[i]));
+          changes[i].PackSpec();
+          part = NewSweep::Part();
           made->jobs.push_back(changes[i].job);
         }
         return absl::OkStatus();
@@ -123,6 +143,7 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
                                            "Someone asked for its sweep to be cancelled.", now));
           if (!change.moved) continue;
           TANDEM_RETURN_IF_ERROR(edit.Finish());
+          change.PackSpec();
           job = change.job;
           changes.push_back(std::move(change));
         }
@@ -151,6 +172,7 @@ void JobMachine::DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl
           JobChanges& change = changes.emplace_back(&leases_);
           change.deleted = true;
           change.job = std::move(job);
+          change.PackSpec();
         }
         return transaction.DeleteSweep(id);
       },

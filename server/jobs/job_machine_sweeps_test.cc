@@ -18,16 +18,17 @@ class JobMachineSweepsTest : public testing::Test {
     sweep.sweep.set_max_running(2);
     sweep.submitted.set_display_name(absl::StrCat("search of ", jobs));
     sweep.request_id = request_id;
+    sweep.user = "ann";
+    sweep.max_queued_jobs = max_queued_jobs;
     for (int i = 0; i < jobs; ++i) {
-      JobMachine::NewJob job;
-      job.spec.set_name("small");
-      job.spec.mutable_training()->set_epochs(i + 1);
-      job.user = "ann";
-      job.max_queued_jobs = max_queued_jobs;
-      v1::SweepValue& value = job.sweep_values.emplace_back();
+      v1::JobSpec spec;
+      spec.set_name("small");
+      spec.mutable_training()->set_epochs(i + 1);
+      JobMachine::NewSweep::Part& part = sweep.jobs.emplace_back();
+      part.spec = spec.SerializeAsString();
+      v1::SweepValue& value = part.values.emplace_back();
       value.set_field("training.epochs");
       value.mutable_value()->set_number_value(i + 1);
-      sweep.jobs.push_back(std::move(job));
     }
     Awaited<absl::StatusOr<StoredSweep>> done;
     jobs_.machine().CreateSweep(std::move(sweep), done.Done());
@@ -123,7 +124,7 @@ TEST_F(JobMachineSweepsTest, PagesEndWhereSweepsHaveManyJobs) {
     const auto page = jobs_.machine().ListSweeps(before, 10, /*most_jobs=*/4);
     ASSERT_TRUE(page.ok()) << page.status();
     pages.emplace_back();
-    for (const StoredSweep& sweep : page->sweeps) pages.back().push_back(sweep.sweep.name());
+    for (const ListedSweep& sweep : page->sweeps) pages.back().push_back(sweep.sweep.name());
     before = page->next_before;
   }
   EXPECT_THAT(pages, ElementsAre(ElementsAre(names[3], names[2]), ElementsAre(names[1], names[0])));
@@ -137,7 +138,8 @@ TEST_F(JobMachineSweepsTest, PagesGoFromTheNewestOn) {
   const auto first = jobs_.machine().ListSweeps(0, 2);
   ASSERT_EQ(first->sweeps.size(), 2);
   EXPECT_EQ(first->sweeps[0].sweep.name(), names[2]);
-  EXPECT_EQ(first->sweeps[0].jobs.size(), 1);
+  ASSERT_EQ(first->sweeps[0].counts.size(), 1);
+  EXPECT_EQ(first->sweeps[0].counts.begin()->second, 1);
   ASSERT_NE(first->next_before, 0);
   const auto second = jobs_.machine().ListSweeps(first->next_before, 2);
   ASSERT_EQ(second->sweeps.size(), 1);

@@ -49,7 +49,9 @@ class JobRetentionTest : public testing::Test {
   StoredSweep Sweep(int jobs) {
     JobMachine::NewSweep sweep;
     sweep.sweep.set_display_name("search");
-    for (int i = 0; i < jobs; ++i) sweep.jobs.emplace_back().spec.set_name("small");
+    v1::JobSpec spec;
+    spec.set_name("small");
+    for (int i = 0; i < jobs; ++i) sweep.jobs.emplace_back().spec = spec.SerializeAsString();
     Awaited<absl::StatusOr<StoredSweep>> done;
     jobs_.machine().CreateSweep(std::move(sweep), done.Done());
     absl::StatusOr<StoredSweep> made = done.Get();

@@ -41,4 +41,17 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
   return added > most ? refused : WithRetryDelay(std::move(refused), kQueueDelay);
 }
 
+absl::Status CheckQueueLength(int64_t queued, int64_t added, int64_t most) {
+  if (most <= 0) return absl::OkStatus();
+  if (queued + added <= most) return absl::OkStatus();
+  const std::string message =
+      added > 1 ? absl::StrCat("sweep: has ", added, " jobs, and of the ", most,
+                               " that the daemon's queue keeps (--max-queued-jobs) there are ", queued,
+                               " already: make it smaller", added <= most ? ", or try again later" : "")
+                : absl::StrCat("the daemon's queue has ", queued, " jobs, and it keeps ", most,
+                               " (--max-queued-jobs): try again later");
+  absl::Status full = WithReason(absl::ResourceExhaustedError(message), "QUEUE_FULL");
+  return added <= most ? WithRetryDelay(std::move(full), kQueueDelay) : full;
+}
+
 }  // namespace tandem

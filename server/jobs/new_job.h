@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_JOBS_NEW_JOB_H_
 #define TANDEM_SERVER_JOBS_NEW_JOB_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
@@ -18,6 +19,10 @@ std::string NewId(const std::string& name, absl::string_view otherwise);
 // RESOURCE_EXHAUSTED where the user would have more than `most` queued jobs with so many added; 0 is any
 // number.
 absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, int added, int most);
+
+// RESOURCE_EXHAUSTED where all users together would have more than `most` queued jobs with so many added to
+// `queued`; 0 is any number. With a retry delay if the jobs may fit later.
+absl::Status CheckQueueLength(int64_t queued, int64_t added, int64_t most);
 
 }  // namespace tandem
 

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/clock.h"
+
 namespace tandem {
 
 int64_t ActiveStreams::Add(std::weak_ptr<Stream> stream, const Caller& caller) {
@@ -46,10 +48,11 @@ void ActiveStreams::EndWhere(const std::function<absl::Status(const Caller&)>& c
     MutexLock lock(&mutex_);
     all.assign(streams_.begin(), streams_.end());
   }
+  const absl::Duration now = Clock::Real()->Elapsed();
   for (const auto& [number, one] : all) {
     const std::shared_ptr<Stream> open = one.stream.lock();
     if (open == nullptr) continue;
-    if (one.is_ending) {
+    if (one.is_ending || open->IsOverdue(now)) {
       open->Cut();
       continue;
     }

@@ -14,8 +14,8 @@
 
 namespace tandem {
 
-// The streams that are open and whose they are, so that a shutdown can end all, and the end of a token its
-// own. Thread-safe.
+// The calls that are open and whose they are, so that a shutdown can end all streams, and the end of a token
+// its own calls. Thread-safe.
 class ActiveStreams {
  public:
   class Stream {
@@ -26,6 +26,8 @@ class ActiveStreams {
     // Ends it now, whatever its client has not yet read: it is told CANCELLED where it has not heard of End.
     // No effect where it has ended.
     virtual void Cut() = 0;
+    // Whether its client has let the daemon wait for too long by now, of a clock that never jumps.
+    virtual bool IsOverdue(absl::Duration now) = 0;
   };
 
   // Returns a number for Remove. After EndAll the stream is ended at once.
@@ -33,9 +35,9 @@ class ActiveStreams {
   void Remove(int64_t number);
   // Ends all streams, present and later. The first call decides on the status.
   void EndAll(const absl::Status& status);
-  // Ends the streams of those callers for whom `check` gives an error, with that error, and cuts off those
-  // that an earlier call has ended and that are still there: their clients do not read. `check` is called
-  // once for each of the others.
+  // Ends the streams of those callers for whom `check` gives an error, with that error. Cuts off those that
+  // an earlier call has ended and that are still there, because their clients do not read, and those that are
+  // overdue. `check` is called once for each of the others.
   void EndWhere(const std::function<absl::Status(const Caller&)>& check);
   // Waits until no stream is open, but no longer than `timeout`.
   void AwaitNone(absl::Duration timeout);

@@ -41,4 +41,12 @@ absl::StatusOr<Caller> AdmitStream(const RpcContext& rpc, absl::string_view meth
   return caller;
 }
 
+absl::StatusOr<Caller> AdmitUnary(const RpcContext& rpc, absl::string_view method,
+                                  const grpc::CallbackServerContext& context, CallLog* log,
+                                  UnaryCounts* counts, std::unique_ptr<UnaryCounts::Place>* place) {
+  TANDEM_ASSIGN_OR_RETURN(Caller caller, AdmitCall(rpc, method, context, log));
+  TANDEM_ASSIGN_OR_RETURN(*place, counts->Begin(caller.user, caller.is_admin(), context.peer()));
+  return caller;
+}
+
 }  // namespace tandem

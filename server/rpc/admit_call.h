@@ -11,6 +11,7 @@
 #include "server/auth/caller.h"
 #include "server/rpc/call_log.h"
 #include "server/rpc/rpc_context.h"
+#include "server/rpc/unary_counts.h"
 
 namespace tandem {
 
@@ -26,6 +27,12 @@ absl::StatusOr<Caller> AdmitCall(const RpcContext& rpc, absl::string_view method
 absl::StatusOr<Caller> AdmitStream(const RpcContext& rpc, absl::string_view method,
                                    const grpc::CallbackServerContext& context, CallLog* log,
                                    std::unique_ptr<CallLimits::Stream>* place);
+
+// The same of a unary call: `place` then counts it.
+// RESOURCE_EXHAUSTED, too: the user or the connection has too many, or too many answers that are not read.
+absl::StatusOr<Caller> AdmitUnary(const RpcContext& rpc, absl::string_view method,
+                                  const grpc::CallbackServerContext& context, CallLog* log,
+                                  UnaryCounts* counts, std::unique_ptr<UnaryCounts::Place>* place);
 
 }  // namespace tandem
 

@@ -1,9 +1,11 @@
 // What reads the database or files does so on the pool, never on the caller's thread, which is gRPC's.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/service_fixture.h"
 #include "server/store/awaited.h"
@@ -26,34 +28,26 @@ class BlockingTest : public ServiceFixture {
 
   // Where no thread may read, the handler must not answer.
   template <typename Response, typename Request>
-  void ExpectOnPool(void (*handler)(const RpcContext&, const Request&, rpc::Reply<Response>),
+  void ExpectOnPool(void (*handler)(const RpcContext&, const Caller&, const Request&, Reply<Response>),
                     const Request& request) {
-    bool answered = false;
-    handler(context_, request, [&answered](absl::StatusOr<Response>) { answered = true; });
-    EXPECT_FALSE(answered);
+    auto answered = std::make_shared<bool>(false);
+    handler(context_, Caller{"ann"}, request, [answered](absl::StatusOr<Response>) { *answered = true; });
+    EXPECT_FALSE(*answered);
   }
 
   template <typename Response, typename Request>
-  void ExpectOnPool(void (*handler)(const RpcContext&, const Caller&, const Request&, rpc::Reply<Response>),
-                    const Caller& caller, const Request& request) {
-    bool answered = false;
-    handler(context_, caller, request, [&answered](absl::StatusOr<Response>) { answered = true; });
-    EXPECT_FALSE(answered);
-  }
-
-  template <typename Response, typename Request>
-  void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const RpcContext&, const Request&),
+  void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const RpcContext&, const Caller&, const Request&),
                           const Request& request) {
-    bool answered = false;
-    rpc::Source<Response> source = handler(context_, request);
+    auto answered = std::make_shared<bool>(false);
+    rpc::Source<Response> source = handler(context_, Caller{"ann"}, request);
     ASSERT_TRUE(source.ok()) << source.status();
-    (*source)->Next([&answered](auto) { answered = true; });
-    EXPECT_FALSE(answered);
+    (*source)->Next([answered](auto) { *answered = true; });
+    EXPECT_FALSE(*answered);
     (*source)->Cancel();
   }
 
   // Without threads: what is posted there never runs.
-  BlockingPool idle_{0};
+  FairPool idle_{0, 1};
   FairPool idle_for_users_{0, 1};
   RpcContext context_;
 };
@@ -64,10 +58,10 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   get.set_name(job);
   ExpectOnPool(&rpc::GetJob, get);
   ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
-  ExpectOnPool(&rpc::CreateJob, Caller{"ann"}, Request("b", "r1"));
+  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
   v1::CancelJobRequest cancel;
   cancel.set_name(job);
-  ExpectOnPool(&rpc::CancelJob, Caller{"ann"}, cancel);
+  ExpectOnPool(&rpc::CancelJob, cancel);
   v1::ReadLogRequest log;
   log.set_name(job);
   ExpectStreamOnPool(&rpc::ReadLog, log);
@@ -79,28 +73,30 @@ TEST_F(BlockingTest, ReadsOnThePool) {
 
 // A data set may take long to read, and a user's calls must not use up the threads that all calls need.
 TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
-  BlockingPool pool(1);
+  FairPool pool(1, 1);
   context_.pool = &pool;
-  ExpectOnPool(&rpc::ListDatasets, Caller{"ann"}, v1::ListDatasetsRequest());
+  ExpectOnPool(&rpc::ListDatasets, v1::ListDatasetsRequest());
   v1::GetDatasetRequest get;
   get.set_name("mnist");
-  ExpectOnPool(&rpc::GetDataset, Caller{"ann"}, get);
+  ExpectOnPool(&rpc::GetDataset, get);
   v1::FetchDatasetRequest fetch;
   fetch.set_name("mnist");
-  ExpectOnPool(&rpc::FetchDataset, Caller{"ann"}, fetch);
-  ExpectOnPool(&rpc::ListUploads, Caller{"ann"}, v1::ListUploadsRequest());
+  ExpectOnPool(&rpc::FetchDataset, fetch);
+  ExpectOnPool(&rpc::ListUploads, v1::ListUploadsRequest());
   v1::GetUploadRequest upload;
   upload.set_name("uploads/" + std::string(32, 'a'));
-  ExpectOnPool(&rpc::GetUpload, Caller{"ann"}, upload);
+  ExpectOnPool(&rpc::GetUpload, upload);
   v1::EvaluateRequest evaluate;
   evaluate.set_name(Create("a"));
   rpc::Source<v1::EvaluateResponse> source = rpc::Evaluate(context_, Caller{"ann"}, evaluate);
   ASSERT_TRUE(source.ok()) << source.status();
-  bool answered = false;
-  (*source)->Next([&answered](auto) { answered = true; });
-  // All that was given to it is done then.
-  pool.Stop();
-  EXPECT_FALSE(answered);
+  auto answered = std::make_shared<bool>(false);
+  (*source)->Next([answered](auto) { *answered = true; });
+  // All that was given to the one thread is done then.
+  absl::Notification done;
+  pool.Post("ann", [&done] { done.Notify(); });
+  done.WaitForNotification();
+  EXPECT_FALSE(*answered);
 }
 
 TEST_F(BlockingTest, AsksGpusOnThePool) {
@@ -112,12 +108,12 @@ TEST_F(BlockingTest, AsksGpusOnThePool) {
 }
 
 TEST_F(BlockingTest, AStreamThatIsCancelledBeforeItsSourceIsThereEnds) {
-  BlockingPool pool(1);
+  FairPool pool(1, 1);
   context_.pool = &pool;
   v1::ReadLogRequest log;
   log.set_name(Create("a"));
   log.set_follow(true);
-  rpc::Source<v1::ReadLogResponse> source = rpc::ReadLog(context_, log);
+  rpc::Source<v1::ReadLogResponse> source = rpc::ReadLog(context_, Caller{"ann"}, log);
   ASSERT_TRUE(source.ok()) << source.status();
   (*source)->Cancel();
   Awaited<absl::Status> ended;

@@ -11,11 +11,6 @@
 namespace tandem {
 namespace {
 
-bool IsRefusal(absl::StatusCode code) {
-  return code == absl::StatusCode::kUnauthenticated || code == absl::StatusCode::kPermissionDenied ||
-         code == absl::StatusCode::kResourceExhausted;
-}
-
 void Audit(const EndedCall& call, AuditLog* audit) {
   const MethodAccess* const access = FindMethodAccess(call.method);
   const bool changes = access == nullptr || access->changes;

@@ -1,16 +1,18 @@
 #ifndef TANDEM_SERVER_RPC_CALL_FRAME_H_
 #define TANDEM_SERVER_RPC_CALL_FRAME_H_
 
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/server_context.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -20,20 +22,18 @@
 #include "server/rpc/active_streams.h"
 #include "server/rpc/admit_call.h"
 #include "server/rpc/call_log.h"
+#include "server/rpc/deferred_source.h"
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/lifecycle.h"
+#include "server/rpc/request_bytes.h"
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 
 // What all methods have in common: a call's id and its line in the log, who calls and whether that may be,
-// and the way from absl::Status to the client. Authentication comes before this, for all services alike
-// (server/auth). Handlers know no gRPC.
+// and the way from absl::Status to the client; and the calls that are streams of responses. Authentication
+// comes before this, for all services alike (server/auth). Handlers know no gRPC.
 
 namespace tandem {
-
-// Answers a unary call, once, from any thread.
-template <typename Response>
-using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
 
 namespace internal {
 
@@ -47,46 +47,48 @@ void SetResource(const Message& message, CallLog* log) {
   if (!name.empty()) log->SetResource(name);
 }
 
-template <typename Request>
-CallLog StartCall(const RpcContext& rpc, absl::string_view method, grpc::CallbackServerContext* context,
-                  const Request& request) {
+inline CallLog StartCall(const RpcContext& rpc, absl::string_view method,
+                         grpc::CallbackServerContext* context) {
   CallLog log(method, context->peer(), &rpc.calls);
-  SetResource(request, &log);
   context->AddInitialMetadata("tandem-call-id", log.call_id());
   // So that a client can tell how far its clock is from the daemon's.
   context->AddInitialMetadata("tandem-time-ms", absl::StrCat(absl::ToUnixMillis(absl::Now())));
   return log;
 }
 
-}  // namespace internal
-
-// Serves a unary call: `handler(caller, request, reply)` is called where AdmitCall lets the call go on.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, absl::string_view method,
-                                     grpc::CallbackServerContext* context, const Request* request,
-                                     Response* response, Handler&& handler) {
-  auto log = std::make_unique<CallLog>(internal::StartCall(rpc, method, context, *request));
-  const absl::StatusOr<Caller> caller = AdmitCall(rpc, method, *context, log.get());
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  Reply<Response> reply = [reactor, response, log = std::move(log)](absl::StatusOr<Response> result) {
-    if (result.ok()) {
-      *response = *std::move(result);
-      internal::SetResource(*response, log.get());
-    }
-    log->Finish(result.status());
-    reactor->Finish(ToGrpcStatus(result.status()));
-  };
-  if (!caller.ok()) {
-    reply(caller.status());
-  } else {
-    handler(*caller, *request, std::move(reply));
-  }
-  return reactor;
+// Takes a request's bytes from gRPC, which would keep them until the call has ended.
+inline grpc::ByteBuffer TakeBytes(const grpc::ByteBuffer* request) {
+  grpc::ByteBuffer bytes;
+  // gRPC made it for this call alone.
+  bytes.Swap(const_cast<grpc::ByteBuffer*>(request));
+  return bytes;
 }
+
+// The bytes of a message, for gRPC to send.
+template <typename Message>
+grpc::ByteBuffer BytesOf(const Message& message) {
+  grpc::ByteBuffer bytes;
+  bool is_own = false;
+  grpc::SerializationTraits<Message>::Serialize(message, &bytes, &is_own);
+  return bytes;
+}
+
+// Calls a handler of a method that depends on who calls, or of one that does not.
+template <typename Handler, typename Request, typename... More>
+auto CallHandler(Handler handler, const RpcContext& rpc, const Caller& caller, const Request& request,
+                 More... more) {
+  if constexpr (std::is_invocable_v<Handler, const RpcContext&, const Caller&, const Request&, More...>) {
+    return handler(rpc, caller, request, std::move(more)...);
+  } else {
+    return handler(rpc, request, std::move(more)...);
+  }
+}
+
+}  // namespace internal
 
 // Writes what a source gives, one response at a time. Lives until both gRPC and the source are done with it.
 template <typename Response>
-class StreamReactor : public grpc::ServerWriteReactor<Response>,
+class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                       public ActiveStreams::Stream,
                       public std::enable_shared_from_this<StreamReactor<Response>> {
  public:
@@ -127,6 +129,9 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
     // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
     if (!done_) context_->TryCancel();
   }
+
+  // A watcher may read whenever it likes.
+  bool IsOverdue(absl::Duration) override { return false; }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
@@ -175,7 +180,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
       MutexLock lock(&mutex_);
       if (end_.has_value()) return;
       if (result.ok() && result->has_value()) {
-        response_ = *std::move(*result);
+        response_ = internal::BytesOf(**result);
         writing_ = true;
       } else {
         end_ = end = result.status();
@@ -205,7 +210,7 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
   std::unique_ptr<CallLimits::Stream> place_;         // Likewise.
   int64_t number_ = 0;
   std::shared_ptr<StreamReactor> self_;
-  Response response_;  // Written to while no write is in flight.
+  grpc::ByteBuffer response_;  // Written to while no write is in flight.
 
   Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -215,21 +220,44 @@ class StreamReactor : public grpc::ServerWriteReactor<Response>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of responses: `handler(caller, request)` gives its source, or an error.
+// Serves a stream of responses: the handler (see handlers.h) gives its source, or an error. `prepare` is
+// called with a request before its handler; null: nothing is to be done. A request above kSmallRequestBytes,
+// of which there are `most_bytes` at most, is parsed in its user's turn, and `prepare` comes to nothing then.
 template <typename Response, typename Request, typename Handler>
-grpc::ServerWriteReactor<Response>* ServeStream(const RpcContext& rpc, ActiveStreams* streams,
-                                                absl::string_view method,
-                                                grpc::CallbackServerContext* context, const Request* request,
-                                                Handler&& handler) {
-  CallLog log = internal::StartCall(rpc, method, context, *request);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(
+    const RpcContext& rpc, ActiveStreams* streams, absl::string_view method, int64_t most_bytes,
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, Handler handler,
+    void (*prepare)(const RpcContext&, grpc::CallbackServerContext*, Request*)) {
+  CallLog log = internal::StartCall(rpc, method, context);
+  grpc::ByteBuffer bytes = internal::TakeBytes(request);
+  const auto size = static_cast<int64_t>(bytes.Length());
+  const bool is_small = size <= kSmallRequestBytes;
+  Request small;
+  absl::Status parsed;
+  if (is_small) parsed = ParseRequest(std::move(bytes), most_bytes, &small);
+  internal::SetResource(small, &log);
   std::unique_ptr<CallLimits::Stream> place;
   const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
   auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams, context);
   reactor->Hold(std::move(place));
-  if (caller.ok()) {
-    reactor->Start(handler(*caller, *request), *caller);
-  } else {
+  if (!caller.ok()) {
     reactor->Start(caller.status(), Caller());
+  } else if (!parsed.ok()) {
+    reactor->Start(parsed, *caller);
+  } else if (is_small) {
+    if (prepare != nullptr) prepare(rpc, context, &small);
+    reactor->Start(internal::CallHandler(handler, rpc, *caller, small), *caller);
+  } else {
+    reactor->Start(std::make_unique<DeferredSource<Response>>(
+                       rpc.pool, caller->user, size,
+                       [&rpc, handler, most_bytes, caller = *caller, bytes = std::move(bytes)]() mutable
+                       -> absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> {
+                         Request large;
+                         absl::Status parsed = ParseRequest(std::exchange(bytes, {}), most_bytes, &large);
+                         if (!parsed.ok()) return parsed;
+                         return internal::CallHandler(handler, rpc, caller, large);
+                       }),
+                   *caller);
   }
   return reactor.get();
 }

@@ -26,6 +26,12 @@ struct EndedCall {
   bool is_stream = false;
 };
 
+// Whether a call that ended so was refused, whatever it wanted.
+inline bool IsRefusal(absl::StatusCode code) {
+  return code == absl::StatusCode::kUnauthenticated || code == absl::StatusCode::kPermissionDenied ||
+         code == absl::StatusCode::kResourceExhausted;
+}
+
 // Who wants to hear of calls. Called on any thread, several at once; must not block. Null: nobody.
 struct CallHooks {
   // `method` as "CreateJob".

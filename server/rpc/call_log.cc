@@ -1,10 +1,14 @@
 #include "server/rpc/call_log.h"
 
+#include <optional>
+
 #include "absl/random/random.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/base/clock.h"
+#include "engine/base/mutex.h"
+#include "server/auth/refusal_budget.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -14,6 +18,25 @@ std::string RandomCallId() {
   thread_local absl::BitGen random;
   return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
 }
+
+// Of the calls of a user that are refused, so many have a line at once, and then so many a second.
+constexpr double kRefusedAtOnce = 50;
+constexpr double kRefusedASecond = 1;
+
+// The lines of refused calls of this process. Thread-safe.
+class RefusedLines {
+ public:
+  // Whether the call has a line, and how many of the user's had none since the last line.
+  std::optional<int64_t> Take(const std::string& user) {
+    MutexLock lock(&mutex_);
+    if (!budget_.Take(user, Clock::Real()->Elapsed())) return std::nullopt;
+    return budget_.TakeLeftOut(user);
+  }
+
+ private:
+  Mutex mutex_;
+  RefusalBudget budget_ ABSL_GUARDED_BY(mutex_){kRefusedAtOnce, kRefusedASecond};
+};
 
 }  // namespace
 
@@ -33,6 +56,13 @@ void CallLog::Finish(const absl::Status& status, int64_t responses) const {
   if (hooks_->ended != nullptr) {
     hooks_->ended({method_, peer_, user_, resource_, call_id_, status, duration, responses >= 0});
   }
+  int64_t left_out = 0;
+  if (IsRefusal(status.code())) {
+    static RefusedLines* const lines = new RefusedLines();
+    const std::optional<int64_t> taken = lines->Take(user_);
+    if (!taken.has_value()) return;
+    left_out = *taken;
+  }
   std::string line = absl::StrCat("call method=", method_, " peer=", peer_);
   if (!user_.empty()) absl::StrAppend(&line, " user=", user_);
   absl::StrAppend(&line, " call=", call_id_);
@@ -42,6 +72,7 @@ void CallLog::Finish(const absl::Status& status, int64_t responses) const {
   absl::StrAppendFormat(&line, " ms=%.1f", absl::ToDoubleMilliseconds(duration));
   if (!status.ok())
     absl::StrAppend(&line, " message=\"", absl::CHexEscape(status.message().substr(0, 500)), "\"");
+  if (left_out > 0) absl::StrAppend(&line, " refused_without_a_line=", left_out);
   switch (status.code()) {
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kDataLoss:

@@ -26,7 +26,8 @@ class CallLog {
   void SetUser(absl::string_view user) { user_ = std::string(user); }
 
   // Writes the call's one line: method, peer, user, call, resource, code, milliseconds, and for a stream how
-  // many responses; as information, or as an error where the daemon is at fault. Once.
+  // many responses; as information, or as an error where the daemon is at fault. Of a user's refused calls so
+  // many have a line: the next line says how many had none. Once.
   void Finish(const absl::Status& status, int64_t responses = -1) const;
 
  private:

@@ -1,5 +1,7 @@
 #include "server/rpc/connection_gate.h"
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,6 +30,11 @@ constexpr int kUserTimeoutMilliseconds = 30'000;
 constexpr absl::Duration kTellInterval = absl::Seconds(10);
 // Where the process has no file left, after which it tries again.
 constexpr int kNoFileMilliseconds = 100;
+constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
+constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
+// An interval is so many times as long as the look before it took.
+constexpr int kLookPart = 20;
+constexpr absl::Duration kRefusal = absl::Seconds(10);
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
@@ -56,16 +63,22 @@ int PortOf(int socket) {
                                            : reinterpret_cast<sockaddr_in*>(&bound)->sin_port);
 }
 
-// The bytes of the peer's address, of IPv6 those of its network: a machine has as many addresses there as it
-// likes.
-std::string AddressOf(const sockaddr_storage& peer) {
+PeerAddress PeerOf(const sockaddr_storage& peer) {
   if (peer.ss_family == AF_INET) {
-    return {reinterpret_cast<const char*>(&reinterpret_cast<const sockaddr_in&>(peer).sin_addr), 4};
+    const auto& narrow = reinterpret_cast<const sockaddr_in&>(peer);
+    return {{reinterpret_cast<const char*>(&narrow.sin_addr), 4}, ntohs(narrow.sin_port)};
   }
-  const in6_addr& address = reinterpret_cast<const sockaddr_in6&>(peer).sin6_addr;
-  const auto* bytes = reinterpret_cast<const char*>(address.s6_addr);
-  if (IN6_IS_ADDR_V4MAPPED(&address)) return {bytes + 12, 4};
-  return {bytes, 8};
+  const auto& wide = reinterpret_cast<const sockaddr_in6&>(peer);
+  const auto* bytes = reinterpret_cast<const char*>(wide.sin6_addr.s6_addr);
+  const int port = ntohs(wide.sin6_port);
+  if (IN6_IS_ADDR_V4MAPPED(&wide.sin6_addr)) return {std::string(bytes + 12, 4), port};
+  return {std::string(bytes, 16), port};
+}
+
+std::string TextOf(const PeerAddress& peer) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(peer.ip.size() == 4 ? AF_INET : AF_INET6, peer.ip.data(), text, sizeof(text));
+  return text;
 }
 
 uint64_t CookieOf(int fd) {
@@ -127,8 +140,9 @@ ConnectionGate::~ConnectionGate() {
   for (const int fd : files_) close(fd);
 }
 
-void ConnectionGate::Start(std::unique_ptr<Acceptor> acceptor) {
+void ConnectionGate::Start(std::unique_ptr<Acceptor> acceptor, Look look) {
   acceptor_ = std::move(acceptor);
+  look_ = std::move(look);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -145,7 +159,11 @@ void ConnectionGate::Run() {
   std::vector<pollfd> events;
   for (const int fd : files_) events.push_back({fd, POLLIN, 0});
   while (true) {
-    if (poll(events.data(), events.size(), -1) < 0 && errno != EINTR) {
+    // Without connections there is nothing to look at.
+    const bool looks = look_ != nullptr && !connections_.empty();
+    const absl::Duration wait = std::max(next_look_ - Clock::Real()->Elapsed(), absl::ZeroDuration());
+    const int timeout = looks ? static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1 : -1;
+    if (poll(events.data(), events.size(), timeout) < 0 && errno != EINTR) {
       spdlog::error("no more connections are let in: {}", strerror(errno));
       return;
     }
@@ -153,6 +171,7 @@ void ConnectionGate::Run() {
     for (size_t i = 0; i + 1 < events.size(); ++i) {
       if (events[i].revents != 0) Accept(events[i].fd);
     }
+    if (looks && Clock::Real()->Elapsed() >= next_look_) LookForHarm();
   }
 }
 
@@ -167,7 +186,15 @@ void ConnectionGate::Accept(int listener) {
     }
     return;
   }
-  std::string address = AddressOf(peer);
+  PeerAddress from = PeerOf(peer);
+  const std::string address = SourceOf(from.ip);
+  if (const auto until = refused_.find(address); until != refused_.end()) {
+    if (Clock::Real()->Elapsed() < until->second) {
+      close(fd);
+      return;
+    }
+    refused_.erase(until);
+  }
   const int most_of_one = std::max(1, most_ / 2);
   const auto is_full = [&] {
     return connections_.size() >= static_cast<size_t>(most_) || counts_[address] >= most_of_one;
@@ -182,12 +209,48 @@ void ConnectionGate::Accept(int listener) {
         connections_.size(), most_, most_of_one);
     return;
   }
-  connections_.push_back({fd, CookieOf(fd), address});
+  connections_.push_back({fd, CookieOf(fd), address, std::move(from)});
   ++counts_[address];
   Acceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
   connection.fd = fd;
   acceptor_->HandleNewConnection(&connection);
+}
+
+void ConnectionGate::LookForHarm() {
+  const absl::Duration begin = Clock::Real()->Elapsed();
+  const Harm harm = look_();
+  for (const PeerAddress& peer : harm.peers) Shut(peer);
+  absl::erase_if(refused_, [begin](const auto& one) { return one.second <= begin; });
+  Forget();
+  const absl::Duration end = Clock::Real()->Elapsed();
+  next_look_ = end + std::max(harm.is_likely ? kShortInterval : kLookInterval, kLookPart * (end - begin));
+}
+
+void ConnectionGate::Shut(const PeerAddress& peer) {
+  for (Connection& one : connections_) {
+    if (one.peer != peer || std::exchange(one.is_shut, true)) continue;
+    // The number may be another file's by now, and stays what it is while this is there.
+    const int fd = fcntl(one.fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0) continue;
+    const bool is_same = CookieOf(fd) == one.cookie;
+    if (is_same) {
+      // Ends it at once, whatever was not read of it; gRPC sees an error, and closes it.
+      const sockaddr nobody = {.sa_family = AF_UNSPEC, .sa_data = {}};
+      connect(fd, &nobody, sizeof(nobody));
+      const absl::Duration now = Clock::Real()->Elapsed();
+      // All users of this machine come from there.
+      const bool refuses = !IsLoopback(peer.ip);
+      if (refuses) refused_[one.address] = now + kRefusal;
+      if (refuses || now - told_of_harm_ >= kTellInterval) {
+        told_of_harm_ = now;
+        spdlog::warn(
+            "a connection of {} is shut{}: it takes back calls before their answers", TextOf(peer),
+            refuses ? absl::StrCat(", and the address is refused for ", absl::FormatDuration(kRefusal)) : "");
+      }
+    }
+    close(fd);
+  }
 }
 
 void ConnectionGate::Forget() {

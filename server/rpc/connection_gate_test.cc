@@ -2,11 +2,14 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,11 +38,11 @@ class FakeAcceptor : public ConnectionGate::Acceptor {
 
 class ConnectionGateTest : public testing::Test {
  protected:
-  void Open(int most) {
-    auto gate = ConnectionGate::Listen({"127.0.0.1", 0}, most);
+  void Open(int most, ConnectionGate::Look look = nullptr, const std::string& host = "127.0.0.1") {
+    auto gate = ConnectionGate::Listen({host, 0}, most);
     ASSERT_TRUE(gate.ok()) << gate.status();
     gate_ = *std::move(gate);
-    gate_->Start(std::make_unique<FakeAcceptor>(&kept_));
+    gate_->Start(std::make_unique<FakeAcceptor>(&kept_), std::move(look));
   }
   void TearDown() override {
     gate_ = nullptr;
@@ -135,6 +138,72 @@ TEST_F(ConnectionGateTest, WhereItCannotListen) {
   // A name of several addresses has one port.
   auto local = ConnectionGate::Listen({"localhost", 0}, 4);
   EXPECT_TRUE(local.ok()) << local.status();
+}
+
+// Any of this machine's addresses that is not loopback's; nothing if it has none.
+std::string OwnAddress() {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return "";
+  char text[INET_ADDRSTRLEN] = "";
+  for (const ifaddrs* one = all; one != nullptr && text[0] == '\0'; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    const in_addr& address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr)->sin_addr;
+    if (ntohl(address.s_addr) >> 24 != 127) inet_ntop(AF_INET, &address, text, sizeof(text));
+  }
+  freeifaddrs(all);
+  return text;
+}
+
+class HarmTest : public ConnectionGateTest {
+ protected:
+  void OpenOn(const std::string& host) {
+    Open(
+        100,
+        [this] {
+          MutexLock lock(&mutex_);
+          return Harm{.peers = harm_};
+        },
+        host);
+  }
+  // Has the gate find harm in a connection.
+  void Accuse(int fd) {
+    sockaddr_in own = {};
+    socklen_t size = sizeof(own);
+    ASSERT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size), 0);
+    MutexLock lock(&mutex_);
+    harm_.push_back({std::string(reinterpret_cast<const char*>(&own.sin_addr), 4), ntohs(own.sin_port)});
+  }
+
+  Mutex mutex_;
+  std::vector<PeerAddress> harm_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(HarmTest, AConnectionThatDoesHarmIsShutAndItsAddressRefused) {
+  const std::string own = OwnAddress();
+  if (own.empty()) GTEST_SKIP() << "this machine has no address but loopback's";
+  OpenOn("0.0.0.0");
+  const int bad = Connect(own.c_str()), neighbour = Connect(own.c_str()), other = Connect();
+  ASSERT_TRUE(ComeIn(3));
+  Accuse(bad);
+  EXPECT_TRUE(IsRefused(bad));
+  EXPECT_FALSE(IsRefused(neighbour, 0));
+  EXPECT_FALSE(IsRefused(other, 0));
+  EXPECT_TRUE(IsRefused(Connect(own.c_str())));
+  Connect();
+  EXPECT_TRUE(ComeIn(4));
+}
+
+// All users of the machine come from there.
+TEST_F(HarmTest, LoopbackIsShutAndNotRefused) {
+  OpenOn("127.0.0.1");
+  const int bad = Connect(), neighbour = Connect();
+  ASSERT_TRUE(ComeIn(2));
+  Accuse(bad);
+  EXPECT_TRUE(IsRefused(bad));
+  EXPECT_FALSE(IsRefused(neighbour, 0));
+  const int again = Connect();
+  EXPECT_TRUE(ComeIn(3));
+  EXPECT_FALSE(IsRefused(again, 0));
 }
 
 }  // namespace

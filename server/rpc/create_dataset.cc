@@ -18,6 +18,7 @@ absl::Status CheckUpload(const RpcContext& context, const Caller& caller, const 
 
 void Create(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
             Reply<v1::Dataset> reply) {
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   // Before anything may refuse it: what the first request found may be gone since.
   absl::StatusOr<std::optional<v1::Dataset>> repeated = context.registry->FindRepeated(request, caller.user);
   if (!repeated.ok()) {
@@ -42,7 +43,6 @@ void CreateDataset(const RpcContext& context, const Caller& caller, const v1::Cr
   if (absl::Status status = CheckSpecSize(request.dataset().spec(), "dataset.spec"); !status.ok()) {
     return reply(std::move(status));
   }
-  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   // It reads the data's files, and waits for the database.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Dataset> reply) {

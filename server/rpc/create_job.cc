@@ -14,13 +14,13 @@ namespace {
 absl::Status CheckRequest(const v1::CreateJobRequest& request) {
   if (absl::Status status = CheckSpecSize(request.spec()); !status.ok()) return status;
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) return status;
-  if (absl::Status status = CheckKnownFields(request); !status.ok()) return status;
   if (!request.has_spec()) return FieldError("spec", "is required: what the job is to do");
   return absl::OkStatus();
 }
 
 void Create(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
             Reply<v1::Job> reply) {
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<v1::Job>> repeated =

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
@@ -25,6 +27,15 @@
 namespace tandem::rpc {
 namespace {
 
+// Whether the jobs may have different data sets.
+bool VariesDataset(const v1::Sweep& sweep) {
+  const auto is_dataset = [](const std::string& field) { return absl::StartsWith(field, "dataset"); };
+  return std::any_of(sweep.grid().begin(), sweep.grid().end(),
+                     [&](const v1::SweepGridField& field) { return is_dataset(field.field()); }) ||
+         std::any_of(sweep.random().fields().begin(), sweep.random().fields().end(),
+                     [&](const v1::SweepRandomField& field) { return is_dataset(field.field()); });
+}
+
 // After so many jobs that are wrong the others are not looked at.
 constexpr int kMostWrongJobs = 5;
 
@@ -34,13 +45,13 @@ struct Making {
   Caller caller;
   const v1::CreateSweepRequest* request;
   Reply<v1::Sweep> reply;
-  std::vector<SweepJob> jobs;
+  std::optional<SweepExpansion> jobs;
   // What jobs name is there until they are.
   std::vector<DatasetRegistry::Hold> holds;
   // What stands in the place of each data set, by that set's bytes.
   std::map<std::string, v1::DatasetSpec> local;
   // The first job whose data was not looked at.
-  size_t next = 0;
+  int next = 0;
 };
 
 // An error of one job as the sweep's: fields of its spec are those of the base.
@@ -63,69 +74,94 @@ absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
 absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
   if (!request.has_sweep()) return FieldError("sweep", "is required: the base, and what varies");
   TANDEM_RETURN_IF_ERROR(CheckSpecSize(request.sweep(), "sweep"));
-  TANDEM_RETURN_IF_ERROR(CheckKnownFields(request));
   return CheckRequestId(request.request_id());
 }
 
-// By which measure the jobs are compared, as their specs have it with defaults filled in.
-absl::StatusOr<v1::SweepObjective> ObjectiveOf(const std::vector<JobMachine::NewJob>& jobs,
-                                               const std::vector<SweepJob>& expanded) {
-  const WatchedMeasure first = BestMeasure(jobs.front().spec.training());
-  for (size_t i = 1; i < jobs.size(); ++i) {
-    const WatchedMeasure best = BestMeasure(jobs[i].spec.training());
-    if (best.ToString() == first.ToString()) continue;
+// By which measure the jobs of a sweep are compared: all of them by the same.
+class Objective {
+ public:
+  // Takes a job's, whose spec has its defaults filled in. INVALID_ARGUMENT: it is not that of the jobs
+  // before.
+  absl::Status Add(const v1::JobSpec& spec, const SweepJob& job) {
+    const WatchedMeasure best = BestMeasure(spec.training());
+    if (!first_.has_value()) first_ = best;
+    if (best.ToString() == first_->ToString()) return absl::OkStatus();
     return WithReason(FieldError("sweep.objective",
-                                 absl::StrCat("is \"", first.name, "\" for the first of the jobs, and \"",
-                                              best.name, "\" with ", DescribeValues(expanded[i].values),
+                                 absl::StrCat("is \"", first_->name, "\" for the first of the jobs, and \"",
+                                              best.name, "\" with ", DescribeValues(job.values),
                                               ": they cannot be compared; give an objective")),
                       "INVALID_SWEEP");
   }
-  v1::SweepObjective objective;
-  objective.set_metric(first.name);
-  objective.set_mode(first.downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
-  return objective;
-}
 
-// All of the jobs, checked whole; the first errors of several where some are wrong.
-absl::StatusOr<std::vector<JobMachine::NewJob>> AdmitAll(const Making& making) {
-  std::vector<JobMachine::NewJob> jobs;
+  // The objective of the jobs that were added, at least one.
+  v1::SweepObjective Get() const {
+    v1::SweepObjective objective;
+    objective.set_metric(first_->name);
+    objective.set_mode(first_->downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
+    return objective;
+  }
+
+ private:
+  std::optional<WatchedMeasure> first_;
+};
+
+struct AdmittedSweep {
+  std::vector<JobMachine::NewSweep::Part> jobs;
+  Objective objective;
+};
+
+// All of the jobs, checked whole, one after the other; the first errors of several where some are wrong.
+absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
+  AdmittedSweep sweep;
   FieldViolations violations;
   std::string reason;
+  absl::Status incomparable;
+  size_t bytes = 0;
   // What is wrong for itself stands in every job: it is said once.
   std::map<std::pair<std::string, std::string>, int> seen;
   int wrong = 0;
-  for (const SweepJob& job : making.jobs) {
+  for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
+    TANDEM_RETURN_IF_ERROR(making.context->lifecycle->CheckServing());
+    if (!making.reply.is_wanted()) return absl::CancelledError("nobody waits for the answer");
+    SweepJob job = making.jobs->Job(i);
+    if (job.spec.has_dataset()) {
+      const auto local = making.local.find(job.spec.dataset().SerializeAsString());
+      if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
+    }
     absl::StatusOr<JobMachine::NewJob> admitted = AdmitJob(*making.context, making.caller, job.spec);
     if (admitted.ok()) {
-      admitted->sweep_values = job.values;
-      jobs.push_back(*std::move(admitted));
+      incomparable.Update(sweep.objective.Add(admitted->spec, job));
+      JobMachine::NewSweep::Part& part = sweep.jobs.emplace_back();
+      part.spec = admitted->spec.SerializeAsString();
+      part.planned_memory_bytes = admitted->planned_memory_bytes;
+      part.planned_operations = admitted->planned_operations;
+      part.values = std::move(job.values);
+      bytes += part.spec.size();
+      // A template has become its layers.
+      if (bytes > kMostSweepBytes) return SweepTooLarge();
       continue;
     }
     const std::vector<FieldViolation> found = GetFieldViolations(admitted.status());
     if (found.empty()) return OfSweep(admitted.status(), job);
     reason = GetReason(admitted.status());
     const std::vector<FieldViolation> mine = GetFieldViolations(OfSweep(admitted.status(), job));
-    for (size_t i = 0; i < found.size(); ++i) {
-      if (seen[{found[i].field, found[i].description}]++ == 0) {
-        violations.Add(mine[i].field, mine[i].description);
+    for (size_t k = 0; k < found.size(); ++k) {
+      if (seen[{found[k].field, found[k].description}]++ == 0) {
+        violations.Add(mine[k].field, mine[k].description);
       }
     }
-    if (++wrong == kMostWrongJobs) break;
+    ++wrong;
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), reason);
-  return jobs;
+  TANDEM_RETURN_IF_ERROR(incomparable);
+  return sweep;
 }
 
 // With all data at hand.
 void Finish(const std::shared_ptr<Making>& making) {
-  absl::StatusOr<std::vector<JobMachine::NewJob>> jobs = AdmitAll(*making);
-  if (!jobs.ok()) {
-    making->reply(jobs.status());
-    return;
-  }
-  const absl::StatusOr<v1::SweepObjective> objective = ObjectiveOf(*jobs, making->jobs);
-  if (!objective.ok()) {
-    making->reply(objective.status());
+  absl::StatusOr<AdmittedSweep> admitted = AdmitAll(*making);
+  if (!admitted.ok()) {
+    making->reply(admitted.status());
     return;
   }
   const v1::Sweep& wanted = making->request->sweep();
@@ -135,14 +171,14 @@ void Finish(const std::shared_ptr<Making>& making) {
   *sweep.sweep.mutable_grid() = wanted.grid();
   if (wanted.has_random()) *sweep.sweep.mutable_random() = wanted.random();
   sweep.sweep.set_max_running(wanted.max_running());
-  *sweep.sweep.mutable_objective() = *objective;
+  *sweep.sweep.mutable_objective() = admitted->objective.Get();
   if (making->request->validate_only()) {
     sweep.sweep.set_user(making->caller.user);
-    sweep.sweep.set_jobs(static_cast<int>(jobs->size()));
-    for (size_t i = 0; i < jobs->size(); ++i) {
+    sweep.sweep.set_jobs(static_cast<int>(admitted->jobs.size()));
+    for (const JobMachine::NewSweep::Part& job : admitted->jobs) {
       v1::SweepResult* result = sweep.sweep.add_results();
-      result->set_index(static_cast<int>(i));
-      result->mutable_values()->Add((*jobs)[i].sweep_values.begin(), (*jobs)[i].sweep_values.end());
+      result->set_index(sweep.sweep.results_size() - 1);
+      result->mutable_values()->Add(job.values.begin(), job.values.end());
     }
     making->reply(std::move(sweep.sweep));
     return;
@@ -152,17 +188,19 @@ void Finish(const std::shared_ptr<Making>& making) {
     making->reply(std::move(status));
     return;
   }
-  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(jobs->size()));
+  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(admitted->jobs.size()));
       !status.ok()) {
     making->reply(std::move(status));
     return;
   }
   sweep.submitted = wanted;
   sweep.request_id = making->request->request_id();
-  sweep.jobs = *std::move(jobs);
+  sweep.user = making->caller.user;
+  sweep.max_queued_jobs = making->context->quota(making->caller.user).max_queued_jobs;
+  sweep.jobs = std::move(admitted->jobs);
   making->context->jobs->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
     if (made.ok()) {
-      making->reply(DescribeSweep(*made, SweepResults::kShown));
+      making->reply(DescribeSweep(*made));
     } else {
       making->reply(made.status());
     }
@@ -171,14 +209,13 @@ void Finish(const std::shared_ptr<Making>& making) {
 
 // Brings the data of the jobs near, from `making->next` on: each data set once.
 void BringData(const std::shared_ptr<Making>& making) {
-  for (; making->next < making->jobs.size(); ++making->next) {
-    SweepJob& job = making->jobs[making->next];
+  // Where no field is of the data set, all jobs have the first one's.
+  const int last = VariesDataset(making->request->sweep()) ? making->jobs->jobs() : 1;
+  for (; making->next < last; ++making->next) {
+    const SweepJob job = making->jobs->Job(making->next);
     if (!job.spec.has_dataset()) continue;
-    const std::string key = job.spec.dataset().SerializeAsString();
-    if (const auto known = making->local.find(key); known != making->local.end()) {
-      *job.spec.mutable_dataset() = known->second;
-      continue;
-    }
+    std::string key = job.spec.dataset().SerializeAsString();
+    if (making->local.contains(key)) continue;
     if (NamesUrls(job.spec.dataset())) {
       if (absl::Status status = CheckWithoutData(*making->context, job.spec); !status.ok()) {
         making->reply(OfSweep(status, job));
@@ -187,13 +224,14 @@ void BringData(const std::shared_ptr<Making>& making) {
     }
     making->holds.push_back(making->context->registry->HoldFor(job.spec.dataset().name()));
     WithLocalData(*making->context, making->caller.user, job.spec.dataset(), "spec.dataset", kFetchWait,
-                  [making, key](absl::StatusOr<v1::DatasetSpec> dataset) {
+                  [making, key = std::move(key)](absl::StatusOr<v1::DatasetSpec> dataset) {
                     if (!dataset.ok()) {
-                      making->reply(OfSweep(dataset.status(), making->jobs[making->next]));
+                      making->reply(OfSweep(dataset.status(), making->jobs->Job(making->next)));
                       return;
                     }
                     making->local.emplace(key, *std::move(dataset));
-                    // Never from within itself: there may be a thousand.
+                    ++making->next;
+                    // Not from here: it may be called before WithLocalData returns.
                     making->context->user_pool->Post(making->caller.user, [making] { BringData(making); });
                   });
     return;
@@ -202,29 +240,30 @@ void BringData(const std::shared_ptr<Making>& making) {
 }
 
 // The most memory that the jobs take until they are made.
-int64_t BytesOf(const RpcContext& context, const std::vector<SweepJob>& jobs) {
-  size_t bytes = 0;
+int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepExpansion& jobs) {
+  auto bytes = static_cast<int64_t>(jobs.bytes());
   // By their hashes: those that are alike stand in Making::local once.
   std::set<size_t> datasets;
-  for (const SweepJob& job : jobs) {
-    bytes += BytesOf(job);
+  const int last = VariesDataset(sweep) ? jobs.jobs() : 1;
+  for (int i = 0; i < last; ++i) {
+    const SweepJob job = jobs.Job(i);
     if (!job.spec.has_dataset()) continue;
     const v1::DatasetSpec& dataset = job.spec.dataset();
-    // They get pinned URLs.
-    const size_t pins = PinBytes(dataset);
-    bytes += pins;
     const std::string key = dataset.SerializeAsString();
-    if (datasets.insert(std::hash<std::string>()(key)).second) {
-      bytes += key.size() + dataset.SpaceUsedLong() + pins;
-      // A name may be that of a large one.
-      bytes += static_cast<size_t>(LocalDataBytes(context, dataset));
-    }
+    if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
+    // It gets pinned URLs, and a name may be that of a large one.
+    bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset)) +
+             LocalDataBytes(context, dataset);
   }
-  return static_cast<int64_t>(bytes);
+  return bytes;
 }
 
 void Create(std::shared_ptr<Making> making) {
   const v1::CreateSweepRequest& request = *making->request;
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) {
+    making->reply(std::move(status));
+    return;
+  }
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before anything may refuse it: what the first request found may be gone since.
     absl::StatusOr<std::optional<StoredSweep>> repeated =
@@ -234,7 +273,7 @@ void Create(std::shared_ptr<Making> making) {
       return;
     }
     if (repeated->has_value()) {
-      making->reply(DescribeSweep(**repeated, SweepResults::kShown));
+      making->reply(DescribeSweep(**repeated));
       return;
     }
   }
@@ -242,19 +281,19 @@ void Create(std::shared_ptr<Making> making) {
     making->reply(std::move(status));
     return;
   }
-  absl::StatusOr<std::vector<SweepJob>> jobs = ExpandSweep(request.sweep());
+  absl::StatusOr<SweepExpansion> jobs = SweepExpansion::Create(&request.sweep());
   if (!jobs.ok()) {
     making->reply(jobs.status());
     return;
   }
   // All of them wait from the beginning, whatever its max_running. Before data is fetched for nothing.
-  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(jobs->size()));
-      !status.ok()) {
+  if (absl::Status status = CheckQueueLength(*making->context, jobs->jobs()); !status.ok()) {
     making->reply(std::move(status));
     return;
   }
   // A sweep of a few lines may be very many large jobs, and data be waited for.
-  if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, *jobs), making->reply))
+  if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, request.sweep(), *jobs),
+                making->reply))
     return;
   making->jobs = *std::move(jobs);
   BringData(making);

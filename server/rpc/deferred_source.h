@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
-#include "server/rpc/blocking_pool.h"
+#include "server/rpc/call_interest.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/response_source.h"
 
@@ -25,21 +25,18 @@ class DeferredSource : public ResponseSource<Response> {
   // Called once, on the pool. Its error is what the stream ends with.
   using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
 
-  // `pool` must outlive the source.
-  DeferredSource(BlockingPool* pool, Open open)
-      : post_([pool](Task task) {
-          pool->Post([task = std::move(task)]() mutable { task(absl::OkStatus()); });
-        }),
-        state_(std::make_shared<State>(std::move(open))) {}
-  // For what may take as long as a user's data is large. `bytes` is what `open` keeps; where too much of the
-  // user's waits already, the stream ends with FairPool::Offer's error.
+  // `pool` must outlive the source. `bytes` is what `open` keeps; where too much of the user's waits already,
+  // the stream ends with FairPool::Offer's error. Work that waits is dropped once the stream is cancelled.
   DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
-      : post_([pool, user = std::move(user), bytes](Task task) {
-          pool->Offer(user, bytes, [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
-            task(taken.status());
-          });
-        }),
-        state_(std::make_shared<State>(std::move(open))) {}
+      : state_(std::make_shared<State>(std::move(open))),
+        post_([pool, user = std::move(user), bytes, interest = state_->interest()](Task task) {
+          pool->Offer(
+              user, bytes,
+              [task = std::move(task)](absl::StatusOr<FairPool::Hold> taken) mutable {
+                task(taken.status());
+              },
+              interest);
+        }) {}
 
   void Next(Callback callback) override {
     // The callback may destroy this.
@@ -72,7 +69,10 @@ class DeferredSource : public ResponseSource<Response> {
       return source_.get();
     }
 
+    const std::shared_ptr<CallInterest>& interest() const { return interest_; }
+
     void First(Callback callback) {
+      if (interest_->is_lost()) return callback(absl::CancelledError("the client went away"));
       auto opened = open_();
       if (!opened.ok()) {
         callback(opened.status());
@@ -83,7 +83,8 @@ class DeferredSource : public ResponseSource<Response> {
       {
         MutexLock lock(&mutex_);
         source_ = *std::move(opened);
-        cancelled = cancelled_;
+        // Else Cancel sees the source.
+        cancelled = interest_->is_lost();
       }
       if (cancelled) source->Cancel();
       source->Next(std::move(callback));
@@ -93,22 +94,23 @@ class DeferredSource : public ResponseSource<Response> {
       ResponseSource<Response>* source;
       {
         MutexLock lock(&mutex_);
-        cancelled_ = true;
+        interest_->Lose();
         source = source_.get();
       }
       if (source != nullptr) source->Cancel();
     }
 
    private:
+    // Lost once it is cancelled.
+    const std::shared_ptr<CallInterest> interest_ = std::make_shared<CallInterest>();
     Open open_;
     Mutex mutex_;
     // Set once.
     std::unique_ptr<ResponseSource<Response>> source_ ABSL_GUARDED_BY(mutex_);
-    bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   };
 
-  absl::AnyInvocable<void(Task)> post_;
   const std::shared_ptr<State> state_;
+  absl::AnyInvocable<void(Task)> post_;
 };
 
 }  // namespace tandem

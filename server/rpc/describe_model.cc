@@ -41,6 +41,8 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
     const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
         resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
+    // What is no fault of the request stays what it is.
+    if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info.status();
     if (info.ok()) {
       data = TemplateDataOf(*info);
       if (!model.has_input()) *model.mutable_input() = InputOf(*info);

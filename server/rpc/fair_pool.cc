@@ -1,5 +1,7 @@
 #include "server/rpc/fair_pool.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,27 +23,60 @@ FairPool::FairPool(int threads, int most_each, Room room) : most_each_(most_each
 
 FairPool::~FairPool() { Stop(); }
 
-void FairPool::Stop() {
+void FairPool::Drop() {
+  // Outside of the lock: a task's end may do anything.
+  std::vector<std::deque<Waiting>> dropped;
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  turns_.clear();
+  for (auto& [user, lane] : lanes_) dropped.push_back(std::exchange(lane.tasks, {}));
+}
+
+void FairPool::DropUnwanted() {
+  std::vector<Waiting> unwanted;
   {
     MutexLock lock(&mutex_);
-    stopping_ = true;
+    for (auto next = lanes_.begin(); next != lanes_.end();) {
+      const auto lane = next++;
+      std::deque<Waiting>& tasks = lane->second.tasks;
+      const auto first = std::stable_partition(tasks.begin(), tasks.end(), [](const Waiting& waiting) {
+        return waiting.interest == nullptr || !waiting.interest->is_lost();
+      });
+      if (first == tasks.end()) continue;
+      std::move(first, tasks.end(), std::back_inserter(unwanted));
+      tasks.erase(first, tasks.end());
+      if (!tasks.empty()) continue;
+      std::erase(turns_, lane->first);
+      if (lane->second.running == 0) lanes_.erase(lane);
+    }
   }
+  // Outside of the lock, as in Drop.
+  for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("nobody waits for the answer"));
+}
+
+void FairPool::Stop() {
+  Drop();
   MutexLock lock(&stop_mutex_);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
 void FairPool::Queue(const std::string& user, const Lane& lane) {
-  if (!lane.tasks.empty() && lane.running < most_each_) turns_.push_back(user);
+  if (!stopping_ && !lane.tasks.empty() && lane.running < most_each_) turns_.push_back(user);
 }
 
 void FairPool::Post(const std::string& user, absl::AnyInvocable<void()> task) {
   // A task that is dropped goes with the parameter, after the lock: its end may do anything.
   MutexLock lock(&mutex_);
-  if (!stopping_) Add(user, std::move(task));
+  if (!stopping_) {
+    Add(user, {.task = [task = std::move(task)](absl::StatusOr<Hold>) mutable { task(); },
+               .hold = {},
+               .interest = nullptr});
+  }
 }
 
-void FairPool::Offer(const std::string& user, int64_t bytes, Task task) {
+void FairPool::Offer(const std::string& user, int64_t bytes, Task task,
+                     std::shared_ptr<const CallInterest> interest) {
   {
     MutexLock lock(&mutex_);
     if (stopping_) return;
@@ -50,7 +85,7 @@ void FairPool::Offer(const std::string& user, int64_t bytes, Task task) {
     if (waiting < static_cast<size_t>(room_.tasks)) {
       absl::StatusOr<Hold> hold = Take(user, Kind::kRequest, bytes);
       if (hold.ok()) {
-        Add(user, [task = std::move(task), hold = *std::move(hold)]() mutable { task(std::move(hold)); });
+        Add(user, {.task = std::move(task), .hold = *std::move(hold), .interest = std::move(interest)});
         return;
       }
     }
@@ -102,17 +137,16 @@ void FairPool::Hold::Release() {
   ledger_ = nullptr;
 }
 
-void FairPool::Add(const std::string& user, absl::AnyInvocable<void()> task) {
+void FairPool::Add(const std::string& user, Waiting waiting) {
   Lane& lane = lanes_[user];
-  lane.tasks.push_back(std::move(task));
-  ++waiting_;
+  lane.tasks.push_back(std::move(waiting));
   // Else there is a turn already, or none to be had.
   if (lane.tasks.size() == 1) Queue(user, lane);
 }
 
 void FairPool::Run() {
   for (;;) {
-    absl::AnyInvocable<void()> task;
+    Waiting next;
     std::string user;
     {
       MutexLock lock(&mutex_);
@@ -121,15 +155,14 @@ void FairPool::Run() {
       user = std::move(turns_.front());
       turns_.pop_front();
       Lane& lane = lanes_.find(user)->second;
-      task = std::move(lane.tasks.front());
+      next = std::move(lane.tasks.front());
       lane.tasks.pop_front();
-      --waiting_;
       ++lane.running;
       Queue(user, lane);
     }
-    task();
+    next.task(std::move(next.hold));
     // What it held goes while it counts as running.
-    task = nullptr;
+    next = {};
     MutexLock lock(&mutex_);
     const auto lane = lanes_.find(user);
     // At its share, it had no turn.

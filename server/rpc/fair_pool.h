@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
+#include "server/rpc/call_interest.h"
 
 namespace tandem {
 
@@ -82,8 +83,9 @@ class FairPool {
   // A new request of the user's that keeps so many bytes: has `task` run as Post does, with the hold on them,
   // to be kept for as long as they are. Where the user has no room left, calls it before this returns, with
   // RESOURCE_EXHAUSTED and a retry delay. Where no other request is held that is not small, there is always
-  // room for one.
-  void Offer(const std::string& user, int64_t bytes, Task task);
+  // room for one. A null `interest` is never lost.
+  void Offer(const std::string& user, int64_t bytes, Task task,
+             std::shared_ptr<const CallInterest> interest = nullptr);
 
   // So many bytes more of a request that has a hold already. RESOURCE_EXHAUSTED as Offer; where no more is
   // held of the user's requests, but for what is small, there is always room: of two large sweeps one goes
@@ -91,10 +93,17 @@ class FairPool {
   absl::StatusOr<Hold> HoldMore(const std::string& user, int64_t bytes);
 
   // Has `task` run on one of the threads, behind the user's others, whatever room there is: for the next step
-  // of what was taken in. After Stop, `task` is dropped.
+  // of what was taken in. After Drop, `task` is dropped.
   void Post(const std::string& user, absl::AnyInvocable<void()> task);
 
-  // Runs all that was posted, then ends the threads. Idempotent. Not from a task.
+  // Calls the offered tasks that wait and have lost their interest with CANCELLED, on the caller's thread: a
+  // client that is gone keeps neither memory nor a user's room, however long others run. Not from a task.
+  void DropUnwanted();
+
+  // Drops the tasks that wait, and all that come later, and lets the tasks that run go on. A task is dropped
+  // by destroying it, on the caller's thread. Idempotent.
+  void Drop();
+  // Drop(), and waits until the tasks that run have ended. Idempotent. Not from a task.
   void Stop();
 
  private:
@@ -115,18 +124,22 @@ class FairPool {
     std::map<std::pair<std::string, Kind>, Held> held_ ABSL_GUARDED_BY(mutex_);
   };
 
+  struct Waiting {
+    Task task;
+    // What an offered task keeps.
+    Hold hold;
+    std::shared_ptr<const CallInterest> interest;
+  };
   struct Lane {
-    std::deque<absl::AnyInvocable<void()>> tasks;
+    std::deque<Waiting> tasks;
     int running = 0;
   };
 
   void Run();
-  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return !turns_.empty() || (stopping_ && waiting_ == 0);
-  }
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !turns_.empty(); }
   absl::StatusOr<Hold> Take(const std::string& user, Kind kind, int64_t bytes);
   absl::Status NoRoom(const std::string& user) const;
-  void Add(const std::string& user, absl::AnyInvocable<void()> task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Add(const std::string& user, Waiting waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Gives the user a turn where there is something to do and the user's share is not used up.
   void Queue(const std::string& user, const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -139,7 +152,6 @@ class FairPool {
   std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
   // Each of those whose next task may run, once, in the order of their turns.
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
-  int64_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
   Mutex stop_mutex_;

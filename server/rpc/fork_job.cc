@@ -97,6 +97,7 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
 
 void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
            const std::string& id, Reply<v1::Job> reply) {
+  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
     absl::StatusOr<std::optional<v1::Job>> repeated = FindRepeatedFork(context, caller.user, request);
     if (!repeated.ok()) return reply(repeated.status());
@@ -135,7 +136,6 @@ void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobR
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
     return reply(std::move(status));
   }
-  if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
                 Begin(context, caller, request, id, std::move(reply));

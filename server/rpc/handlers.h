@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/empty.pb.h"
 #include "server/auth/token_registry.h"
+#include "server/rpc/reply.h"
 #include "server/rpc/request_sink.h"
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
@@ -24,16 +24,15 @@
 namespace tandem::rpc {
 
 template <typename Response>
-using Reply = absl::AnyInvocable<void(absl::StatusOr<Response>)>;
-template <typename Response>
 using Source = absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>;
 
 void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
                Reply<v1::Job> reply);
 void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
                Reply<v1::Job> reply);
-void GetJob(const RpcContext& context, const v1::GetJobRequest& request, Reply<v1::Job> reply);
-void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
+void GetJob(const RpcContext& context, const Caller& caller, const v1::GetJobRequest& request,
+            Reply<v1::Job> reply);
+void ListJobs(const RpcContext& context, const Caller& caller, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply);
 void CancelJob(const RpcContext& context, const Caller& caller, const v1::CancelJobRequest& request,
                Reply<v1::Job> reply);
@@ -43,20 +42,22 @@ void ResumeJob(const RpcContext& context, const Caller& caller, const v1::Resume
                Reply<v1::Job> reply);
 void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
              Reply<v1::Job> reply);
-void ListCheckpoints(const RpcContext& context, const v1::ListCheckpointsRequest& request,
-                     Reply<v1::ListCheckpointsResponse> reply);
+void ListCheckpoints(const RpcContext& context, const Caller& caller,
+                     const v1::ListCheckpointsRequest& request, Reply<v1::ListCheckpointsResponse> reply);
 void DeleteJob(const RpcContext& context, const Caller& caller, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply);
 Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request);
 Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request);
-Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLogRequest& request);
-Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& caller,
+                                    const v1::ReadLogRequest& request);
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const Caller& caller,
                                               const v1::ReadArtifactRequest& request);
 
 void CreateSweep(const RpcContext& context, const Caller& caller, const v1::CreateSweepRequest& request,
                  Reply<v1::Sweep> reply);
-void GetSweep(const RpcContext& context, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply);
-void ListSweeps(const RpcContext& context, const v1::ListSweepsRequest& request,
+void GetSweep(const RpcContext& context, const Caller& caller, const v1::GetSweepRequest& request,
+              Reply<v1::Sweep> reply);
+void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListSweepsRequest& request,
                 Reply<v1::ListSweepsResponse> reply);
 void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
                  Reply<v1::Sweep> reply);
@@ -71,7 +72,7 @@ Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& c
                                       const v1::EvaluateRequest& request);
 
 void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
-void ListDevices(const RpcContext& context, const v1::ListDevicesRequest& request,
+void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply);
 void ListDatasets(const RpcContext& context, const Caller& caller, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply);
@@ -97,17 +98,18 @@ void DrainDevice(const RpcContext& context, const v1::DrainDeviceRequest& reques
 void ResumeDevice(const RpcContext& context, const v1::ResumeDeviceRequest& request, Reply<v1::Device> reply);
 void ExcludeDevice(const RpcContext& context, const v1::ExcludeDeviceRequest& request,
                    Reply<v1::Device> reply);
-void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
+void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply);
 void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& request,
                  Reply<v1::CreateTokenResponse> reply);
 void ListTokens(const RpcContext& context, const v1::ListTokensRequest& request,
                 Reply<v1::ListTokensResponse> reply);
 void RevokeToken(const RpcContext& context, const v1::RevokeTokenRequest& request, Reply<v1::Token> reply);
-void CreateBackup(const RpcContext& context, const v1::CreateBackupRequest& request, Reply<v1::Backup> reply);
-void ListBackups(const RpcContext& context, const v1::ListBackupsRequest& request,
+void CreateBackup(const RpcContext& context, const Caller& caller, const v1::CreateBackupRequest& request,
+                  Reply<v1::Backup> reply);
+void ListBackups(const RpcContext& context, const Caller& caller, const v1::ListBackupsRequest& request,
                  Reply<v1::ListBackupsResponse> reply);
-void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
+void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
 // The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
@@ -35,7 +36,14 @@ namespace {
 
 constexpr absl::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 // Types and flags of HTTP/2's frames (RFC 9113).
-enum FrameType : uint8_t { kHeaders = 1, kResetStream = 3, kSettings = 4, kPing = 6, kContinuation = 9 };
+enum FrameType : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kResetStream = 3,
+  kSettings = 4,
+  kPing = 6,
+  kContinuation = 9
+};
 constexpr uint8_t kEndStream = 1;
 constexpr uint8_t kEndHeaders = 4;
 
@@ -56,14 +64,46 @@ std::string Header(absl::string_view name, absl::string_view value) {
   return text;
 }
 
-std::string CallHeaders() {
+std::string CallHeaders(absl::string_view method = "DaemonService/GetDaemon", absl::string_view token = "") {
   return absl::StrCat(Header(":method", "POST"), Header(":scheme", "http"),
-                      Header(":path", "/tandem.v1.DaemonService/GetDaemon"), Header(":authority", "here"),
-                      Header("content-type", "application/grpc"), Header("te", "trailers"));
+                      Header(":path", absl::StrCat("/tandem.v1.", method)), Header(":authority", "here"),
+                      Header("content-type", "application/grpc"), Header("te", "trailers"),
+                      token.empty() ? "" : Header("authorization", absl::StrCat("Bearer ", token)));
+}
+
+// A unary call with an empty message, whole.
+std::string WholeCall(uint32_t stream, absl::string_view method, absl::string_view token) {
+  return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, CallHeaders(method, token)),
+                      Frame(kData, kEndStream, stream, absl::string_view("\0\0\0\0\0", 5)));
+}
+
+// A client that takes no data at all: its windows are 0.
+std::string NoWindow() {
+  return absl::StrCat(kPreface, Frame(kSettings, 0, 0, absl::string_view("\0\4\0\0\0\0", 6)));
+}
+
+// The most memory that this process had, in bytes.
+int64_t MostMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    int64_t kibibytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %ld kB", &kibibytes) == 1) return kibibytes << 10;
+  }
+  return 0;
 }
 
 class HostileClientsTest : public ServiceFixture {
  protected:
+  void SetUp() override {
+    ServiceFixture::SetUp();
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    good_ = v1::JobService::NewStub(grpc::CreateCustomChannel(server_->address().ToString(),
+                                                              grpc::InsecureChannelCredentials(), arguments));
+    // Its connection is there before a hostile one is refused with its address.
+    v1::ListJobsResponse none;
+    ASSERT_TRUE(good_->ListJobs(Context().get(), {}, &none).ok());
+  }
   void TearDown() override {
     for (const int fd : sockets_) close(fd);
     ServiceFixture::TearDown();
@@ -105,21 +145,16 @@ class HostileClientsTest : public ServiceFixture {
 
   // A good client of its own connection makes its calls: all are answered. Prints how long they took.
   void ExpectAnswers(const char* during) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    const auto channel = grpc::CreateCustomChannel(server_->address().ToString(),
-                                                   grpc::InsecureChannelCredentials(), arguments);
-    const auto jobs = v1::JobService::NewStub(channel);
     std::vector<double> milliseconds;
     for (int i = 0; i < 50; ++i) {
       const absl::Time begin = absl::Now();
       v1::Job job;
       // Durable, so that it goes through all of the daemon.
-      const grpc::Status made = jobs->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
+      const grpc::Status made = good_->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
       ASSERT_TRUE(made.ok()) << during << ": " << made.error_message();
       v1::GetJobRequest get;
       get.set_name(job.name());
-      ASSERT_TRUE(jobs->GetJob(Context().get(), get, &job).ok()) << during;
+      ASSERT_TRUE(good_->GetJob(Context().get(), get, &job).ok()) << during;
       milliseconds.push_back(absl::ToDoubleMilliseconds(absl::Now() - begin));
     }
     std::sort(milliseconds.begin(), milliseconds.end());
@@ -128,6 +163,56 @@ class HostileClientsTest : public ServiceFixture {
     EXPECT_LT(milliseconds[49], 10'000) << during;
   }
 
+  // The types of the frames of a stream that come within so long, until one is `last`.
+  static std::vector<uint8_t> FramesOf(int fd, uint32_t stream, uint8_t last, absl::Duration within) {
+    const absl::Time end = absl::Now() + within;
+    std::string bytes;
+    std::vector<uint8_t> types;
+    char buffer[4096];
+    while (absl::Now() < end) {
+      pollfd event = {fd, POLLIN, 0};
+      if (poll(&event, 1, static_cast<int>(absl::ToInt64Milliseconds(end - absl::Now())) + 1) != 1) break;
+      const ssize_t got = recv(fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+      if (got <= 0) break;
+      bytes.append(buffer, got);
+      while (bytes.size() >= 9) {
+        const auto at = [&bytes](int i) { return static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])); };
+        const size_t size = (at(0) << 16 | at(1) << 8 | at(2)) + 9;
+        if (bytes.size() < size) break;
+        if ((at(5) << 24 | at(6) << 16 | at(7) << 8 | at(8)) == stream)
+          types.push_back(static_cast<uint8_t>(at(3)));
+        bytes.erase(0, size);
+        if (!types.empty() && types.back() == last) return types;
+      }
+    }
+    return types;
+  }
+
+  int64_t Count(absl::string_view call) {
+    const std::vector<std::string> calls = Calls();
+    return std::count(calls.begin(), calls.end(), call);
+  }
+  // Waits until so many calls have ended so.
+  bool AwaitCount(absl::string_view call, int64_t count) {
+    const absl::Time end = absl::Now() + absl::Seconds(30);
+    while (Count(call) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    return Count(call) >= count;
+  }
+
+  // How a call ends whose request is these bytes.
+  grpc::Status CallWith(const std::string& path, const std::string& message) {
+    const grpc::Slice slice(message);
+    grpc::ByteBuffer request(&slice, 1), reply;
+    auto context = Context();
+    std::promise<grpc::Status> done;
+    grpc::GenericStub(channel_).UnaryCall(
+        context.get(), path, {}, &request, &reply,
+        [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    return done.get_future().get();
+  }
+
+  // A good client's connection.
+  std::unique_ptr<v1::JobService::Stub> good_;
   std::vector<int> sockets_;
 };
 
@@ -208,6 +293,210 @@ TEST_F(HostileClientsTest, PingsSettingsAndResets) {
   for (std::thread& flood : floods) flood.join();
 }
 
+// Nested more deeply than a parser goes, or no message at all.
+TEST_F(HostileClientsTest, MessagesThatCannotBeReadAreExplained) {
+  v1::DescribeModelRequest deep;
+  v1::Layer* layer = deep.mutable_model()->add_layers();
+  for (int i = 0; i < 60; ++i) layer = layer->mutable_repeat()->add_layers();
+  v1::DescribeModelRequest deep_and_large = deep;
+  deep_and_large.mutable_model()->set_name(std::string(100'000, 'x'));
+  const std::vector<std::pair<std::string, std::string>> calls = {
+      {"ModelService/DescribeModel", "\xff\xff"},
+      {"JobService/WatchJob", "\xff\xff"},
+      {"ModelService/DescribeModel", deep.SerializeAsString()},
+      {"ModelService/DescribeModel", deep_and_large.SerializeAsString()}};
+  for (const auto& [method, message] : calls) {
+    const grpc::Status status = CallWith(absl::StrCat("/tandem.v1.", method), message);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << method;
+    EXPECT_THAT(status.error_message(), ::testing::HasSubstr("cannot read the message"));
+  }
+}
+
+// Of two bytes each, which would be some sixty in memory; and of nothing that there is.
+TEST_F(HostileClientsTest, MessagesOfVeryManyFieldsAreNotMade) {
+  const int64_t before = MostMemory();
+  const auto field = [](absl::string_view tag, const std::string& content) {
+    std::string size;
+    size_t left = content.size();
+    for (; left > 127; left >>= 7) size.push_back(static_cast<char>((left & 127) | 128));
+    size.push_back(static_cast<char>(left));
+    return absl::StrCat(tag, size, content);
+  };
+  v1::CreateJobRequest one;
+  one.mutable_spec()->mutable_model()->add_layers();
+  // The tags of the spec, of the model and of a layer, each before a size.
+  const std::string tags = one.SerializeAsString();
+  ASSERT_EQ(tags.size(), 6);
+  for (const int fields : {1'000'000, 8'000'000}) {
+    std::string layers, unknown;
+    for (int i = 0; i < fields; ++i) {
+      layers.append({tags[4], '\0'});
+      unknown.append({'\x78', '\0'});
+    }
+    const std::string job = field(tags.substr(0, 1), field(tags.substr(2, 1), layers));
+    for (const auto& [method, message] : {std::pair("JobService/CreateJob", job),
+                                          {"DaemonService/GetDaemon", unknown},
+                                          {"JobService/WatchJob", unknown},
+                                          {"ModelService/Predict", unknown}}) {
+      const grpc::Status status = CallWith(absl::StrCat("/tandem.v1.", method), message);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << method << fields;
+      EXPECT_THAT(status.error_message(), ::testing::HasSubstr("cannot take the request"))
+          << method << fields;
+    }
+  }
+  // The bytes themselves, here and there.
+  EXPECT_LT(MostMemory() - before, 150 << 20);
+}
+
+TEST_F(HostileClientsTest, UnknownMethodsStayUnimplemented) {
+  for (const char* const method : {"/tandem.v1.JobService/NoSuchMethod", "/no.such.Service/Method"}) {
+    const grpc::Slice slice("");
+    grpc::ByteBuffer request(&slice, 1), reply;
+    auto context = Context();
+    std::promise<grpc::Status> done;
+    grpc::GenericStub(channel_).UnaryCall(
+        context.get(), method, {}, &request, &reply,
+        [&done](grpc::Status status) { done.set_value(std::move(status)); });
+    EXPECT_EQ(done.get_future().get().error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+  }
+}
+
+// gRPC's own services, which know no users: of a connection 16 calls may be open, of an address 64 streams.
+TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
+  struct Stream {
+    std::unique_ptr<grpc::ClientContext> context;
+    grpc::ByteBuffer reply;
+    grpc::Status status;
+    std::atomic<bool> has_ended = false;
+  };
+  const auto watch = [](const std::shared_ptr<grpc::Channel>& channel, Stream& stream) {
+    // A unary call of a stream's method has its answer once the stream ends.
+    static const grpc::Slice nothing("");
+    static const grpc::ByteBuffer request(&nothing, 1);
+    stream.context = Context();
+    grpc::GenericStub(channel).UnaryCall(stream.context.get(), "/grpc.health.v1.Health/Watch", {}, &request,
+                                         &stream.reply, [&stream](grpc::Status status) {
+                                           stream.status = std::move(status);
+                                           stream.has_ended = true;
+                                         });
+  };
+  const auto ended = [](const std::vector<Stream>& streams) {
+    return std::count_if(streams.begin(), streams.end(),
+                         [](const Stream& one) { return one.has_ended.load(); });
+  };
+  const auto await_ended = [&ended](const std::vector<Stream>& streams, int count) {
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    while (ended(streams) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    return ended(streams);
+  };
+  const auto connect = [this] {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    return grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(),
+                                     arguments);
+  };
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  std::vector<std::vector<Stream>> streams;
+  for (int i = 0; i < 4; ++i) {
+    channels.push_back(connect());
+    for (Stream& stream : streams.emplace_back(20)) watch(channels.back(), stream);
+    EXPECT_EQ(await_ended(streams.back(), 4), 4) << "16 of a connection";
+  }
+  channels.push_back(connect());
+  for (Stream& stream : streams.emplace_back(5)) watch(channels.back(), stream);
+  EXPECT_EQ(await_ended(streams.back(), 5), 5) << "64 of an address";
+  for (const Stream& stream : streams.back())
+    EXPECT_EQ(stream.status.error_code(), grpc::StatusCode::CANCELLED);
+  ExpectAnswers("64 watchers of the health");
+  // Once they are gone there is room.
+  for (Stream& stream : streams[0]) stream.context->TryCancel();
+  EXPECT_EQ(await_ended(streams[0], 20), 20);
+  absl::SleepFor(absl::Milliseconds(500));
+  std::vector<Stream> late(1);
+  watch(channels.back(), late[0]);
+  absl::SleepFor(absl::Milliseconds(500));
+  EXPECT_EQ(ended(late), 0);
+  late[0].context->TryCancel();
+  await_ended(late, 1);
+  for (auto& some : streams) {
+    for (Stream& stream : some) stream.context->TryCancel();
+    EXPECT_EQ(await_ended(some, static_cast<int>(some.size())), some.size());
+  }
+}
+
+TEST_F(HostileClientsTest, AConnectionThatTakesCallsBackIsShut) {
+  for (const absl::string_view token : {"", kToken}) {
+    const int fd = Connect();
+    Send(fd, absl::StrCat(kPreface, Frame(kSettings, 0, 0, "")));
+    bool is_open = true;
+    const absl::Time end = absl::Now() + absl::Seconds(20);
+    for (uint32_t stream = 1; is_open && absl::Now() < end;) {
+      std::string calls;
+      for (int i = 0; i < 100; ++i, stream += 2) {
+        absl::StrAppend(&calls,
+                        Frame(kHeaders, kEndHeaders, stream, CallHeaders("DaemonService/GetDaemon", token)),
+                        Frame(kResetStream, 0, stream, absl::string_view("\0\0\0\x08", 4)));
+      }
+      is_open = Send(fd, calls);
+    }
+    EXPECT_FALSE(is_open) << "token \"" << token << "\"";
+    // Other users of this machine come from the same address.
+    const auto own = v1::JobService::NewStub(
+        grpc::CreateChannel(server_->address().ToString(), grpc::InsecureChannelCredentials()));
+    v1::ListJobsResponse jobs;
+    EXPECT_TRUE(own->ListJobs(Context().get(), {}, &jobs).ok());
+    ExpectAnswers("calls that are taken back");
+  }
+}
+
+class UnreadAnswersTest : public HostileClientsTest {
+ protected:
+  UnreadAnswersTest() { unary_limits_ = {.answer_bytes = 100'000, .reading_time = absl::Seconds(2)}; }
+  void SetUp() override {
+    HostileClientsTest::SetUp();
+    v1::CreateJobRequest request = Request("large");
+    request.mutable_spec()->mutable_dataset()->set_name(std::string(100'000, 'x'));
+    v1::Job job;
+    ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
+    // Its answer, too, counts until gRPC says that it was sent.
+    v1::Daemon daemon;
+    while (!daemon_stub_->GetDaemon(Context().get(), {}, &daemon).ok()) absl::SleepFor(absl::Milliseconds(1));
+  }
+};
+
+TEST_F(UnreadAnswersTest, AreRefusedAboveALimitAndCutOffInTime) {
+  const int fd = Connect();
+  Send(fd, absl::StrCat(NoWindow(), WholeCall(1, "JobService/ListJobs", kToken)));
+  ASSERT_TRUE(AwaitCount("ListJobs OK", 2)) << "one is the good client's own";
+  for (uint32_t stream = 3; stream < 13; stream += 2)
+    Send(fd, WholeCall(stream, "JobService/ListJobs", kToken));
+  EXPECT_TRUE(AwaitCount("ListJobs RESOURCE_EXHAUSTED", 5));
+  // Other users are not concerned, and the user may go on when the answer was cut off.
+  EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(20)), ::testing::Contains(kResetStream));
+  v1::ListJobsResponse jobs;
+  grpc::Status after;
+  for (int i = 0; i < 500 && !(after = good_->ListJobs(Context().get(), {}, &jobs)).ok(); ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_TRUE(after.ok()) << after.error_message();
+  EXPECT_EQ(jobs.jobs_size(), 1);
+}
+
+TEST_F(UnreadAnswersTest, EndWithTheToken) {
+  v1::CreateTokenRequest create;
+  create.mutable_token()->set_user("ann");
+  v1::CreateTokenResponse token;
+  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), create, &token).ok());
+  const int fd = Connect();
+  Send(fd, absl::StrCat(NoWindow(), WholeCall(1, "JobService/ListJobs", token.secret())));
+  ASSERT_TRUE(AwaitCount("ListJobs OK", 2));
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/ann");
+  v1::Token revoked;
+  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(10)), ::testing::Contains(kResetStream));
+}
+
 TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   const std::string job = Create("watched");
   workers_.AwaitStarted(Id(job));
@@ -245,16 +534,6 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   EXPECT_GT(expected, kEvents);
   context->TryCancel();
   for (Watcher& watcher : idle) watcher.context->TryCancel();
-}
-
-// The most memory that this process had, in bytes.
-int64_t MostMemory() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    int64_t kibibytes = 0;
-    if (std::sscanf(line.c_str(), "VmHWM: %ld kB", &kibibytes) == 1) return kibibytes << 10;
-  }
-  return 0;
 }
 
 // Without a token: a call that needs none. A quarter of a MiB becomes 256.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -200,6 +201,105 @@ TEST_F(LimitsTest, AUsersCallsThatWaitAreSoMany) {
   EXPECT_EQ(admitted, kTaken);
 }
 
+// Calls that a thread works on, and those that wait for one.
+class CallsThatWaitTest : public LimitsTest {
+ protected:
+  struct Call {
+    std::unique_ptr<grpc::ClientContext> context;
+    v1::Job job;
+    std::atomic<bool> has_ended = false;
+    grpc::Status status;
+  };
+
+  void SetUp() override {
+    LimitsTest::SetUp();
+    ann_ = MakeToken("ann");
+    admission_.slow = &end_;
+    request_ = Request("slow");
+    request_.set_validate_only(true);
+    for (Call& call : calls_) {
+      call.context = Context(ann_);
+      stub_->async()->CreateJob(call.context.get(), &request_, &call.job, [&call](grpc::Status status) {
+        call.status = std::move(status);
+        call.has_ended = true;
+      });
+    }
+    while (admission_.slow_ones < 2) absl::SleepFor(absl::Milliseconds(1));
+    const std::string started = "CreateJob started";
+    const auto all_came = [&] {
+      const std::vector<std::string> calls = Calls();
+      return std::count(calls.begin(), calls.end(), started) == std::size(calls_);
+    };
+    while (!all_came()) absl::SleepFor(absl::Milliseconds(1));
+  }
+  void TearDown() override {
+    Release();
+    for (Call& call : calls_) {
+      while (!call.has_ended) absl::SleepFor(absl::Milliseconds(1));
+    }
+    LimitsTest::TearDown();
+  }
+  void Release() {
+    if (!end_.HasBeenNotified()) end_.Notify();
+  }
+  int Ended() {
+    return static_cast<int>(std::count_if(std::begin(calls_), std::end(calls_),
+                                          [](const Call& call) { return call.has_ended.load(); }));
+  }
+  bool AwaitEnded(int count) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    while (Ended() < count && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+    return Ended() >= count;
+  }
+
+  static constexpr int kCalls = 50;
+  absl::Notification end_;
+  std::string ann_;
+  v1::CreateJobRequest request_;
+  Call calls_[kCalls];
+};
+
+TEST_F(CallsThatWaitTest, AreDroppedWhenTheirClientIsGone) {
+  for (Call& call : calls_) call.context->TryCancel();
+  EXPECT_TRUE(AwaitEnded(kCalls));
+  // The daemon hears of that later than the client's own calls do.
+  const std::string dropped = "CreateJob CANCELLED";
+  const absl::Time deadline = absl::Now() + absl::Seconds(20);
+  const auto all_dropped = [&] {
+    const std::vector<std::string> calls = Calls();
+    return std::count(calls.begin(), calls.end(), dropped) == kCalls - 2;
+  };
+  while (!all_dropped() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(all_dropped()) << "though no thread is free";
+  Release();
+  v1::Job job;
+  EXPECT_TRUE(CreateAs(ann_, &job).ok());
+  EXPECT_EQ(admission_.slow_ones, 2) << "of the others nothing was looked at";
+}
+
+TEST_F(CallsThatWaitTest, AreDroppedWhenTheDaemonStops) {
+  user_pool_->Drop();
+  // All but those on which a thread works.
+  EXPECT_TRUE(AwaitEnded(kCalls - 2));
+  for (const Call& call : calls_) {
+    if (!call.has_ended) continue;
+    EXPECT_EQ(call.status.error_code(), StatusCode::UNAVAILABLE) << call.status.error_message();
+  }
+  EXPECT_EQ(Ended(), kCalls - 2);
+}
+
+TEST_F(CallsThatWaitTest, EndWithTheirToken) {
+  v1::RevokeTokenRequest revoke;
+  revoke.set_name("tokens/ann");
+  v1::Token revoked;
+  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  EXPECT_TRUE(AwaitEnded(kCalls)) << "though no thread is free";
+  for (const Call& call : calls_) {
+    EXPECT_THAT(call.status.error_code(), AnyOf(StatusCode::CANCELLED, StatusCode::UNAUTHENTICATED));
+  }
+  Release();
+}
+
 TEST_F(LimitsTest, RequestsThatAreTooLargeDoNotWait) {
   v1::DescribeModelRequest describe;
   describe.mutable_model()->set_name(std::string(2 << 20, 'x'));
@@ -348,6 +448,26 @@ TEST_F(QueueLimitTest, TheQueuesLength) {
     absl::SleepFor(absl::Milliseconds(20));
   }
   EXPECT_TRUE(CreateAs(kToken, &job).ok());
+}
+
+// Each finds room before the others take it.
+TEST_F(QueueLimitTest, SubmitsAtOnceDoNotPassTheLimit) {
+  for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
+  constexpr int kSubmits = 60;
+  std::atomic<int> made = 0, full = 0;
+  std::vector<std::thread> submits;
+  for (int i = 0; i < kSubmits; ++i) {
+    submits.emplace_back([&] {
+      v1::Job job;
+      const grpc::Status status = CreateAs(kToken, &job);
+      if (status.ok()) ++made;
+      if (ReasonOf(status) == "QUEUE_FULL") ++full;
+    });
+  }
+  for (std::thread& submit : submits) submit.join();
+  EXPECT_EQ(made, 2);
+  EXPECT_EQ(full, kSubmits - 2);
+  EXPECT_EQ(jobs_->queued_jobs(), 2);
 }
 
 TEST_F(LimitsTest, TheRateOfCalls) {

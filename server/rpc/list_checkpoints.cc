@@ -7,38 +7,48 @@
 #include "engine/base/field_violations.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
 
 // Those that the daemon knows of and that are there: what a worker has just removed may still be known.
 absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, const std::string& id,
-                                                 const std::string& name) {
+                                                 const std::string& name, const Page& page) {
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   absl::StatusOr<std::vector<v1::Checkpoint>> known = context.jobs->Checkpoints(id);
   if (!known.ok()) return ExplainJobError(known.status(), name);
-  v1::ListCheckpointsResponse response;
+  std::vector<v1::Checkpoint> there;
   for (v1::Checkpoint& checkpoint : *known) {
     struct stat file;
     const bool is_name = StepOfCheckpointFile(checkpoint.file()).ok();
     if (!is_name || stat(absl::StrCat(job->folder(), "/", checkpoint.file()).c_str(), &file) != 0) continue;
-    *response.add_checkpoints() = std::move(checkpoint);
+    there.push_back(std::move(checkpoint));
   }
+  v1::ListCheckpointsResponse response;
+  response.set_next_page_token(AddPage(std::move(there), 0, page, response.mutable_checkpoints()));
   return response;
 }
 
 }  // namespace
 
-void ListCheckpoints(const RpcContext& context, const v1::ListCheckpointsRequest& request,
-                     Reply<v1::ListCheckpointsResponse> reply) {
+void ListCheckpoints(const RpcContext& context, const Caller& caller,
+                     const v1::ListCheckpointsRequest& request, Reply<v1::ListCheckpointsResponse> reply) {
   const std::string id = JobId(request.job());
   if (id.empty()) {
     return reply(FieldError("job", "is required: the job's name, \"jobs/<id>\""));
   }
-  context.pool->Post([&context, &request, id, reply = std::move(reply)]() mutable {
-    reply(List(context, id, request.job()));
-  });
+  const absl::StatusOr<Page> page = PageOf(request);
+  if (!page.ok()) {
+    reply(page.status());
+    return;
+  }
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, &request, id, page = *page](Reply<v1::ListCheckpointsResponse> reply) {
+               reply(List(context, id, request.job(), page));
+             });
 }
 
 }  // namespace tandem::rpc

@@ -1,20 +1,33 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
 #include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
+namespace {
+
+constexpr int kDefaultDatasetPageSize = 100;
+
+}  // namespace
 
 void ListDatasets(const RpcContext& context, const Caller& caller, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply) {
+  const absl::StatusOr<Page> page = PageOf(request, kDefaultDatasetPageSize);
+  if (!page.ok()) {
+    reply(page.status());
+    return;
+  }
   // It describes what nobody has described yet.
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context](Reply<v1::ListDatasetsResponse> reply) {
-                v1::ListDatasetsResponse response;
-                for (v1::Dataset& dataset : context.datasets->List())
-                  *response.add_datasets() = std::move(dataset);
-                reply(std::move(response));
-              });
+  PostForUser(
+      context, caller.user, request, std::move(reply),
+      [&context, page = *page](Reply<v1::ListDatasetsResponse> reply) {
+        v1::ListDatasetsResponse response;
+        // A set behind the page tells whether there is another page.
+        response.set_next_page_token(AddPage(context.datasets->List(page.begin, page.size + 1, kPageBytes),
+                                             page.begin, page, response.mutable_datasets()));
+        reply(std::move(response));
+      });
 }
 
 }  // namespace tandem::rpc

@@ -1,32 +1,41 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
 
-v1::ListDevicesResponse Devices(const RpcContext& context) {
+v1::ListDevicesResponse Devices(const RpcContext& context, const Page& page) {
   v1::ListDevicesResponse response;
-  for (v1::Device& device : context.scheduler->ListDevices()) *response.add_devices() = std::move(device);
+  response.set_next_page_token(
+      AddPage(context.scheduler->ListDevices(), 0, page, response.mutable_devices()));
   return response;
 }
 
 }  // namespace
 
-void ListDevices(const RpcContext& context, const v1::ListDevicesRequest&,
+void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply) {
+  const absl::StatusOr<Page> page = PageOf(request);
+  if (!page.ok()) {
+    reply(page.status());
+    return;
+  }
   if (context.refresh_gpu == nullptr) {
-    reply(Devices(context));
+    reply(Devices(context, *page));
     return;
   }
   // Drivers take their time.
-  context.pool->Post([&context, reply = std::move(reply)]() mutable {
-    v1::ListDevicesResponse response = Devices(context);
-    for (v1::Device& device : *response.mutable_devices()) {
-      if (device.has_gpu()) context.refresh_gpu(device.mutable_gpu());
-    }
-    reply(std::move(response));
-  });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, page = *page](Reply<v1::ListDevicesResponse> reply) {
+               v1::ListDevicesResponse response = Devices(context, page);
+               for (v1::Device& device : *response.mutable_devices()) {
+                 if (device.has_gpu()) context.refresh_gpu(device.mutable_gpu());
+               }
+               reply(std::move(response));
+             });
 }
 
 }  // namespace tandem::rpc

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -63,16 +64,17 @@ void List(const RpcContext& context, const JobQuery& query, Reply<v1::ListJobsRe
 
 }  // namespace
 
-void ListJobs(const RpcContext& context, const v1::ListJobsRequest& request,
+void ListJobs(const RpcContext& context, const Caller& caller, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply) {
   absl::StatusOr<JobQuery> query = ParseQuery(request);
   if (!query.ok()) {
     reply(query.status());
     return;
   }
-  context.pool->Post([&context, query = *std::move(query), reply = std::move(reply)]() mutable {
-    List(context, query, std::move(reply));
-  });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, query = *std::move(query)](Reply<v1::ListJobsResponse> reply) {
+               List(context, query, std::move(reply));
+             });
 }
 
 }  // namespace tandem::rpc

@@ -1,8 +1,10 @@
+#include <iterator>
 #include <utility>
+#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 namespace {
@@ -12,17 +14,25 @@ constexpr int kMaxQueuePageSize = 10000;
 
 }  // namespace
 
-void ListQueue(const RpcContext& context, const v1::ListQueueRequest& request,
+void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply) {
-  const int most = request.page_size() == 0 ? kDefaultQueuePageSize : request.page_size();
-  if (most < 1 || most > kMaxQueuePageSize) {
-    reply(FieldError("page_size",
-                     absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxQueuePageSize)));
+  const absl::StatusOr<Page> page = PageOf(request, kDefaultQueuePageSize, kMaxQueuePageSize);
+  if (!page.ok()) {
+    reply(page.status());
     return;
   }
   // A long queue takes a while to explain.
-  context.pool->Post(
-      [&context, most, reply = std::move(reply)]() mutable { reply(context.scheduler->ListQueue(most)); });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, page = *page](Reply<v1::ListQueueResponse> reply) {
+               // As many as all pages up to this one have, and one more: is there another page?
+               v1::ListQueueResponse response =
+                   context.scheduler->ListQueue(static_cast<int>(page.begin + page.size + 1));
+               std::vector<v1::QueuedJob> jobs(std::make_move_iterator(response.mutable_jobs()->begin()),
+                                               std::make_move_iterator(response.mutable_jobs()->end()));
+               response.clear_jobs();
+               response.set_next_page_token(AddPage(std::move(jobs), 0, page, response.mutable_jobs()));
+               reply(std::move(response));
+             });
 }
 
 }  // namespace tandem::rpc

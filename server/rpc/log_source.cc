@@ -17,9 +17,10 @@ using Result = ResponseSource<v1::ReadLogResponse>::Result;
 // Shared by the source and what may wake it. At any moment at most one thread is in Serve.
 class LogFollower : public std::enable_shared_from_this<LogFollower> {
  public:
-  LogFollower(LogRequest request, BlockingPool* pool, FileWatcher* watcher)
+  LogFollower(LogRequest request, FairPool* pool, std::string user, FileWatcher* watcher)
       : request_(std::move(request)),
         pool_(pool),
+        user_(std::move(user)),
         watcher_(watcher),
         reader_(request_.path),
         offset_(request_.offset) {
@@ -76,7 +77,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       if (serving_ || callback_ == nullptr) return;
       serving_ = true;
     }
-    pool_->Post([self = shared_from_this()] { self->Serve(); });
+    pool_->Post(user_, [self = shared_from_this()] { self->Serve(); });
   }
 
   void Serve() {
@@ -143,7 +144,8 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   }
 
   const LogRequest request_;
-  BlockingPool* const pool_;
+  FairPool* const pool_;
+  const std::string user_;
   FileWatcher* const watcher_;
   // Touched by the thread in Serve alone.
   FileReader reader_;
@@ -171,9 +173,9 @@ class LogSource : public ResponseSource<v1::ReadLogResponse> {
 
 }  // namespace
 
-std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, BlockingPool* pool,
-                                                                   FileWatcher* watcher) {
-  auto follower = std::make_shared<LogFollower>(std::move(request), pool, watcher);
+std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
+                                                                   std::string user, FileWatcher* watcher) {
+  auto follower = std::make_shared<LogFollower>(std::move(request), pool, std::move(user), watcher);
   follower->Start();
   return std::make_unique<LogSource>(std::move(follower));
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "server/events/subscription.h"
-#include "server/rpc/blocking_pool.h"
+#include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
 #include "server/rpc/response_source.h"
 #include "tandem/v1/job_service.pb.h"
@@ -23,10 +23,10 @@ struct LogRequest {
   std::unique_ptr<EventSubscription> until_end;
 };
 
-// Reads a log in pieces, on `pool`. It waits for more without polling: `watcher` and the job's events wake
-// it. Both must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
-std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, BlockingPool* pool,
-                                                                   FileWatcher* watcher);
+// Reads a log in pieces, on `pool`, as `user`. It waits for more without polling: `watcher` and the job's
+// events wake it. Both must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
+std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
+                                                                   std::string user, FileWatcher* watcher);
 
 }  // namespace tandem
 

@@ -1,52 +1,16 @@
-#include "server/rpc/call_frame.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/serve_handler.h"
+#include "server/rpc/method_table.h"
+#include "server/rpc/rpc_server.h"
 #include "server/rpc/services.h"
-#include "tandem/v1/model_service.grpc.pb.h"
 
 namespace tandem {
-namespace {
 
-using grpc::CallbackServerContext;
-using grpc::ServerUnaryReactor;
-using grpc::ServerWriteReactor;
-
-class ModelService final : public v1::ModelService::CallbackService {
- public:
-  ModelService(const RpcContext* context, ActiveStreams* streams) : context_(context), streams_(streams) {}
-
-  ServerUnaryReactor* DescribeModel(CallbackServerContext* context, const v1::DescribeModelRequest* request,
-                                    v1::ModelDescription* response) override {
-    return ServeHandler(*context_, "DescribeModel", context, request, response, &rpc::DescribeModel);
-  }
-  ServerWriteReactor<v1::PredictResponse>* Predict(CallbackServerContext* context,
-                                                   const v1::PredictRequest* request) override {
-    return Stream<v1::PredictResponse>("Predict", context, request, &rpc::Predict);
-  }
-  ServerWriteReactor<v1::EvaluateResponse>* Evaluate(CallbackServerContext* context,
-                                                     const v1::EvaluateRequest* request) override {
-    return Stream<v1::EvaluateResponse>("Evaluate", context, request, &rpc::Evaluate);
-  }
-
- private:
-  template <typename Response, typename Request>
-  ServerWriteReactor<Response>* Stream(absl::string_view method, CallbackServerContext* context,
-                                       const Request* request,
-                                       rpc::Source<Response> (*handler)(const RpcContext&, const Caller&,
-                                                                        const Request&)) {
-    return ServeStream<Response>(
-        *context_, streams_, method, context, request,
-        [this, handler](const Caller& caller, const Request& r) { return handler(*context_, caller, r); });
-  }
-
-  const RpcContext* const context_;
-  ActiveStreams* const streams_;
-};
-
-}  // namespace
-
-std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams) {
-  return std::make_unique<ModelService>(context, streams);
+std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, OpenCalls* calls) {
+  auto service = std::make_unique<MethodTable>("tandem.v1.ModelService", context, calls);
+  service->Unary("DescribeModel", &rpc::DescribeModel);
+  service->Stream("Predict", &rpc::Predict, RpcServer::kMaxReceiveBytes);
+  service->Stream("Evaluate", &rpc::Evaluate, kMostRequestBytes);
+  return service;
 }
 
 }  // namespace tandem

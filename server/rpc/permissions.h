@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_PERMISSIONS_H_
 #define TANDEM_SERVER_RPC_PERMISSIONS_H_
 
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "server/auth/token_registry.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 
@@ -41,14 +43,14 @@ void WithOwnJob(const RpcContext& context, const Caller& caller, const std::stri
     change(std::move(reply));
     return;
   }
-  context.pool->Post(
-      [&context, caller, id, name, reply = std::move(reply), change = std::move(change)]() mutable {
-        if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
-          reply(std::move(status));
-        } else {
-          change(std::move(reply));
-        }
-      });
+  PostFor(context.pool, caller.user, static_cast<int64_t>(name.size()), std::move(reply),
+          [&context, caller, id, name, change = std::move(change)](Reply<Response> reply) mutable {
+            if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+              reply(std::move(status));
+            } else {
+              change(std::move(reply));
+            }
+          });
 }
 
 }  // namespace tandem::rpc

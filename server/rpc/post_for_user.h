@@ -2,6 +2,7 @@
 #define TANDEM_SERVER_RPC_POST_FOR_USER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -13,19 +14,20 @@
 namespace tandem::rpc {
 
 // Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's is under
-// way already, replies so at once (FairPool::Offer). `bytes` is the memory that is kept until the reply.
+// way already, replies so at once (FairPool::Offer). If nobody wants the answer any more, the work is
+// dropped: at its turn, or at FairPool::DropUnwanted. `bytes` is the memory that is kept until the reply.
 template <typename Response, typename Work>
 void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Response> reply, Work work) {
+  std::shared_ptr<const CallInterest> interest = reply.interest();
   pool->Offer(
       user, bytes,
       [reply = std::move(reply), work = std::move(work)](absl::StatusOr<FairPool::Hold> taken) mutable {
         if (!taken.ok()) return reply(taken.status());
-        work([hold = *std::move(taken), reply = std::move(reply)](absl::StatusOr<Response> response) mutable {
-          // Before the client may ask again.
-          hold.Release();
-          reply(std::move(response));
-        });
-      });
+        if (!reply.is_wanted()) return reply(absl::CancelledError("nobody waits for the answer"));
+        reply.Keep(*std::move(taken));
+        work(std::move(reply));
+      },
+      std::move(interest));
 }
 
 // The same on the pool for what users ask for. The request, which lives until its reply, is what is kept.
@@ -33,6 +35,14 @@ template <typename Response, typename Work>
 void PostForUser(const RpcContext& context, const std::string& user, const google::protobuf::Message& request,
                  Reply<Response> reply, Work work) {
   PostFor(context.user_pool, user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(reply),
+          std::move(work));
+}
+
+// The same on the pool for looks at the database and at files that take a moment.
+template <typename Response, typename Work>
+void PostToLook(const RpcContext& context, const Caller& caller, const google::protobuf::Message& request,
+                Reply<Response> reply, Work work) {
+  PostFor(context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(reply),
           std::move(work));
 }
 
@@ -45,10 +55,7 @@ bool KeepMore(const RpcContext& context, const std::string& user, int64_t bytes,
     reply(more.status());
     return false;
   }
-  reply = [more = *std::move(more), reply = std::move(reply)](absl::StatusOr<Response> response) mutable {
-    more.Release();
-    reply(std::move(response));
-  };
+  reply.Keep(*std::move(more));
   return true;
 }
 

@@ -68,7 +68,7 @@ Source<v1::PredictResponse> Predict(const RpcContext& context, const Caller& cal
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
   // A look at the database, and no data set.
   return std::make_unique<DeferredSource<v1::PredictResponse>>(
-      context.pool,
+      context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });
 }
 

@@ -12,8 +12,6 @@
 namespace tandem::rpc {
 namespace {
 
-// A queue gets shorter as jobs end, which takes as long as they do.
-constexpr absl::Duration kQueueDelay = absl::Seconds(30);
 // A deleted job's folder is gone in a moment, as a rule.
 constexpr absl::Duration kRemovalDelay = absl::Seconds(2);
 
@@ -55,18 +53,7 @@ absl::Status CheckUpload(const RpcContext& context, const std::string& user, int
 }
 
 absl::Status CheckQueueLength(const RpcContext& context, int64_t added) {
-  const int64_t most = context.max_queued_jobs;
-  if (most <= 0) return absl::OkStatus();
-  const int64_t queued = context.scheduler->queued_jobs();
-  if (queued + added <= most) return absl::OkStatus();
-  const std::string message =
-      added > 1 ? absl::StrCat("sweep: has ", added, " jobs, and of the ", most,
-                               " that the daemon's queue keeps (--max-queued-jobs) there are ", queued,
-                               " already: make it smaller", added <= most ? ", or try again later" : "")
-                : absl::StrCat("the daemon's queue has ", queued, " jobs, and it keeps ", most,
-                               " (--max-queued-jobs): try again later");
-  absl::Status full = WithReason(absl::ResourceExhaustedError(message), "QUEUE_FULL");
-  return added <= most ? WithRetryDelay(std::move(full), kQueueDelay) : full;
+  return context.jobs->CheckQueueLength(added);
 }
 
 }  // namespace tandem::rpc

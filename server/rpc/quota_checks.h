@@ -20,8 +20,8 @@ absl::Status CheckDiskUse(const RpcContext& context, const std::string& user);
 absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded, int64_t added);
 
 // RESOURCE_EXHAUSTED where more jobs would wait than the daemon keeps with so many more, which are a sweep's
-// where they are several; with a retry delay where that may change by waiting. Of jobs that begin to wait at
-// the same time each is counted a moment later.
+// where they are several; with a retry delay where that may change by waiting.
+// What is made is counted once more in its transaction: this saves the work before.
 absl::Status CheckQueueLength(const RpcContext& context, int64_t added = 1);
 
 }  // namespace tandem::rpc

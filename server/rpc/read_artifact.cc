@@ -1,4 +1,8 @@
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -8,9 +12,11 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
 #include "server/rpc/handlers.h"
+#include "server/store/records.h"
 
 namespace tandem::rpc {
 namespace {
@@ -19,11 +25,14 @@ namespace {
 class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
  public:
   ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
-                 BlockingPool* pool)
-      : state_(std::make_shared<State>(std::move(reader), artifact, offset)), pool_(pool) {}
+                 FairPool* pool, std::string user)
+      : state_(std::make_shared<State>(std::move(reader), artifact, offset)),
+        pool_(pool),
+        user_(std::move(user)) {}
 
   void Next(Callback callback) override {
-    pool_->Post([state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
+    pool_->Post(user_,
+                [state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
   }
   // Every read ends by itself.
   void Cancel() override {}
@@ -61,7 +70,8 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
   };
 
   const std::shared_ptr<State> state_;
-  BlockingPool* const pool_;
+  FairPool* const pool_;
+  const std::string user_;
 };
 
 // Whether a name that a worker reported stays inside the job's folder.
@@ -73,8 +83,24 @@ bool IsInside(const std::string& name) {
   return true;
 }
 
-Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadArtifactRequest& request,
-                                      const std::string& id) {
+// CheckModelSha256; of a download that goes on, unless it was found to be the same before and has not been
+// written to since.
+absl::Status CheckOnce(const RpcContext& context, const std::string& path, const std::string& sha256,
+                       int64_t offset) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  const std::string key =
+      absl::StrCat(path, ";", sha256, ";", info.st_ino, ";", info.st_size, ";", info.st_mtim.tv_sec, ".",
+                   info.st_mtim.tv_nsec, ";", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
+  if (offset > 0 && context.checked_artifacts->Find(key).has_value()) return absl::OkStatus();
+  if (absl::Status same = CheckModelSha256(path, sha256); !same.ok()) return same;
+  context.checked_artifacts->Add(key, true);
+  return absl::OkStatus();
+}
+
+Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::string& user,
+                                      const v1::ReadArtifactRequest& request, const std::string& id) {
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   const auto artifact =
@@ -105,12 +131,22 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const v1::ReadA
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
-  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool);
+  // Not one byte of a file that is not the job's own; what is shorter is found when its end is read. While
+  // the job goes on, a better model may take the place of the one that was reported.
+  if (IsAtRest(job->state()) &&
+      static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
+    if (absl::Status same = CheckOnce(context, path, known.sha256(), request.offset()); !same.ok()) {
+      const absl::StatusOr<v1::Job> now = context.jobs->Get(id);
+      // It may have been resumed meanwhile.
+      if (!now.ok() || IsAtRest(now->state())) return same;
+    }
+  }
+  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
 }
 
 }  // namespace
 
-Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
+Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const Caller& caller,
                                               const v1::ReadArtifactRequest& request) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
@@ -119,8 +155,12 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context,
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
+  // It reads all of a model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
-      context.pool, [&context, request, id = *std::move(id)] { return Open(context, request, id); });
+      context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      [&context, user = caller.user, request, id = *std::move(id)] {
+        return Open(context, user, request, id);
+      });
 }
 
 }  // namespace tandem::rpc

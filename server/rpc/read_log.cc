@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -13,13 +14,14 @@
 
 namespace tandem::rpc {
 
-Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLogRequest& request) {
+Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& caller,
+                                    const v1::ReadLogRequest& request) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
-  const auto open = [&context, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
+  auto open = [&context, user = caller.user, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
     const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.name());
     // While it runs it may have none yet, and makes one.
@@ -35,9 +37,10 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const v1::ReadLog
     log.path = JobFolder(job->folder()).LogPath();
     log.offset = request.offset();
     if (request.follow()) log.until_end = context.events->Subscribe(id, job->last_sequence());
-    return MakeLogSource(std::move(log), context.pool, context.files);
+    return MakeLogSource(std::move(log), context.pool, user, context.files);
   };
-  return std::make_unique<DeferredSource<v1::ReadLogResponse>>(context.pool, open);
+  return std::make_unique<DeferredSource<v1::ReadLogResponse>>(
+      context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(open));
 }
 
 }  // namespace tandem::rpc

@@ -6,6 +6,7 @@
 #include <future>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/sha256.h"
 #include "server/rpc/service_fixture.h"
 
 namespace tandem {
@@ -133,16 +134,17 @@ TEST_F(ReadTest, ReadsArtifacts) {
   AppendFile(job, "model.safetensors", content);
   AppendFile(job, "cut", "short");
   AppendFile(job, "empty", "");
-  const auto artifact = [](int64_t sequence, const std::string& name, int64_t size) {
+  const auto artifact = [](int64_t sequence, const std::string& name, absl::string_view made) {
     internal::v1::WorkerEvent event;
     event.set_worker_sequence(sequence);
     event.mutable_artifact()->set_name(name);
-    event.mutable_artifact()->set_size_bytes(size);
-    event.mutable_artifact()->set_sha256(std::string(64, 'a'));
+    event.mutable_artifact()->set_size_bytes(static_cast<int64_t>(made.size()));
+    event.mutable_artifact()->set_sha256(*Sha256Of(made));
     return event;
   };
-  Report(job, {Started(1), artifact(2, "model.safetensors", content.size()), artifact(3, "cut", 100),
-               artifact(4, "empty", 0)});
+  Report(job,
+         {Started(1), artifact(2, "model.safetensors", content), artifact(3, "cut", std::string(100, 'c')),
+          artifact(4, "empty", ""), artifact(5, "changed", "the model")});
   EXPECT_EQ(ReadArtifact(job, "model.safetensors", 0).content, content);
   EXPECT_EQ(ReadArtifact(job, "model.safetensors", 999'990).content, "mmmmmmmmmm");
   const Outcome at_end = ReadArtifact(job, "model.safetensors", content.size());
@@ -153,11 +155,36 @@ TEST_F(ReadTest, ReadsArtifacts) {
   EXPECT_EQ(ReadArtifact(job, "model.safetensors", content.size() + 1).status.error_code(),
             StatusCode::OUT_OF_RANGE);
   EXPECT_EQ(ReadArtifact(job, "cut", 0).status.error_code(), StatusCode::DATA_LOSS);
+  // One bit of it is another; whoever goes on with a download hears of it, too.
+  Finish(job, 6, v1::JOB_STATE_SUCCEEDED);
+  AppendFile(job, "changed", "the modem");
+  for (const int64_t offset : {0, 5}) {
+    const Outcome changed = ReadArtifact(job, "changed", offset);
+    EXPECT_EQ(changed.status.error_code(), StatusCode::DATA_LOSS);
+    EXPECT_THAT(changed.status.error_message(), HasSubstr("is not the file that the job made"));
+    EXPECT_EQ(changed.content, "");
+  }
   EXPECT_EQ(ReadArtifact(job, "../../token", 0).status.error_code(), StatusCode::NOT_FOUND);
   const grpc::Status missing = ReadArtifact(job, "optimizer", 0).status;
   EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(missing.error_message(), HasSubstr("model.safetensors"));
   EXPECT_EQ(ReadArtifact(job, "", 0).status.error_code(), StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
+  const std::string job = Create("a");
+  workers_.AwaitStarted(Id(job));
+  AppendFile(job, "best.safetensors", "the modem");
+  internal::v1::WorkerEvent artifact;
+  artifact.set_worker_sequence(2);
+  artifact.mutable_artifact()->set_name("best.safetensors");
+  artifact.mutable_artifact()->set_size_bytes(9);
+  artifact.mutable_artifact()->set_sha256(*Sha256Of("the model"));
+  Report(job, {Started(1), artifact});
+  EXPECT_TRUE(ReadArtifact(job, "best.safetensors", 0).status.ok())
+      << "a better one may have taken its place";
+  Finish(job, 3, v1::JOB_STATE_PAUSED);
+  EXPECT_EQ(ReadArtifact(job, "best.safetensors", 0).status.error_code(), StatusCode::DATA_LOSS);
 }
 
 // Of which no more is known than that they are there: their worker was lost, and may have written them anew.

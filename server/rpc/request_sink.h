@@ -1,9 +1,9 @@
 #ifndef TANDEM_SERVER_RPC_REQUEST_SINK_H_
 #define TANDEM_SERVER_RPC_REQUEST_SINK_H_
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/rpc/completion.h"
 
 namespace tandem {
 
@@ -16,10 +16,10 @@ class RequestSink {
   virtual ~RequestSink() = default;
 
   // Calls `done` once, from any thread, perhaps before it returns. An error ends the stream.
-  virtual void Take(Request request, absl::AnyInvocable<void(absl::Status)> done) = 0;
+  virtual void Take(Request request, Completion<absl::Status> done) = 0;
 
   // The client has sent all, or its connection broke: calls `done` once, in the same way, with the answer.
-  virtual void Finish(absl::AnyInvocable<void(absl::StatusOr<Response>)> done) = 0;
+  virtual void Finish(Completion<absl::StatusOr<Response>> done) = 0;
 
   // The stream has ended otherwise; nothing comes after this.
   virtual void Abandon() = 0;

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "server/admission/admission.h"
 #include "server/admission/dataset_catalog.h"
+#include "server/admission/memo.h"
 #include "server/admission/remote_data.h"
 #include "server/auth/authenticator.h"
 #include "server/auth/call_limits.h"
@@ -15,7 +17,6 @@
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
-#include "server/rpc/blocking_pool.h"
 #include "server/rpc/call_hooks.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
@@ -40,12 +41,10 @@ struct RpcContext {
   // Null: nothing is fetched.
   RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
-  // For looks at the database and at files that take no user's time but a moment.
-  BlockingPool* pool = nullptr;
+  // For looks at the database and at files that take a moment, and for parsing large requests.
+  FairPool* pool = nullptr;
   // For what may take as long as a user's data is large: admission, uploads, removals.
   FairPool* user_pool = nullptr;
-  // For what holds a whole data set in memory: one at a time.
-  FairPool* whole_set_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
   const Authenticator* authenticator = nullptr;
@@ -60,12 +59,12 @@ struct RpcContext {
   std::function<void(v1::GpuStatus*)> refresh_gpu;
   CallHooks calls;
   Backups* backups = nullptr;
-  // Queued jobs of all users together; 0: any number.
-  int64_t max_queued_jobs = 0;
   // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
   std::function<int64_t(const std::string& user)> disk_use;
   // Whether some of them are of deleted jobs, and about to go; null: none is.
   std::function<bool(const std::string& user)> is_removing;
+  // Files of artifacts whose checksums were found to be right.
+  std::shared_ptr<Memo<bool>> checked_artifacts = std::make_shared<Memo<bool>>();
   // Null: all calls are let in.
   CallLimits* limits = nullptr;
 };

@@ -7,13 +7,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/connection_calls.h"
+#include "server/rpc/own_services.h"
 #include "server/rpc/services.h"
 #include "server/workers/uncompressed_server.h"
 
@@ -32,9 +37,12 @@ constexpr int kMaxStreamsOfAConnection = 2048;
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMilliseconds = 20'000;
 constexpr int kIdleMilliseconds = 30 * 60 * 1000;
-constexpr size_t kMaxBufferedBytes = size_t{1} << 30;
+// Of the memory that the daemon may use, gRPC's buffers may have this part, within these bounds.
+constexpr int64_t kBufferedPart = 8;
+constexpr int64_t kLeastBufferedBytes = int64_t{32} << 20;
+constexpr int64_t kMostBufferedBytes = int64_t{1} << 30;
 
-void SetLimits(grpc::ServerBuilder* builder) {
+void SetLimits(int64_t memory_bytes, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfAConnection);
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   // From a connection's begin to its first settings, TLS included: who sends nothing is gone then.
@@ -44,7 +52,9 @@ void SetLimits(grpc::ServerBuilder* builder) {
   // What is buffered for all connections together. Where it is short, calls are ended, rather than the
   // daemon.
   grpc::ResourceQuota quota("tandem");
-  quota.Resize(kMaxBufferedBytes);
+  quota.Resize(static_cast<size_t>(
+      memory_bytes <= 0 ? kMostBufferedBytes
+                        : std::clamp(memory_bytes / kBufferedPart, kLeastBufferedBytes, kMostBufferedBytes)));
   builder->SetResourceQuota(quota);
 }
 
@@ -100,19 +110,22 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address, absl::string_
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context,
     const RpcServerOptions& options) {
-  std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context)));
+  std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context), options.unary));
   TANDEM_ASSIGN_OR_RETURN(server->gate_, ConnectionGate::Listen(address, options.max_connections));
-  server->job_service_ = MakeJobService(&server->context_, &server->streams_);
-  server->model_service_ = MakeModelService(&server->context_, &server->streams_);
-  server->dataset_service_ = MakeDatasetService(&server->context_, &server->streams_);
-  server->sweep_service_ = MakeSweepService(&server->context_);
-  server->daemon_service_ = MakeDaemonService(&server->context_);
+  server->job_service_ = MakeJobService(&server->context_, &server->calls_);
+  server->model_service_ = MakeModelService(&server->context_, &server->calls_);
+  server->dataset_service_ = MakeDatasetService(&server->context_, &server->calls_);
+  server->sweep_service_ = MakeSweepService(&server->context_, &server->calls_);
+  server->daemon_service_ = MakeDaemonService(&server->context_, &server->calls_);
   // Process-wide; it concerns servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
-  SetLimits(&builder);
+  SetLimits(options.memory_bytes, &builder);
   RefuseCompressedMessages(&builder);
+  std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
+  interceptors.push_back(LimitOwnServices(OwnServiceLimits()));
+  builder.experimental().SetInterceptorCreators(std::move(interceptors));
   // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
@@ -127,9 +140,14 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
-  server->gate_->Start(std::move(acceptor));
+  server->gate_->Start(std::move(acceptor),
+                       [calls = std::make_unique<UnansweredCalls>(UnansweredCalls::Limits())] {
+                         return calls->Excess(LookAtConnections(), Clock::Real()->Elapsed());
+                       });
   server->address_.port = server->gate_->port();
-  server->token_watch_ = std::make_unique<TokenWatch>(server->context_.authenticator, &server->streams_);
+  server->token_watch_ =
+      std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_,
+                                   std::vector<FairPool*>{server->context_.pool, server->context_.user_pool});
   server->SetServing(true);
   return server;
 }
@@ -149,7 +167,7 @@ void RpcServer::EndServing() {
 
 void RpcServer::AwaitStreams(absl::Duration timeout) {
   EndServing();
-  streams_.AwaitNone(timeout);
+  calls_.streams.AwaitNone(timeout);
 }
 
 void RpcServer::Stop(absl::Duration grace) {
@@ -158,7 +176,7 @@ void RpcServer::Stop(absl::Duration grace) {
   EndServing();
   absl::Status status = context_.lifecycle->CheckServing();
   if (status.ok()) status = absl::UnavailableError("the server stops");
-  streams_.EndAll(status);
+  calls_.streams.EndAll(status);
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
   token_watch_ = nullptr;

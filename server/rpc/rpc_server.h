@@ -5,6 +5,7 @@
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,8 @@
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/auth/listen_policy.h"
-#include "server/rpc/active_streams.h"
 #include "server/rpc/connection_gate.h"
+#include "server/rpc/open_calls.h"
 #include "server/rpc/rpc_context.h"
 #include "server/rpc/token_watch.h"
 
@@ -25,6 +26,9 @@ namespace tandem {
 struct RpcServerOptions {
   // See ConnectionGate; 0: as many as there may be open files.
   int max_connections = 0;
+  // What the daemon may use of the machine; what gRPC buffers follows from it. 0: it is not known.
+  int64_t memory_bytes = 0;
+  UnaryCounts::Limits unary = {};
 };
 
 // The public server: the services of tandem.v1, gRPC's health checking (with Watch) and reflection.
@@ -63,15 +67,15 @@ class RpcServer {
   void Stop(absl::Duration grace);
 
  private:
-  RpcServer(const ListenAddress& address, RpcContext context)
-      : address_(address), context_(std::move(context)) {}
+  RpcServer(const ListenAddress& address, RpcContext context, const UnaryCounts::Limits& unary)
+      : address_(address), context_(std::move(context)), calls_(unary) {}
 
   // Says NOT_SERVING to health checks from now on.
   void EndServing();
 
   ListenAddress address_;
   const RpcContext context_;
-  ActiveStreams streams_;
+  OpenCalls calls_;
   std::unique_ptr<TokenWatch> token_watch_;
   Mutex health_mutex_;
   // It stops: health checks are told so for good.

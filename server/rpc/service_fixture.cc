@@ -92,7 +92,7 @@ void ServiceFixture::SetUp() {
     devices[i].set_memory_bytes(1 << 20);
   }
   inventory_ = std::make_unique<Inventory>(devices);
-  datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{});
+  datasets_ = std::make_unique<DatasetCatalog>(std::vector<std::string>{}, &reader_);
   if (remote_ != nullptr) datasets_->SetRemote(remote_, folder_->PublicFolder());
   Uploads::Options uploads;
   uploads.folder = folder_->UploadsFolder();
@@ -109,6 +109,7 @@ void ServiceFixture::SetUp() {
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_, &workers_,
                                            Clock::Real(), scheduling);
   jobs_->SetWaitingSource(scheduler_.get());
+  jobs_->SetMostQueued(max_queued_jobs_);
   tokens_ = std::make_unique<TokenRegistry>(store_.get(), Clock::Real());
   authenticator_ = std::make_shared<const Authenticator>(kToken, tokens_.get());
   drain_ = std::make_unique<JobDrain>(jobs_.get());
@@ -119,9 +120,8 @@ void ServiceFixture::SetUp() {
   auto files = FileWatcher::Create();
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
-  pool_ = std::make_unique<BlockingPool>(2);
+  pool_ = std::make_unique<FairPool>(2, 1);
   user_pool_ = std::make_unique<FairPool>(4, 2, room_);
-  whole_set_pool_ = std::make_unique<FairPool>(1, 1);
 
   ModelWorkers::Options models;
   const char* const sources = getenv("TEST_SRCDIR");
@@ -147,14 +147,12 @@ void ServiceFixture::SetUp() {
   context.drain = drain_.get();
   context.pool = pool_.get();
   context.user_pool = user_pool_.get();
-  context.whole_set_pool = whole_set_pool_.get();
   context.files = files_.get();
   context.models = models_.get();
   context.daemon.set_version("1.2.3");
   context.authenticator = authenticator_.get();
   context.tokens = tokens_.get();
   context.quota = scheduling.quota;
-  context.max_queued_jobs = max_queued_jobs_;
   context.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
   context.is_removing = [this](const std::string&) -> bool { return is_removing_; };
   limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
@@ -166,8 +164,9 @@ void ServiceFixture::SetUp() {
                           call.is_stream ? " stream" : ""));
   };
   context.calls = WithAudit(std::move(context.calls), audit_.get());
-  auto server = RpcServer::Start(
-      {"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())), std::move(context));
+  auto server =
+      RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())),
+                       std::move(context), {.unary = unary_limits_});
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   grpc::ChannelArguments arguments;
@@ -184,11 +183,11 @@ void ServiceFixture::SetUp() {
 void ServiceFixture::TearDown() {
   lifecycle_.Stop();
   drain_->Abort(lifecycle_.CheckServing());
+  for (FairPool* const pool : {user_pool_.get(), pool_.get()}) pool->Drop();
   server_->Stop(absl::Seconds(2));
   models_->Stop();
   scheduler_->Stop();
   user_pool_->Stop();
-  whole_set_pool_->Stop();
   pool_->Stop();
   events_->Close(lifecycle_.CheckServing());
   store_->Close();

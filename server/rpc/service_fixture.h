@@ -13,6 +13,7 @@
 #include "absl/synchronization/notification.h"
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
+#include "server/admission/read_dataset.h"
 #include "server/admission/remote_data.h"
 #include "server/auth/audit_log.h"
 #include "server/datasets/dataset_registry.h"
@@ -102,11 +103,10 @@ class ServiceFixture : public ::testing::Test {
   std::vector<std::string> Calls();
 
   std::unique_ptr<StateFolder> folder_;
-  std::unique_ptr<BlockingPool> pool_;
+  std::unique_ptr<FairPool> pool_;
   // Of it; before SetUp.
   FairPool::Room room_;
   std::unique_ptr<FairPool> user_pool_;
-  std::unique_ptr<FairPool> whole_set_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Backups> backups_;
@@ -116,6 +116,7 @@ class ServiceFixture : public ::testing::Test {
   const BackfillPolicy policy_;
   FakeWorkers workers_;
   FakeAdmission admission_;
+  LocalDatasetReader reader_;
   std::unique_ptr<DatasetCatalog> datasets_;
   // Null: nothing is fetched; before SetUp.
   RemoteData* remote_ = nullptr;
@@ -127,6 +128,8 @@ class ServiceFixture : public ::testing::Test {
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;
+  // Before SetUp.
+  UnaryCounts::Limits unary_limits_;
   // Of the whole queue; before SetUp.
   int64_t max_queued_jobs_ = 0;
   // Of each user's jobs, whichever there are.

@@ -5,17 +5,17 @@
 
 #include <memory>
 
-#include "server/rpc/active_streams.h"
+#include "server/rpc/open_calls.h"
 #include "server/rpc/rpc_context.h"
 
 namespace tandem {
 
 // The public services, which hand each call to its handler. Both arguments outlive the services.
-std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, ActiveStreams* streams);
-std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, ActiveStreams* streams);
-std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, ActiveStreams* streams);
-std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context);
-std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context);
+std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCalls* calls);
+std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, OpenCalls* calls);
+std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, OpenCalls* calls);
+std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context, OpenCalls* calls);
+std::unique_ptr<grpc::Service> MakeDaemonService(const RpcContext* context, OpenCalls* calls);
 
 }  // namespace tandem
 

@@ -1,10 +1,11 @@
 #include <utility>
 
 #include "server/rpc/handlers.h"
+#include "server/rpc/post_for_user.h"
 
 namespace tandem::rpc {
 
-void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
+void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply) {
   if (!request.cancel_jobs()) {
     reply(v1::ShutdownResponse());
@@ -13,7 +14,7 @@ void Shutdown(const RpcContext& context, const v1::ShutdownRequest& request,
   }
   // Watchers go on, so that they see how their jobs end.
   context.lifecycle->RefuseJobs();
-  context.pool->Post([&context, reply = std::move(reply)]() mutable {
+  PostToLook(context, caller, request, std::move(reply), [&context](Reply<v1::ShutdownResponse> reply) {
     context.drain->CancelAll([&context, reply = std::move(reply)](absl::StatusOr<int> cancelled) mutable {
       if (!cancelled.ok()) {
         // It goes on as before, unless another shutdown stands.

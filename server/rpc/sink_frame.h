@@ -18,11 +18,12 @@ namespace tandem {
 // Reads what a client sends into a sink, one request at a time. Lives until both gRPC and the sink are done
 // with it.
 template <typename Request, typename Response>
-class SinkReactor : public grpc::ServerReadReactor<Request>,
+class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
                     public ActiveStreams::Stream,
                     public std::enable_shared_from_this<SinkReactor<Request, Response>> {
  public:
-  SinkReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context, Response* response)
+  SinkReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context,
+              grpc::ByteBuffer* response)
       : log_(std::move(log)), streams_(streams), context_(context), response_(response) {}
 
   // Keeps the caller's place among its open streams until the call is done. Before Start.
@@ -37,7 +38,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
     }
     sink_ = std::move(sink);
     // No callback comes before the method has returned.
-    this->StartRead(&request_);
+    this->StartRead(&bytes_);
     number_ = streams_->Add(this->shared_from_this(), *caller);
   }
 
@@ -59,6 +60,9 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
     if (!done_) context_->TryCancel();
   }
 
+  // The client may send whenever it likes.
+  bool IsOverdue(absl::Duration) override { return false; }
+
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
 
   void OnReadDone(bool ok) override {
@@ -69,16 +73,19 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
       busy_ = true;
       if (ok) is_first = ++requests_ == 1;
     }
-    // What came stays, however the call ends: the first request says to what it belongs.
-    if (is_first) internal::SetResource(request_, &log_);
     if (ok) {
-      sink_->Take(std::move(request_),
+      Request request;
+      absl::Status parsed = ParseRequest(std::exchange(bytes_, {}), kMostRequestBytes, &request);
+      if (!parsed.ok()) return OnTaken(parsed);
+      // What came stays, however the call ends: the first request says to what it belongs.
+      if (is_first) internal::SetResource(request, &log_);
+      sink_->Take(std::move(request),
                   [self = this->shared_from_this()](const absl::Status& status) { self->OnTaken(status); });
     } else {
       sink_->Finish([self = this->shared_from_this()](absl::StatusOr<Response> response) {
         if (response.ok()) {
-          *self->response_ = *std::move(response);
-          internal::SetResource(*self->response_, &self->log_);
+          *self->response_ = internal::BytesOf(*response);
+          internal::SetResource(*response, &self->log_);
         }
         self->FinishOnce(response.status());
       });
@@ -114,7 +121,7 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
       sink_->Abandon();
       FinishOnce(*end);
     } else {
-      this->StartRead(&request_);
+      this->StartRead(&bytes_);
     }
   }
 
@@ -130,12 +137,12 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   CallLog log_;
   ActiveStreams* const streams_;
   grpc::CallbackServerContext* const context_;
-  Response* const response_;
+  grpc::ByteBuffer* const response_;
   std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
   std::unique_ptr<CallLimits::Stream> place_;             // Likewise.
   int64_t number_ = 0;
   std::shared_ptr<SinkReactor> self_;
-  Request request_;  // Read into while no request is being taken in.
+  grpc::ByteBuffer bytes_;  // Read into while no request is being taken in.
 
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
@@ -145,17 +152,18 @@ class SinkReactor : public grpc::ServerReadReactor<Request>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of requests: `handler(caller)` gives the sink that they go to.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerReadReactor<Request>* ServeSink(const RpcContext& rpc, ActiveStreams* streams,
-                                            absl::string_view method, grpc::CallbackServerContext* context,
-                                            Response* response, Handler&& handler) {
-  CallLog log = internal::StartCall(rpc, method, context, Request());
+// Serves a stream of requests: the handler (see handlers.h) gives the sink that they go to.
+template <typename Request, typename Response>
+grpc::ServerReadReactor<grpc::ByteBuffer>* ServeSink(
+    const RpcContext& rpc, ActiveStreams* streams, absl::string_view method,
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
+    std::unique_ptr<RequestSink<Request, Response>> (*handler)(const RpcContext&, Caller)) {
+  CallLog log = internal::StartCall(rpc, method, context);
   std::unique_ptr<CallLimits::Stream> place;
   const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
   auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), streams, context, response);
   reactor->Hold(std::move(place));
-  reactor->Start(caller.ok() ? handler(*caller) : nullptr, caller);
+  reactor->Start(caller.ok() ? handler(rpc, *caller) : nullptr, caller);
   return reactor.get();
 }
 

@@ -8,6 +8,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/permissions.h"
+#include "server/rpc/post_for_user.h"
 #include "server/sweeps/results.h"
 
 namespace tandem::rpc {
@@ -53,35 +54,37 @@ void WithOwnSweep(const RpcContext& context, const Caller& caller, const std::st
     reply(id.status());
     return;
   }
-  context.pool->Post(
-      [&context, caller, id = *id, reply = std::move(reply), change = std::move(change)]() mutable {
-        if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
-          reply(std::move(status));
-        } else {
-          change(id, std::move(reply));
-        }
-      });
+  PostFor(context.pool, caller.user, static_cast<int64_t>(name.size()), std::move(reply),
+          [&context, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
+            if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
+              reply(std::move(status));
+            } else {
+              change(id, std::move(reply));
+            }
+          });
 }
 
 }  // namespace
 
-void GetSweep(const RpcContext& context, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply) {
+void GetSweep(const RpcContext& context, const Caller& caller, const v1::GetSweepRequest& request,
+              Reply<v1::Sweep> reply) {
   const absl::StatusOr<std::string> id = ParseSweepName(request.name());
   if (!id.ok()) {
     reply(id.status());
     return;
   }
-  context.pool->Post([&context, &request, id = *id, reply = std::move(reply)]() mutable {
-    const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
-    if (sweep.ok()) {
-      reply(DescribeSweep(*sweep, SweepResults::kShown));
-    } else {
-      reply(ExplainError(sweep.status(), request.name()));
-    }
-  });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, &request, id = *id](Reply<v1::Sweep> reply) {
+               const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
+               if (sweep.ok()) {
+                 reply(DescribeSweep(*sweep));
+               } else {
+                 reply(ExplainError(sweep.status(), request.name()));
+               }
+             });
 }
 
-void ListSweeps(const RpcContext& context, const v1::ListSweepsRequest& request,
+void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListSweepsRequest& request,
                 Reply<v1::ListSweepsResponse> reply) {
   FieldViolations violations;
   const int size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
@@ -98,23 +101,18 @@ void ListSweeps(const RpcContext& context, const v1::ListSweepsRequest& request,
     reply(std::move(status));
     return;
   }
-  context.pool->Post([&context, size, before, reply = std::move(reply)]() mutable {
-    const absl::StatusOr<SweepPage> page = context.jobs->ListSweeps(before, size);
-    if (!page.ok()) {
-      reply(page.status());
-      return;
-    }
-    v1::ListSweepsResponse response;
-    for (const StoredSweep& stored : page->sweeps) {
-      v1::Sweep* sweep = response.add_sweeps();
-      *sweep = DescribeSweep(stored, SweepResults::kLeftOut);
-      sweep->clear_base();
-      sweep->clear_grid();
-      sweep->clear_random();
-    }
-    if (page->next_before > 0) response.set_next_page_token(absl::StrCat(page->next_before));
-    reply(std::move(response));
-  });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, size, before](Reply<v1::ListSweepsResponse> reply) {
+               const absl::StatusOr<SweepPage> page = context.jobs->ListSweeps(before, size);
+               if (!page.ok()) {
+                 reply(page.status());
+                 return;
+               }
+               v1::ListSweepsResponse response;
+               for (const ListedSweep& listed : page->sweeps) *response.add_sweeps() = DescribeSweep(listed);
+               if (page->next_before > 0) response.set_next_page_token(absl::StrCat(page->next_before));
+               reply(std::move(response));
+             });
 }
 
 void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
@@ -125,7 +123,7 @@ void CancelSweep(const RpcContext& context, const Caller& caller, const v1::Canc
         context.jobs->CancelSweep(
             id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
               if (sweep.ok()) {
-                reply(DescribeSweep(*sweep, SweepResults::kShown));
+                reply(DescribeSweep(*sweep));
               } else {
                 reply(ExplainError(sweep.status(), SweepName(id)));
               }

@@ -1,9 +1,16 @@
 #include "server/rpc/token_watch.h"
 
+#include <utility>
+
 namespace tandem {
 
-TokenWatch::TokenWatch(const Authenticator* authenticator, ActiveStreams* streams, absl::Duration interval)
-    : authenticator_(authenticator), streams_(streams), interval_(interval), thread_([this] { Run(); }) {}
+TokenWatch::TokenWatch(const Authenticator* authenticator, OpenCalls* calls, std::vector<FairPool*> pools,
+                       absl::Duration interval)
+    : authenticator_(authenticator),
+      calls_(calls),
+      pools_(std::move(pools)),
+      interval_(interval),
+      thread_([this] { Run(); }) {}
 
 TokenWatch::~TokenWatch() {
   {
@@ -19,7 +26,10 @@ void TokenWatch::Run() {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) return;
     }
-    streams_->EndWhere([this](const Caller& caller) { return authenticator_->CheckStillValid(caller); });
+    const auto check = [this](const Caller& caller) { return authenticator_->CheckStillValid(caller); };
+    calls_->streams.EndWhere(check);
+    calls_->unary.EndWhere(check);
+    for (FairPool* const pool : pools_) pool->DropUnwanted();
   }
 }
 

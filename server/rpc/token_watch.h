@@ -2,21 +2,23 @@
 #define TANDEM_SERVER_RPC_TOKEN_WATCH_H_
 
 #include <thread>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/auth/authenticator.h"
-#include "server/rpc/active_streams.h"
+#include "server/rpc/fair_pool.h"
+#include "server/rpc/open_calls.h"
 
 namespace tandem {
 
-// Ends open streams whose callers' tokens were revoked or have expired since they began: other calls are
-// short, and are asked once. One whose client has not read its end by the next look is cut off, so that
-// nobody keeps a place without a token. Has a thread of its own.
+// Ends open calls whose callers' tokens were revoked or have expired since they began, and cuts off calls
+// whose clients do not read: neither the end by the next look, nor an answer in time. Drops the work that
+// waits for calls which have ended. Has a thread of its own.
 class TokenWatch {
  public:
-  // Asks of each stream every `interval`. Both pointers outlive it.
-  TokenWatch(const Authenticator* authenticator, ActiveStreams* streams,
+  // Asks of each call every `interval`. All pointers outlive it.
+  TokenWatch(const Authenticator* authenticator, OpenCalls* calls, std::vector<FairPool*> pools,
              absl::Duration interval = absl::Seconds(1));
   ~TokenWatch();
   TokenWatch(const TokenWatch&) = delete;
@@ -26,7 +28,8 @@ class TokenWatch {
   void Run();
 
   const Authenticator* const authenticator_;
-  ActiveStreams* const streams_;
+  OpenCalls* const calls_;
+  const std::vector<FairPool*> pools_;
   const absl::Duration interval_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

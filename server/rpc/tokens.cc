@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
 
 namespace tandem::rpc {
 
@@ -25,10 +26,15 @@ void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& reques
   });
 }
 
-void ListTokens(const RpcContext& context, const v1::ListTokensRequest&,
+void ListTokens(const RpcContext& context, const v1::ListTokensRequest& request,
                 Reply<v1::ListTokensResponse> reply) {
+  const absl::StatusOr<Page> page = PageOf(request);
+  if (!page.ok()) {
+    reply(page.status());
+    return;
+  }
   v1::ListTokensResponse response;
-  for (v1::Token& token : context.tokens->List()) *response.add_tokens() = std::move(token);
+  response.set_next_page_token(AddPage(context.tokens->List(), 0, *page, response.mutable_tokens()));
   reply(std::move(response));
 }
 

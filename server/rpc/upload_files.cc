@@ -17,7 +17,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
   UploadSink(const RpcContext* context, Caller caller)
       : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
-  void Take(v1::UploadFilesRequest request, absl::AnyInvocable<void(absl::Status)> done) override {
+  void Take(v1::UploadFilesRequest request, Completion<absl::Status> done) override {
     // It would wait as it is, one of each of the user's streams.
     if (request.ByteSizeLong() > 2 * kMaxUploadPiece) {
       done(FieldError("data",
@@ -29,7 +29,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
                                done = std::move(done)]() mutable { done(state->Take(*context, request)); });
   }
 
-  void Finish(absl::AnyInvocable<void(absl::StatusOr<v1::Upload>)> done) override {
+  void Finish(Completion<absl::StatusOr<v1::Upload>> done) override {
     context_->user_pool->Post(state_->caller.user,
                               [state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
   }

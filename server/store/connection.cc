@@ -129,6 +129,11 @@ Query& Query::Int(int64_t value) {
   return *this;
 }
 
+Query& Query::Double(double value) {
+  statement_->bind(++bound_, value);
+  return *this;
+}
+
 Query& Query::Text(absl::string_view value) {
   statement_->bind(++bound_, std::string(value));
   return *this;

@@ -93,6 +93,7 @@ class Query {
 
   // Gives the next parameter its value. What is viewed must live as long as this.
   Query& Int(int64_t value);
+  Query& Double(double value);
   Query& Text(absl::string_view value);
   Query& Blob(absl::string_view value);
   Query& Null();
@@ -104,6 +105,8 @@ class Query {
 
   // Columns of the row, from 0.
   int64_t GetInt(int column) { return statement_->getColumn(column).getInt64(); }
+  double GetDouble(int column) { return statement_->getColumn(column).getDouble(); }
+  bool IsNull(int column) { return statement_->getColumn(column).isNull(); }
   // Valid until the next row.
   absl::string_view GetBlob(int column);
 

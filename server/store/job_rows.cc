@@ -9,9 +9,10 @@ absl::StatusOr<StoredJob> ReadJobRow(const Connection& connection, Query* query,
   StoredJob row;
   row.number = query->GetInt(0);
   row.last_worker_sequence = query->GetInt(1);
-  TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(2), "job", &row.job));
+  row.keeps_best = query->GetInt(2) != 0;
+  TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "job", &row.job));
   row.job.set_folder(absl::StrCat(connection.jobs_folder(), "/", JobId(row.job.name())));
-  if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(3), "spec", row.job.mutable_spec()));
+  if (with_spec) TANDEM_RETURN_IF_ERROR(ParseStored(query->GetBlob(4), "spec", row.job.mutable_spec()));
   return row;
 }
 

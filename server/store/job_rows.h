@@ -10,7 +10,7 @@
 namespace tandem {
 
 // The columns that ReadJobRow reads, in its order; the last may be left out.
-#define TANDEM_JOB_COLUMNS_WITHOUT_SPEC "number, last_worker_sequence, record"
+#define TANDEM_JOB_COLUMNS_WITHOUT_SPEC "number, last_worker_sequence, keeps_best, record"
 #define TANDEM_JOB_COLUMNS TANDEM_JOB_COLUMNS_WITHOUT_SPEC ", spec"
 
 // Reads the present row of `query`, which is one of the connection's. The job's folder is the one of its id

@@ -2,6 +2,8 @@
 #define TANDEM_SERVER_STORE_RECORDS_H_
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,8 @@ struct StoredJob {
   v1::Job job;
   // The newest event of its present attempt's worker that was applied; 0 before the first.
   int64_t last_worker_sequence = 0;
+  // Its spec asks for the weights of its best result. Set by the store, which does not read every spec.
+  bool keeps_best = false;
 };
 
 // A job that was made for a request id, and the spec as the request had it.
@@ -61,13 +65,30 @@ struct StoredSweepRequest {
   v1::Sweep submitted;
 };
 
-// How many jobs a page of sweeps has, about: each of them is read, and a sweep may have 1,000.
-inline constexpr int64_t kMostListedJobs = 10000;
+// A sweep in a list: what its jobs come to.
+struct ListedSweep {
+  // As StoredSweep::number.
+  int64_t number = 0;
+  // As StoredSweep::sweep.
+  v1::Sweep sweep;
+  // Its jobs in each state, those states alone in which there are some.
+  std::map<v1::JobState, int> counts;
+  // All its jobs have ended, and there are some.
+  bool has_ended = false;
+  // When the last of its jobs ended; 0 where none has.
+  int64_t end_time_us = 0;
+  // The first of its jobs whose downloadable weights (server/store/downloadable.h) have the best value of
+  // its objective, without its spec; none before the first measurement of a job that has not FAILED.
+  std::optional<StoredJob> best;
+};
+
+// How many jobs the sweeps of a page have, about: of each an entry of an index is read.
+inline constexpr int64_t kMostListedJobs = 100000;
 
 // A page of sweeps.
 struct SweepPage {
-  std::vector<StoredSweep> sweeps;
-  // StoredSweep::number of the last; 0 on the last page.
+  std::vector<ListedSweep> sweeps;
+  // ListedSweep::number of the last; 0 on the last page.
   int64_t next_before = 0;
 };
 
@@ -83,6 +104,10 @@ struct StoredDataset {
   // request_id is.
   std::string request;
 };
+
+// The most data sets of whose files the store keeps what they say, and the most bytes of that.
+inline constexpr int64_t kMostDataFactsKept = 1000;
+inline constexpr int64_t kMostDataFactsBytesKept = 64 << 20;
 
 // A piece of a job's log, and how the job stood in the same snapshot.
 struct EventPage {

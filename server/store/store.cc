@@ -16,7 +16,8 @@
 namespace tandem {
 namespace {
 
-constexpr int kReaders = 4;
+// More than the threads that read, so that none waits for another user's.
+constexpr int kReaders = 24;
 // Events removed in one go: some milliseconds.
 constexpr int kPieceOfDeleted = 1000;
 

@@ -125,6 +125,8 @@ class Store {
   absl::StatusOr<std::vector<StoredToken>> Tokens();
   // All registered data sets, oldest first.
   absl::StatusOr<std::vector<StoredDataset>> Datasets();
+  // What was kept with this digest by Transaction::PutDataFacts; none if nothing was, or it was removed.
+  absl::StatusOr<std::optional<std::string>> FindDataFacts(absl::string_view digest);
 
  private:
   Store(std::unique_ptr<GroupWriter> writer, std::unique_ptr<ReaderPool> readers);

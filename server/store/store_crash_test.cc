@@ -203,8 +203,9 @@ std::string Everything(Store& store) {
   }
   absl::StrAppend(&all, changes.newest_cursor, "\n");
   const SweepPage sweeps = Take(store.ListSweeps(0, 100));
-  for (const StoredSweep& sweep : sweeps.sweeps) {
-    absl::StrAppend(&all, sweep.number, " ", sweep.jobs.size(), " ");
+  for (const ListedSweep& sweep : sweeps.sweeps) {
+    absl::StrAppend(&all, sweep.number, " ", sweep.has_ended, " ", sweep.end_time_us, " ");
+    for (const auto& [state, jobs] : sweep.counts) absl::StrAppend(&all, state, ":", jobs, " ");
     add(sweep.sweep);
   }
   const std::vector<StoredToken> tokens = Take(store.Tokens());

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -21,9 +24,8 @@ absl::Status NoSuchSweep(absl::string_view id) {
 
 absl::Status ReadJobs(Connection* connection, StoredSweep* sweep) {
   const std::string id = SweepId(sweep->sweep.name());
-  // Those of deleted jobs begin with '/' (see Transaction::DeleteJob).
-  Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC
-                          " FROM jobs WHERE sweep = ? AND NOT (id >= '/' AND id < '0') ORDER BY number");
+  Query query(connection,
+              "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC " FROM jobs WHERE sweep = ? ORDER BY number");
   query.Text(id);
   while (query.Next()) {
     TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/false));
@@ -32,9 +34,55 @@ absl::Status ReadJobs(Connection* connection, StoredSweep* sweep) {
   return absl::OkStatus();
 }
 
-absl::Status ReadRow(Query* query, StoredSweep* sweep) {
+template <typename Sweep>
+absl::Status ReadRow(Query* query, Sweep* sweep) {
   sweep->number = query->GetInt(0);
   return ParseStored(query->GetBlob(1), "sweep", &sweep->sweep);
+}
+
+// Sets what the sweep's jobs say. Only the best job's own row is read.
+absl::Status ReadSummary(Connection* connection, ListedSweep* sweep) {
+  const std::string id = SweepId(sweep->sweep.name());
+  const bool upwards = sweep->sweep.objective().mode() == v1::PLATEAU_MODE_MAX;
+  std::optional<double> best;
+  std::vector<v1::JobState> best_states;
+  {
+    Query query(connection,
+                "SELECT state, count(*), count(end_time_us), max(end_time_us), min(best), max(best) "
+                "FROM jobs WHERE sweep = ? GROUP BY state");
+    query.Text(id);
+    int64_t jobs = 0, ended = 0;
+    while (query.Next()) {
+      const auto state = static_cast<v1::JobState>(query.GetInt(0));
+      sweep->counts[state] = static_cast<int>(query.GetInt(1));
+      jobs += query.GetInt(1);
+      ended += query.GetInt(2);
+      sweep->end_time_us = std::max(sweep->end_time_us, query.GetInt(3));
+      const int column = upwards ? 5 : 4;
+      // What a job that FAILED had measured makes it no best one.
+      if (state == v1::JOB_STATE_FAILED || query.IsNull(column)) continue;
+      const double value = query.GetDouble(column);
+      if (best.has_value() && (upwards ? value < *best : value > *best)) continue;
+      if (best != value) best_states.clear();
+      best = value;
+      best_states.push_back(state);
+    }
+    sweep->has_ended = jobs > 0 && ended == jobs;
+  }
+  // The first of those with the best value.
+  std::optional<int64_t> number;
+  for (const v1::JobState state : best_states) {
+    Query query(connection, "SELECT min(number) FROM jobs WHERE sweep = ? AND state = ? AND best = ?");
+    if (query.Text(id).Int(state).Double(*best).Next() && !query.IsNull(0)) {
+      number = std::min(number.value_or(query.GetInt(0)), query.GetInt(0));
+    }
+  }
+  if (!number.has_value()) return absl::OkStatus();
+  Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC " FROM jobs WHERE number = ?");
+  if (!query.Int(*number).Next()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/false));
+  sweep->best = std::move(job);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -131,9 +179,9 @@ absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit, int64_t m
     }
     int64_t jobs = 0;
     for (size_t i = 0; i < page.sweeps.size(); ++i) {
-      StoredSweep& sweep = page.sweeps[i];
-      TANDEM_RETURN_IF_ERROR(ReadJobs(connection, &sweep));
-      jobs += static_cast<int64_t>(sweep.jobs.size());
+      ListedSweep& sweep = page.sweeps[i];
+      TANDEM_RETURN_IF_ERROR(ReadSummary(connection, &sweep));
+      jobs += sweep.sweep.jobs();
       if (jobs <= most_jobs || i + 1 == page.sweeps.size()) continue;
       // The rest is the next page's.
       page.next_before = sweep.number;

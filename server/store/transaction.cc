@@ -1,6 +1,8 @@
 #include "server/store/transaction.h"
 
+#include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +10,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/store/connection.h"
+#include "server/store/downloadable.h"
 #include "server/store/job_rows.h"
 
 namespace tandem {
@@ -22,6 +25,22 @@ std::string RecordOf(v1::Job* job) {
   if (spec != nullptr) job->set_allocated_spec(spec.release());
   if (waiting != nullptr) job->set_allocated_waiting(waiting.release());
   return record;
+}
+
+// Binds the next two parameters: end_time_us and best.
+void BindResult(const StoredJob& row, Query* query) {
+  const v1::Job& job = row.job;
+  if (job.has_end_time()) {
+    query->Int(google::protobuf::util::TimeUtil::TimestampToMicroseconds(job.end_time()));
+  } else {
+    query->Null();
+  }
+  const std::optional<Downloadable> weights = DownloadableOf(row);
+  if (weights.has_value() && !std::isnan(weights->value)) {
+    query->Double(weights->value);
+  } else {
+    query->Null();
+  }
 }
 
 }  // namespace
@@ -56,7 +75,7 @@ absl::StatusOr<std::optional<StoredRequest>> Transaction::FindRequest(absl::stri
     if (!query.Text(request_id).Next()) return std::optional<StoredRequest>();
     StoredRequest request;
     TANDEM_ASSIGN_OR_RETURN(request.job, ReadJobRow(*connection_, &query, /*with_spec=*/true));
-    TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(4), "spec", &request.submitted_spec));
+    TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(5), "spec", &request.submitted_spec));
     return std::optional<StoredRequest>(std::move(request));
   });
 }
@@ -71,12 +90,13 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
   const std::string sweep = SweepId(job->job.sweep());
   const std::string submitted = submitted_spec.SerializeAsString();
   const std::string spec = job->job.spec().SerializeAsString();
+  job->keeps_best = KeepsBest(job->job.spec());
   const std::string record = RecordOf(&job->job);
   return WithoutExceptions("add a job", [&]() -> absl::Status {
     Query query(connection_,
                 "INSERT INTO jobs (id, request_id, submitted_spec, spec, state, last_sequence, "
-                "last_worker_sequence, create_time_us, record, user, sweep) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "last_worker_sequence, create_time_us, record, user, sweep, keeps_best, end_time_us, best) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "RETURNING number");
     query.Text(id);
     if (request_id.empty()) {
@@ -92,6 +112,8 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
     } else {
       query.Text(sweep);
     }
+    query.Int(job->keeps_best ? 1 : 0);
+    BindResult(*job, &query);
     if (!query.Next()) return absl::InternalError("database: add a job: no row came back");
     job->number = query.GetInt(0);
     return absl::OkStatus();
@@ -102,9 +124,10 @@ absl::Status Transaction::UpdateJob(StoredJob* job) {
   const std::string record = RecordOf(&job->job);
   return WithoutExceptions("update a job", [&]() -> absl::Status {
     Query query(connection_,
-                "UPDATE jobs SET state = ?, last_sequence = ?, last_worker_sequence = ?, record = ? "
-                "WHERE number = ?");
+                "UPDATE jobs SET state = ?, last_sequence = ?, last_worker_sequence = ?, record = ?, "
+                "end_time_us = ?, best = ? WHERE number = ?");
     query.Int(job->job.state()).Int(job->job.last_sequence()).Int(job->last_worker_sequence).Blob(record);
+    BindResult(*job, &query);
     if (query.Int(job->number).Run() != 1) return NoSuchJob(JobId(job->job.name()));
     return absl::OkStatus();
   });
@@ -117,7 +140,7 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
     // The row stays for the sake of the events, under an id that no job can have ('0' follows '/').
     Query query(connection_,
                 "UPDATE jobs SET id = '/' || number, request_id = NULL, submitted_spec = NULL, spec = x'', "
-                "record = x'' WHERE number = ?");
+                "record = x'', sweep = NULL WHERE number = ?");
     if (query.Int(job.number).Run() != 1) return NoSuchJob(id);
     Query(connection_, "DELETE FROM changes WHERE job = ?").Int(job.number).Run();
     Query(connection_, "DELETE FROM checkpoints WHERE job = ?").Int(job.number).Run();

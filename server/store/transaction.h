@@ -90,6 +90,9 @@ class Transaction {
   absl::Status InsertDataset(const StoredDataset& dataset);
   // NOT_FOUND: there is none of this id.
   absl::Status DeleteDataset(absl::string_view id);
+  // Keeps what a data set's files say, by a digest, in place of what this digest had. Removes the oldest
+  // where more than kMostDataFactsKept, or kMostDataFactsBytesKept, would be kept.
+  absl::Status PutDataFacts(absl::string_view digest, absl::string_view facts);
 
  private:
   Connection* const connection_;

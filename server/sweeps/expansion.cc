@@ -203,10 +203,17 @@ std::vector<Assignment> AssignmentsOf(const v1::Sweep& sweep, int number) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
-  if (absl::Status status = CheckSweep(sweep); !status.ok())
+absl::Status SweepTooLarge() {
+  return WithReason(
+      absl::ResourceExhaustedError(absl::StrCat("sweep: the specs of its jobs have more than ",
+                                                kMostSweepBytes >> 20, " MiB together; make fewer jobs")),
+      "SWEEP_TOO_LARGE");
+}
+
+absl::StatusOr<SweepExpansion> SweepExpansion::Create(const v1::Sweep* sweep) {
+  if (absl::Status status = CheckSweep(*sweep); !status.ok())
     return WithReason(std::move(status), "INVALID_SWEEP");
-  const int64_t count = CountJobs(sweep);
+  const int64_t count = CountJobs(*sweep);
   if (count > kMostSweepJobs) {
     return WithReason(
         absl::ResourceExhaustedError(
@@ -214,12 +221,11 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
                          " jobs, the most that a sweep may have; give fewer values, or draw some by random")),
         "SWEEP_TOO_LARGE");
   }
-  std::vector<SweepJob> jobs;
-  size_t bytes = 0, memory = 0;
+  SweepExpansion expansion(sweep, static_cast<int>(count));
   FieldViolations violations;
   std::set<std::string> at_fault;
-  for (int number = 0; number < count; ++number) {
-    absl::StatusOr<SweepJob> job = MakeJob(sweep, AssignmentsOf(sweep, number));
+  for (int number = 0; number < expansion.jobs_; ++number) {
+    const absl::StatusOr<SweepJob> job = MakeJob(*sweep, AssignmentsOf(*sweep, number));
     if (!job.ok()) {
       for (const FieldViolation& violation : GetFieldViolations(job.status())) {
         // The same value stands in many jobs.
@@ -227,25 +233,17 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
       }
       continue;
     }
-    bytes += job->spec.ByteSizeLong();
-    for (const v1::SweepValue& value : job->values) bytes += value.ByteSizeLong();
-    memory += BytesOf(*job);
-    if (bytes > kMostSweepBytes || memory > kMostSweepMemory) {
-      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                            "sweep: the specs of its jobs have more than ", kMostSweepBytes >> 20,
-                            " MiB together, or ", kMostSweepMemory >> 20, " MiB in memory; make fewer jobs")),
-                        "SWEEP_TOO_LARGE");
-    }
-    jobs.push_back(*std::move(job));
+    expansion.bytes_ += job->spec.ByteSizeLong();
+    for (const v1::SweepValue& value : job->values) expansion.bytes_ += value.ByteSizeLong();
+    if (expansion.bytes_ > kMostSweepBytes) return SweepTooLarge();
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SWEEP");
-  return jobs;
+  return expansion;
 }
 
-size_t BytesOf(const SweepJob& job) {
-  size_t bytes = job.spec.SpaceUsedLong();
-  for (const v1::SweepValue& value : job.values) bytes += value.SpaceUsedLong();
-  return bytes;
+SweepJob SweepExpansion::Job(int number) const {
+  // Create has made each of them.
+  return MakeJob(*sweep_, AssignmentsOf(*sweep_, number)).value();
 }
 
 std::string DescribeValues(const std::vector<v1::SweepValue>& values) {

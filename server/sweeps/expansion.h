@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tandem/v1/job.pb.h"
 #include "tandem/v1/sweep.pb.h"
@@ -19,21 +20,38 @@ struct SweepJob {
   std::vector<v1::SweepValue> values;
 };
 
-// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all together,
-// as they are stored and in memory: a layer that says little has a few bytes here, and a hundred there.
+// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all its jobs'
+// specs as they are stored.
 inline constexpr int kMostSweepJobs = 1000;
 inline constexpr int kMostSweepFields = 100;
 inline constexpr size_t kMostSweepBytes = 64 << 20;
-inline constexpr size_t kMostSweepMemory = 256 << 20;
 
-// The jobs of a sweep, in their order: a grid's, the last field the fastest, or random ones, which follow
-// from the seed, the number of the sample and the position of the field alone. Their objective is the
-// sweep's. INVALID_ARGUMENT: with each field at fault, paths beginning with "sweep.". RESOURCE_EXHAUSTED: too
-// many jobs, or too large ones. Whether the specs are right is not looked at.
-absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep);
+// The jobs of a sweep, each made when it is asked for. Thread-safe.
+class SweepExpansion {
+ public:
+  // `sweep` outlives the expansion. INVALID_ARGUMENT: with each field at fault, paths beginning with
+  // "sweep.". RESOURCE_EXHAUSTED: too many jobs, or too large ones. Whether the specs are right is not looked
+  // at.
+  static absl::StatusOr<SweepExpansion> Create(const v1::Sweep* sweep);
 
-// The memory that a job takes, as kMostSweepMemory counts it.
-size_t BytesOf(const SweepJob& job);
+  int jobs() const { return jobs_; }
+  // Bytes of all specs and values, serialised.
+  size_t bytes() const { return bytes_; }
+
+  // The job of a number from 0: a grid's, the last field the fastest, or a random one, which follows from the
+  // seed, the number and the position of the field alone. Its objective is the sweep's.
+  SweepJob Job(int number) const;
+
+ private:
+  SweepExpansion(const v1::Sweep* sweep, int jobs) : sweep_(sweep), jobs_(jobs) {}
+
+  const v1::Sweep* sweep_;
+  int jobs_;
+  size_t bytes_ = 0;
+};
+
+// RESOURCE_EXHAUSTED for a sweep whose specs have more than kMostSweepBytes together.
+absl::Status SweepTooLarge();
 
 // "training.epochs=3, training.global_batch_size=64".
 std::string DescribeValues(const std::vector<v1::SweepValue>& values);

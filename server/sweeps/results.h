@@ -6,12 +6,12 @@
 
 namespace tandem {
 
-// Whether a sweep is shown with one result for each of its jobs.
-enum class SweepResults { kShown, kLeftOut };
+// A sweep as clients see it: with its state, its counts, its best job and one result for each of its jobs,
+// all of which follow from its jobs. What a job that FAILED had measured makes it no best one.
+v1::Sweep DescribeSweep(const StoredSweep& stored);
 
-// A sweep as clients see it: with its state, its counts, its best job and its results, all of which follow
-// from its jobs. What a job that FAILED had measured makes it no best one.
-v1::Sweep DescribeSweep(const StoredSweep& stored, SweepResults results);
+// The same without the results, and without what was asked for: base, grid and random.
+v1::Sweep DescribeSweep(const ListedSweep& listed);
 
 }  // namespace tandem
 

@@ -34,9 +34,7 @@ StoredSweep Sweep(std::vector<StoredJob> jobs) {
   return sweep;
 }
 
-v1::SweepState StateOf(const StoredSweep& sweep) {
-  return DescribeSweep(sweep, SweepResults::kLeftOut).state();
-}
+v1::SweepState StateOf(const StoredSweep& sweep) { return DescribeSweep(sweep).state(); }
 
 TEST(SweepResults, StateFollowsFromTheJobs) {
   const StoredJob queued = Job(0, v1::JOB_STATE_QUEUED);
@@ -60,7 +58,7 @@ TEST(SweepResults, TheBestIsTheFirstOfTheBestThatDidNotFail) {
   const StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_SUCCEEDED, 0.8), Job(1, v1::JOB_STATE_FAILED, 0.99),
                                     Job(2, v1::JOB_STATE_RUNNING, 0.9), Job(3, v1::JOB_STATE_SUCCEEDED, 0.9),
                                     Job(4, v1::JOB_STATE_QUEUED)});
-  const v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  const v1::Sweep sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j2");
   EXPECT_EQ(sweep.best().best().value(), 0.9);
   ASSERT_EQ(sweep.results_size(), 5);
@@ -77,8 +75,7 @@ TEST(SweepResults, TheBestIsTheFirstOfTheBestThatDidNotFail) {
 
   StoredSweep downwards = stored;
   downwards.sweep.mutable_objective()->set_mode(v1::PLATEAU_MODE_MIN);
-  EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).best().job(), "jobs/j0");
-  EXPECT_EQ(DescribeSweep(downwards, SweepResults::kLeftOut).results_size(), 0);
+  EXPECT_EQ(DescribeSweep(downwards).best().job(), "jobs/j0");
 }
 
 // The last weights of the first job have 0.7, those of the second one 0.75, whose best was worse.
@@ -91,7 +88,7 @@ TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
   };
   set_last(0, 0.7);
   set_last(1, 0.75);
-  v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  v1::Sweep sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j1");
   EXPECT_EQ(sweep.best().value(), 0.75);
   EXPECT_EQ(sweep.best().artifact(), "model.safetensors");
@@ -100,7 +97,7 @@ TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
   // The best weights are kept.
   for (StoredJob& row : stored.jobs) row.job.add_artifacts()->set_name("best.safetensors");
   stored.jobs[2].job.clear_artifacts();
-  sweep = DescribeSweep(stored, SweepResults::kShown);
+  sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j0");
   EXPECT_EQ(sweep.best().value(), 0.9);
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
@@ -110,30 +107,28 @@ TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
 // specs.
 TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
   StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_RUNNING, 0.9), Job(1, v1::JOB_STATE_RUNNING, 0.95)});
-  v1::Sweep sweep = DescribeSweep(stored, SweepResults::kShown);
+  v1::Sweep sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j1");
   EXPECT_EQ(sweep.best().artifact(), "model.safetensors");
   EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
-  stored.sweep.mutable_base()->mutable_training()->mutable_best_model();
-  sweep = DescribeSweep(stored, SweepResults::kShown);
+  for (StoredJob& row : stored.jobs) row.keeps_best = true;
+  sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j1");
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
   EXPECT_EQ(sweep.results(0).value(), 0.9);
   EXPECT_EQ(sweep.results(1).value(), 0.95);
 
   // The grid decides on one of them.
-  v1::SweepValue* const keeps = stored.jobs[1].job.add_sweep_values();
-  keeps->set_field("training.best_model.keep_weights");
-  keeps->mutable_value()->set_bool_value(false);
-  sweep = DescribeSweep(stored, SweepResults::kShown);
+  stored.jobs[1].keeps_best = false;
+  sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j0");
   EXPECT_EQ(sweep.results(1).artifact(), "model.safetensors");
   EXPECT_NEAR(sweep.results(1).value(), 0.85, 1e-12);
 }
 
 TEST(SweepResults, AnEndIsThatOfTheLastJob) {
-  const v1::Sweep sweep = DescribeSweep(
-      Sweep({Job(0, v1::JOB_STATE_SUCCEEDED), Job(5, v1::JOB_STATE_FAILED)}), SweepResults::kShown);
+  const v1::Sweep sweep =
+      DescribeSweep(Sweep({Job(0, v1::JOB_STATE_SUCCEEDED), Job(5, v1::JOB_STATE_FAILED)}));
   EXPECT_EQ(sweep.end_time().seconds(), 105);
   EXPECT_FALSE(sweep.has_best());
 }

@@ -251,7 +251,8 @@ void SetOpenMpEnvironment(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-// Predicts or evaluates for one call of the daemon, which talks to this through standard input and output.
+// Predicts, evaluates or reads a data set for one call of the daemon, which talks to this through standard
+// input and output.
 int RunModelWorker(const SandboxArguments& sandbox) {
   // The call ends with the daemon, and training goes before it.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -266,9 +267,17 @@ int RunModelWorker(const SandboxArguments& sandbox) {
   }
   // It reads what users sent, and answers through a pipe.
   SandboxPolicy policy;
-  policy.read = {task.model_path()};
+  if (!task.model_path().empty()) policy.read = {task.model_path()};
   policy.network = WorkerNetwork::kNone;
-  if (task.memory_bytes() > 0) policy.memory_bytes = 2 * task.memory_bytes() + kModelMemory;
+  if (task.has_data()) {
+    // Also without a sandbox: files may inflate to anything.
+    if (const absl::Status limit = LimitMemory(task.memory_bytes()); !limit.ok()) {
+      spdlog::error("{}", limit.ToString());
+      return kWorkerNotConfined;
+    }
+  } else if (task.memory_bytes() > 0) {
+    policy.memory_bytes = 2 * task.memory_bytes() + kModelMemory;
+  }
   if (!Confine(sandbox, std::move(policy))) return kWorkerNotConfined;
   const absl::Status status =
       RunModelTask(task, DevicesFor(task.spec()), [](const internal::v1::ModelTaskOutput& output) {
@@ -325,8 +334,8 @@ int Main(int argc, char** argv) {
   std::string model;
   CLI::Option* const model_option = app.add_option(
       "--model-task", model,
-      "Predict or evaluate instead, as a ModelTask on standard input says; the model's file stands "
-      "here for whoever lists processes");
+      "Predict, evaluate or read a data set instead, as a ModelTask on standard input says; the model's file "
+      "stands here for whoever lists processes");
   launch_option->excludes(model_option);
   std::string probe;
   CLI::Option* const probe_option =

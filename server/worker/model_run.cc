@@ -14,6 +14,7 @@
 #include "engine/training/prediction.h"
 #include "engine/training/prediction_input.h"
 #include "engine/training/trained_model.h"
+#include "server/admission/read_dataset.h"
 
 namespace tandem {
 namespace {
@@ -159,13 +160,28 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   return write(output);
 }
 
+absl::Status ReadData(const ModelTask& task, const WriteOutput& write) {
+  ModelTaskOutput output;
+  absl::StatusOr<internal::v1::DataFacts> facts = LocalDatasetReader().Read(task.data());
+  if (absl::IsResourceExhausted(facts.status())) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "cannot read the data set: it takes more than the ", task.memory_bytes() >> 20,
+        " MiB of memory that the daemon allows; give it more memory, or make the files smaller"));
+  }
+  TANDEM_RETURN_IF_ERROR(facts.status());
+  *output.mutable_data() = *std::move(facts);
+  return write(output);
+}
+
 absl::Status Run(const ModelTask& task, const DeviceFactory& device_factory, const WriteOutput& write) {
+  if (task.has_data()) return ReadData(task, write);
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device, device_factory(task.device()));
   switch (task.kind_case()) {
     case ModelTask::kPredict:
       return Predict(task, *device, write);
     case ModelTask::kEvaluate:
       return Evaluate(task, *device, write);
+    case ModelTask::kData:
     case ModelTask::KIND_NOT_SET:
       break;
   }

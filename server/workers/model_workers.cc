@@ -241,7 +241,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
 
   WorkerProcess::Command command;
   command.program = options_.worker_program;
-  command.arguments = {"--model-task", call.task_.model_path()};
+  command.arguments = {"--model-task", call.task_.has_data() ? "a data set" : call.task_.model_path()};
   AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment =
       WorkerEnvironment({call.task_.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});

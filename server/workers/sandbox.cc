@@ -163,9 +163,7 @@ absl::Status LowerLimits(const SandboxPolicy& policy) {
   TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kMostFiles));
   // Threads of all of the user's processes.
   TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NPROC, "RLIMIT_NPROC", kMostThreads));
-  if (policy.memory_bytes <= 0 || kSanitizerBuild) return absl::OkStatus();
-  // Of what is written to, so that files that are mapped, and room that is only reserved, do not count.
-  return LowerLimit(RLIMIT_DATA, "RLIMIT_DATA", static_cast<rlim_t>(policy.memory_bytes));
+  return policy.memory_bytes > 0 ? LimitMemory(policy.memory_bytes) : absl::OkStatus();
 }
 
 // A daemon of root's has workers of root's: of its capabilities they keep those by which they read data that
@@ -200,6 +198,12 @@ LandlockRules RulesOf(const SandboxPolicy& policy) {
 }
 
 }  // namespace
+
+absl::Status LimitMemory(int64_t bytes) {
+  if (kSanitizerBuild) return absl::OkStatus();
+  // Of what is written to, so that files that are mapped, and room that is only reserved, do not count.
+  return LowerLimit(RLIMIT_DATA, "RLIMIT_DATA", static_cast<rlim_t>(bytes));
+}
 
 absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy& policy) {
   SandboxState state;

@@ -39,6 +39,9 @@ struct SandboxState {
 // not have is left out; kOn: FAILED_PRECONDITION then, and the process should end. kOff: nothing is done.
 absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy& policy);
 
+// Bounds the memory that this process may take, as SandboxPolicy::memory_bytes does. Errors: the system's.
+absl::Status LimitMemory(int64_t bytes);
+
 // For a log: "Landlock 7, system calls filtered, no new privileges".
 std::string DescribeSandbox(const SandboxState& state);
 

@@ -36,6 +36,12 @@ constexpr char kCollectiveTimeLimit[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
 
 absl::Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  // Somebody removed the folder of all jobs.
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  if (errno == ENOENT && (mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST) &&
+      (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST)) {
+    return absl::OkStatus();
+  }
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
 }
 

@@ -119,7 +119,7 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   const WorkerLauncher launcher(std::move(options));
   v1::Job job;
   job.set_name("jobs/a");
-  std::filesystem::create_directory(folder + "/jobs");
+  // The folder of all jobs is made if it is missing.
   job.set_folder(folder + "/jobs/a");
   job.set_attempt(1);
   job.mutable_spec()->mutable_replicas()->set_workers(2);

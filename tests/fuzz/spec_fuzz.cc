@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/admission/admission.h"
 #include "server/admission/idx_files.h"
+#include "server/admission/read_dataset.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/input_files.h"
 
@@ -78,7 +79,8 @@ std::vector<v1::Device> Devices() {
 struct Machine {
   Machine() { WriteNamedSet(InputFolder() + "/data/shapes"); }
 
-  const DatasetCatalog catalog{{InputFolder() + "/data"}};
+  LocalDatasetReader reader;
+  const DatasetCatalog catalog{{InputFolder() + "/data"}, &reader};
   const WeightsFinder weights{&catalog,
                               [](const std::string&) { return absl::NotFoundError("no such job"); }};
   const SpecAdmission admission{&catalog, &weights, Devices()};

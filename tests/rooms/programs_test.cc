@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::vector<Edge> ProgramEdges() {
@@ -37,6 +38,13 @@ TEST(ProgramsTest, DaemonReachesNoBackend) {
     EXPECT_FALSE(absl::StartsWith(label, "//engine/backends/")) << "tandemd reaches " << label;
     EXPECT_FALSE(absl::StartsWith(label, "//third_party/cuda")) << "tandemd reaches " << label;
   }
+}
+
+// Files that users sent are decoded by a process that may fail.
+TEST(ProgramsTest, DaemonReadsNoDataSet) {
+  constexpr char kReader[] = "//server/admission:read_dataset";
+  EXPECT_THAT(Reachable(ProgramEdges(), "//server/daemon:tandemd"), Not(Contains(kReader)));
+  EXPECT_THAT(Reachable(ProgramEdges(), "//server/worker:tandem-worker"), Contains(kReader));
 }
 
 TEST(ProgramsTest, WorkerHasTheCpuBackend) {

@@ -281,8 +281,11 @@ struct CifarSplit {
   explicit CifarSplit(int64_t records) : images(records * kImageBytes), labels(records) {}
 };
 
-// Reads a part's records to the places of a split from `first` on.
-absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, CifarSplit& split,
+// Takes a record: its number among the split's.
+using TakeRecord = std::function<void(int64_t index, int32_t label, const uint8_t* image)>;
+
+// Reads a part's records, of which the first is number `first`.
+absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, const TakeRecord& take,
                          const std::function<absl::StatusOr<int64_t>(void*, int64_t)>& read) {
   constexpr int64_t kRecordsAtOnce = 64;
   std::vector<uint8_t> buffer(kRecordsAtOnce * records.bytes());
@@ -300,9 +303,7 @@ absl::Status ReadRecords(const Part& part, const Records& records, int64_t first
                                                        done, ", outside the ", records.classes,
                                                        " classes (0 to ", records.classes - 1, ")"));
       }
-      split.labels[first + done] = label;
-      std::memcpy(split.images.data() + (first + done) * kImageBytes, record + records.label_bytes,
-                  kImageBytes);
+      take(first + done, label, record + records.label_bytes);
     }
   }
   uint8_t more = 0;
@@ -312,22 +313,21 @@ absl::Status ReadRecords(const Part& part, const Records& records, int64_t first
       absl::StrCat(part.ToString(), " holds more than the ", part.records, " records that its length says"));
 }
 
-absl::Status ReadFile(const Part& part, const Records& records, int64_t first, CifarSplit& split) {
+absl::Status ReadFile(const Part& part, const Records& records, int64_t first, const TakeRecord& take) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(part.path));
-  return ReadRecords(part, records, first, split,
+  return ReadRecords(part, records, first, take,
                      [&](void* data, int64_t size) { return file->Read(data, size); });
 }
 
 // A part, and where its records go.
 struct Job {
   const Part* part;
-  CifarSplit* split;
+  TakeRecord take;
   int64_t first;
 };
 
-absl::Status ReadFiles(const std::vector<Job>& jobs, const Records& records) {
-  const std::vector<absl::Status> statuses = RunInParallel(
-      jobs.size(), [&](size_t i) { return ReadFile(*jobs[i].part, records, jobs[i].first, *jobs[i].split); });
+// An error of the files, by the statuses of their readings.
+absl::Status OfFiles(const std::vector<Job>& jobs, const std::vector<absl::Status>& statuses) {
   FieldViolations violations;
   for (size_t i = 0; i < jobs.size(); ++i) {
     if (absl::IsResourceExhausted(statuses[i])) return statuses[i];
@@ -336,13 +336,19 @@ absl::Status ReadFiles(const std::vector<Job>& jobs, const Records& records) {
   return violations.ToStatus();
 }
 
+absl::Status ReadFiles(const std::vector<Job>& jobs, const Records& records) {
+  return OfFiles(jobs, RunInParallel(jobs.size(), [&](size_t i) {
+                   return ReadFile(*jobs[i].part, records, jobs[i].first, jobs[i].take);
+                 }));
+}
+
 absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, const Records& records) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
   const absl::Status status =
       ForEachTarMember(*file, [&](const TarMember& member, const TarRead& read) -> absl::Status {
         for (const Job& job : jobs) {
           if (job.part->member != Basename(member.name)) continue;
-          return ReadRecords(*job.part, records, job.first, *job.split, read);
+          return ReadRecords(*job.part, records, job.first, job.take, read);
         }
         return absl::OkStatus();
       });
@@ -351,12 +357,43 @@ absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, 
   return violations.ToStatus();
 }
 
+void AddJobs(const std::vector<Part>& parts, const TakeRecord& take, std::vector<Job>& jobs) {
+  int64_t first = 0;
+  for (const Part& part : parts) {
+    jobs.push_back({&part, take, first});
+    first += part.records;
+  }
+}
+
+// Keeps records in the split, which outlives it.
+TakeRecord Keeping(CifarSplit& split) {
+  return [&split](int64_t index, int32_t label, const uint8_t* image) {
+    split.labels[index] = label;
+    std::memcpy(split.images.data() + index * kImageBytes, image, kImageBytes);
+  };
+}
+
 std::unique_ptr<const Dataset> Finish(CifarSplit split) {
   return std::make_unique<MemoryDataset>(kImageBytes, std::move(split.images), sizeof(int32_t),
                                          BytesOf(split.labels));
 }
 
 }  // namespace
+
+absl::Status StreamCifar(const v1::CifarSource& source, UseSamples use) {
+  TANDEM_ASSIGN_OR_RETURN(const Layout layout, LayOut(source));
+  std::vector<Job> jobs;
+  AddJobs(
+      layout.train, [&](int64_t index, int32_t label, const uint8_t* image) { use(index, 1, image, &label); },
+      jobs);
+  if (layout.archive) return ReadArchive(source.path(), jobs, layout.records);
+  std::vector<absl::Status> statuses(jobs.size());
+  // One after the other: `use` takes one sample at a time.
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    statuses[i] = ReadFile(*jobs[i].part, layout.records, jobs[i].first, jobs[i].take);
+  }
+  return OfFiles(jobs, statuses);
+}
 
 absl::StatusOr<DatasetInfo> DescribeCifar(const v1::CifarSource& source) {
   TANDEM_ASSIGN_OR_RETURN(const Layout layout, LayOut(source));
@@ -370,15 +407,8 @@ absl::StatusOr<OpenedDataset> OpenCifar(const v1::CifarSource& source) {
   CifarSplit train(opened.info.train_samples);
   CifarSplit validation(opened.info.validation_samples);
   std::vector<Job> jobs;
-  const auto add = [&](const std::vector<Part>& parts, CifarSplit& split) {
-    int64_t first = 0;
-    for (const Part& part : parts) {
-      jobs.push_back({&part, &split, first});
-      first += part.records;
-    }
-  };
-  add(layout.train, train);
-  add(layout.validation, validation);
+  AddJobs(layout.train, Keeping(train), jobs);
+  AddJobs(layout.validation, Keeping(validation), jobs);
   TANDEM_RETURN_IF_ERROR(layout.archive ? ReadArchive(source.path(), jobs, layout.records)
                                         : ReadFiles(jobs, layout.records));
   opened.train = Finish(std::move(train));

@@ -12,6 +12,8 @@ namespace tandem {
 // are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeCifar(const v1::CifarSource& source);
 absl::StatusOr<OpenedDataset> OpenCifar(const v1::CifarSource& source);
+// Gives the training samples as StreamTraining.
+absl::Status StreamCifar(const v1::CifarSource& source, UseSamples use);
 
 }  // namespace tandem
 

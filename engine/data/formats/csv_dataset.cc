@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
@@ -24,6 +25,8 @@ namespace {
 // Different names of classes, and their bytes: beyond that a column names no classes.
 constexpr size_t kMaxClassNames = 1 << 20;
 constexpr size_t kMaxNamesBytes = size_t{64} << 20;
+// Of samples that are given at once.
+constexpr size_t kStreamedBytes = size_t{1} << 20;
 
 template <typename T>
 void Append(T value, std::vector<uint8_t>* bytes) {
@@ -402,14 +405,10 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
   return tables;
 }
 
-// Reads a table again, this time to keep it.
-absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& source, const CsvTable& known,
-                                                         const DatasetInfo& info) {
-  const auto sample_bytes = static_cast<int64_t>(known.features.size() * sizeof(float));
-  const auto target_bytes = static_cast<int64_t>(known.targets.size() * sizeof(float));
-  std::vector<uint8_t> features, targets;
-  features.reserve(known.rows * sample_bytes);
-  targets.reserve(known.rows * target_bytes);
+// Reads a table again. Adds each row to `features` and `targets`, and calls `next` behind it.
+absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const DatasetInfo& info,
+                      std::vector<uint8_t>& features, std::vector<uint8_t>& targets,
+                      absl::FunctionRef<void()> next) {
   const TargetReader reader(info);
   TANDEM_ASSIGN_OR_RETURN(
       const CsvTable table,
@@ -422,15 +421,51 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
                          for (const size_t column : table.targets) {
                            TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
                          }
+                         next();
                          return absl::OkStatus();
                        }));
-  if (table.rows != known.rows) {
-    return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
-  }
+  if (table.rows == known.rows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
+}
+
+// Reads a table again, this time to keep it.
+absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& source, const CsvTable& known,
+                                                         const DatasetInfo& info) {
+  const auto sample_bytes = static_cast<int64_t>(known.features.size() * sizeof(float));
+  const auto target_bytes = static_cast<int64_t>(known.targets.size() * sizeof(float));
+  std::vector<uint8_t> features, targets;
+  features.reserve(known.rows * sample_bytes);
+  targets.reserve(known.rows * target_bytes);
+  TANDEM_RETURN_IF_ERROR(ReadRows(source, known, info, features, targets, [] {}));
   return std::make_unique<MemoryDataset>(sample_bytes, std::move(features), target_bytes, std::move(targets));
 }
 
 }  // namespace
+
+absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use) {
+  // Names of the model's would only change the order.
+  const DataNames none = {.matches_inputs = false, .matches_outputs = false};
+  TANDEM_ASSIGN_OR_RETURN(const Tables tables, ReadTables(source, none));
+  const bool has_classes = tables.info.target_type == TargetType::kClass;
+  std::vector<uint8_t> features, targets;
+  int64_t first = 0, count = 0;
+  const auto give = [&] {
+    if (count == 0) return;
+    use(first, count, features.data(),
+        has_classes ? reinterpret_cast<const int32_t*>(targets.data()) : nullptr);
+    features.clear();
+    targets.clear();
+    first += count;
+    count = 0;
+  };
+  TANDEM_RETURN_IF_ERROR(
+      OfField("csv.train", ReadRows(source, tables.train, tables.info, features, targets, [&] {
+                ++count;
+                if (features.size() >= kStreamedBytes) give();
+              })));
+  give();
+  return absl::OkStatus();
+}
 
 absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model) {
   TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));

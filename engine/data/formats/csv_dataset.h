@@ -12,6 +12,8 @@ namespace tandem {
 // Columns and classes that `model` names are matched to it. Paths of fields are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model);
+// Gives the training samples as StreamTraining.
+absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use);
 
 }  // namespace tandem
 

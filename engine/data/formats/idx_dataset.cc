@@ -16,6 +16,9 @@
 namespace tandem {
 namespace {
 
+// As many as a byte has values.
+constexpr int64_t kMostIdxClasses = 256;
+
 class IdxDataset final : public Dataset {
  public:
   IdxDataset(const Shape& shape, std::vector<uint8_t> images, std::vector<uint8_t> labels)
@@ -144,9 +147,10 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
                    .train_samples = train.samples,
                    .validation_samples = validation.samples,
                    .memory_bytes = HeldBytes(train) + HeldBytes(validation)};
-  if (source.classes() < 0 || source.classes() == 1) {
+  if (source.classes() < 0 || source.classes() == 1 || source.classes() > kMostIdxClasses) {
     violations.Add("idx.classes",
-                   absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
+                   absl::StrCat("is ", source.classes(), "; labels are bytes: it must be from 2 to ",
+                                kMostIdxClasses, ", or left out"));
   } else {
     info.one_label = std::count_if(std::begin(train.first), std::end(train.first),
                                    [](int64_t first) { return first >= 0; }) == 1;
@@ -167,17 +171,38 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
   return info;
 }
 
+// An error of the images of a split.
+absl::Status OfImages(absl::string_view name, const absl::Status& status) {
+  FieldViolations violations;
+  violations.AddAll(absl::StrCat("idx.", name, "_images"), status);
+  return violations.ToStatus();
+}
+
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, IdxSplit split) {
   absl::StatusOr<std::vector<uint8_t>> images = split.images->ReadAll();
-  if (!images.ok()) {
-    FieldViolations violations;
-    violations.AddAll(absl::StrCat("idx.", name, "_images"), images.status());
-    return violations.ToStatus();
-  }
+  if (!images.ok()) return OfImages(name, images.status());
   return std::make_unique<IdxDataset>(split.shape, *std::move(images), std::move(split.labels));
 }
 
 }  // namespace
+
+absl::Status StreamIdx(const v1::IdxSource& source, UseSamples use) {
+  IdxSplit train, validation;
+  TANDEM_RETURN_IF_ERROR(OpenSplits(source, /*keeps=*/true, train, validation).status());
+  const int64_t bytes = train.shape.elements();
+  std::vector<uint8_t> samples;  // Whole ones, and the begin of the next.
+  std::vector<int32_t> classes;
+  int64_t first = 0;
+  return OfImages("train", train.images->ReadPieces([&](absl::Span<const uint8_t> piece) {
+    samples.insert(samples.end(), piece.begin(), piece.end());
+    const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
+    if (count == 0) return;
+    classes.assign(train.labels.begin() + first, train.labels.begin() + first + count);
+    use(first, count, samples.data(), classes.data());
+    samples.erase(samples.begin(), samples.begin() + count * bytes);
+    first += count;
+  }));
+}
 
 absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source) {
   IdxSplit train, validation;

@@ -11,6 +11,8 @@ namespace tandem {
 // the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source);
 absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source);
+// Gives the training samples as StreamTraining.
+absl::Status StreamIdx(const v1::IdxSource& source, UseSamples use);
 
 }  // namespace tandem
 

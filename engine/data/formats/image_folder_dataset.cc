@@ -32,6 +32,8 @@ constexpr int64_t kMaxFileBytes = int64_t{1} << 28;
 constexpr int64_t kHeaderBytes = 1 << 16;
 // Sets of no more bytes are decoded whole when they are described.
 constexpr int64_t kCheckedBytes = int64_t{32} << 20;
+// Of images that are decoded at once, where they are not kept.
+constexpr size_t kStreamedImageBytes = size_t{16} << 20;
 
 struct Entry {
   std::string path;
@@ -304,26 +306,51 @@ absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
   return image;
 }
 
+// Decodes so many images from number `first` on to `pixels`, on several threads.
+absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
+                        v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
+  const int64_t bytes = shape.elements();
+  return FirstError(split, RunInParallel(count, [&](size_t i) -> absl::Status {
+                      const Entry& entry = split.entries[first + i];
+                      TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
+                      // One that has been replaced since its size was read, too.
+                      const Image image =
+                          ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
+                      std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
+                      labels[i] = entry.label;
+                      return absl::OkStatus();
+                    }));
+}
+
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,
                                                          v1::ImageResize resize) {
   const int64_t bytes = shape.elements();
-  std::vector<uint8_t> pixels(static_cast<int64_t>(split.entries.size()) * bytes);
-  std::vector<int32_t> labels(split.entries.size());
-  const std::vector<absl::Status> statuses =
-      RunInParallel(split.entries.size(), [&](size_t i) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split.entries[i]));
-        // One that has been replaced since its size was read, too.
-        const Image image =
-            ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
-        std::memcpy(pixels.data() + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
-        labels[i] = split.entries[i].label;
-        return absl::OkStatus();
-      });
-  TANDEM_RETURN_IF_ERROR(FirstError(split, statuses));
+  const size_t count = split.entries.size();
+  std::vector<uint8_t> pixels(static_cast<int64_t>(count) * bytes);
+  std::vector<int32_t> labels(count);
+  TANDEM_RETURN_IF_ERROR(DecodeSome(split, 0, count, shape, resize, pixels.data(), labels.data()));
   return std::make_unique<MemoryDataset>(bytes, std::move(pixels), sizeof(int32_t), BytesOf(labels));
 }
 
 }  // namespace
+
+absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use) {
+  const DataNames none = {.matches_inputs = false, .matches_outputs = false};
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none));
+  const Shape& shape = folders.info.shape;
+  const size_t all = folders.train.entries.size();
+  const size_t at_once =
+      std::max<size_t>(1, kStreamedImageBytes / static_cast<size_t>(std::max<int64_t>(1, shape.elements())));
+  std::vector<uint8_t> pixels(at_once * shape.elements());
+  std::vector<int32_t> labels(at_once);
+  for (size_t first = 0; first < all; first += at_once) {
+    const size_t count = std::min(at_once, all - first);
+    TANDEM_RETURN_IF_ERROR(
+        DecodeSome(folders.train, first, count, shape, source.resize(), pixels.data(), labels.data()));
+    use(static_cast<int64_t>(first), static_cast<int64_t>(count), pixels.data(), labels.data());
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
   TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, model));

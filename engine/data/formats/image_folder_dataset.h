@@ -15,6 +15,8 @@ namespace tandem {
 // names the image at fault by its path. Paths of fields are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
+// Gives the training samples as StreamTraining.
+absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use);
 
 // The paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot be read
 // or has no image.

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/npy_array.h"
@@ -216,8 +218,11 @@ absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
   return violations.ToStatus();
 }
 
-// Reads what describing needs, and keeps of it what opening needs if it `keeps`.
-absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
+// What of the numbers that describing reads is kept.
+enum class Kept { kNothing, kTargets, kAll };
+
+// Reads what describing needs.
+absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   Arrays arrays;
   DatasetInfo& info = arrays.info;
   FieldViolations violations;
@@ -268,11 +273,11 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
     const v1::NpyArray& to = is_train ? source.train_targets() : source.validation_targets();
     const auto read_inputs = [&](int64_t& classes) {
       return ReadNumbers(from, split->inputs, split->InputsField(), "token", classes,
-                         keeps ? &split->input_tokens : nullptr);
+                         kept == Kept::kAll ? &split->input_tokens : nullptr);
     };
     const auto read_targets = [&](const char* noun, int64_t& classes) {
       return ReadNumbers(to, split->targets, split->TargetsField(), noun, classes,
-                         keeps ? &split->target_numbers : nullptr);
+                         kept != Kept::kNothing ? &split->target_numbers : nullptr);
     };
     if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
       // The largest of both.
@@ -298,50 +303,59 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, bool keeps) {
   return arrays;
 }
 
+// Reads an array of numbers, which must be finite, piece by piece.
+absl::Status ReadFloats(const v1::NpyArray& array, const NpyFile& file,
+                        absl::FunctionRef<void(const std::vector<float>&)> use) {
+  std::vector<float> values;  // Of a piece.
+  int64_t index = 0;
+  return ReadNpyElements(array, file, [&](absl::string_view elements) -> absl::Status {
+    values.clear();
+    AddConverted(file.header, elements, &values);
+    for (const float value : values) {
+      if (!std::isfinite(value)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(file.what, " holds ", value, " at index ", index, "; all numbers must be finite"));
+      }
+      ++index;
+    }
+    use(values);
+    return absl::OkStatus();
+  });
+}
+
+// Reads an array of samples that are bytes or floats, piece by piece, as bytes.
+absl::Status ReadSampleBytes(SampleType type, const v1::NpyArray& array, const NpyFile& file,
+                             absl::FunctionRef<void(absl::Span<const uint8_t>)> use) {
+  if (type == SampleType::kFloats) {
+    return ReadFloats(array, file, [&](const std::vector<float>& values) { use(BytesOf(values)); });
+  }
+  return ReadNpyElements(array, file, [&](absl::string_view elements) {
+    use(absl::MakeConstSpan(reinterpret_cast<const uint8_t*>(elements.data()), elements.size()));
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, const v1::NpyArray& inputs,
                                                     const v1::NpyArray& targets, NpySplit& split) {
   FieldViolations violations;
   std::vector<uint8_t> samples, outputs;
-  const auto read_floats = [&](const v1::NpyArray& array, const NpyFile& file, const std::string& field,
-                               std::vector<uint8_t>& bytes) {
-    std::vector<float> values;  // Of a piece.
-    int64_t index = 0;
-    bytes.reserve(file.header.shape.elements() * sizeof(float));
-    const auto use = [&](absl::string_view elements) -> absl::Status {
-      values.clear();
-      AddConverted(file.header, elements, &values);
-      for (const float value : values) {
-        if (!std::isfinite(value)) {
-          return absl::InvalidArgumentError(
-              absl::StrCat(file.what, " holds ", value, " at index ", index, "; all numbers must be finite"));
-        }
-        ++index;
-      }
-      const std::vector<uint8_t> piece = BytesOf(values);
-      bytes.insert(bytes.end(), piece.begin(), piece.end());
-      return absl::OkStatus();
-    };
-    violations.AddAll(field, ReadNpyElements(array, file, use));
-  };
-  switch (info.sample_type) {
-    case SampleType::kBytes: {
-      samples.reserve(split.inputs.header.shape.elements());
-      const auto use = [&](absl::string_view elements) {
-        samples.insert(samples.end(), elements.begin(), elements.end());
-        return absl::OkStatus();
-      };
-      violations.AddAll(split.InputsField(), ReadNpyElements(inputs, split.inputs, use));
-      break;
-    }
-    case SampleType::kFloats:
-      read_floats(inputs, split.inputs, split.InputsField(), samples);
-      break;
-    case SampleType::kTokens:
-      samples = BytesOf(split.input_tokens);
-      break;
+  if (info.sample_type == SampleType::kTokens) {
+    samples = BytesOf(split.input_tokens);
+  } else {
+    samples.reserve(split.inputs.header.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)));
+    violations.AddAll(
+        split.InputsField(),
+        ReadSampleBytes(info.sample_type, inputs, split.inputs, [&](absl::Span<const uint8_t> piece) {
+          samples.insert(samples.end(), piece.begin(), piece.end());
+        }));
   }
   if (info.target_type == TargetType::kValues) {
-    read_floats(targets, split.targets, split.TargetsField(), outputs);
+    outputs.reserve(split.targets.header.shape.elements() * sizeof(float));
+    violations.AddAll(split.TargetsField(),
+                      ReadFloats(targets, split.targets, [&](const std::vector<float>& values) {
+                        const std::vector<uint8_t> piece = BytesOf(values);
+                        outputs.insert(outputs.end(), piece.begin(), piece.end());
+                      }));
   } else {
     outputs = BytesOf(split.target_numbers);
   }
@@ -353,13 +367,45 @@ absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, con
 
 }  // namespace
 
+absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
+  TANDEM_ASSIGN_OR_RETURN(const Arrays arrays, ReadArrays(source, Kept::kTargets));
+  const DatasetInfo& info = arrays.info;
+  const NpySplit& train = arrays.train;
+  const int32_t* const classes =
+      info.target_type == TargetType::kClass ? train.target_numbers.data() : nullptr;
+  FieldViolations violations;
+  if (info.sample_type == SampleType::kTokens) {
+    if (classes != nullptr) use(0, info.train_samples, nullptr, classes);
+  } else {
+    const int64_t bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type));
+    std::vector<uint8_t> samples;  // Whole ones, and the begin of the next.
+    int64_t first = 0;
+    violations.AddAll(train.InputsField(),
+                      ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,
+                                      [&](absl::Span<const uint8_t> piece) {
+                                        samples.insert(samples.end(), piece.begin(), piece.end());
+                                        const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
+                                        if (count == 0) return;
+                                        use(first, count, samples.data(),
+                                            classes == nullptr ? nullptr : classes + first);
+                                        samples.erase(samples.begin(), samples.begin() + count * bytes);
+                                        first += count;
+                                      }));
+  }
+  if (info.target_type == TargetType::kValues) {
+    violations.AddAll(train.TargetsField(),
+                      ReadFloats(source.train_targets(), train.targets, [](const std::vector<float>&) {}));
+  }
+  return violations.ToStatus();
+}
+
 absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, /*keeps=*/false));
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, Kept::kNothing));
   return std::move(arrays.info);
 }
 
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source) {
-  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, /*keeps=*/true));
+  TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, Kept::kAll));
   OpenedDataset opened;
   TANDEM_ASSIGN_OR_RETURN(opened.train,
                           Load(arrays.info, source.train_inputs(), source.train_targets(), arrays.train));

@@ -11,6 +11,8 @@ namespace tandem {
 // and targets that are classes or tokens. Paths of fields are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source);
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source);
+// Gives the training samples as StreamTraining. All numbers are read, and must be finite.
+absl::Status StreamNpy(const v1::NpySource& source, UseSamples use);
 
 }  // namespace tandem
 

@@ -20,6 +20,12 @@ CREATE TABLE jobs (
   user TEXT NOT NULL,
   -- The sweep's id; NULL for a job by itself.
   sweep TEXT,
+  -- NULL while it has not ended.
+  end_time_us INTEGER,
+  -- 1 if the spec asks for the weights of the best result, else 0.
+  keeps_best INTEGER NOT NULL,
+  -- The value that the downloadable weights have; NULL if there is no value, or it is NaN.
+  best REAL,
   -- tandem.v1.Job without spec and waiting.
   record BLOB NOT NULL
 ) STRICT;
@@ -30,6 +36,8 @@ CREATE INDEX jobs_by_state_and_id ON jobs (state, id);
 CREATE INDEX jobs_by_create_time ON jobs (create_time_us, number);
 CREATE INDEX jobs_by_user ON jobs (user, state);
 CREATE INDEX jobs_by_sweep ON jobs (sweep, number) WHERE sweep IS NOT NULL;
+-- All that a list of sweeps says of their jobs, so that it reads none of them.
+CREATE INDEX jobs_by_sweep_and_state ON jobs (sweep, state, best, end_time_us) WHERE sweep IS NOT NULL;
 
 CREATE TABLE events (
   job INTEGER NOT NULL REFERENCES jobs (number) ON DELETE CASCADE,
@@ -91,6 +99,16 @@ CREATE TABLE datasets (
   upload TEXT UNIQUE,
   -- tandem.v1.Dataset: what does not follow from its files.
   record BLOB NOT NULL
+) STRICT;
+
+-- What workers read in data sets' files, so that a set is read once, whichever jobs name it.
+CREATE TABLE data_facts (
+  -- Grows with each.
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  -- SHA-256 of what was asked and of the files' sizes and times, in lower-case hexadecimal digits.
+  digest TEXT NOT NULL UNIQUE,
+  -- tandem.internal.v1.DataFacts.
+  facts BLOB NOT NULL
 ) STRICT;
 
 -- What each user has used.

@@ -1,4 +1,5 @@
-// Stands in for tandem-worker --model-task in tests: the label of the task's first input says what it does.
+// Stands in for tandem-worker --model-task in tests: the label of the task's first input, or the name of the
+// data set, says what it does.
 
 #include <unistd.h>
 
@@ -29,10 +30,36 @@ void End(int code, const std::string& message) {
   if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) std::_Exit(9);
 }
 
+int Read(const internal::v1::ModelTask& task) {
+  const std::string& name = task.data().dataset().name();
+  ModelTaskOutput output;
+  if (name == "hang") {
+    for (;;) pause();
+  } else if (name == "die") {
+    std::abort();
+  } else if (name == "wrong") {
+    output.mutable_end()->set_code(3);
+    auto* violation = output.mutable_end()->add_violations();
+    violation->set_field("idx.classes");
+    violation->set_description("is wrong");
+  } else if (name == "much") {
+    output.mutable_data()->set_one_class_mend(std::string(2 << 20, 'x'));
+  } else if (name == "impossible") {
+    output.mutable_data()->mutable_dataset()->add_shape(-1);
+  } else if (name == "nothing") {
+    output.mutable_end()->set_code(0);
+  } else {
+    output.mutable_data()->set_memory_bytes(task.memory_bytes());
+  }
+  return WriteModelTaskOutput(output, STDOUT_FILENO).ok() ? 0 : 9;
+}
+
 int Main() {
   const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
   internal::v1::ModelTask task;
-  if (!task.ParseFromString(text) || task.predict().inputs().empty()) return 2;
+  if (!task.ParseFromString(text)) return 2;
+  if (task.has_data()) return Read(task);
+  if (task.predict().inputs().empty()) return 2;
   const std::string& label = task.predict().inputs(0).label();
   if (label == "answer") {
     for (const auto& input : task.predict().inputs()) Answer(input.label());

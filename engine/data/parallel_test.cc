@@ -1,0 +1,43 @@
+#include "engine/data/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <cstdlib>
+
+namespace tandem {
+namespace {
+
+// How many of eight are done; -1: one failed.
+int RunEight() {
+  std::atomic<int> done = 0;
+  for (const absl::Status& status : RunInParallel(8, [&done](size_t) {
+         ++done;
+         return absl::OkStatus();
+       })) {
+    if (!status.ok()) return -1;
+  }
+  return done;
+}
+
+TEST(ParallelTest, DoesAll) { EXPECT_EQ(RunEight(), 8); }
+
+// As where a data set is read under a limit of memory: no thread's stack fits.
+TEST(ParallelDeathTest, DoesAllWhereNoThreadCanBeHad) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers need memory for themselves";
+#endif
+  EXPECT_EXIT(
+      {
+        rlimit limit = {};
+        getrlimit(RLIMIT_DATA, &limit);
+        limit.rlim_cur = 1 << 20;
+        setrlimit(RLIMIT_DATA, &limit);
+        std::_Exit(RunEight() == 8 ? 42 : 1);
+      },
+      testing::ExitedWithCode(42), "");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,212 @@
+#include "engine/data/statistics.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/data/dataset.h"
+#include "engine/data/formats/test_files.h"
+#include "google/protobuf/text_format.h"
+
+namespace tandem {
+namespace {
+
+// Bytes that are not alike.
+std::string Noise(size_t size) {
+  std::string bytes(size, '\0');
+  uint32_t state = 7;
+  for (char& byte : bytes) {
+    state = state * 1664525 + 1013904223;
+    byte = static_cast<char>(state >> 24);
+  }
+  return bytes;
+}
+
+std::string Floats(size_t count) {
+  std::string bytes;
+  for (size_t i = 0; i < count; ++i) {
+    const float value = static_cast<float>(i % 97) - 30.5f;
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+  }
+  return bytes;
+}
+
+std::string Labels(int count, int classes) {
+  std::string labels;
+  for (int i = 0; i < count; ++i) labels.push_back(static_cast<char>(i * i % classes));
+  return labels;
+}
+
+std::string Big(uint32_t number) {
+  std::string bytes;
+  for (int shift = 24; shift >= 0; shift -= 8) bytes.push_back(static_cast<char>(number >> shift));
+  return bytes;
+}
+
+// A grey image of 3 x 2 pixels.
+std::string GreyPng(const std::string& pixels) {
+  std::string rows;
+  for (int y = 0; y < 2; ++y) rows += std::string(1, '\0') + pixels.substr(y * 3, 3);
+  std::string packed(1000, '\0');
+  uLongf size = packed.size();
+  EXPECT_EQ(::compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                       reinterpret_cast<const Bytef*>(rows.data()), rows.size()),
+            Z_OK);
+  packed.resize(size);
+  return "\x89PNG\r\n\x1a\n" + PngChunk("IHDR", Big(3) + Big(2) + std::string("\x08\0\0\0\0", 5)) +
+         PngChunk("IDAT", packed) + PngChunk("IEND", "");
+}
+
+v1::DatasetSpec Parse(const std::string& text) {
+  v1::DatasetSpec spec;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
+  return spec;
+}
+
+// That counting the samples as they are read gives what counting them in memory gives.
+void ExpectSame(const v1::DatasetSpec& source) {
+  for (const char* const more : {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
+                                 "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"}) {
+    v1::DatasetSpec spec = source;
+    spec.MergeFrom(Parse(more));
+    SCOPED_TRACE(spec.ShortDebugString());
+    const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const ChannelStatistics statistics = ComputeStatistics(*opened->train, opened->info);
+    const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, opened->info);
+    ASSERT_TRUE(counts.ok()) << counts.status();
+    // To the bit: they are added in the same order.
+    EXPECT_EQ(counts->statistics.mean, statistics.mean);
+    EXPECT_EQ(counts->statistics.standard_deviation, statistics.standard_deviation);
+    EXPECT_EQ(counts->classes, CountClasses(*opened->train, opened->info));
+  }
+}
+
+class StatisticsTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& name, const std::string& content) {
+    return WriteFile(absl::StrCat(folder_, "/", name), content);
+  }
+
+  const std::string folder_ = FreshFolder();
+};
+
+TEST_F(StatisticsTest, OfKnownNumbers) {
+  const std::string bytes = {2, 4, 4, 6, 0, 0, 0, 0};
+  const v1::DatasetSpec spec = Parse(absl::StrCat(
+      "npy { train_inputs { path: '", Write("x.npy", Npy("|u1", "(2, 2, 2)", bytes)),
+      "' } train_targets { path: '", Write("y.npy", Npy("|u1", "(2,)", std::string("\0\1", 2))), "' } }"));
+  const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, *DescribeDataset(spec));
+  ASSERT_TRUE(counts.ok()) << counts.status();
+  EXPECT_EQ(counts->statistics.mean, (std::vector<double>{1.5, 2.5}));
+  EXPECT_EQ(counts->classes, (std::vector<int64_t>{1, 1}));
+}
+
+TEST_F(StatisticsTest, OfIdxFiles) {
+  // Samples end within pieces.
+  const int samples = 4000, area = 19 * 31;
+  const std::string images = Write("images", Gzipped(std::string("\0\0\x08\x03", 4) + Big(samples) + Big(19) +
+                                                     Big(31) + Noise(static_cast<size_t>(samples) * area)));
+  const std::string labels =
+      Write("labels", std::string("\0\0\x08\x01", 4) + Big(samples) + Labels(samples, 5));
+  ExpectSame(Parse(absl::StrCat("idx { train_images: '", images, "' train_labels: '", labels, "' }")));
+}
+
+TEST_F(StatisticsTest, OfArrays) {
+  const int samples = 1500, features = 401;
+  const std::string targets =
+      Write("y.npy", Npy("|i1", absl::StrCat("(", samples, ",)"), Labels(samples, 3)));
+  const auto expect = [&](const std::string& descr, const std::string& elements, const std::string& target) {
+    const std::string inputs =
+        Write("x.npy", Npy(descr, absl::StrCat("(", samples, ", ", features, ")"), elements));
+    ExpectSame(Parse(absl::StrCat("npy { train_inputs { path: '", inputs, "' } train_targets { path: '",
+                                  target, "' } }")));
+  };
+  const size_t elements = static_cast<size_t>(samples) * features;
+  expect("|u1", Noise(elements), targets);
+  expect("<f4", Floats(elements), targets);
+  expect("<f4", Floats(elements),
+         Write("v.npy", Npy("<f4", absl::StrCat("(", samples, ", 2)"), Floats(2 * samples))));
+  // Tokens with a class each.
+  std::string tokens;
+  for (size_t i = 0; i < elements; ++i) tokens += Little(i % 50, 2);
+  expect("<i2", tokens, targets);
+}
+
+TEST_F(StatisticsTest, OfTablesImagesTextAndMadeUpSamples) {
+  std::string table = "a,b,kind\n";
+  for (int i = 0; i < 300; ++i)
+    absl::StrAppend(&table, i, ",", i % 7, ".25,", i % 3 == 0 ? "cat" : "dog", "\n");
+  const std::string csv = Write("table.csv", table);
+  ExpectSame(Parse(absl::StrCat("csv { train: '", csv, "' }")));
+  ExpectSame(Parse(absl::StrCat("csv { train: '", csv, "' target_columns: 'b' feature_columns: 'a' }")));
+
+  for (const char* const name : {"cat", "dog"}) {
+    std::filesystem::create_directories(absl::StrCat(folder_, "/images/", name));
+    for (int i = 0; i < 9; ++i) {
+      Write(absl::StrCat("images/", name, "/", i, ".png"), GreyPng(Noise(6 + i).substr(i)));
+    }
+  }
+  ExpectSame(Parse(absl::StrCat("image_folder { train: '", folder_, "/images' }")));
+
+  const std::string text = Write("text", Noise(400));
+  ExpectSame(
+      Parse(absl::StrCat("text { train: '", text, "' tokens: TEXT_TOKENS_BYTES sequence_length: 8 }")));
+
+  ExpectSame(Parse("synthetic { shape: [2, 3, 1] classes: 4 train_samples: 50 }"));
+  ExpectSame(Parse("synthetic { shape: [6] values: 2 train_samples: 50 }"));
+  ExpectSame(Parse("synthetic { shape: [6] vocabulary: 9 train_samples: 50 }"));
+}
+
+TEST_F(StatisticsTest, OfRecords) {
+  std::string records;
+  for (int i = 0; i < 20; ++i)
+    records += std::string(1, static_cast<char>(i % 10)) + Noise(3072 + i).substr(i);
+  const std::string first = Write("1.bin", records);
+  const std::string second = Write("2.bin", Gzipped(records.substr(0, 7 * 3073)));
+  ExpectSame(Parse(absl::StrCat("cifar { train: '", first, "' train: '", second, "' }")));
+}
+
+// The memory that samples take does not grow with their number.
+TEST_F(StatisticsTest, SamplesComeInSmallPieces) {
+  const int samples = 16384, features = 1024;
+  const std::string inputs =
+      Write("x.npz", Zip({{"x.npy", Npy("|u1", absl::StrCat("(", samples, ", ", features, ")"),
+                                        std::string(static_cast<size_t>(samples) * features, '\1'))}},
+                         /*large=*/false));
+  const std::string targets =
+      Write("y.npy", Npy("|i1", absl::StrCat("(", samples, ",)"), Labels(samples, 2)));
+  int64_t all = 0, largest = 0;
+  const absl::Status status =
+      StreamTraining(Parse(absl::StrCat("npy { train_inputs { path: '", inputs, "' } train_targets { path: '",
+                                        targets, "' } }")),
+                     [&](int64_t first, int64_t count, const void* /*samples*/, const int32_t* /*classes*/) {
+                       EXPECT_EQ(first, all);
+                       all += count;
+                       largest = std::max(largest, count * features);
+                     });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(all, samples);
+  EXPECT_LE(largest, 2 << 20);
+}
+
+// What only reading finds is an error with its field, as it is where samples are kept.
+TEST_F(StatisticsTest, ErrorsNameTheirFields) {
+  const std::string nan("\0\0\xc0\x7f", 4);
+  const v1::DatasetSpec spec = Parse(absl::StrCat(
+      "npy { train_inputs { path: '", Write("x.npy", Npy("<f4", "(2, 1)", nan + nan)),
+      "' } train_targets { path: '", Write("y.npy", Npy("|u1", "(2,)", std::string("\0\1", 2))), "' } }"));
+  const absl::Status status = CountTraining(spec, *DescribeDataset(spec)).status();
+  ASSERT_EQ(GetFieldViolations(status).size(), 1) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "npy.train_inputs");
+  EXPECT_EQ(status, OpenDataset(spec).status());
+}
+
+}  // namespace
+}  // namespace tandem

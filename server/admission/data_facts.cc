@@ -1,0 +1,160 @@
+#include "server/admission/data_facts.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+#include "engine/data/normalization.h"
+
+namespace tandem {
+namespace {
+
+v1::SampleKind KindOf(SampleType type) {
+  switch (type) {
+    case SampleType::kBytes:
+      return v1::SAMPLE_KIND_BYTES;
+    case SampleType::kFloats:
+      return v1::SAMPLE_KIND_FLOATS;
+    case SampleType::kTokens:
+      break;
+  }
+  return v1::SAMPLE_KIND_TOKENS;
+}
+
+v1::TargetKind KindOf(TargetType type) {
+  switch (type) {
+    case TargetType::kClass:
+    case TargetType::kClassProbabilities:
+      return v1::TARGET_KIND_CLASS;
+    case TargetType::kValues:
+      return v1::TARGET_KIND_VALUES;
+    case TargetType::kTokens:
+      break;
+  }
+  return v1::TARGET_KIND_TOKENS;
+}
+
+SampleType TypeOf(v1::SampleKind kind) {
+  switch (kind) {
+    case v1::SAMPLE_KIND_FLOATS:
+      return SampleType::kFloats;
+    case v1::SAMPLE_KIND_TOKENS:
+      return SampleType::kTokens;
+    default:
+      return SampleType::kBytes;
+  }
+}
+
+TargetType TypeOf(v1::TargetKind kind) {
+  switch (kind) {
+    case v1::TARGET_KIND_VALUES:
+      return TargetType::kValues;
+    case v1::TARGET_KIND_TOKENS:
+      return TargetType::kTokens;
+    default:
+      return TargetType::kClass;
+  }
+}
+
+// Bounds far above those of any data set that is read.
+constexpr int kMostDimensions = 16;
+constexpr int64_t kMostOf = int64_t{1} << 50;
+
+// Whether all extents are at least 1, and they and `count` are at most kMostOf together.
+template <typename Extents>
+bool IsPossible(const Extents& extents, int64_t count) {
+  if (extents.size() > kMostDimensions) return false;
+  int64_t left = kMostOf / std::max<int64_t>(count, 1);
+  for (const int64_t extent : extents) {
+    if (extent < 1 || extent > left) return false;
+    left /= extent;
+  }
+  return left > 0;
+}
+
+bool IsCount(int64_t number) { return number >= 0 && number <= kMostOf; }
+
+template <typename Extents>
+Shape ShapeFrom(const Extents& extents) {
+  return Shape(std::vector<int64_t>(extents.begin(), extents.end()));
+}
+
+}  // namespace
+
+void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
+  for (const int64_t extent : info.shape.extents()) dataset->add_shape(extent);
+  dataset->set_classes(info.classes);
+  dataset->set_train_samples(info.train_samples);
+  dataset->set_validation_samples(info.validation_samples);
+  dataset->set_sample_kind(KindOf(info.sample_type));
+  dataset->set_target_kind(KindOf(info.target_type));
+  for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
+}
+
+void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
+  size_t bytes = 0;
+  dataset->clear_class_names();
+  for (const std::string& name : info.class_names) {
+    bytes += name.size();
+    if (bytes > kMostClassNamesBytes ||
+        static_cast<size_t>(dataset->class_names_size()) == kMostDataEntries) {
+      break;
+    }
+    dataset->add_class_names(name);
+  }
+}
+
+internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
+  internal::v1::DataFacts facts;
+  SetDatasetInfo(info, facts.mutable_dataset());
+  SetClassNames(info, facts.mutable_dataset());
+  facts.set_memory_bytes(info.memory_bytes);
+  facts.set_mixes_classes(info.mixes_classes);
+  facts.set_one_label(info.one_label);
+  facts.set_one_class_mend(info.one_class_mend);
+  return facts;
+}
+
+absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
+  const v1::Dataset& dataset = facts.dataset();
+  const bool is_possible =
+      IsCount(dataset.train_samples()) && IsCount(dataset.validation_samples()) &&
+      IsCount(dataset.classes()) && IsCount(facts.memory_bytes()) &&
+      IsPossible(dataset.shape(), dataset.train_samples() + dataset.validation_samples()) &&
+      IsPossible(dataset.target_shape(), dataset.train_samples() + dataset.validation_samples()) &&
+      dataset.class_names_size() <= std::max<int64_t>(dataset.classes(), 0) &&
+      v1::SampleKind_IsValid(dataset.sample_kind()) && v1::TargetKind_IsValid(dataset.target_kind()) &&
+      std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
+  if (is_possible) return absl::OkStatus();
+  return absl::InternalError("the process that reads the data set said what is true of none");
+}
+
+absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec) {
+  const v1::Dataset& dataset = facts.dataset();
+  DatasetInfo info;
+  info.shape = ShapeFrom(dataset.shape());
+  info.classes = dataset.classes();
+  info.train_samples = dataset.train_samples();
+  info.validation_samples = dataset.validation_samples();
+  info.memory_bytes = facts.memory_bytes();
+  info.sample_type = TypeOf(dataset.sample_kind());
+  info.target_type = TypeOf(dataset.target_kind());
+  info.target_shape = ShapeFrom(dataset.target_shape());
+  info.mixes_classes = facts.mixes_classes();
+  info.class_names.assign(dataset.class_names().begin(), dataset.class_names().end());
+  info.one_label = facts.one_label();
+  info.one_class_mend = facts.one_class_mend();
+  if (info.sample_type == SampleType::kTokens) return info;
+  absl::StatusOr<ResolvedNormalization> normalization =
+      ResolveNormalization(spec.normalization(), info.shape, DTypeOfSamples(info.sample_type));
+  FieldViolations violations;
+  violations.AddAll("normalization", normalization.status());
+  if (!violations.empty()) return violations.ToStatus();
+  info.normalization = *std::move(normalization);
+  return info;
+}
+
+}  // namespace tandem

@@ -1,0 +1,99 @@
+#include "server/admission/known_facts.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+
+namespace tandem {
+namespace {
+
+internal::v1::DataFacts Facts(int64_t samples) {
+  internal::v1::DataFacts facts;
+  facts.mutable_dataset()->set_train_samples(samples);
+  return facts;
+}
+
+constexpr auto kNamed = KnownFacts::Kind::kNamed;
+constexpr auto kOther = KnownFacts::Kind::kOther;
+
+// What outlives a daemon.
+struct Kept {
+  DurableFacts Durable() {
+    return {.find = [this](const std::string& key) -> std::optional<std::string> {
+              const auto found = facts.find(key);
+              if (found == facts.end()) return std::nullopt;
+              return found->second;
+            },
+            .put = [this](const std::string& key, std::string put) { facts[key] = std::move(put); }};
+  }
+  std::map<std::string, std::string> facts;
+};
+
+TEST(KnownFactsTest, RemembersFactsAndWhatIsWrong) {
+  KnownFacts known({});
+  EXPECT_EQ(known.Find("a", kOther), std::nullopt);
+  known.Add("a", Facts(1), kOther);
+  known.Add("b", FieldError("idx.classes", "is wrong"), kOther);
+  known.Add("c", absl::ResourceExhaustedError("no memory"), kOther);
+  ASSERT_TRUE(known.Find("a", kOther).has_value());
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
+  ASSERT_TRUE(known.Find("b", kOther).has_value());
+  EXPECT_EQ(GetFieldViolations(known.Find("b", kOther)->status())[0].field, "idx.classes");
+  EXPECT_EQ(known.Find("c", kOther), std::nullopt) << "the machine may have memory the next time";
+}
+
+TEST(KnownFactsTest, FactsAloneAreDurable) {
+  Kept kept;
+  {
+    KnownFacts known(kept.Durable());
+    known.Add("a", Facts(1), kOther);
+    known.Add("b", FieldError("idx.classes", "is wrong"), kOther);
+  }
+  EXPECT_EQ(kept.facts.size(), 1);
+  KnownFacts known(kept.Durable());
+  ASSERT_TRUE(known.Find("a", kOther).has_value());
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
+  // From now on without a look at what is kept.
+  kept.facts["a"] = "damaged";
+  EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
+  EXPECT_EQ(KnownFacts(kept.Durable()).Find("a", kOther), std::nullopt);
+}
+
+TEST(KnownFactsTest, WhatANamedSetIsFoundByIsKeptForIt) {
+  Kept kept;
+  KnownFacts known(kept.Durable());
+  known.Add("a", Facts(1), kOther);
+  EXPECT_FALSE(kept.facts.contains("named/a"));
+  EXPECT_TRUE(known.Find("a", kNamed).has_value());
+  EXPECT_TRUE(kept.facts.contains("named/a"));
+  // And the other way round there is nothing to do.
+  known.Add("b", Facts(2), kNamed);
+  EXPECT_EQ((*known.Find("b", kOther))->dataset().train_samples(), 2);
+  EXPECT_FALSE(kept.facts.contains("b"));
+}
+
+TEST(KnownFactsTest, TheOldestGoWhereThereIsNoRoom) {
+  KnownFacts known({});
+  internal::v1::DataFacts large;
+  large.set_one_class_mend(std::string(1 << 20, 'x'));
+  known.Add("named", large, kNamed);
+  // Of 16 MiB, with something for each.
+  for (int i = 0; i < 15; ++i) known.Add(absl::StrCat(i), large, kOther);
+  // In the place of one that is there: nothing is lost.
+  known.Add("14", large, kOther);
+  EXPECT_NE(known.Find("0", kOther), std::nullopt);
+  known.Add("15", large, kOther);
+  EXPECT_EQ(known.Find("0", kOther), std::nullopt);
+  EXPECT_NE(known.Find("1", kOther), std::nullopt) << "one goes for one that comes";
+  for (int i = 16; i < 100; ++i) known.Add(absl::StrCat(i), large, kOther);
+  EXPECT_NE(known.Find("99", kOther), std::nullopt);
+  EXPECT_NE(known.Find("named", kOther), std::nullopt) << "sets known by name have room of their own";
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,39 @@
+#include "server/admission/plan_key.h"
+
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+TEST(PlanKeyTest, LeavesOutWhatThePlanDoesNotDependOn) {
+  v1::JobSpec spec;
+  spec.set_name("a");
+  spec.mutable_training()->set_epochs(3);
+  spec.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.1);
+  DatasetInfo data;
+  data.train_samples = 100;
+  const std::string key = PlanKey(spec, data);
+  v1::JobSpec same = spec;
+  same.set_name("b");
+  same.mutable_training()->set_seed(7);
+  same.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.2);
+  EXPECT_EQ(PlanKey(same, data), key);
+  v1::JobSpec longer = spec;
+  longer.mutable_training()->set_epochs(4);
+  EXPECT_NE(PlanKey(longer, data), key);
+  v1::JobSpec other = spec;
+  other.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.1);
+  EXPECT_NE(PlanKey(other, data), key);
+  other.mutable_training()->mutable_optimizer()->mutable_adam()->set_beta1(0.5);
+  EXPECT_NE(PlanKey(other, data), key);
+  data.train_samples = 101;
+  EXPECT_NE(PlanKey(spec, data), key);
+  data.train_samples = 100;
+  EXPECT_EQ(PlanKey(spec, data), key);
+  // Such data are refused.
+  data.one_label = true;
+  EXPECT_NE(PlanKey(spec, data), key);
+}
+
+}  // namespace
+}  // namespace tandem

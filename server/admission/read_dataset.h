@@ -1,0 +1,18 @@
+#ifndef TANDEM_SERVER_ADMISSION_READ_DATASET_H_
+#define TANDEM_SERVER_ADMISSION_READ_DATASET_H_
+
+#include "absl/status/statusor.h"
+#include "server/admission/dataset_reader.h"
+#include "tandem/internal/v1/data_facts.pb.h"
+
+namespace tandem {
+
+// Reads in this process. The files may be hostile: only a process that may fail, or a test, calls this.
+class LocalDatasetReader : public DatasetReader {
+ public:
+  absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_ADMISSION_READ_DATASET_H_

@@ -1,0 +1,168 @@
+#include "server/admission/read_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/data/dataset.h"
+#include "server/admission/data_facts.h"
+#include "server/admission/idx_files.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class ReadDatasetTest : public ::testing::Test {
+ protected:
+  v1::DatasetSpec Shapes() {
+    WriteNamedSet(folder_);
+    v1::DatasetSpec spec;
+    spec.mutable_idx()->set_train_images(folder_ + "/train-images-idx3-ubyte");
+    spec.mutable_idx()->set_train_labels(folder_ + "/train-labels-idx1-ubyte");
+    return spec;
+  }
+  absl::StatusOr<internal::v1::DataFacts> Read(const v1::DatasetSpec& spec, bool counts = false) {
+    internal::v1::DataTask task;
+    *task.mutable_dataset() = spec;
+    task.set_counts(counts);
+    return reader_.Read(task);
+  }
+
+  const std::string folder_ = FreshFolder();
+  LocalDatasetReader reader_;
+};
+
+TEST_F(ReadDatasetTest, FactsAreWhatDescribingSays) {
+  v1::DatasetSpec spec = Shapes();
+  spec.mutable_validation_split()->set_fraction(0.25);
+  spec.mutable_normalization()->set_from_data(true);
+  spec.set_train_limit(5);
+  spec.add_augmentation()->mutable_mixup()->set_alpha(0.2);
+  const absl::StatusOr<DatasetInfo> described = DescribeDataset(spec);
+  ASSERT_TRUE(described.ok()) << described.status();
+  // As the catalog has them read: the source alone.
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(SourceAlone(spec));
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->dataset().train_samples(), 12);
+  const absl::StatusOr<DatasetInfo> info = DescribeFromSource(spec, InfoOf(*facts, SourceAlone(spec)));
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->shape, described->shape);
+  EXPECT_EQ(info->classes, described->classes);
+  EXPECT_EQ(info->train_samples, 5);
+  EXPECT_EQ(info->validation_samples, 3);
+  EXPECT_EQ(info->memory_bytes, described->memory_bytes);
+  EXPECT_EQ(info->sample_type, described->sample_type);
+  EXPECT_EQ(info->target_type, described->target_type);
+  EXPECT_EQ(info->target_shape, described->target_shape);
+  EXPECT_TRUE(info->mixes_classes);
+  EXPECT_EQ(info->normalization.mean, described->normalization.mean);
+  EXPECT_EQ(info->one_label, described->one_label);
+}
+
+// By a process that a hostile file took over.
+TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes(), /*counts=*/true);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(CheckFacts(*facts).ok()) << CheckFacts(*facts);
+  const std::vector<std::function<void(internal::v1::DataFacts&)>> lies = {
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, -1); },
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, 0); },
+      [](auto& lie) { lie.mutable_dataset()->set_shape(0, int64_t{1} << 62); },
+      [](auto& lie) {
+        for (int i = 0; i < 20; ++i) lie.mutable_dataset()->add_shape(1);
+      },
+      [](auto& lie) { lie.mutable_dataset()->add_target_shape(-5); },
+      [](auto& lie) { lie.mutable_dataset()->set_train_samples(-1); },
+      [](auto& lie) { lie.mutable_dataset()->set_validation_samples(int64_t{1} << 60); },
+      [](auto& lie) { lie.mutable_dataset()->set_classes(-1); },
+      [](auto& lie) { lie.mutable_dataset()->set_class_counts(0, -1); },
+      [](auto& lie) { lie.mutable_dataset()->set_sample_kind(static_cast<v1::SampleKind>(77)); },
+      [](auto& lie) { lie.set_memory_bytes(-1); }};
+  for (size_t i = 0; i < lies.size(); ++i) {
+    internal::v1::DataFacts lie = *facts;
+    lies[i](lie);
+    EXPECT_EQ(CheckFacts(lie).code(), absl::StatusCode::kInternal) << i;
+  }
+}
+
+TEST_F(ReadDatasetTest, CountsOnlyIfAsked) {
+  EXPECT_EQ(Read(Shapes())->dataset().class_counts_size(), 0);
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes(), /*counts=*/true);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_THAT(
+      std::vector<int64_t>(facts->dataset().class_counts().begin(), facts->dataset().class_counts().end()),
+      ElementsAre(4, 4, 4));
+  ASSERT_EQ(facts->dataset().mean_size(), 1);
+  EXPECT_DOUBLE_EQ(facts->dataset().mean(0), 1.0 / 255);
+}
+
+TEST_F(ReadDatasetTest, FactsAreSmallWhateverTheFilesHold) {
+  const std::string path = folder_ + "/names.csv";
+  {
+    std::ofstream table(path);
+    table << "a,kind\n";
+    for (int i = 0; i < 20000; ++i) table << i << "," << std::string(60, 'x') << i << "\n";
+  }
+  v1::DatasetSpec spec;
+  spec.mutable_csv()->set_train(path);
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(spec, /*counts=*/true);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_EQ(facts->dataset().classes(), 20000);
+  EXPECT_EQ(facts->dataset().class_counts_size(), kMostDataEntries);
+  EXPECT_LT(facts->dataset().class_names_size(), kMostDataEntries);
+  EXPECT_GT(facts->dataset().class_names_size(), 1000);
+  EXPECT_LT(facts->ByteSizeLong(), kMostDataFactsBytes);
+}
+
+TEST_F(ReadDatasetTest, ErrorsOfTheSourceAndOfTheRestComeTogether) {
+  v1::DatasetSpec spec = Shapes();
+  spec.mutable_idx()->set_classes(150000000);
+  spec.set_train_limit(-1);
+  const absl::Status status = DescribeFromSource(spec,
+                                                 [&]() -> absl::StatusOr<DatasetInfo> {
+                                                   const auto facts = Read(SourceAlone(spec));
+                                                   if (!facts.ok()) return facts.status();
+                                                   return InfoOf(*facts, SourceAlone(spec));
+                                                 }())
+                                  .status();
+  const std::vector<FieldViolation> found = GetFieldViolations(status);
+  ASSERT_EQ(found.size(), 2) << status;
+  EXPECT_EQ(found[0].field, "idx.classes");
+  EXPECT_THAT(found[0].description, HasSubstr("is 150000000; labels are bytes: it must be from 2 to 256"));
+  EXPECT_EQ(found[1].field, "train_limit");
+}
+
+// A number in a description, or one label, costs no memory.
+TEST_F(ReadDatasetTest, AFilesSizeBoundsItsClasses) {
+  std::ofstream(folder_ + "/few.csv") << "a,kind\n1,0\n2,1\n";
+  v1::DatasetSpec spec;
+  spec.mutable_csv()->set_train(folder_ + "/few.csv");
+  spec.mutable_csv()->set_targets(v1::TARGET_KIND_CLASS);
+  spec.mutable_csv()->set_classes(1000);
+  EXPECT_EQ(Read(spec)->dataset().classes(), 1000);
+  spec.mutable_csv()->set_classes(150000000);
+  for (const bool counts : {false, true}) {
+    const std::vector<FieldViolation> found = GetFieldViolations(Read(spec, counts).status());
+    ASSERT_EQ(found.size(), 1);
+    EXPECT_EQ(found[0].field, "csv.classes");
+    EXPECT_THAT(found[0].description,
+                HasSubstr("is 150000000, but data with 2 samples have at most 262146 classes"));
+  }
+  std::ofstream(folder_ + "/label.csv") << "a,kind\n1,0\n2,2000000000\n";
+  spec.mutable_csv()->set_train(folder_ + "/label.csv");
+  spec.mutable_csv()->clear_classes();
+  const std::vector<FieldViolation> found = GetFieldViolations(Read(spec).status());
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_EQ(found[0].field, "csv.classes");
+}
+
+}  // namespace
+}  // namespace tandem

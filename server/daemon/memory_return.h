@@ -1,0 +1,32 @@
+#ifndef TANDEM_SERVER_DAEMON_MEMORY_RETURN_H_
+#define TANDEM_SERVER_DAEMON_MEMORY_RETURN_H_
+
+#include <thread>
+
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+
+// Gives memory that the process has freed back to the system: the allocator keeps what a burst of calls took.
+// Has a thread of its own.
+class MemoryReturn {
+ public:
+  // Looks every `interval`, and gives memory back if the allocator keeps more than 32 MiB.
+  explicit MemoryReturn(absl::Duration interval = absl::Seconds(5));
+  ~MemoryReturn();
+  MemoryReturn(const MemoryReturn&) = delete;
+  MemoryReturn& operator=(const MemoryReturn&) = delete;
+
+ private:
+  void Run();
+
+  const absl::Duration interval_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_MEMORY_RETURN_H_

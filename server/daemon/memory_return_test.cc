@@ -1,0 +1,38 @@
+#include "server/daemon/memory_return.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+int64_t ResidentMebibytes() {
+  int64_t size = 0, resident = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE) >> 20;
+}
+
+TEST(MemoryReturnTest, WhatWasFreedIsTheSystemsAgain) {
+  const int64_t before = ResidentMebibytes();
+  std::unique_ptr<char[]> last;
+  {
+    std::vector<std::unique_ptr<char[]>> pieces;
+    for (int i = 0; i < 200'000; ++i) pieces.push_back(std::make_unique<char[]>(1000));
+    // What lies above it keeps the allocator from giving the rest back by itself.
+    last = std::make_unique<char[]>(1000);
+  }
+  if (ResidentMebibytes() < before + 100) GTEST_SKIP() << "this allocator gives it back by itself";
+  const MemoryReturn memory(absl::Milliseconds(20));
+  for (int i = 0; i < 500 && ResidentMebibytes() > before + 50; ++i) absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_LE(ResidentMebibytes(), before + 50);
+}
+
+}  // namespace
+}  // namespace tandem

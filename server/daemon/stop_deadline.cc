@@ -1,0 +1,30 @@
+#include "server/daemon/stop_deadline.h"
+
+#include <unistd.h>
+
+#include "third_party/spdlog/log.h"
+
+namespace tandem {
+
+StopDeadline::StopDeadline(absl::Duration limit, int exit_status)
+    : thread_([this, limit, exit_status] {
+        {
+          MutexLock lock(&mutex_);
+          if (mutex_.AwaitWithTimeout(absl::Condition(&stopped_), limit)) return;
+        }
+        spdlog::warn("stopping takes longer than {}: the daemon ends without waiting for work that runs",
+                     absl::FormatDuration(limit));
+        spdlog::default_logger()->flush();
+        // No destructors: they would wait for that work.
+        _exit(exit_status);
+      }) {}
+
+StopDeadline::~StopDeadline() {
+  {
+    MutexLock lock(&mutex_);
+    stopped_ = true;
+  }
+  thread_.join();
+}
+
+}  // namespace tandem

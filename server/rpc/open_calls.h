@@ -1,0 +1,21 @@
+#ifndef TANDEM_SERVER_RPC_OPEN_CALLS_H_
+#define TANDEM_SERVER_RPC_OPEN_CALLS_H_
+
+#include "server/rpc/active_streams.h"
+#include "server/rpc/unary_counts.h"
+
+namespace tandem {
+
+// The calls of a server that have not ended.
+struct OpenCalls {
+  explicit OpenCalls(const UnaryCounts::Limits& limits) : counts(limits) {}
+
+  ActiveStreams streams;
+  // Unary calls, of which a shutdown ends none.
+  ActiveStreams unary;
+  UnaryCounts counts;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_OPEN_CALLS_H_

@@ -1,0 +1,55 @@
+#ifndef TANDEM_SERVER_RPC_REPLY_H_
+#define TANDEM_SERVER_RPC_REPLY_H_
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/rpc/call_interest.h"
+#include "server/rpc/completion.h"
+#include "server/rpc/fair_pool.h"
+
+namespace tandem {
+
+// Answers a unary call, as a Completion. Thread-compatible.
+template <typename Response>
+class Reply {
+ public:
+  using Answer = Completion<absl::StatusOr<Response>>;
+
+  // Answers nobody.
+  Reply() = default;
+  // Without `interest` the answer is always wanted.
+  Reply(Answer answer, std::shared_ptr<const CallInterest> interest)
+      : answer_(std::move(answer)), interest_(std::move(interest)) {}
+  template <typename Function,
+            typename = std::enable_if_t<!std::is_same_v<std::decay_t<Function>, Reply> &&
+                                        std::is_invocable_v<Function, absl::StatusOr<Response>>>>
+  Reply(Function&& answer) : answer_(std::forward<Function>(answer)) {}  // NOLINT: as a function is.
+
+  void operator()(absl::StatusOr<Response> response) {
+    // Before the client may ask again.
+    holds_.clear();
+    answer_(std::move(response));
+  }
+
+  // False: work for the answer can be dropped.
+  bool is_wanted() const { return interest_ == nullptr || !interest_->is_lost(); }
+  // Null: the answer is always wanted.
+  const std::shared_ptr<const CallInterest>& interest() const { return interest_; }
+
+  // Counts this memory until the answer.
+  void Keep(FairPool::Hold hold) { holds_.push_back(std::move(hold)); }
+
+ private:
+  // Destroyed last.
+  Answer answer_;
+  std::shared_ptr<const CallInterest> interest_;
+  std::vector<FairPool::Hold> holds_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_REPLY_H_

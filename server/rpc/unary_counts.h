@@ -1,0 +1,85 @@
+#ifndef TANDEM_SERVER_RPC_UNARY_COUNTS_H_
+#define TANDEM_SERVER_RPC_UNARY_COUNTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "engine/base/mutex.h"
+
+namespace tandem {
+
+// Counts the unary calls that have not ended, of each user and of each connection, and the bytes of answers
+// that clients have not read. Thread-safe.
+class UnaryCounts {
+ public:
+  struct Limits {
+    // Calls of a user; 0 is any number.
+    int of_user = 1024;
+    // Calls of a connection.
+    int of_connection = 1024;
+    // Bytes of a user's unread answers. One answer is always allowed.
+    int64_t answer_bytes = 64 << 20;
+    // A client that has not read an answer for so long is cut off.
+    absl::Duration reading_time = absl::Seconds(30);
+  };
+
+  explicit UnaryCounts(const Limits& limits) : limits_(limits) {}
+  UnaryCounts(const UnaryCounts&) = delete;
+  UnaryCounts& operator=(const UnaryCounts&) = delete;
+
+  const Limits& limits() const { return limits_; }
+
+  // A call that counts until this is destroyed. It must not outlive the counts.
+  class Place {
+   public:
+    ~Place() { counts_->End(*this); }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+
+    // Counts the call's answer of so many bytes as unread. RESOURCE_EXHAUSTED, with a retry delay: the user
+    // has too many bytes of unread answers. At most once.
+    absl::Status HoldAnswer(int64_t bytes) { return counts_->HoldAnswer(*this, bytes); }
+
+   private:
+    friend class UnaryCounts;
+    Place(UnaryCounts* counts, std::string user, std::string connection)
+        : counts_(counts), user_(std::move(user)), connection_(std::move(connection)) {}
+
+    UnaryCounts* const counts_;
+    const std::string user_;
+    const std::string connection_;
+    int64_t answer_bytes_ = 0;
+  };
+
+  // Begins a call. `connection` is a peer as gRPC names it. With `is_admin`, the user may have any number of
+  // calls. RESOURCE_EXHAUSTED, with a retry delay: the user or the connection has too many calls that have
+  // not ended, or the user has too many bytes of unread answers.
+  absl::StatusOr<std::unique_ptr<Place>> Begin(absl::string_view user, bool is_admin,
+                                               absl::string_view connection);
+
+ private:
+  struct User {
+    int calls = 0;
+    int64_t answer_bytes = 0;
+  };
+
+  absl::Status HoldAnswer(Place& place, int64_t bytes);
+  void End(const Place& place);
+
+  const Limits limits_;
+  Mutex mutex_;
+  // Those that have calls.
+  absl::flat_hash_map<std::string, User> users_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, int> connections_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_RPC_UNARY_COUNTS_H_

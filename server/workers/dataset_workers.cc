@@ -1,0 +1,78 @@
+#include "server/workers/dataset_workers.h"
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
+#include "server/admission/data_facts.h"
+
+namespace tandem {
+namespace {
+
+ModelWorkers::Options ProcessesOf(DatasetWorkers::Options options) {
+  ModelWorkers::Options processes;
+  processes.worker_program = std::move(options.worker_program);
+  processes.most_running = options.most_running;
+  // Each is a thread of the caller's that waits.
+  processes.most_waiting = std::numeric_limits<int>::max();
+  processes.most_waiting_each = std::numeric_limits<int>::max();
+  processes.time_limit = options.time_limit;
+  processes.sandbox = std::move(options.sandbox);
+  return processes;
+}
+
+// The call's next output, or its end.
+ModelCall::Result Await(ModelCall& call) {
+  // Outlives a wait that it has ended.
+  struct Awaited {
+    Mutex mutex;
+    std::optional<ModelCall::Result> result ABSL_GUARDED_BY(mutex);
+  };
+  const auto awaited = std::make_shared<Awaited>();
+  call.Next([awaited](ModelCall::Result next) {
+    MutexLock lock(&awaited->mutex);
+    awaited->result = std::move(next);
+  });
+  const auto is_there = [&awaited]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(awaited->mutex) {
+    return awaited->result.has_value();
+  };
+  MutexLock lock(&awaited->mutex);
+  awaited->mutex.Await(absl::Condition(&is_there));
+  return *std::move(awaited->result);
+}
+
+}  // namespace
+
+DatasetWorkers::DatasetWorkers(Options options)
+    : memory_bytes_(options.memory_bytes), processes_(ProcessesOf(std::move(options))) {}
+
+absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1::DataTask& task) {
+  internal::v1::ModelTask whole;
+  *whole.mutable_data() = task;
+  whole.set_memory_bytes(memory_bytes_);
+  // Users have their turns before: see FairPool.
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCall> call,
+                          processes_.Start(/*user=*/"", std::move(whole)));
+  const ModelCall::Result answer = Await(*call);
+  if (absl::IsCancelled(answer.status()))
+    return absl::UnavailableError("the daemon is shutting down; try again when it is back");
+  TANDEM_RETURN_IF_ERROR(answer.status());
+  if (!answer->has_value() || !(*answer)->has_data()) {
+    return absl::InternalError("the process that reads the data set said nothing of it");
+  }
+  const internal::v1::DataFacts& facts = (*answer)->data();
+  if (facts.ByteSizeLong() > kMostDataFactsBytes) {
+    return absl::InternalError(absl::StrCat("the process that reads the data set said ", facts.ByteSizeLong(),
+                                            " bytes, more than the ", kMostDataFactsBytes,
+                                            " that may be kept"));
+  }
+  TANDEM_RETURN_IF_ERROR(CheckFacts(facts));
+  // Its process ends by itself.
+  return facts;
+}
+
+}  // namespace tandem

@@ -1,0 +1,48 @@
+#ifndef TANDEM_SERVER_WORKERS_DATASET_WORKERS_H_
+#define TANDEM_SERVER_WORKERS_DATASET_WORKERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/admission/dataset_reader.h"
+#include "server/workers/model_workers.h"
+#include "server/workers/sandbox_options.h"
+
+namespace tandem {
+
+// Reads each data set in a tandem-worker of its own, under a limit of memory and in the sandbox: files that
+// users sent are decoded there, and never in the daemon. Thread-safe.
+//
+// A reading goes on though its caller's client is gone: what it finds is kept for the next call.
+class DatasetWorkers : public DatasetReader {
+ public:
+  struct Options {
+    // The tandem-worker program.
+    std::string worker_program;
+    // Processes at once. Other calls of Read wait for their turn.
+    int most_running = 2;
+    // From the start of a process to its end.
+    absl::Duration time_limit = absl::Minutes(10);
+    // Memory of a process, in bytes.
+    int64_t memory_bytes = int64_t{1} << 30;
+    SandboxOptions sandbox = {};
+  };
+
+  explicit DatasetWorkers(Options options);
+
+  // Blocks until the process ends. INTERNAL: the process died. Other errors as DatasetReader.
+  absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override;
+
+  // Kills all processes. Calls of Read that run, and later ones, return UNAVAILABLE. Idempotent.
+  void Stop() { processes_.Stop(); }
+
+ private:
+  const int64_t memory_bytes_;
+  ModelWorkers processes_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKERS_DATASET_WORKERS_H_

@@ -1,0 +1,579 @@
+#!/usr/bin/python3
+"""The attacks of hostile_clients.sh, one after the other, against a daemon that runs; then ends the daemon.
+Prints a line of figures for each; fails where a bound is passed. With --measure the bounds of other users' waiting are held
+as well: for a machine that is free."""
+
+import argparse
+import collections
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+from grpc_wire import Connection, decode_raw, encode, frame, methods, own_address, reset_flood
+
+HERE = pathlib.Path(__file__).resolve().parent
+MEBIBYTE = 1 << 20
+# tandemd --max-queued-jobs.
+MOST_QUEUED = 3000
+SPEC = """name: "victim"
+dataset { synthetic { shape: [1, 16, 16] classes: 4 train_samples: 4096 validation_samples: 64 seed: 1 } }
+model { input { shape: [1, 16, 16] } %s layers { dense { units: 16 activation: ACTIVATION_RELU } } layers { dense { units: 4 } } }
+training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } global_batch_size: 32 epochs: 1 }
+"""
+# As many layers as make a sweep of 68 KB: its jobs would be half a MiB each in memory.
+LARGE = SPEC % ("layers { dense { units: 16 activation: ACTIVATION_RELU } } " * 3900)
+SMALL = SPEC % ""
+
+
+class Failure(Exception):
+    pass
+
+
+def expect(holds, text):
+    if not holds:
+        raise Failure(text)
+
+
+class Daemon:
+    def __init__(self, options):
+        self.pid, self.address, self.options = options.daemon, options.address, options
+        self.token = (pathlib.Path(options.state) / "token").read_text().strip()
+        self.spec = pathlib.Path(tempfile.mkdtemp(dir=pathlib.Path(options.state).parent)) / "spec"
+        self.spec.write_text(SMALL)
+
+    def cli(self, *arguments):
+        done = subprocess.run([self.options.tandem, "--address", self.address, "--token-file",
+                               f"{self.options.state}/token", *arguments], capture_output=True, text=True, check=False)
+        expect(done.returncode == 0, f"tandem {' '.join(arguments)}: {done.stderr}")
+        return done.stdout
+
+    def make_token(self, user, role):
+        return json.loads(self.cli("tokens", "create", user, "--role", role, "-o", "json"))["secret"]
+
+    def memory(self, key="VmRSS"):
+        try:
+            for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
+                if line.startswith(key + ":"):
+                    return int(line.split()[1]) / 1024
+        except OSError:
+            pass
+        raise Failure("the daemon has ended")
+
+    def threads(self):
+        return len(list(pathlib.Path(f"/proc/{self.pid}/task").iterdir()))
+
+    def forget_peak(self):
+        pathlib.Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def log_size(self):
+        return pathlib.Path(self.options.log).stat().st_size
+
+
+class Others:
+    """Another user's calls meanwhile, in a process of their own."""
+
+    def __init__(self, daemon, token):
+        self.daemon, self.result = daemon, daemon.spec.parent / "others"
+        command = ["/usr/bin/python3", str(HERE / "others.py"), daemon.address, token, str(daemon.spec), str(self.result)]
+        if daemon.options.others_cpu:
+            command = ["taskset", "-c", daemon.options.others_cpu, *command]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(120)
+        found = json.loads(self.result.read_text())
+        took = sorted(found["milliseconds"]) or [0]
+        return {"calls": len(took), "p99": took[int(len(took) * 0.99)], "slowest": took[-1], "failed": found["failed"]}
+
+
+def sweep_request(spec, jobs, more=""):
+    values = " ".join(f"values {{ number_value: {0.001 * (i + 1):.4g} }}" for i in range(jobs))
+    return encode("CreateSweepRequest", f"""sweep {{ base {{ {spec} }}
+        grid {{ field: "training.optimizer.sgd.learning_rate" {values} }} }} {more}""", "sweep_service")
+
+
+def create(daemon):
+    """200 jobs, 3 sweeps of 800, and 20 data sets; no device is free for the jobs. The sweeps' names."""
+    daemon.cli("devices", "drain", "cpu:0", "--reason", "the test needs it")
+    admin = Connection(daemon.address, daemon.token)
+    job = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
+    for _ in range(200):
+        status, _ = admin.call("JobService/CreateJob", job)
+        expect(status == "OK", f"CreateJob: {status}")
+    names = []
+    for _ in range(3):
+        status, answer = admin.call("SweepService/CreateSweep", sweep_request(SMALL, 800))
+        expect(status == "OK", f"CreateSweep: {status}")
+        names.append(decode_raw(answer).split('"')[1])
+    for i in range(20):
+        request = encode("CreateDatasetRequest", f"""dataset_id: "set-{i}" dataset {{ spec {{ synthetic {{
+            shape: [1, 16, 16] classes: 4 train_samples: 64 seed: {i} }} }} }}""", "dataset_service")
+        status, answer = admin.call("DatasetService/CreateDataset", request)
+        expect(status == "OK", f"CreateDataset: {status}")
+    admin.close()
+    return names
+
+
+def count(line):
+    return collections.Counter(line.status.values())
+
+
+def await_ends(line, seconds):
+    deadline = time.monotonic() + seconds
+    while line.open and time.monotonic() < deadline and line.pump(0.2):
+        pass
+
+
+# Each attack takes the daemon and the tokens, checks what it can, and returns its figures as a text.
+
+
+def unread_answers(daemon, tokens, sweeps):
+    """200 lists and 600 sweeps, of which nothing is read; then the token is revoked."""
+    line = Connection(daemon.address, tokens["eve"], window=0)
+    name = sweeps[0].encode()
+    for _ in range(200):
+        line.begin("JobService/ListJobs", b"\x08\xe8\x07")
+        line.pump(0.005)
+    for _ in range(600):
+        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+        line.pump(0.005)
+    line.pump(2)
+    refused = count(line)["RESOURCE_EXHAUSTED"]
+    expect(refused > 0, "nothing was refused")
+    held = len(line.open)
+    daemon.cli("tokens", "revoke", "eve")
+    await_ends(line, 10)
+    expect(not line.open, f"{len(line.open)} calls go on without their token")
+    line.close()
+    tokens["eve"] = daemon.make_token("eve", "viewer")
+    return f"{refused} of 800 calls refused, {held} answers unread until the token was revoked"
+
+
+def gone_client(daemon, tokens, _):
+    """300 calls of a client that is gone: the work for them is dropped"""
+    request = encode("CreateJobRequest", "spec {" + LARGE + "} validate_only: true", "job_service")
+    # A user whose rate of calls no other attack has used up.
+    line = Connection(daemon.address, tokens["trudy"])
+    for _ in range(300):
+        line.begin_slowly("JobService/CreateJob", request)
+    refused = count(line)["RESOURCE_EXHAUSTED"]
+    line.close()
+    return f"300 calls, of which {refused} were refused"
+
+
+def end(daemon, tokens):
+    """Ends the daemon, under 300 calls of a client that is gone: by SIGTERM, or by 64 calls of Shutdown."""
+    figures = gone_client(daemon, tokens, None)
+    begin = time.monotonic()
+    if daemon.options.end == "sigterm":
+        subprocess.run(["kill", "-TERM", str(daemon.pid)], check=True)
+    else:
+        line = Connection(daemon.address, daemon.token, window=0)
+        for _ in range(64):
+            line.begin("DaemonService/Shutdown")
+    while running(daemon.pid) and time.monotonic() < begin + 90:
+        time.sleep(0.02)
+    took = time.monotonic() - begin
+    expect(took <= 5, f"the daemon took {took:.1f} s to end")
+    return f"{figures}; the daemon ended in {took:.1f} s"
+
+
+def rapid_reset(token, body, again=False):
+    # From the address that all others have, who are not refused for it. Who connects again and again: from another.
+    def attack(daemon, tokens, _):
+        made, tries, refused = 0, 0, 0
+        source = own_address() if again else None
+        if again and not source:
+            return "not done: this machine has no address but loopback's"
+        deadline = time.monotonic() + daemon.options.seconds
+        while time.monotonic() < deadline:
+            try:
+                now, shut = reset_flood(daemon.address, source, tokens.get(token, ""), "JobService/ListJobs",
+                                        frame(b"\x08\x01") if body else b"", deadline - time.monotonic(),
+                                        1000 if again else 1 << 30)
+            except OSError:
+                now, shut = 0, True
+            tries += 1
+            made += now
+            # Of a connection that was refused a part is sent before that is known.
+            refused += shut
+            if not again or shut:
+                time.sleep(0.2)
+        expect(refused, "no connection was shut")
+        return f"{made} calls taken back on {tries} connections, of which {refused} were shut or refused"
+    attack.__name__ = "rapid_reset"
+    attack.__doc__ = (f"HEADERS and RST_STREAM {'with a token' if token else 'without a token'}{', with bodies' if body else ''}"
+                      f"{', 1,000 on each of many connections' if again else ''}")
+    return attack
+
+
+def open_watches(daemon, tokens, _):
+    """Streams of gRPC's own services: watchers of the health, and reflection, which has a thread for each."""
+    figures = []
+    for method in ("/grpc.health.v1.Health/Watch", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"):
+        threads = daemon.threads()
+        lines = [Connection(daemon.address, tokens["eve"]) for _ in range(20)]
+        for line in lines:
+            for _ in range(100):
+                line.begin(method, end="Watch" in method)
+        held, deadline = 2000, time.monotonic() + 20
+        # 16 of a connection, 64 of an address.
+        while held > 64 and time.monotonic() < deadline:
+            for line in lines:
+                line.pump(0.01)
+            # After other attacks from this address a connection may be shut.
+            held = sum(len(line.open) for line in lines if not line.is_lost)
+        grown = daemon.threads() - threads
+        expect(held <= 64, f"{held} streams of {method} are open")
+        expect(grown < 100, f"{method} has {grown} threads")
+        # Who asks once is answered all the same.
+        status, _ = Connection(daemon.address).call("/grpc.health.v1.Health/Check")
+        expect(status == "OK", f"Check: {status}")
+        for line in lines:
+            line.close()
+        figures.append(f"{held} of 2,000 streams of {method.rsplit('/', 1)[1]} are open, with {max(grown, 0)} threads")
+    return "; ".join(figures)
+
+
+def dense_messages(daemon, tokens, _):
+    """Requests of 2 and 16 MB that are millions of empty messages, which would be 50 times as much in memory"""
+    # The tags of the spec, of the model and of a layer, each before a size.
+    tags = encode("CreateJobRequest", "spec { model { layers { } } }", "job_service")
+
+    def within(tag, content):
+        size, left = b"", len(content)
+        while left > 127:
+            size, left = size + bytes([left & 127 | 128]), left >> 7
+        return bytes([tag]) + size + bytes([left]) + content
+
+    line = Connection(daemon.address, tokens["mallory"])
+    for layers in (1_000_000, 8_000_000) * 4:
+        line.begin_slowly("JobService/CreateJob", within(tags[0], within(tags[2], bytes([tags[4], 0]) * layers)))
+    await_ends(line, 60)
+    line.close()
+    expect(set(line.status.values()) == {"RESOURCE_EXHAUSTED"}, f"{dict(count(line))}")
+    return f"{dict(count(line))}"
+
+
+def many_sweeps(daemon, tokens, _):
+    """Eight sweeps of 800 large jobs at once."""
+    request = sweep_request(LARGE, 800, "validate_only: true")
+    line = Connection(daemon.address, tokens["mallory"])
+    for _ in range(8):
+        line.begin_slowly("SweepService/CreateSweep", request)
+    line.pump(daemon.options.seconds)
+    line.close()
+    return f"8 of {len(request) >> 10} KiB, {dict(count(line))} in {daemon.options.seconds:g} s"
+
+
+def many_lists(daemon, tokens, sweeps):
+    """60 sweeps at once, and 200 lists of sweeps."""
+    line = Connection(daemon.address, tokens["eve"])
+    name = sweeps[0].encode()
+    for _ in range(60):
+        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+    await_ends(line, 60)
+    for _ in range(200):
+        line.begin("SweepService/ListSweeps")
+    await_ends(line, 60)
+    expect(not line.open, f"{len(line.open)} calls have no answer")
+    line.close()
+    return f"{dict(count(line))}"
+
+
+def full_queue(daemon, tokens, sweeps):
+    """240 submits at once, again and again, until the queue is full"""
+    request = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
+    lines = [Connection(daemon.address, (tokens["mallory"], daemon.token)[i % 2]) for i in range(12)]
+    is_full, deadline = False, time.monotonic() + 120
+    while not is_full and time.monotonic() < deadline:
+        for _ in range(20):
+            for line in lines:
+                line.begin("JobService/CreateJob", request)
+        for line in lines:
+            await_ends(line, 60)
+        is_full = any("queue has" in text for line in lines for text in line.text.values())
+    made, refused = (sum(count(line)[status] for line in lines) for status in ("OK", "RESOURCE_EXHAUSTED"))
+    for line in lines:
+        line.close()
+    queued, deadline = [], time.monotonic() + 10
+    # The queue is shown as it was a second ago.
+    while queued != [MOST_QUEUED] and time.monotonic() < deadline:
+        _, answer = Connection(daemon.address, daemon.token).call("DaemonService/ListQueue", b"\x08\x01")
+        queued = [int(row.split()[1]) for row in decode_raw(answer).splitlines() if row.startswith("2: ")]
+    expect(is_full and queued == [MOST_QUEUED], f"{made} made, {refused} refused, {queued} wait: {MOST_QUEUED} may")
+    # Others have room again.
+    daemon.cli("sweep", "cancel", sweeps[1])
+    return f"{made} made, {refused} refused, and {queued[0]} wait, as many as may"
+
+
+def refused_calls(daemon, tokens, _):
+    """Calls above the user's rate, for some seconds: each was a line of the log."""
+    before = daemon.log_size()
+    line = Connection(daemon.address, tokens["eve"])
+    begin = time.monotonic()
+    # On a busy machine it takes longer until the user's 500 calls at once are used up.
+    while not line.is_lost and time.monotonic() < begin + (
+            min(5, daemon.options.seconds) if count(line)["RESOURCE_EXHAUSTED"] else 60):
+        while len(line.open) < 800:
+            line.begin("DaemonService/GetDaemon")
+        line.pump(0.01, lambda: len(line.open) < 800)
+    await_ends(line, 10)
+    line.close()
+    grown = daemon.log_size() - before
+    refused = count(line)["RESOURCE_EXHAUSTED"]
+    expect(refused > 0, "nothing was refused")
+    expect(grown < MEBIBYTE, f"the log grew by {grown} bytes")
+    return f"{refused} calls refused, {grown >> 10} KiB of log"
+
+
+def nested(daemon, tokens, _):
+    """A message that is nested too deeply."""
+    deep = "dense { units: 1 }"
+    for _ in range(60):
+        deep = f"repeat {{ count: 1 layers {{ {deep} }} }}"
+    message = encode("DescribeModelRequest", f"model {{ layers {{ {deep} }} }}", "model_service")
+    line = Connection(daemon.address, tokens["mallory"])
+    status, _ = line.call("ModelService/DescribeModel", message)
+    text = line.text.get(1, "")
+    expect(status == "INVALID_ARGUMENT" and text, f"{status} \"{text}\"")
+    line.close()
+    return f"{status}: {text}"
+
+
+# The name of what a method is about, by the first of these words that its name has.
+NAMES = [("Sweep", "sweep"), ("Dataset", "dataset"), ("Upload", "upload"), ("Device", "device"), ("Token", "token"), ("", "job")]
+
+
+def request_of(request, method, fields, names):
+    """A request that finds something, in protocol buffers' text format."""
+    name = names[next(kind for word, kind in NAMES if word in method)]
+    text = []
+    if "name" in fields:
+        text.append(f'name: "{name}"')
+    if method in ("ListCheckpoints", "DescribeModel"):
+        text.append(f'job: "{names["job"]}"')
+    if method == "UpdateJob":
+        text.append(f'job {{ name: "{name}" priority: -1 }} update_mask {{ paths: "priority" }}')
+    if "page_size" in fields:
+        text.append("page_size: 1000")
+    if "validate_only" in fields:
+        text.append("validate_only: true")
+    if method == "CreateJob":
+        text.append("spec {" + SMALL + "}")
+    if method == "CreateSweep":
+        return sweep_request(SMALL, 800, "validate_only: true")
+    if method == "CreateDataset":
+        text.append('dataset_id: "new" dataset { spec { synthetic { shape: 4 classes: 2 train_samples: 9 } } }')
+    if method == "ReadArtifact":
+        text.append('artifact: "model.safetensors"')
+    return encode(request, " ".join(text), next(file for file in FILES if f"message {request} {{" in FILES[file]))
+
+
+# Of the services that gRPC itself has.
+OWN_METHODS = [("/grpc.health.v1.Health", "Check"), ("/grpc.health.v1.Health", "Watch"),
+               ("/grpc.reflection.v1alpha.ServerReflection", "ServerReflectionInfo")]
+FILES = {path.stem: path.read_text() for path in (HERE.parents[2] / "proto/tandem/v1").glob("*.proto")}
+MOST_OF_A_METHOD = 160
+
+
+def every_method(daemon, tokens, sweeps):
+    """64 calls at once of each method, whose answers nobody reads."""
+    _, jobs = Connection(daemon.address, daemon.token).call("JobService/ListJobs", b"\x08\x01")
+    names = {"job": decode_raw(jobs).split('"')[1], "sweep": sweeps[0], "dataset": "datasets/set-1", "device": "devices/cpu:9",
+             "upload": "uploads/" + "a" * 32, "token": "tokens/nobody"}
+    table = []
+    for service, method, request, fields in methods() + [(*name, "", []) for name in OWN_METHODS]:
+        # All but the end of the daemon is the administrator's, who has no limits of a user.
+        line = Connection(daemon.address, tokens["eve"] if method == "Shutdown" else daemon.token, window=0)
+        # Of gRPC's own, nothing, which is this server's health; or field 7, all services.
+        message = request_of(request, method, fields, names) if request else b"\x3a\0" if "Reflection" in service else b""
+        before = daemon.memory()
+        daemon.forget_peak()
+        for _ in range(64):
+            line.begin_slowly(f"{service}/{method}", message)
+        line.pump(0.2)
+        # As long as it takes more.
+        last, peak = 0, daemon.memory("VmHWM")
+        while peak > last + 1:
+            line.pump(0.2)
+            last, peak = peak, daemon.memory("VmHWM")
+        line.close()
+        grown = max(0, peak - before)
+        table.append((service, method, grown))
+        expect(grown < MOST_OF_A_METHOD, f"{method} holds {grown:.0f} MiB")
+    table.sort(key=lambda row: -row[2])
+    if daemon.options.table:
+        pathlib.Path(daemon.options.table).write_text(
+            "".join(f"| {service.lstrip('/')}.{method} | {grown:.0f} MiB |\n" for service, method, grown in table))
+    return f"{len(table)} methods, the most by {table[0][1]}: {table[0][2]:.0f} MiB"
+
+
+def large_lists(daemon, tokens, _):
+    """Data sets with many names of classes: lists are pages without them."""
+    names = " ".join(f'class_names: "{"x" * 200}{i}"' for i in range(3000))
+    admin = Connection(daemon.address, daemon.token)
+    for i in range(4):
+        request = encode("CreateDatasetRequest", f"""dataset_id: "wide-{i}" dataset {{ spec {{ synthetic {{
+            shape: 4 classes: 3000 train_samples: 3000 seed: {i} }} {names} }} }}""", "dataset_service")
+        status, answer = admin.call("DatasetService/CreateDataset", request)
+        expect(status == "OK", f"CreateDataset: {status} {admin.text}")
+    admin.close()
+    line = Connection(daemon.address, tokens["eve"])
+    sets, sizes, token = [], [], ""
+    while not sizes or token:
+        request = encode("ListDatasetsRequest", f'page_size: 7 page_token: "{token}"', "daemon_service")
+        status, answer = line.call("DaemonService/ListDatasets", request)
+        expect(status == "OK", f"ListDatasets: {status}")
+        sizes.append(len(answer))
+        text = decode_raw(answer)
+        sets += [row.split('"')[1] for row in text.splitlines() if row.startswith('  1: "datasets/')]
+        tokens_found = [row.split('"')[1] for row in text.splitlines() if row.startswith("2: ")]
+        token = tokens_found[0] if tokens_found else ""
+    line.close()
+    expect(len(sets) >= 24 and len(set(sets)) == len(sets), f"{len(sets)} data sets on {len(sizes)} pages")
+    expect(max(sizes) < 100_000, f"a page of {max(sizes)} bytes")
+    return f"{len(sets)} data sets on {len(sizes)} pages of at most {max(sizes) >> 10} KiB"
+
+
+def bomb(samples):
+    """An NPZ archive of zeros: samples of 1 MiB, of which each takes 1 KiB of the file."""
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples}, 4, 512, 512), }}".ljust(117).encode() + b"\n"
+    head = b"\x93NUMPY\x01\x00\x76\x00" + head
+    zeros = bytes(MEBIBYTE)
+
+    def deflated(data):
+        packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+        return packer.compress(data) + packer.flush(zlib.Z_FULL_FLUSH)
+
+    check = zlib.crc32(head)
+    for _ in range(samples):
+        check = zlib.crc32(zeros, check)
+    # An empty block at the end.
+    packed = deflated(head) + deflated(zeros) * samples + b"\x03\x00"
+    size, name = samples * MEBIBYTE + len(head), b"x.npy"
+    member = b"PK\x03\x04" + struct.pack("<HHH16xHH", 20, 0, 8, len(name), 0) + name + packed
+    extra = struct.pack("<HHQQ", 1, 16, size, len(packed))
+    directory = (b"PK\x01\x02" + struct.pack("<HHHH4xIIIHH14x", 20, 20, 0, 8, check, 2**32 - 1, 2**32 - 1, len(name), len(extra))
+                 + name + extra)
+    return member + directory + b"PK\x05\x06" + struct.pack("<4xHHIIH", 1, 1, len(directory), len(member), 0)
+
+
+def hostile_files(daemon, tokens, _):
+    """Files that inflate, and numbers in descriptions: other processes read them."""
+    data = pathlib.Path(daemon.options.data)
+    (data / "images").write_bytes(b"\x00\x00\x08\x03" + struct.pack(">III", 8, 4, 4) + bytes(128))
+    (data / "labels").write_bytes(b"\x00\x00\x08\x01" + struct.pack(">I", 8) + bytes([0, 1] * 4))
+    samples = 1100
+    (data / "x.npz").write_bytes(bomb(samples))
+    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples},), }}".ljust(117).encode() + b"\n"
+    (data / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head + bytes(samples - 1) + b"\x01")
+    line = Connection(daemon.address, tokens["mallory"])
+    daemon.forget_peak()
+    before = daemon.memory()
+
+    def add(name, spec):
+        request = encode("CreateDatasetRequest", f'dataset_id: "{name}" dataset {{ spec {{ {spec} }} }}', "dataset_service")
+        return line.call("DatasetService/CreateDataset", request)
+
+    idx = 'idx { train_images: "images" train_labels: "labels" classes: %d }'
+    status, _ = add("many-classes", idx % 150_000_000)
+    expect(status == "INVALID_ARGUMENT", f"150 million classes: {status}")
+    status, _ = add("bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }')
+    expect(status == "OK", f"CreateDataset of the bomb: {status} {line.text}")
+    status, answer = line.call("DaemonService/GetDataset", encode("GetDatasetRequest", 'name: "bomb"', "daemon_service"), 170)
+    expect(status == "OK" and "\n14: " in decode_raw(answer), f"GetDataset of the bomb: {status} {line.text} {decode_raw(answer)}")
+    line.close()
+    grown = daemon.memory("VmHWM") - before
+    expect(grown < 64, f"the daemon grew by {grown:.0f} MiB")
+    size = (data / "x.npz").stat().st_size
+    return (f"150,000,000 classes in 148 bytes are refused; {samples} MiB of samples in a file of {size >> 20} MiB are counted, "
+            f"while the daemon grew by {grown:.0f} MiB")
+
+
+ATTACKS = [unread_answers, many_lists, gone_client, rapid_reset("", False), rapid_reset("", False, again=True),
+           rapid_reset("eve", False), rapid_reset("eve", True), open_watches, dense_messages, many_sweeps, refused_calls, nested, large_lists, hostile_files, every_method, full_queue]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--daemon", type=int, required=True)
+    for name in ("address", "state", "data", "tandem", "log"):
+        parser.add_argument("--" + name, required=True)
+    parser.add_argument("--seconds", type=float, default=4, help="of attacks that have no end")
+    parser.add_argument("--others-cpu", default="", help="the core of the other user, for taskset")
+    parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s")
+    parser.add_argument("--table", default="", help="where the most memory that each method holds is written")
+    parser.add_argument("--attacks", default="", help="names of some (functions here), with commas; default: all")
+    parser.add_argument("--end", choices=["sigterm", "shutdown"], default="sigterm", help="how the daemon ends; by shutdown: nothing else")
+    options = parser.parse_args()
+    daemon = Daemon(options)
+    if options.end == "shutdown":
+        # Another daemon on the state that the first has left.
+        try:
+            print(f"Shutdown meanwhile\n   {end(daemon, {'trudy': daemon.make_token('another', 'submitter')})}")
+        except Failure as failure:
+            sys.exit(f"FAILED: Shutdown: {failure}")
+        return 0
+    tokens = {"eve": daemon.make_token("eve", "viewer"), "mallory": daemon.make_token("mallory", "submitter"),
+              "trudy": daemon.make_token("trudy", "submitter"), "bob": daemon.make_token("bob", "submitter")}
+    sweeps = create(daemon)
+    start = daemon.memory()
+    print(f"at the start: {start:.0f} MiB")
+    failures = []
+    for attack in ATTACKS:
+        name = attack.__doc__.splitlines()[0]
+        if options.attacks and attack.__name__ not in options.attacks.split(","):
+            continue
+        daemon.forget_peak()
+        others = Others(daemon, tokens["bob"])
+        begin = time.monotonic()
+        try:
+            figures = attack(daemon, tokens, sweeps)
+        except Failure as failure:
+            figures = f"FAILED: {failure}"
+            failures.append(f"{name}: {failure}")
+        seconds = time.monotonic() - begin
+        them = others.end()
+        print(f"{name}\n   {figures}; {seconds:.1f} s, at most {daemon.memory('VmHWM'):.0f} MiB; others: {them['calls']} calls, "
+              f"p99 {them['p99']:.0f} ms, slowest {them['slowest']:.0f} ms, {len(them['failed'])} failed", flush=True)
+        # Where the queue is full, it is so for others, too.
+        if them["failed"] and attack is not full_queue:
+            failures.append(f"{name}: of others' calls failed {collections.Counter(them['failed'])}")
+        if options.measure and (them["p99"] > 100 or them["slowest"] > 1000):
+            failures.append(f"{name}: others wait")
+    deadline = time.monotonic() + 60
+    while daemon.memory() > start + 100 and time.monotonic() < deadline:
+        time.sleep(1)
+    print(f"afterwards: {daemon.memory():.0f} MiB")
+    if daemon.memory() > start + 100:
+        failures.append(f"a minute later the daemon has {daemon.memory():.0f} MiB, {start:.0f} at the start")
+    try:
+        print(f"SIGTERM meanwhile\n   {end(daemon, tokens)}")
+    except Failure as failure:
+        failures.append(f"SIGTERM: {failure}")
+    for failure in failures:
+        print(f"FAILED: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def running(pid):
+    """Whether it runs; a process that nobody has waited for yet does not."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as ended:
+        sys.exit(f"FAILED: {ended}")
