@@ -10,6 +10,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/string_view.h"
 
 namespace tandem {
 namespace {
@@ -50,6 +51,9 @@ std::vector<int64_t> IdsIn(const json& page, const char* list, const char* refer
 
 // How long an address that was above its limit has less than others, at most.
 constexpr absl::Duration kRemembered = absl::Seconds(10);
+
+// The source of all connections over loopback.
+constexpr absl::string_view kLoopback = "loopback";
 
 constexpr char kMappedPrefix[] = "\0\0\0\0\0\0\0\0\0\0\xff\xff";
 
@@ -102,7 +106,8 @@ Harm UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked, absl::D
   last_ = now;
   absl::flat_hash_map<int64_t, Line> lines;
   for (const ConnectionCalls& connection : looked) {
-    Line line{.source = IsLoopback(connection.peer.ip) ? "loopback" : SourceOf(connection.peer.ip)};
+    Line line{.source =
+                  IsLoopback(connection.peer.ip) ? std::string(kLoopback) : SourceOf(connection.peer.ip)};
     if (auto known = lines_.extract(connection.number); !known.empty()) {
       line = std::move(known.mapped());
       line.is_new = false;
@@ -129,7 +134,8 @@ Harm UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked, absl::D
     const Line& line = lines_[connection.number];
     if (line.level > limits_.of_connection ||
         (sources[line.source] > limits_.of_address &&
-         (line.level > limits_.rate || (connection.begun == 0 && !line.is_new)))) {
+         (line.level > limits_.rate ||
+          (connection.begun == 0 && !line.is_new && line.source != kLoopback)))) {
       harm.peers.push_back(connection.peer);
     }
   }

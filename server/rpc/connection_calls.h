@@ -67,7 +67,7 @@ class UnansweredCalls {
   // `looked` are closed: what they had without an answer counts on for their addresses, so that nobody begins
   // anew by connecting again. Of an address above its limit these are in excess: connections whose calls
   // without an answer are more than the rate, and those on which no call had begun at the look before either,
-  // whose calls may still wait to be read.
+  // whose calls may still wait to be read. On loopback the latter stay: they may be another user's.
   Harm Excess(const std::vector<ConnectionCalls>& looked, absl::Duration now);
 
  private:

@@ -117,6 +117,16 @@ TEST(UnansweredCallsTest, ConnectionsThatWaitAreInExcessWithTheirAddress) {
   EXPECT_THAT(calls.Excess({Calls(6, comes, 0, 0)}, absl::Seconds(12)), IsEmpty());
 }
 
+// Others of this machine wait there, too.
+TEST(UnansweredCallsTest, ConnectionsThatWaitOnLoopbackStay) {
+  Finder calls({.rate = 200, .of_connection = 2048, .of_address = 3000});
+  const std::string local("\x7f\0\0\1", 4);
+  const PeerAddress bad = {local, 1}, waiting = {local, 2};
+  EXPECT_THAT(calls.Excess({Calls(1, bad, 2000, 0), Calls(2, waiting, 0, 0)}, absl::Seconds(1)), IsEmpty());
+  EXPECT_THAT(calls.Excess({Calls(3, bad, 2000, 0), Calls(2, waiting, 0, 0)}, absl::Seconds(1.1)),
+              ElementsAre(bad));
+}
+
 TEST(UnansweredCallsTest, SomethingToLookAtIsLikely) {
   UnansweredCalls calls({.rate = 200, .of_connection = 2048, .of_address = 3000});
   EXPECT_FALSE(calls.Excess({Calls(1, kAnn, 100, 0)}, absl::Seconds(1)).is_likely);

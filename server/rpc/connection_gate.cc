@@ -35,6 +35,8 @@ constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
 // An interval is so many times as long as the look before it took.
 constexpr int kLookPart = 20;
 constexpr absl::Duration kRefusal = absl::Seconds(10);
+// New connections of an address within a second.
+constexpr int kMostNew = 100;
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
@@ -194,6 +196,15 @@ void ConnectionGate::Accept(int listener) {
       return;
     }
     refused_.erase(until);
+  }
+  // A client that connects again and again does its harm before a look finds it.
+  if (const absl::Duration now = Clock::Real()->Elapsed(); now >= new_until_) {
+    new_until_ = now + absl::Seconds(1);
+    new_.clear();
+  }
+  if (!IsLoopback(from.ip) && ++new_[address] > kMostNew) {
+    close(fd);
+    return;
   }
   const int most_of_one = std::max(1, most_ / 2);
   const auto is_full = [&] {

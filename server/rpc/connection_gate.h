@@ -21,9 +21,10 @@ namespace tandem {
 
 // Listens in gRPC's place and hands it the connections that come, but no more than so many at a time, and
 // half as many from one address: gRPC itself takes whatever comes, until the process can open no file any
-// more. One too many is closed at once; its client sees UNAVAILABLE and tries again later. A connection that
-// is found to do harm is shut, and its address is refused for 10 seconds, unless it is on loopback, where all
-// users of the machine are. Thread-compatible.
+// more. One too many is closed at once; its client sees UNAVAILABLE and tries again later. So is the 101st
+// new connection of an address within a second. A connection that is found to do harm is shut, and its
+// address is refused for 10 seconds. Loopback, where all users of the machine are, is spared both.
+// Thread-compatible.
 class ConnectionGate {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
@@ -85,6 +86,9 @@ class ConnectionGate {
   absl::flat_hash_map<std::string, int> counts_;
   absl::Duration told_ = -absl::InfiniteDuration();
   absl::Duration told_of_harm_ = -absl::InfiniteDuration();
+  // New connections by address, until the second ends.
+  absl::flat_hash_map<std::string, int> new_;
+  absl::Duration new_until_;
   // Until when an address is refused.
   absl::flat_hash_map<std::string, absl::Duration> refused_;
   absl::Duration next_look_;

@@ -154,6 +154,25 @@ std::string OwnAddress() {
   return text;
 }
 
+TEST_F(ConnectionGateTest, AnAddressBesideLoopbackHasAHundredNewOnesASecond) {
+  const std::string own = OwnAddress();
+  if (own.empty()) GTEST_SKIP() << "this machine has no address but loopback's";
+  Open(1000, nullptr, "0.0.0.0");
+  std::vector<int> others;
+  // Two of the gate's seconds at most.
+  for (int i = 0; i < 250; ++i) others.push_back(Connect(own.c_str()));
+  for (int i = 0; i < 150; ++i) Connect();
+  int refused = 0;
+  for (int i = 0; i < 500 && LetIn() + refused < 400; ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+    refused = 0;
+    for (const int fd : others) refused += IsRefused(fd, 0);
+  }
+  EXPECT_EQ(LetIn() + refused, 400);
+  EXPECT_GE(refused, 50);
+  EXPECT_LE(refused, 150);
+}
+
 class HarmTest : public ConnectionGateTest {
  protected:
   void OpenOn(const std::string& host) {
