@@ -53,9 +53,10 @@ heading() {
   printf '\n== %s\n' "$part"
 }
 
-# check NAME COMMAND...: one test that is a command; exit code 77 is a skip, and its last line of output the reason.
+# check NAME COMMAND...: one test that is a command; exit code 77 is a skip, and its last line of output the reason. Each
+# line "SKIPPED: <what>: <why>" is a skip of a part.
 check() {
-  local name=$1 log code start=$SECONDS
+  local name=$1 log code line start=$SECONDS
   shift
   log=$(mktemp)
   "$@" 2>&1 | tee "$log"
@@ -66,6 +67,7 @@ check() {
     77) skip "$name: $(tail -n 1 "$log")" ;;
     *) fail "$name (exit code $code)" ;;
   esac
+  while read -r line; do skip "$name: ${line#SKIPPED: }"; done < <(grep -a '^SKIPPED: ' "$log" | sort -u)
   rm -f "$log"
 }
 

@@ -129,7 +129,9 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       v1::SampleKind_IsValid(dataset.sample_kind()) && v1::TargetKind_IsValid(dataset.target_kind()) &&
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
-  return absl::InternalError("the process that reads the data set said what is true of none");
+  return absl::InternalError(
+      "cannot use what the process that reads the data set says: its counts or shapes are impossible; check "
+      "that daemon and tandem-worker are of one version, and that the files are whole");
 }
 
 absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec) {

@@ -323,11 +323,17 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ResolvePaths(v1::DatasetSpec spe
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved,
                                                      const DataNames* model) const {
-  return Describe(resolved, model, KnownFacts::Kind::kOther);
+  return Describe(resolved, model, {.owner = OwnerOf(resolved.name())});
+}
+
+std::string DatasetCatalog::OwnerOf(const std::string& id) const {
+  if (registered_ == nullptr || id.empty()) return "";
+  const std::optional<v1::Dataset> registered = registered_->Find(id);
+  return registered.has_value() ? registered->user() : "";
 }
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved, const DataNames* model,
-                                                     KnownFacts::Kind kind) const {
+                                                     KnownFacts::Place place) const {
   // These have no files.
   if (resolved.has_synthetic() || resolved.source_case() == v1::DatasetSpec::SOURCE_NOT_SET) {
     return DescribeDataset(resolved, model);
@@ -336,7 +342,7 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
   // What does not depend on names is read once, whatever else the spec says.
   *task.mutable_dataset() = model == nullptr ? SourceAlone(resolved) : resolved;
   if (model != nullptr) *task.mutable_names() = MessageOf(*model);
-  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), kind));
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), std::move(place)));
   const KnownFacts::Facts facts = Answer(question);
   absl::StatusOr<DatasetInfo> info =
       facts.ok() ? InfoOf(*facts, question.task.dataset()) : absl::StatusOr<DatasetInfo>(facts.status());
@@ -344,8 +350,8 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
 }
 
 absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task,
-                                                             KnownFacts::Kind kind) {
-  Question question{.task = std::move(task), .digest = "", .kind = kind};
+                                                             KnownFacts::Place place) {
+  Question question{.task = std::move(task), .digest = "", .place = std::move(place)};
   // Another version may see something else in the same files.
   TANDEM_ASSIGN_OR_RETURN(question.digest,
                           Sha256Of(absl::StrCat(kVersion, ";", question.task.SerializeAsString(),
@@ -354,7 +360,7 @@ absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataT
 }
 
 KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
-  std::optional<KnownFacts::Facts> known = known_.Find(question.digest, question.kind);
+  std::optional<KnownFacts::Facts> known = known_.Find(question.digest, question.place);
   if (known.has_value()) return *std::move(known);
   if (reader_ == nullptr) return absl::FailedPreconditionError("no data sets are read here");
   std::shared_ptr<Reading> reading;
@@ -375,7 +381,7 @@ KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
     return *reading->facts;
   }
   KnownFacts::Facts facts = reader_->Read(question.task);
-  known_.Add(question.digest, facts, question.kind);
+  known_.Add(question.digest, facts, question.place);
   {
     MutexLock lock(&readings_mutex_);
     readings_.erase(question.digest);
@@ -418,7 +424,8 @@ absl::Status DatasetCatalog::AddDescription(const std::string& id, ClassNames na
   spec.set_name(id);
   const absl::StatusOr<v1::DatasetSpec> resolved = Resolve(spec);
   const absl::StatusOr<DatasetInfo> info =
-      resolved.ok() ? Describe(*resolved, /*model=*/nullptr, KnownFacts::Kind::kNamed) : resolved.status();
+      resolved.ok() ? Describe(*resolved, /*model=*/nullptr, {.owner = dataset->user(), .is_named = true})
+                    : resolved.status();
   if (info.ok()) {
     SetDatasetInfo(*info, dataset);
     if (names == ClassNames::kShown) SetClassNames(*info, dataset);
@@ -502,7 +509,8 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   task.mutable_dataset()->clear_normalization();
   task.mutable_dataset()->clear_augmentation();
   task.set_counts(true);
-  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), KnownFacts::Kind::kNamed));
+  TANDEM_ASSIGN_OR_RETURN(const Question question,
+                          Ask(std::move(task), {.owner = described.dataset.user(), .is_named = true}));
   const KnownFacts::Facts counted = Answer(question);
   if (!counted.ok() && !SaysOfSet(counted.status())) return counted.status();
   AddCounts(counted, &described.dataset);

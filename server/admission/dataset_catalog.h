@@ -98,13 +98,15 @@ class DatasetCatalog {
     internal::v1::DataTask task;
     // Of the task, of the files' sizes and times of change, and of the reader's version.
     std::string digest;
-    KnownFacts::Kind kind = KnownFacts::Kind::kOther;
+    KnownFacts::Place place;
   };
-  static absl::StatusOr<Question> Ask(internal::v1::DataTask task, KnownFacts::Kind kind);
+  static absl::StatusOr<Question> Ask(internal::v1::DataTask task, KnownFacts::Place place);
+  // Who registered the set of this id; "" if nobody did.
+  std::string OwnerOf(const std::string& id) const;
   // What is known, or else is read.
   KnownFacts::Facts Answer(const Question& question) const;
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved, const DataNames* model,
-                                       KnownFacts::Kind kind) const;
+                                       KnownFacts::Place place) const;
 
   // A reading under way.
   struct Reading {

@@ -11,6 +11,15 @@ namespace {
 // Of an entry, beside its text: the digest too.
 constexpr size_t kEntryBytes = 512;
 
+// Of the keys of facts that are of no named set.
+constexpr char kOtherPrefix[] = "";
+
+std::string NamedPrefix(const std::string& owner) { return absl::StrCat("named/", owner, "/"); }
+
+std::string PrefixOf(const KnownFacts::Place& place) {
+  return place.is_named ? NamedPrefix(place.owner) : kOtherPrefix;
+}
+
 }  // namespace
 
 size_t KnownFacts::BytesOf(const Known& known) {
@@ -21,29 +30,25 @@ size_t KnownFacts::BytesOf(const Known& known) {
   return bytes;
 }
 
-std::string KnownFacts::DurableKey(const std::string& digest, Kind kind) {
-  return kind == Kind::kNamed ? absl::StrCat(kNamedDataFacts, digest) : digest;
-}
-
-std::optional<KnownFacts::Known> KnownFacts::Look(const std::string& digest, Kind kind) {
+std::optional<KnownFacts::Known> KnownFacts::Look(const std::string& digest, const std::string& prefix) {
   {
     MutexLock lock(&mutex_);
-    const Room& room = rooms_[kind];
+    const Room& room = rooms_[prefix];
     if (const auto found = room.known.find(digest); found != room.known.end()) return found->second;
   }
   if (durable_.find == nullptr) return std::nullopt;
-  std::optional<std::string> kept = durable_.find(DurableKey(digest, kind));
+  std::optional<std::string> kept = durable_.find(prefix + digest);
   if (!kept.has_value() || !internal::v1::DataFacts().ParseFromString(*kept)) return std::nullopt;
   Known known{.facts = *std::move(kept), .status = absl::OkStatus()};
-  Remember(digest, known, kind);
+  Remember(digest, known, prefix);
   return known;
 }
 
-std::optional<KnownFacts::Facts> KnownFacts::Find(const std::string& digest, Kind kind) {
-  std::optional<Known> known = Look(digest, Kind::kNamed);
+std::optional<KnownFacts::Facts> KnownFacts::Find(const std::string& digest, const Place& place) {
+  std::optional<Known> known = Look(digest, NamedPrefix(place.owner));
   if (!known.has_value()) {
-    known = Look(digest, Kind::kOther);
-    if (known.has_value() && kind == Kind::kNamed) Keep(digest, *known, kind);
+    known = Look(digest, kOtherPrefix);
+    if (known.has_value() && place.is_named) Keep(digest, *known, PrefixOf(place));
   }
   if (!known.has_value()) return std::nullopt;
   if (!known->status.ok()) return known->status;
@@ -52,22 +57,22 @@ std::optional<KnownFacts::Facts> KnownFacts::Find(const std::string& digest, Kin
   return facts;
 }
 
-void KnownFacts::Add(const std::string& digest, const Facts& facts, Kind kind) {
+void KnownFacts::Add(const std::string& digest, const Facts& facts, const Place& place) {
   if (facts.ok()) {
-    Keep(digest, {.facts = facts->SerializeAsString(), .status = absl::OkStatus()}, kind);
+    Keep(digest, {.facts = facts->SerializeAsString(), .status = absl::OkStatus()}, PrefixOf(place));
   } else if (absl::IsInvalidArgument(facts.status())) {
-    Keep(digest, {.facts = "", .status = facts.status()}, kind);
+    Keep(digest, {.facts = "", .status = facts.status()}, PrefixOf(place));
   }
 }
 
-void KnownFacts::Keep(const std::string& digest, Known known, Kind kind) {
-  if (known.status.ok() && durable_.put != nullptr) durable_.put(DurableKey(digest, kind), known.facts);
-  Remember(digest, std::move(known), kind);
+void KnownFacts::Keep(const std::string& digest, Known known, const std::string& prefix) {
+  if (known.status.ok() && durable_.put != nullptr) durable_.put(prefix + digest, known.facts);
+  Remember(digest, std::move(known), prefix);
 }
 
-void KnownFacts::Remember(const std::string& digest, Known known, Kind kind) {
+void KnownFacts::Remember(const std::string& digest, Known known, const std::string& prefix) {
   MutexLock lock(&mutex_);
-  Room& room = rooms_[kind];
+  Room& room = rooms_[prefix];
   const auto [place, is_new] = room.known.try_emplace(digest);
   if (is_new) {
     room.order.push_back(digest);

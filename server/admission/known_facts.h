@@ -16,11 +16,8 @@
 
 namespace tandem {
 
-// With what the keys of facts of sets known by name begin: the database keeps so many of these, and as many
-// others.
-inline constexpr absl::string_view kNamedDataFacts = "named/";
-
-// Where facts outlive the daemon: the database. Both functions are thread-safe.
+// Where facts outlive the daemon: the database. Both functions are thread-safe. Keys are digests, or
+// "named/<owner>/<digest>" for sets that are known by name: each prefix has room of its own.
 struct DurableFacts {
   // Returns what was put with this key, if it is still kept.
   std::function<std::optional<std::string>(const std::string& key)> find;
@@ -29,31 +26,32 @@ struct DurableFacts {
 };
 
 // What is known of data sets' files, by a digest of the files and of what was asked. What is wrong
-// with files is remembered until a restart. Where there is no room, the oldest are forgotten. Thread-safe.
+// with files is remembered until a restart. If there is no room, the oldest are forgotten. Thread-safe.
 class KnownFacts {
  public:
-  // Of what something is known; each kind has room of its own, so that nothing is forgotten for the other's.
-  enum class Kind {
-    // A set that is known by name, and nothing that a request may vary.
-    kNamed,
-    // Any other.
-    kOther,
+  // Whose facts are kept. Each owner's named sets have room of their own, and so have all other facts: no
+  // user's sets push out another's.
+  struct Place {
+    // Who registered the set; "" for sets without an owner, such as those in data folders.
+    std::string owner;
+    // True: the set is known by name, and a request varied nothing.
+    bool is_named = false;
   };
   using Facts = absl::StatusOr<internal::v1::DataFacts>;
 
   // Without functions in `durable` nothing outlives this.
   explicit KnownFacts(DurableFacts durable) : durable_(std::move(durable)) {}
 
-  // Returns the facts of a digest, if they are known for either kind. From now on they are known for `kind`,
-  // if it is kNamed. May read the database.
-  std::optional<Facts> Find(const std::string& digest, Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the facts of a digest, if they are known of the owner's named sets or of all others. From now on
+  // they are known of the named sets, if `place` is named. May read the database.
+  std::optional<Facts> Find(const std::string& digest, const Place& place) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Remembers facts, or an INVALID_ARGUMENT. Other errors may be gone the next time, and are left alone.
-  void Add(const std::string& digest, const Facts& facts, Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Add(const std::string& digest, const Facts& facts, const Place& place) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The most memory of what is remembered of each kind.
-  static constexpr size_t kMostBytes = 16 << 20;
+  // The most memory of a room.
+  static constexpr size_t kMostBytes = 4 << 20;
 
   struct Known {
     // DataFacts, serialized.
@@ -62,7 +60,7 @@ class KnownFacts {
     absl::Status status;
   };
 
-  // What is remembered of a kind.
+  // What is remembered under one prefix of keys.
   struct Room {
     std::map<std::string, Known> known;
     // The digests of `known`, the oldest first.
@@ -72,16 +70,17 @@ class KnownFacts {
   };
 
   static size_t BytesOf(const Known& known);
-  static std::string DurableKey(const std::string& digest, Kind kind);
-  // What is known for this kind.
-  std::optional<Known> Look(const std::string& digest, Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Remember(const std::string& digest, Known known, Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Remembers them, also after a restart where nothing is wrong.
-  void Keep(const std::string& digest, Known known, Kind kind) ABSL_LOCKS_EXCLUDED(mutex_);
+  // What is known under this prefix of keys.
+  std::optional<Known> Look(const std::string& digest, const std::string& prefix) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Remember(const std::string& digest, Known known, const std::string& prefix)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Remembers facts, after a restart too if nothing is wrong.
+  void Keep(const std::string& digest, Known known, const std::string& prefix) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const DurableFacts durable_;
   Mutex mutex_;
-  std::map<Kind, Room> rooms_ ABSL_GUARDED_BY(mutex_);
+  // By prefix.
+  std::map<std::string, Room> rooms_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem

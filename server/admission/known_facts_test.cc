@@ -18,8 +18,8 @@ internal::v1::DataFacts Facts(int64_t samples) {
   return facts;
 }
 
-constexpr auto kNamed = KnownFacts::Kind::kNamed;
-constexpr auto kOther = KnownFacts::Kind::kOther;
+const KnownFacts::Place kNamed = {.owner = "ann", .is_named = true};
+const KnownFacts::Place kOther = {.owner = "ann"};
 
 // What outlives a daemon.
 struct Kept {
@@ -68,9 +68,9 @@ TEST(KnownFactsTest, WhatANamedSetIsFoundByIsKeptForIt) {
   Kept kept;
   KnownFacts known(kept.Durable());
   known.Add("a", Facts(1), kOther);
-  EXPECT_FALSE(kept.facts.contains("named/a"));
+  EXPECT_FALSE(kept.facts.contains("named/ann/a"));
   EXPECT_TRUE(known.Find("a", kNamed).has_value());
-  EXPECT_TRUE(kept.facts.contains("named/a"));
+  EXPECT_TRUE(kept.facts.contains("named/ann/a"));
   // And the other way round there is nothing to do.
   known.Add("b", Facts(2), kNamed);
   EXPECT_EQ((*known.Find("b", kOther))->dataset().train_samples(), 2);
@@ -82,17 +82,18 @@ TEST(KnownFactsTest, TheOldestGoWhereThereIsNoRoom) {
   internal::v1::DataFacts large;
   large.set_one_class_mend(std::string(1 << 20, 'x'));
   known.Add("named", large, kNamed);
-  // Of 16 MiB, with something for each.
-  for (int i = 0; i < 15; ++i) known.Add(absl::StrCat(i), large, kOther);
+  // Of 4 MiB, with something for each.
+  for (int i = 0; i < 3; ++i) known.Add(absl::StrCat(i), large, kOther);
   // In the place of one that is there: nothing is lost.
-  known.Add("14", large, kOther);
+  known.Add("2", large, kOther);
   EXPECT_NE(known.Find("0", kOther), std::nullopt);
-  known.Add("15", large, kOther);
+  known.Add("3", large, kOther);
   EXPECT_EQ(known.Find("0", kOther), std::nullopt);
   EXPECT_NE(known.Find("1", kOther), std::nullopt) << "one goes for one that comes";
-  for (int i = 16; i < 100; ++i) known.Add(absl::StrCat(i), large, kOther);
-  EXPECT_NE(known.Find("99", kOther), std::nullopt);
-  EXPECT_NE(known.Find("named", kOther), std::nullopt) << "sets known by name have room of their own";
+  for (int i = 4; i < 50; ++i) known.Add(absl::StrCat(i), large, kOther);
+  EXPECT_NE(known.Find("49", kOther), std::nullopt);
+  for (int i = 0; i < 50; ++i) known.Add(absl::StrCat(i), large, {.owner = "bob", .is_named = true});
+  EXPECT_NE(known.Find("named", kOther), std::nullopt) << "each owner's named sets have room of their own";
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ void CancelJob(const RpcContext& context, const Caller& caller, const v1::Cancel
     reply(id.status());
     return;
   }
-  WithOwnJob<v1::Job>(context, caller, *id, request.name(), std::move(reply),
+  WithOwnJob<v1::Job>(context, caller, *id, request.name(), request, std::move(reply),
                       [&context, &request, id = *id](Reply<v1::Job> reply) {
                         context.jobs->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED,
                                              [name = request.name(),

@@ -240,10 +240,12 @@ void ConnectionGate::LookForHarm() {
 
 void ConnectionGate::Shut(const PeerAddress& peer) {
   for (Connection& one : connections_) {
-    if (one.peer != peer || std::exchange(one.is_shut, true)) continue;
+    if (one.peer != peer || one.is_shut) continue;
     // The number may be another file's by now, and stays what it is while this is there.
     const int fd = fcntl(one.fd, F_DUPFD_CLOEXEC, 0);
+    // Without a free descriptor, the next look tries again.
     if (fd < 0) continue;
+    one.is_shut = true;
     const bool is_same = CookieOf(fd) == one.cookie;
     if (is_same) {
       // Ends it at once, whatever was not read of it; gRPC sees an error, and closes it.

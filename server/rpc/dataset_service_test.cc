@@ -180,6 +180,12 @@ TEST_F(DatasetServiceTest, RefusesWhatIsWrong) {
   const grpc::Status status = Send(name, damaged, &upload);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_THAT(status.error_message(), HasSubstr("houses.csv"));
+  auto dense = houses_.Pieces(houses_.Declaration());
+  google::protobuf::UnknownFieldSet* unknown = dense[0].GetReflection()->MutableUnknownFields(&dense[0]);
+  for (int i = 0; i < 1000; ++i) unknown->AddVarint(15, 0);
+  const grpc::Status many = Send(name, dense, &upload);
+  EXPECT_EQ(many.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(many.error_message(), HasSubstr("more than 1000 fields"));
   auto outside = houses_.Pieces(houses_.Declaration());
   outside[0].mutable_file()->set_path("../../tandem.db");
   EXPECT_EQ(Send(name, outside, &upload).error_code(), grpc::StatusCode::INVALID_ARGUMENT);

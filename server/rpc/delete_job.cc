@@ -13,7 +13,7 @@ void DeleteJob(const RpcContext& context, const Caller& caller, const v1::Delete
     return;
   }
   WithOwnJob<google::protobuf::Empty>(
-      context, caller, *id, request.name(), std::move(reply),
+      context, caller, *id, request.name(), request, std::move(reply),
       [&context, &request, id = *id](Reply<google::protobuf::Empty> reply) {
         context.jobs->Delete(id,
                              [name = request.name(), reply = std::move(reply)](absl::Status status) mutable {

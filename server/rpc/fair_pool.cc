@@ -107,10 +107,9 @@ absl::StatusOr<FairPool::Hold> FairPool::Take(const std::string& user, Kind kind
 absl::Status FairPool::NoRoom(const std::string& user) const {
   return WithRetryDelay(
       WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                     "of the calls of \"", user,
-                     "\" that read or write data, so many wait already that no more is taken (at most ",
-                     room_.tasks, ", with ", room_.bytes >> 20, " MiB in all and ", room_.small_bytes >> 20,
-                     " MiB of small ones); try again later")),
+                     "cannot take more calls of \"", user, "\": ", room_.tasks,
+                     " calls of a user may wait, with ", room_.bytes >> 20, " MiB of large requests and ",
+                     room_.small_bytes >> 20, " MiB of small requests; wait for some answers")),
                  "TOO_MANY_WAITING_CALLS"),
       kFullDelay);
 }

@@ -22,17 +22,18 @@ void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQu
     return;
   }
   // A long queue takes a while to explain.
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, page = *page](Reply<v1::ListQueueResponse> reply) {
-               // As many as all pages up to this one have, and one more: is there another page?
-               v1::ListQueueResponse response =
-                   context.scheduler->ListQueue(static_cast<int>(page.begin + page.size + 1));
-               std::vector<v1::QueuedJob> jobs(std::make_move_iterator(response.mutable_jobs()->begin()),
-                                               std::make_move_iterator(response.mutable_jobs()->end()));
-               response.clear_jobs();
-               response.set_next_page_token(AddPage(std::move(jobs), 0, page, response.mutable_jobs()));
-               reply(std::move(response));
-             });
+  PostToLook(
+      context, caller, request, std::move(reply),
+      [&context, page = *page](Reply<v1::ListQueueResponse> reply) {
+        // One job more than the page has: is there another page?
+        v1::ListQueueResponse response = context.scheduler->ListQueue(static_cast<int64_t>(page.begin),
+                                                                      static_cast<int64_t>(page.size) + 1);
+        std::vector<v1::QueuedJob> jobs(std::make_move_iterator(response.mutable_jobs()->begin()),
+                                        std::make_move_iterator(response.mutable_jobs()->end()));
+        response.clear_jobs();
+        response.set_next_page_token(AddPage(std::move(jobs), page.begin, page, response.mutable_jobs()));
+        reply(std::move(response));
+      });
 }
 
 }  // namespace tandem::rpc

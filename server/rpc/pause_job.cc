@@ -12,7 +12,7 @@ void PauseJob(const RpcContext& context, const Caller& caller, const v1::PauseJo
     reply(id.status());
     return;
   }
-  WithOwnJob<v1::Job>(context, caller, *id, request.name(), std::move(reply),
+  WithOwnJob<v1::Job>(context, caller, *id, request.name(), request, std::move(reply),
                       [&context, &request, id = *id](Reply<v1::Job> reply) {
                         context.jobs->Pause(id, [name = request.name(), reply = std::move(reply)](
                                                     absl::StatusOr<v1::Job> job) mutable {

@@ -34,23 +34,24 @@ absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, c
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name);
 
-// Calls `change(reply)` where the caller may change the job, at once or on the pool; else answers with the
-// error.
+// Calls `change(reply)` if the caller may change the job, at once or on the pool; otherwise answers with the
+// error. `request` names the job as `name`, and is kept until the reply.
 template <typename Response, typename Change>
 void WithOwnJob(const RpcContext& context, const Caller& caller, const std::string& id,
-                const std::string& name, Reply<Response> reply, Change change) {
+                const std::string& name, const google::protobuf::Message& request, Reply<Response> reply,
+                Change change) {
   if (caller.is_admin()) {
     change(std::move(reply));
     return;
   }
-  PostFor(context.pool, caller.user, static_cast<int64_t>(name.size()), std::move(reply),
-          [&context, caller, id, name, change = std::move(change)](Reply<Response> reply) mutable {
-            if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
-              reply(std::move(status));
-            } else {
-              change(std::move(reply));
-            }
-          });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, caller, id, name, change = std::move(change)](Reply<Response> reply) mutable {
+               if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+                 reply(std::move(status));
+               } else {
+                 change(std::move(reply));
+               }
+             });
 }
 
 }  // namespace tandem::rpc

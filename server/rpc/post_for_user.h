@@ -23,7 +23,7 @@ void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Respo
       user, bytes,
       [reply = std::move(reply), work = std::move(work)](absl::StatusOr<FairPool::Hold> taken) mutable {
         if (!taken.ok()) return reply(taken.status());
-        if (!reply.is_wanted()) return reply(absl::CancelledError("nobody waits for the answer"));
+        if (absl::Status status = reply.CheckBeforeWork(); !status.ok()) return reply(std::move(status));
         reply.Keep(*std::move(taken));
         work(std::move(reply));
       },

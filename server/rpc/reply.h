@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "server/rpc/call_interest.h"
 #include "server/rpc/completion.h"
@@ -19,11 +21,14 @@ class Reply {
  public:
   using Answer = Completion<absl::StatusOr<Response>>;
 
+  // Says whether work for an answer may begin.
+  using Check = absl::AnyInvocable<absl::Status() const>;
+
   // Answers nobody.
   Reply() = default;
-  // Without `interest` the answer is always wanted.
-  Reply(Answer answer, std::shared_ptr<const CallInterest> interest)
-      : answer_(std::move(answer)), interest_(std::move(interest)) {}
+  // Without `interest` the answer is always wanted; without `check` work may always begin.
+  Reply(Answer answer, std::shared_ptr<const CallInterest> interest, Check check = nullptr)
+      : answer_(std::move(answer)), interest_(std::move(interest)), check_(std::move(check)) {}
   template <typename Function,
             typename = std::enable_if_t<!std::is_same_v<std::decay_t<Function>, Reply> &&
                                         std::is_invocable_v<Function, absl::StatusOr<Response>>>>
@@ -37,16 +42,27 @@ class Reply {
 
   // False: work for the answer can be dropped.
   bool is_wanted() const { return interest_ == nullptr || !interest_->is_lost(); }
+  // Call before the work for the answer begins, and answer with an error that it returns. CANCELLED: nobody
+  // waits for the answer. RESOURCE_EXHAUSTED: the user has too many bytes of unread answers.
+  absl::Status CheckBeforeWork() const {
+    if (!is_wanted()) return absl::CancelledError("nobody waits for the answer");
+    return check_ == nullptr ? absl::OkStatus() : check_();
+  }
   // Null: the answer is always wanted.
   const std::shared_ptr<const CallInterest>& interest() const { return interest_; }
 
   // Counts this memory until the answer.
   void Keep(FairPool::Hold hold) { holds_.push_back(std::move(hold)); }
+  // Keeps the request for as long as this lives. Its handler does not use the request after the reply is
+  // gone.
+  void KeepRequest(std::shared_ptr<const void> request) { request_ = std::move(request); }
 
  private:
   // Destroyed last.
   Answer answer_;
   std::shared_ptr<const CallInterest> interest_;
+  Check check_;
+  std::shared_ptr<const void> request_;
   std::vector<FairPool::Hold> holds_;
 };
 

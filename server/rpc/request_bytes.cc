@@ -68,19 +68,20 @@ absl::Status TooLarge(absl::string_view what) {
 
 }  // namespace
 
-absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::protobuf::Message* request) {
+absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::protobuf::Message* request,
+                          int64_t most_fields) {
   const auto size = static_cast<int64_t>(bytes.Length());
   if (size > most_bytes) {
     return TooLarge(absl::StrCat(size, " bytes, and may have ", most_bytes));
   }
-  if (size > kMostRequestFields) {
+  if (size > most_fields) {
     // Each field has at least a byte.
     grpc::ByteBuffer counted = bytes;
     grpc::ProtoBufferReader reader(&counted);
     CodedInputStream in(&reader);
-    int64_t left = kMostRequestFields;
+    int64_t left = most_fields;
     if (!CountFields(in, *request->GetDescriptor(), 0, &left)) {
-      return TooLarge(absl::StrCat("more than ", kMostRequestFields, " fields"));
+      return TooLarge(absl::StrCat("more than ", most_fields, " fields"));
     }
   }
   grpc::ProtoBufferReader reader(&bytes);

@@ -20,10 +20,14 @@ inline constexpr int64_t kSmallRequestBytes = 16 << 10;
 inline constexpr int64_t kMostRequestBytes = (2 << 20) + (64 << 10);
 // The most fields of a request, with those of the messages in it: what bounds the memory of the message.
 inline constexpr int64_t kMostRequestFields = 300'000;
+// The most fields of a message that a client streams: these are parsed on gRPC's threads, whatever their
+// size.
+inline constexpr int64_t kMostStreamedFields = 1000;
 
-// Parses a request of at most so many bytes. RESOURCE_EXHAUSTED: it is larger, or has too many fields.
+// Parses a request of at most so many bytes and fields. RESOURCE_EXHAUSTED: the request has more.
 // INVALID_ARGUMENT: it is none of this method, or nested too deeply.
-absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::protobuf::Message* request);
+absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::protobuf::Message* request,
+                          int64_t most_fields = kMostRequestFields);
 
 }  // namespace tandem
 

@@ -75,7 +75,8 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
     }
     if (ok) {
       Request request;
-      absl::Status parsed = ParseRequest(std::exchange(bytes_, {}), kMostRequestBytes, &request);
+      absl::Status parsed =
+          ParseRequest(std::exchange(bytes_, {}), kMostRequestBytes, &request, kMostStreamedFields);
       if (!parsed.ok()) return OnTaken(parsed);
       // What came stays, however the call ends: the first request says to what it belongs.
       if (is_first) internal::SetResource(request, &log_);

@@ -45,23 +45,23 @@ absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const s
                       "NOT_YOUR_SWEEP");
 }
 
-// Calls `change(id, reply)` on the pool where the caller may change the sweep; else answers with the error.
-template <typename Response, typename Change>
-void WithOwnSweep(const RpcContext& context, const Caller& caller, const std::string& name,
+// Calls `change(id, reply)` on the pool if the caller may change the sweep; otherwise answers with the error.
+template <typename Response, typename Request, typename Change>
+void WithOwnSweep(const RpcContext& context, const Caller& caller, const Request& request,
                   Reply<Response> reply, Change change) {
-  const absl::StatusOr<std::string> id = ParseSweepName(name);
+  const absl::StatusOr<std::string> id = ParseSweepName(request.name());
   if (!id.ok()) {
     reply(id.status());
     return;
   }
-  PostFor(context.pool, caller.user, static_cast<int64_t>(name.size()), std::move(reply),
-          [&context, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
-            if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
-              reply(std::move(status));
-            } else {
-              change(id, std::move(reply));
-            }
-          });
+  PostToLook(context, caller, request, std::move(reply),
+             [&context, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
+               if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
+                 reply(std::move(status));
+               } else {
+                 change(id, std::move(reply));
+               }
+             });
 }
 
 }  // namespace
@@ -118,8 +118,7 @@ void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListS
 void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
                  Reply<v1::Sweep> reply) {
   WithOwnSweep<v1::Sweep>(
-      context, caller, request.name(), std::move(reply),
-      [&context](const std::string& id, Reply<v1::Sweep> reply) {
+      context, caller, request, std::move(reply), [&context](const std::string& id, Reply<v1::Sweep> reply) {
         context.jobs->CancelSweep(
             id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
               if (sweep.ok()) {
@@ -134,7 +133,7 @@ void CancelSweep(const RpcContext& context, const Caller& caller, const v1::Canc
 void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::DeleteSweepRequest& request,
                  Reply<google::protobuf::Empty> reply) {
   WithOwnSweep<google::protobuf::Empty>(
-      context, caller, request.name(), std::move(reply),
+      context, caller, request, std::move(reply),
       [&context](const std::string& id, Reply<google::protobuf::Empty> reply) {
         context.jobs->DeleteSweep(id, [id, reply = std::move(reply)](const absl::Status& status) mutable {
           if (status.ok()) {

@@ -44,10 +44,16 @@ absl::StatusOr<std::unique_ptr<UnaryCounts::Place>> UnaryCounts::Begin(absl::str
   return std::unique_ptr<Place>(new Place(this, std::string(user), std::string(connection)));
 }
 
-absl::Status UnaryCounts::HoldAnswer(Place& place, int64_t bytes) {
+absl::Status UnaryCounts::CheckRoom(const Place& place) {
+  MutexLock lock(&mutex_);
+  if (users_[place.user_].answer_bytes < limits_.answer_bytes) return absl::OkStatus();
+  return TooManyUnread(place.user_, limits_.answer_bytes);
+}
+
+absl::Status UnaryCounts::HoldAnswer(Place& place, int64_t bytes, bool is_repeatable) {
   MutexLock lock(&mutex_);
   User& user = users_[place.user_];
-  if (user.answer_bytes > 0 && bytes > limits_.answer_bytes - user.answer_bytes) {
+  if (is_repeatable && user.answer_bytes > 0 && bytes > limits_.answer_bytes - user.answer_bytes) {
     return TooManyUnread(place.user_, limits_.answer_bytes);
   }
   user.answer_bytes += bytes;

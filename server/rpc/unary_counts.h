@@ -43,9 +43,14 @@ class UnaryCounts {
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // Counts the call's answer of so many bytes as unread. RESOURCE_EXHAUSTED, with a retry delay: the user
-    // has too many bytes of unread answers. At most once.
-    absl::Status HoldAnswer(int64_t bytes) { return counts_->HoldAnswer(*this, bytes); }
+    // RESOURCE_EXHAUSTED, with a retry delay: the user has too many bytes of unread answers.
+    absl::Status CheckRoom() { return counts_->CheckRoom(*this); }
+    // Counts the call's answer of so many bytes as unread. At most once. If the call can be made again
+    // without harm, RESOURCE_EXHAUSTED as CheckRoom: the answer would exceed the user's bytes. Otherwise
+    // never fails.
+    absl::Status HoldAnswer(int64_t bytes, bool is_repeatable) {
+      return counts_->HoldAnswer(*this, bytes, is_repeatable);
+    }
 
    private:
     friend class UnaryCounts;
@@ -70,7 +75,8 @@ class UnaryCounts {
     int64_t answer_bytes = 0;
   };
 
-  absl::Status HoldAnswer(Place& place, int64_t bytes);
+  absl::Status CheckRoom(const Place& place);
+  absl::Status HoldAnswer(Place& place, int64_t bytes, bool is_repeatable);
   void End(const Place& place);
 
   const Limits limits_;

@@ -10,6 +10,7 @@
 namespace tandem {
 namespace {
 
+constexpr bool kRepeatable = true;
 using Places = std::vector<std::unique_ptr<UnaryCounts::Place>>;
 
 // Keeps the place; the reason of the refusal, or "".
@@ -48,16 +49,28 @@ TEST(UnaryCountsTest, CountsUnreadAnswersInBytes) {
   Places ann, bob;
   for (int i = 0; i < 4; ++i) ASSERT_EQ(Begin(counts, "ann", "a", ann), "");
   ASSERT_EQ(Begin(counts, "bob", "b", bob), "");
-  EXPECT_TRUE(ann[0]->HoldAnswer(60).ok());
-  EXPECT_EQ(GetReason(ann[1]->HoldAnswer(41)), "TOO_MANY_UNREAD_ANSWERS");
-  EXPECT_TRUE(ann[2]->HoldAnswer(40).ok());
-  // Work whose answer could not be sent is not begun.
+  EXPECT_TRUE(ann[0]->HoldAnswer(60, kRepeatable).ok());
+  EXPECT_TRUE(ann[1]->CheckRoom().ok());
+  EXPECT_EQ(GetReason(ann[1]->HoldAnswer(41, kRepeatable)), "TOO_MANY_UNREAD_ANSWERS");
+  EXPECT_TRUE(ann[2]->HoldAnswer(40, kRepeatable).ok());
+  // Work whose answer could not be sent is not begun, neither for new calls nor for calls that waited.
+  EXPECT_EQ(GetReason(ann[1]->CheckRoom()), "TOO_MANY_UNREAD_ANSWERS");
   EXPECT_EQ(Begin(counts, "ann", "a", ann), "TOO_MANY_UNREAD_ANSWERS");
   // One answer is always allowed.
-  EXPECT_TRUE(bob[0]->HoldAnswer(1000).ok());
+  EXPECT_TRUE(bob[0]->HoldAnswer(1000, kRepeatable).ok());
   ann[0] = nullptr;
   EXPECT_EQ(Begin(counts, "ann", "a", ann), "");
-  EXPECT_TRUE(ann[3]->HoldAnswer(60).ok());
+  EXPECT_TRUE(ann[3]->HoldAnswer(60, kRepeatable).ok());
+}
+
+// A second CreateJob would make a second job.
+TEST(UnaryCountsTest, NeverRefusesWhatCannotBeRepeated) {
+  UnaryCounts counts({.answer_bytes = 100});
+  Places ann;
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(Begin(counts, "ann", "a", ann), "");
+  EXPECT_TRUE(ann[0]->HoldAnswer(60, kRepeatable).ok());
+  EXPECT_TRUE(ann[1]->HoldAnswer(1000, !kRepeatable).ok());
+  EXPECT_EQ(Begin(counts, "ann", "a", ann), "TOO_MANY_UNREAD_ANSWERS") << "it counts all the same";
 }
 
 }  // namespace

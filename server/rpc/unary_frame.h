@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "engine/base/clock.h"
 #include "server/rpc/call_frame.h"
 #include "server/rpc/call_interest.h"
@@ -25,9 +26,14 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
                      public ActiveStreams::Stream,
                      public std::enable_shared_from_this<UnaryReactor> {
  public:
-  UnaryReactor(CallLog log, OpenCalls* calls, grpc::CallbackServerContext* context,
+  // With `is_repeatable`, the answer may be refused after the work, because the client may call again.
+  UnaryReactor(CallLog log, bool is_repeatable, OpenCalls* calls, grpc::CallbackServerContext* context,
                grpc::ByteBuffer* response)
-      : log_(std::move(log)), calls_(calls), context_(context), response_(response) {}
+      : log_(std::move(log)),
+        is_repeatable_(is_repeatable),
+        calls_(calls),
+        context_(context),
+        response_(response) {}
 
   // Call once, before the method returns. Without a place the caller's status is the answer.
   template <typename Response>
@@ -35,17 +41,15 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
     self_ = this->shared_from_this();
     place_ = std::move(place);
     if (caller.ok()) number_ = calls_->unary.Add(this->shared_from_this(), *caller);
-    return Reply<Response>([self = this->shared_from_this()](
-                               absl::StatusOr<Response> result) { self->Answer(std::move(result)); },
-                           interest_);
+    return Reply<Response>(
+        [self = this->shared_from_this()](absl::StatusOr<Response> result) {
+          self->Answer(std::move(result));
+        },
+        interest_, [self = this->shared_from_this()] { return self->place_->CheckRoom(); });
   }
 
-  // Keeps the request until the call has ended, and says in the log what it is about. Before the answer.
-  template <typename Request>
-  void Keep(std::shared_ptr<const Request> request) {
-    internal::SetResource(*request, &log_);
-    request_ = std::move(request);
-  }
+  // Says in the log what the call is about. Before the answer.
+  void SetResource(const google::protobuf::Message& request) { internal::SetResource(request, &log_); }
 
   // The answer is this status. No effect if there is an answer already.
   void End(const absl::Status& status) override {
@@ -95,7 +99,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
     }
     if (result.ok() && place_ != nullptr) {
       // The bytes stay until the client has read the answer.
-      absl::Status held = place_->HoldAnswer(static_cast<int64_t>(result->ByteSizeLong()));
+      absl::Status held = place_->HoldAnswer(static_cast<int64_t>(result->ByteSizeLong()), is_repeatable_);
       if (!held.ok()) result = std::move(held);
     }
     if (result.ok()) {
@@ -107,13 +111,13 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   }
 
   CallLog log_;
+  const bool is_repeatable_;
   OpenCalls* const calls_;
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   const std::shared_ptr<CallInterest> interest_ = std::make_shared<CallInterest>();
-  std::shared_ptr<const void> request_;        // Set before the answer.
-  std::unique_ptr<UnaryCounts::Place> place_;  // Set before the first callback.
-  int64_t number_ = 0;                         // Likewise.
+  std::unique_ptr<UnaryCounts::Place> place_;  // Set before the first callback; gone after the last.
+  int64_t number_ = 0;                         // Set before the first callback.
   std::shared_ptr<UnaryReactor> self_;
 
   Mutex mutex_;
@@ -122,6 +126,12 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   std::optional<absl::Duration> answered_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
+
+// False: a repetition of the call makes a second thing, or its answer cannot be given again, such as a
+// token's secret.
+inline bool IsRepeatable(absl::string_view method) {
+  return !absl::StartsWith(method, "Create") && !absl::StartsWith(method, "Fork");
+}
 
 // Serves a unary call: its handler (see handlers.h) is called where AdmitUnary lets the call go on. The
 // context outlives the call.
@@ -139,12 +149,13 @@ grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, ab
   internal::SetResource(*message, &log);
   std::unique_ptr<UnaryCounts::Place> place;
   const absl::StatusOr<Caller> caller = AdmitUnary(rpc, method, *context, &log, &calls->counts, &place);
-  auto reactor = std::make_shared<UnaryReactor>(std::move(log), calls, context, response);
+  auto reactor =
+      std::make_shared<UnaryReactor>(std::move(log), IsRepeatable(method), calls, context, response);
   Reply<Response> reply = reactor->Start<Response>(caller, std::move(place));
   if (!caller.ok() || !parsed.ok()) {
     reply(caller.ok() ? parsed : caller.status());
   } else if (is_small) {
-    reactor->Keep<Request>(message);
+    reply.KeepRequest(message);
     internal::CallHandler(handler, rpc, *caller, *message, std::move(reply));
   } else {
     std::shared_ptr<const CallInterest> interest = reply.interest();
@@ -156,8 +167,9 @@ grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, ab
           absl::Status parsed = ParseRequest(std::exchange(bytes, {}), kMostRequestBytes, message.get());
           // From here on the message counts, where it waits.
           taken->Release();
-          reactor->Keep<Request>(message);
           if (!parsed.ok()) return reply(std::move(parsed));
+          reactor->SetResource(*message);
+          reply.KeepRequest(message);
           internal::CallHandler(handler, rpc, caller, *message, std::move(reply));
         },
         std::move(interest));

@@ -48,7 +48,7 @@ void UpdateJob(const RpcContext& context, const Caller& caller, const v1::Update
     reply(std::move(status));
     return;
   }
-  WithOwnJob<v1::Job>(context, caller, *id, request.job().name(), std::move(reply),
+  WithOwnJob<v1::Job>(context, caller, *id, request.job().name(), request, std::move(reply),
                       [&context, &request, id = *id](Reply<v1::Job> reply) {
                         context.jobs->SetPriority(id, request.job().priority(),
                                                   [name = request.job().name(), reply = std::move(reply)](

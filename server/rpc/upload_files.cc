@@ -18,15 +18,17 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
 
   void Take(v1::UploadFilesRequest request, Completion<absl::Status> done) override {
-    // It would wait as it is, one of each of the user's streams.
     if (request.ByteSizeLong() > 2 * kMaxUploadPiece) {
       done(FieldError("data",
                       absl::StrCat("has more than ", kMaxUploadPiece, " bytes, which a piece may have")));
       return;
     }
-    context_->user_pool->Post(state_->caller.user,
-                              [state = state_, context = context_, request = std::move(request),
-                               done = std::move(done)]() mutable { done(state->Take(*context, request)); });
+    const auto bytes = static_cast<int64_t>(request.SpaceUsedLong());
+    context_->user_pool->Offer(state_->caller.user, bytes,
+                               [state = state_, context = context_, request = std::move(request),
+                                done = std::move(done)](absl::StatusOr<FairPool::Hold> taken) mutable {
+                                 done(taken.ok() ? state->Take(*context, request) : taken.status());
+                               });
   }
 
   void Finish(Completion<absl::StatusOr<v1::Upload>> done) override {

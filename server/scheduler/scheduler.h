@@ -111,8 +111,8 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   // How many jobs wait.
   int64_t queued_jobs() const;
-  // The first `most` jobs of the queue, and all users.
-  v1::ListQueueResponse ListQueue(int most);
+  // `most` jobs of the queue, from the job at position `first` on, counted from 0, and all users.
+  v1::ListQueueResponse ListQueue(int64_t first, int64_t most);
 
   // WaitingSource.
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) override;

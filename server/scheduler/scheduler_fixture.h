@@ -195,7 +195,7 @@ class SchedulerTest : public testing::Test {
 
   // Levels by which its wait has raised a waiting job.
   int RaisedBy(const std::string& id) {
-    const v1::ListQueueResponse queue = scheduler_->ListQueue(100);
+    const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 100);
     for (const v1::QueuedJob& job : queue.jobs()) {
       if (JobId(job.job()) == id) return job.raised_by();
     }

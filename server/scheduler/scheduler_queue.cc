@@ -58,7 +58,7 @@ int64_t Scheduler::queued_jobs() const {
   return static_cast<int64_t>(queue_.size());
 }
 
-v1::ListQueueResponse Scheduler::ListQueue(int most) {
+v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
   MutexLock lock(&mutex_);
   Look();
   v1::ListQueueResponse response;
@@ -79,8 +79,9 @@ v1::ListQueueResponse Scheduler::ListQueue(int most) {
     if (waiting == nullptr) continue;
     v1::UserUsage& user = users[waiting->user];
     user.set_queued_jobs(user.queued_jobs() + 1);
-    response.set_total_size(response.total_size() + 1);
-    if (response.jobs_size() >= most) continue;
+    const int position = response.total_size();
+    response.set_total_size(position + 1);
+    if (position < first || response.jobs_size() >= most) continue;
     v1::QueuedJob& job = *response.add_jobs();
     job.set_job(JobName(waiting->id));
     job.set_user(waiting->user);

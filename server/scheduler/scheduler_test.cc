@@ -249,9 +249,12 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   const std::string second = NewJob(1);
   WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
   jobs_.clock().Advance(absl::Seconds(10));
-  const v1::ListQueueResponse queue = scheduler_->ListQueue(10);
+  const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 10);
   ASSERT_EQ(queue.jobs_size(), 1);
   EXPECT_EQ(queue.jobs(0).job(), "jobs/" + second);
+  const v1::ListQueueResponse rest = scheduler_->ListQueue(1, 10);
+  EXPECT_EQ(rest.jobs_size(), 0);
+  EXPECT_EQ(rest.total_size(), 1);
   ASSERT_EQ(queue.users_size(), 1);
   EXPECT_EQ(queue.users(0).user(), "ann");
   EXPECT_EQ(queue.users(0).device_seconds(), 10);
@@ -262,7 +265,7 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   EXPECT_EQ(JobId(starter_.Take().job.name()), second);
   Reopen(2);
   // It has not been forgotten.
-  EXPECT_EQ(scheduler_->ListQueue(10).users(0).device_seconds(), 10);
+  EXPECT_EQ(scheduler_->ListQueue(0, 10).users(0).device_seconds(), 10);
   v1::JobSpec spec;
   spec.mutable_replicas()->set_count(2);
   const absl::Status never = scheduler_->CheckCanRun("ann", spec, 0);

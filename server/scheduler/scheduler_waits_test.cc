@@ -263,7 +263,7 @@ TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
   WaitFor(small, v1::Waiting::REASON_BEHIND_OTHERS, 2);
   AwaitDecision();
   jobs_.clock().Advance(absl::Minutes(30));
-  scheduler_->ListQueue(10);
+  scheduler_->ListQueue(0, 10);
   EXPECT_EQ(JobId(starter_.Take().job.name()), small);
 }
 

@@ -12,11 +12,11 @@ absl::Status Transaction::PutDataFacts(absl::string_view digest, absl::string_vi
   return WithoutExceptions("keep what a data set's files say", [&]() -> absl::Status {
     Query put(connection_, "INSERT OR REPLACE INTO data_facts (digest, facts) VALUES (?, ?)");
     put.Text(digest).Blob(facts).Run();
-    // Newer rows have larger numbers. What a key has before its slash is its kind.
+    // Newer rows have larger numbers. A key's prefix is all before its hexadecimal digits.
     Query drop(connection_,
                "DELETE FROM data_facts WHERE number IN (SELECT number FROM (SELECT number, "
                "sum(length(facts)) OVER newer AS bytes, row_number() OVER newer AS place "
-               "FROM data_facts WINDOW newer AS (PARTITION BY substr(digest, 1, instr(digest, '/')) "
+               "FROM data_facts WINDOW newer AS (PARTITION BY rtrim(digest, '0123456789abcdef') "
                "ORDER BY number DESC)) WHERE bytes > ? OR place > ?)");
     drop.Int(kMostDataFactsBytesKept).Int(kMostDataFactsKept).Run();
     return absl::OkStatus();

@@ -57,14 +57,16 @@ TEST_F(DataFactsRowsTest, TheOldestGoWhereTheyTakeTooMuch) {
   EXPECT_EQ(Find("c"), "more");
 }
 
-// However many of the others a user has read.
-TEST_F(DataFactsRowsTest, EachKindHasRoomOfItsOwn) {
-  Put("named/a", "mine");
+// However many facts other users' sets, and files without a name, have.
+TEST_F(DataFactsRowsTest, EachPrefixHasRoomOfItsOwn) {
+  Put("named/ann/a", "mine");
+  Put("named//a", "nobody's");
   for (int64_t i = 0; i <= kMostDataFactsKept; ++i) Put(absl::StrCat(i), "facts");
   EXPECT_EQ(Find("0"), std::nullopt);
-  EXPECT_EQ(Find("named/a"), "mine");
-  for (int64_t i = 0; i < kMostDataFactsKept; ++i) Put(absl::StrCat("named/", i), "facts");
-  EXPECT_EQ(Find("named/a"), std::nullopt);
+  for (int64_t i = 0; i <= kMostDataFactsKept; ++i) Put(absl::StrCat("named/bob/", i), "facts");
+  EXPECT_EQ(Find("named/bob/0"), std::nullopt);
+  EXPECT_EQ(Find("named/ann/a"), "mine");
+  EXPECT_EQ(Find("named//a"), "nobody's");
   EXPECT_EQ(Find("1"), "facts");
 }
 

@@ -105,9 +105,10 @@ struct StoredDataset {
   std::string request;
 };
 
-// The most data sets of whose files the store keeps what they say, and the most bytes of that.
+// The most facts about data sets' files under one prefix of keys, and the most bytes of these facts. A named
+// set has up to two: facts without counts, and facts with counts.
 inline constexpr int64_t kMostDataFactsKept = 1000;
-inline constexpr int64_t kMostDataFactsBytesKept = 64 << 20;
+inline constexpr int64_t kMostDataFactsBytesKept = 16 << 20;
 
 // A piece of a job's log, and how the job stood in the same snapshot.
 struct EventPage {

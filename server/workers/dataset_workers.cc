@@ -58,6 +58,8 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCall> call,
                           processes_.Start(/*user=*/"", std::move(whole)));
   const ModelCall::Result answer = Await(*call);
+  // Nothing more is awaited of the process: one that does not end by itself would keep its place.
+  call->Cancel();
   if (absl::IsCancelled(answer.status()))
     return absl::UnavailableError("the daemon is shutting down; try again when it is back");
   TANDEM_RETURN_IF_ERROR(answer.status());
@@ -71,7 +73,6 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
                                             " that may be kept"));
   }
   TANDEM_RETURN_IF_ERROR(CheckFacts(facts));
-  // Its process ends by itself.
   return facts;
 }
 

@@ -50,7 +50,16 @@ TEST(DatasetWorkersTest, AProcessThatFailsIsAnError) {
   EXPECT_THAT(workers.Read(Task("die")).status().message(), HasSubstr("SIGABRT"));
   EXPECT_EQ(workers.Read(Task("nothing")).status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(workers.Read(Task("much")).status().message(), HasSubstr("more than the 1048576"));
-  EXPECT_THAT(workers.Read(Task("impossible")).status().message(), HasSubstr("true of none"));
+  EXPECT_THAT(workers.Read(Task("impossible")).status().message(),
+              HasSubstr("counts or shapes are impossible"));
+  EXPECT_TRUE(workers.Read(Task("facts")).ok());
+}
+
+TEST(DatasetWorkersTest, AProcessThatHasAnsweredKeepsNoPlace) {
+  DatasetWorkers::Options options = FakeOptions();
+  options.most_running = 1;
+  DatasetWorkers workers(options);
+  EXPECT_TRUE(workers.Read(Task("linger")).ok());
   EXPECT_TRUE(workers.Read(Task("facts")).ok());
 }
 

@@ -51,7 +51,10 @@ int Read(const internal::v1::ModelTask& task) {
   } else {
     output.mutable_data()->set_memory_bytes(task.memory_bytes());
   }
-  return WriteModelTaskOutput(output, STDOUT_FILENO).ok() ? 0 : 9;
+  if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) return 9;
+  // A process that does not end by itself.
+  if (name == "linger") pause();
+  return 0;
 }
 
 int Main() {

@@ -14,7 +14,8 @@ import h2.settings
 import hpack
 
 PROTO = pathlib.Path(__file__).resolve().parents[3] / "proto"
-STATUS = {"0": "OK", "1": "CANCELLED", "3": "INVALID_ARGUMENT", "8": "RESOURCE_EXHAUSTED", "12": "UNIMPLEMENTED",
+STATUS = {"0": "OK", "1": "CANCELLED", "3": "INVALID_ARGUMENT", "5": "NOT_FOUND", "6": "ALREADY_EXISTS", "7": "PERMISSION_DENIED",
+          "9": "FAILED_PRECONDITION", "8": "RESOURCE_EXHAUSTED", "12": "UNIMPLEMENTED",
           "13": "INTERNAL", "14": "UNAVAILABLE", "16": "UNAUTHENTICATED"}
 
 
@@ -171,11 +172,13 @@ class Connection:
         elif isinstance(event, h2.events.ConnectionTerminated):
             self.is_lost = True
 
-    def call(self, method, request=b"", seconds=60):
-        """The status and the answer of a call; the status is LOST or LATE where none came."""
+    def call(self, method, request=b"", seconds=60, enough=lambda line, stream: False):
+        """The status and the answer of a call; the status is LOST or LATE if none came, and OK if `enough` was true first."""
         stream = self.begin_slowly(method, request)
         deadline = time.monotonic() + seconds
         while stream in self.open:
+            if enough(self, stream):
+                return "OK", bytes(self.answer[stream])[5:]
             if not self.pump(1, lambda: stream not in self.open) or time.monotonic() > deadline:
                 return ("LOST" if self.is_lost else "LATE"), b""
         return self.status.get(stream, "?"), bytes(self.answer.get(stream, b""))[5:]
