@@ -71,7 +71,8 @@ Source<v1::PredictResponse> Predict(const RpcContext& context, const Caller& cal
 Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
                                       const v1::EvaluateRequest& request);
 
-void GetDaemon(const RpcContext& context, const v1::GetDaemonRequest& request, Reply<v1::Daemon> reply);
+void GetDaemon(const RpcContext& context, const Caller& caller, const v1::GetDaemonRequest& request,
+               Reply<v1::Daemon> reply);
 void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply);
 void ListDatasets(const RpcContext& context, const Caller& caller, const v1::ListDatasetsRequest& request,

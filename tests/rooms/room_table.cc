@@ -99,7 +99,8 @@ const std::vector<Room>& RoomTable() {
       {"server/daemon", 8},
 
       {"client/lib", 0},
-      {"client/cli", 1},
+      {"client/dashboard", 1},
+      {"client/cli", 2},
   };
   return table;
 }

@@ -27,6 +27,7 @@ void AddFork(Command app, Session& session, int& exit_code);
 void AddDelete(Command app, Session& session, int& exit_code);
 void AddPriority(Command app, Session& session, int& exit_code);
 void AddQueue(Command app, Session& session, int& exit_code);
+void AddDashboard(Command app, Session& session, int& exit_code);
 void AddTokens(Command app, Session& session, int& exit_code);
 void AddDevices(Command app, Session& session, int& exit_code);
 void AddDatasets(Command app, Session& session, int& exit_code);

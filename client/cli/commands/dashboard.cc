@@ -1,0 +1,115 @@
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/commands/commands.h"
+#include "client/dashboard/dashboard.h"
+
+extern char** environ;
+
+namespace tandem::cli {
+namespace {
+
+constexpr char kDefaultListen[] = "127.0.0.1:7448";
+
+struct DashboardOptions {
+  std::string listen = kDefaultListen;
+  bool no_open = false;
+};
+
+struct Endpoint {
+  std::string host;
+  int port = 0;
+};
+
+absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  Endpoint endpoint;
+  if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &endpoint.port) ||
+      endpoint.port < 0 || endpoint.port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot serve on \"", text, "\": it is not ADDRESS:PORT; give such as ", kDefaultListen));
+  }
+  endpoint.host = text.substr(0, colon);
+  if (absl::StartsWith(endpoint.host, "[") && absl::EndsWith(endpoint.host, "]"))
+    endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
+  if (endpoint.host == "localhost") endpoint.host = "127.0.0.1";
+  return endpoint;
+}
+
+// Has the desktop's browser open the address. False: there is none. The browser has a session of its own, so
+// that Ctrl-C here does not end it.
+bool OpenBrowser(const std::string& url) {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  posix_spawn_file_actions_init(&actions);
+  for (const int fd : {0, 1, 2})
+    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? 0 : 1, 0);
+  std::string program = "xdg-open", address = url;
+  char* arguments[] = {program.data(), address.data(), nullptr};
+  pid_t pid = -1;
+  const bool started = posix_spawnp(&pid, program.c_str(), &actions, &attributes, arguments, environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (!started) return false;
+  // It hands the address to a browser, and ends.
+  int state = 0;
+  for (int i = 0; i < 50; ++i) {
+    if (waitpid(pid, &state, WNOHANG) == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
+    absl::SleepFor(absl::Milliseconds(100));
+  }
+  return true;
+}
+
+int RunDashboard(Session& session, const DashboardOptions& options) {
+  const absl::StatusOr<Endpoint> endpoint = ParseListen(options.listen);
+  if (!endpoint.ok()) return session.Fail(endpoint.status());
+  // The page outlives any break of the connection.
+  session.options.reconnect_timeout = absl::InfiniteDuration();
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  if (const absl::StatusOr<v1::Daemon> daemon = (*client)->GetDaemon(); !daemon.ok())
+    return session.Fail(daemon.status());
+
+  session.terminal().CatchInterrupt();
+  auto dashboard = dashboard::Dashboard::Start(*client, endpoint->host, endpoint->port);
+  // Two dashboards of one machine; who names a port wants that port.
+  if (!dashboard.ok() && options.listen == kDefaultListen)
+    dashboard = dashboard::Dashboard::Start(*client, endpoint->host, 0);
+  if (!dashboard.ok()) return session.Fail(dashboard.status());
+  if (!absl::StartsWith(endpoint->host, "127.") && endpoint->host != "::1") {
+    session.terminal().Err(
+        "warning: other machines can reach the dashboard, and its traffic is not encrypted: whoever reads it "
+        "can act "
+        "with your token; listen on 127.0.0.1 and use an SSH tunnel\n");
+  }
+  const std::string url = (*dashboard)->Url();
+  const bool is_opened = !options.no_open && OpenBrowser(url);
+  session.terminal().Out(
+      absl::StrCat("The dashboard is at ", url, "\n",
+                   is_opened ? "" : "Open this address in a browser; its key works once.\n",
+                   "Ctrl-C ends the dashboard; jobs run on.\n"));
+  while (!session.terminal().Interrupted() && session.terminal().OutputStatus().ok())
+    absl::SleepFor(absl::Milliseconds(100));
+  return session.terminal().OutputStatus().ok() ? kSucceeded : kOutputLost;
+}
+
+}  // namespace
+
+void AddDashboard(Command app, Session& session, int& exit_code) {
+  auto options = std::make_shared<DashboardOptions>();
+  const Command command =
+      app.AddCommand("dashboard", "Show jobs, curves, the queue and devices in a web page, until Ctrl-C");
+  command.AddOption("--listen", options->listen, "Address and port of the page; port 0 is any free port")
+      .ShowDefault()
+      .ValueName("ADDRESS:PORT");
+  command.AddFlag("--no-open", options->no_open, "Do not open a browser");
+  command.Action([options, &session, &exit_code] { exit_code = RunDashboard(session, *options); });
+}
+
+}  // namespace tandem::cli

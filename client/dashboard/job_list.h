@@ -1,0 +1,106 @@
+#ifndef TANDEM_CLIENT_DASHBOARD_JOB_LIST_H_
+#define TANDEM_CLIENT_DASHBOARD_JOB_LIST_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "client/lib/client.h"
+
+namespace tandem::dashboard {
+
+// All jobs of the daemon, as rows (JobRow), followed by two threads while some page looks: one hears of
+// changed states at once, the other reads running jobs once a second, and the whole list again from time to
+// time, by which deleted jobs go. Thread-safe.
+class JobList {
+ public:
+  // The client outlives this.
+  explicit JobList(client::Client* client) : client_(client) {}
+  // Stops following; every view is gone.
+  ~JobList();
+  JobList(const JobList&) = delete;
+  JobList& operator=(const JobList&) = delete;
+
+  // Rows that changed since a version, as JSON texts, and names of jobs that are gone.
+  struct Changes {
+    // Pass it to the next call.
+    int64_t version = 0;
+    std::vector<std::string> rows;
+    std::vector<std::string> deleted;
+    // Whether the daemon answers, or the error. Until the first answer UNAVAILABLE.
+    absl::Status connection;
+  };
+
+  // A page that looks. The list is followed from the first view's start to the last view's end.
+  class View {
+   public:
+    explicit View(JobList* list) : list_(list) { list_->Enter(); }
+    ~View() { list_->Leave(); }
+    View(const View&) = delete;
+    View& operator=(const View&) = delete;
+
+    // Waits until something changed since `version` (-1 at first, for everything), for `at_most`. Every row
+    // is in the first answer with a version of 0 or more.
+    Changes Await(int64_t version, absl::Duration at_most) { return list_->Await(version, at_most); }
+
+   private:
+    JobList* const list_;
+  };
+
+ private:
+  struct Row {
+    std::string json;
+    int64_t version = 0;
+    bool is_active = false;
+    std::deque<double> losses;
+    int64_t step = -1;
+  };
+
+  void Enter() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
+  Changes Await(int64_t version, absl::Duration at_most) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The threads.
+  void Read() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Hear() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Reads the whole list.
+  absl::Status ReadAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Reads one job; a job that is not there any more goes.
+  absl::Status ReadOne(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Put(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetConnection(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsStopped() ABSL_LOCKS_EXCLUDED(mutex_);
+
+  client::Client* const client_;
+
+  // Held while threads start or are joined.
+  absl::Mutex threads_mutex_;
+  int views_ ABSL_GUARDED_BY(threads_mutex_) = 0;
+  std::optional<std::thread> reader_ ABSL_GUARDED_BY(threads_mutex_);
+  std::optional<std::thread> hearer_ ABSL_GUARDED_BY(threads_mutex_);
+
+  absl::Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = true;
+  bool has_all_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Status connection_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Row> rows_ ABSL_GUARDED_BY(mutex_);
+  // Jobs that are gone, by the version in which they went.
+  std::map<int64_t, std::string> deleted_ ABSL_GUARDED_BY(mutex_);
+  // Jobs whose states changed.
+  std::set<std::string> heard_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace tandem::dashboard
+
+#endif  // TANDEM_CLIENT_DASHBOARD_JOB_LIST_H_

@@ -1,0 +1,79 @@
+#include "client/dashboard/job_row.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <cmath>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/strip.h"
+#include "client/lib/enum_names.h"
+
+namespace tandem::dashboard {
+namespace {
+
+using google::protobuf::util::TimeUtil;
+using nlohmann::json;
+
+double SecondsOf(const google::protobuf::Timestamp& time) {
+  return static_cast<double>(TimeUtil::TimestampToMilliseconds(time)) / 1000;
+}
+
+// JSON has no number for NaN and infinity.
+json Number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+
+}  // namespace
+
+json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
+  json row = {{"name", job.name()},
+              {"display_name", job.spec().name()},
+              {"user", job.user()},
+              {"state", absl::AsciiStrToUpper(client::ShortEnumName(job.state()))},
+              {"message", job.message()},
+              {"priority", job.priority()},
+              {"create_time", SecondsOf(job.create_time())}};
+  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) row["reason"] = client::ShortEnumName(job.reason());
+  if (!job.sweep().empty()) row["sweep"] = job.sweep();
+  if (job.has_start_time()) row["start_time"] = SecondsOf(job.start_time());
+  if (job.has_end_time()) row["end_time"] = SecondsOf(job.end_time());
+  for (const std::string& device : job.devices())
+    row["devices"].push_back(std::string(absl::StripPrefix(device, "devices/")));
+
+  const v1::Progress& progress = job.progress();
+  const v1::EpochSummary& epoch = job.last_epoch();
+  const bool epoch_is_newer = epoch.step() >= progress.step();
+  if (job.has_progress() || job.has_last_epoch()) {
+    row["epoch"] = epoch_is_newer ? epoch.epoch() : progress.epoch();
+    row["epochs"] = epoch_is_newer ? epoch.epochs() : progress.epochs();
+    row["step"] = epoch_is_newer ? epoch.step() : progress.step();
+    row["rate"] = Number(epoch_is_newer ? epoch.images_per_second() : progress.images_per_second());
+  }
+  if (progress.steps() > 0) row["steps"] = progress.steps();
+  const v1::Evaluation* newest = nullptr;
+  if (job.has_progress()) newest = &progress.training();
+  if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
+  if (newest != nullptr) {
+    row["loss"] = Number(newest->loss());
+    const auto accuracy = newest->metrics().find("accuracy");
+    const auto shown = accuracy != newest->metrics().end() ? accuracy : newest->metrics().begin();
+    if (shown != newest->metrics().end()) {
+      row["metric"] = shown->first;
+      row["value"] = Number(shown->second);
+    }
+  }
+  if (job.state() == v1::JOB_STATE_RUNNING && job.has_start_time() && progress.step() > 0 &&
+      progress.steps() > progress.step()) {
+    // Of this attempt, the steps before its start are not known: the rate of samples says more if it is
+    // there.
+    const double rate = progress.images_per_second();
+    const double batch = static_cast<double>(job.spec().training().global_batch_size());
+    const double left = static_cast<double>(progress.steps() - progress.step());
+    const double elapsed = now - SecondsOf(job.start_time());
+    row["seconds_left"] = Number(
+        rate > 0 && batch > 0 ? left * batch / rate : left * elapsed / static_cast<double>(progress.step()));
+  }
+  for (const double loss : losses) row["spark"].push_back(Number(loss));
+  return row;
+}
+
+}  // namespace tandem::dashboard

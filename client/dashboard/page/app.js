@@ -1,0 +1,91 @@
+// The page: which view is shown, who looks, what is wrong.
+
+import {call} from "./api.js";
+import {h} from "./dom.js";
+import {showCompare} from "./compare_view.js";
+import {showDevices} from "./devices_view.js";
+import {showJob} from "./job_view.js";
+import {showJobs} from "./jobs_view.js";
+import {showQueue} from "./queue_view.js";
+import {showSweep, showSweeps} from "./sweeps_view.js";
+
+// A view takes a context and returns nothing. Context:
+//   root: the element that the view fills; query: URLSearchParams of its address; id: of a job or sweep, or ""
+//   setQuery(changes): changes parameters of the address (null removes one), without leaving the view
+//   say(text): the banner; "" hides it
+//   user: {user, role}
+//   onEnd(f): f runs when the view is left; signal: an AbortSignal of the same moment
+const VIEWS = [
+  [/^#\/jobs\/([^/?]+)/, showJob], [/^#\/jobs/, showJobs], [/^#\/queue/, showQueue], [/^#\/sweeps\/([^/?]+)/, showSweep],
+  [/^#\/sweeps/, showSweeps], [/^#\/compare/, showCompare], [/^#\/devices/, showDevices]];
+
+const main = document.getElementById("main");
+const banner = document.getElementById("banner");
+let user = {user: "", role: "VIEWER"};
+let current = null;
+
+function say(text) {
+  if (banner.textContent === text) return;
+  banner.textContent = text;
+  banner.hidden = !text;
+}
+
+function show() {
+  const [path] = location.hash.split("?");
+  const found = VIEWS.find(([pattern]) => pattern.test(path));
+  if (!found) {
+    location.replace("#/jobs");
+    return;
+  }
+  current?.abort();
+  say("");
+  const controller = new AbortController();
+  current = controller;
+  main.replaceChildren();
+  for (const link of document.querySelectorAll("header nav a")) {
+    if (path.startsWith(link.getAttribute("href"))) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = "Tandem";
+  found[1]({
+    root: main,
+    id: found[0].exec(path)[1] ? decodeURIComponent(found[0].exec(path)[1]) : "",
+    query: new URLSearchParams(location.hash.split("?")[1] ?? ""),
+    user,
+    signal: controller.signal,
+    onEnd: (f) => controller.signal.addEventListener("abort", f),
+    // A view that was left says nothing.
+    say: (text) => { if (!controller.signal.aborted) say(text); },
+    setQuery(changes) {
+      const [hash, old] = location.hash.split("?");
+      const query = new URLSearchParams(old ?? "");
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null || value === "") query.delete(name); else query.set(name, value);
+      }
+      const text = String(query);
+      // The view goes on: this makes no hashchange event.
+      history.replaceState(null, "", text ? `${hash}?${text}` : hash);
+    },
+  });
+}
+
+function setTheme(dark) {
+  document.documentElement.classList.toggle("dark", dark);
+  document.dispatchEvent(new Event("theme"));
+}
+
+const system = matchMedia("(prefers-color-scheme: dark)");
+const chosen = localStorage.getItem("theme");
+setTheme(chosen ? chosen === "dark" : system.matches);
+system.addEventListener("change", () => { if (!localStorage.getItem("theme")) setTheme(system.matches); });
+document.getElementById("theme").addEventListener("click", () => {
+  const dark = !document.documentElement.classList.contains("dark");
+  localStorage.setItem("theme", dark ? "dark" : "light");
+  setTheme(dark);
+});
+
+addEventListener("hashchange", show);
+call("GetDaemon").then((daemon) => {
+  user = {user: daemon.caller_user ?? "", role: (daemon.caller_role ?? "").replace("TOKEN_ROLE_", "")};
+  document.getElementById("who").replaceChildren(`${user.user} · ${user.role.toLowerCase()} · Tandem ${daemon.version}`);
+}).catch((error) => say(error.message)).finally(show);

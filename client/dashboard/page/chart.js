@@ -1,0 +1,186 @@
+// A chart of curves, on uPlot. However many points a curve has, a pixel draws its smallest and its largest.
+
+import uPlot from "/page/uPlot.esm.js";
+import {h} from "./dom.js";
+import {measure} from "./format.js";
+
+export const COLORS = ["#1f77d0", "#d9541e", "#2a9d4a", "#9b4fc9", "#c22f6b", "#0e9aa7", "#a77b00", "#6b7280"];
+
+// The curve with each value replaced by a mean in which the past weighs less and less; a gap stays a gap.
+function smoothed(values, weight) {
+  if (!weight) return values;
+  let mean = 0, scale = 0;
+  return values.map((value) => {
+    if (!Number.isFinite(value)) return value;
+    mean = mean * weight + value * (1 - weight);
+    scale = scale * weight + (1 - weight);
+    return mean / scale;
+  });
+}
+
+// The first index whose x is at least `at`; x ascends.
+function lowerBound(x, at) {
+  let low = 0, high = x.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (x[middle] < at) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// The points of [from, to], with a point on each side, as at most four for each of `width` columns: the first, the smallest, the
+// largest and the last. A value that is not a number becomes null, a gap.
+export function reduced(x, y, from, to, width) {
+  const begin = Math.max(0, lowerBound(x, from) - 1);
+  const end = Math.min(x.length, lowerBound(x, to) + 2);
+  const xs = [], ys = [];
+  const put = (i) => {
+    xs.push(x[i]);
+    ys.push(Number.isFinite(y[i]) ? y[i] : null);
+  };
+  if (end - begin <= 4 * width) {
+    for (let i = begin; i < end; i++) put(i);
+    return [xs, ys];
+  }
+  const scale = width / (x[end - 1] - x[begin] || 1);
+  for (let i = begin; i < end;) {
+    const column = Math.floor((x[i] - x[begin]) * scale);
+    let last = i, least = -1, most = -1, gap = -1;
+    for (; last < end && Math.floor((x[last] - x[begin]) * scale) === column; last++) {
+      if (!Number.isFinite(y[last])) gap = last;
+      else {
+        if (least < 0 || y[last] < y[least]) least = last;
+        if (most < 0 || y[last] > y[most]) most = last;
+      }
+    }
+    const chosen = [...new Set([i, least, most, gap, last - 1].filter((one) => one >= 0))].sort((a, b) => a - b);
+    chosen.forEach(put);
+    i = last;
+  }
+  return [xs, ys];
+}
+
+export class Chart {
+  // `title` stands above the chart.
+  constructor(title) {
+    this.body = h("div");
+    this.element = h("figure", {}, h("figcaption", {}, title), this.body);
+    this.title = title;
+    this.range = null;
+    this.plot = null;
+    this.observer = new ResizeObserver(() => this.#resize());
+    this.observer.observe(this.body);
+  }
+
+  // Curves: [{key, label, x, y, dash?, faint?}]. Options: {axis: "step" | "epoch" | "time", smooth: 0 to 0.99, log, marks: [x]}.
+  show(curves, options) {
+    this.curves = curves;
+    if (this.options && this.options.axis !== options.axis) this.range = null;
+    this.options = options;
+    const shape = JSON.stringify([curves.map((curve) => [curve.key, curve.label, curve.dash]), options.axis, options.log]);
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.#make();
+    }
+    this.#draw();
+  }
+
+  destroy() {
+    this.observer.disconnect();
+    this.plot?.destroy();
+  }
+
+  #width() {
+    return Math.max(200, this.body.clientWidth || 400);
+  }
+
+  #make() {
+    this.plot?.destroy();
+    const style = getComputedStyle(document.documentElement);
+    const text = style.getPropertyValue("--dim"), line = style.getPropertyValue("--line");
+    const axis = {stroke: text, grid: {stroke: line, width: 1}, ticks: {stroke: line, width: 1}};
+    const isTime = this.options.axis === "time";
+    this.plot = new uPlot({
+      width: this.#width(), height: 240,
+      scales: {x: {time: isTime, range: () => this.#span()}, y: {distr: this.options.log ? 3 : 1}},
+      cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
+      axes: [{...axis}, {...axis, size: 62, values: (_, values) => values.map((value) => (value === null ? "" : measure(value).replace(/\.?0+$/, "")))}],
+      series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
+        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[i % COLORS.length], width: 1.6, dash: curve.dash && [6, 4],
+          points: {show: curve.x.length < 40}, value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
+      hooks: {
+        setSelect: [(plot) => {
+          if (plot.select.width < 4) return;
+          this.range = [plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x")];
+          plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
+          this.#draw();
+        }],
+        draw: [(plot) => this.#drawMarks(plot)],
+      },
+    }, [[], ...this.curves.map(() => [])], this.body);
+    this.plot.over.addEventListener("dblclick", () => {
+      this.range = null;
+      this.#draw();
+    });
+  }
+
+  // What the x axis shows.
+  #span() {
+    if (this.range) return this.range;
+    let from = Infinity, to = -Infinity;
+    for (const {x} of this.curves) {
+      if (!x.length) continue;
+      from = Math.min(from, x[0]);
+      to = Math.max(to, x[x.length - 1]);
+    }
+    if (!(from <= to)) return [0, 1];
+    return from === to ? [from - 0.5, to + 0.5] : [from, to];
+  }
+
+  #draw() {
+    const [from, to] = this.#span();
+    const width = this.#width();
+    const data = this.curves.map((curve) => {
+      if (curve.smoothedFor !== this.options.smooth || curve.smoothedOf !== curve.y.length) {
+        curve.smooth = smoothed(curve.y, this.options.smooth);
+        curve.smoothedFor = this.options.smooth;
+        curve.smoothedOf = curve.y.length;
+      }
+      const points = reduced(curve.x, curve.smooth, from, to, width);
+      if (this.options.log) points[1] = points[1].map((value) => (value > 0 ? value : null));
+      return points;
+    });
+    this.plot.setData(data.length ? uPlot.join(data) : [[]], true);
+  }
+
+  #drawMarks(plot) {
+    const context = plot.ctx;
+    const [from, to] = this.#span();
+    context.save();
+    context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--warn");
+    context.setLineDash([3, 4]);
+    for (const x of this.options.marks ?? []) {
+      if (!(x >= from && x <= to)) continue;
+      const at = Math.round(plot.valToPos(x, "x", true)) + 0.5;
+      context.beginPath();
+      context.moveTo(at, plot.bbox.top);
+      context.lineTo(at, plot.bbox.top + plot.bbox.height);
+      context.stroke();
+    }
+    context.restore();
+  }
+
+  #resize() {
+    if (this.plot && Math.abs(this.plot.width - this.#width()) > 1) {
+      this.plot.setSize({width: this.#width(), height: 240});
+      this.#draw();
+    }
+  }
+
+  // After the theme has changed.
+  repaint() {
+    if (!this.options) return;
+    this.#make();
+    this.#draw();
+  }
+}

@@ -1,0 +1,138 @@
+// Several jobs in one chart for each measure, and the fields in which their files differ.
+
+import {call, follow} from "./api.js";
+import {Chart} from "./chart.js";
+import {h, table, update} from "./dom.js";
+import {jobState, measure} from "./format.js";
+import {History, seriesLabel} from "./history.js";
+
+const MOST = 8;
+
+// {"training.epochs": "3", ...} of a message in JSON.
+function flat(value, path = "", into = {}) {
+  if (value !== null && typeof value === "object") {
+    for (const [key, one] of Object.entries(value)) flat(one, Array.isArray(value) ? `${path}[${key}]` : path ? `${path}.${key}` : key, into);
+  } else {
+    into[path] = String(value);
+  }
+  return into;
+}
+
+export function showCompare({root, query, setQuery, say, onEnd, signal}) {
+  document.title = "Compare · Tandem";
+  const jobs = new Map();
+  const charts = new Map();
+  const input = h("input", {type: "text", placeholder: "lenet-k3v7qa", "aria-label": "A job's id", size: 22});
+  const chosen = h("span", {class: "bar"});
+  const isAxis = (one) => ["step", "epoch", "time"].includes(one);
+  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) => h("option", {value: one, selected: query.get("x") === one}, one)));
+  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
+  const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const problem = h("p", {class: "error", role: "alert"});
+  const plots = h("div", {class: "charts"});
+  const differences = h("div");
+  root.append(h("h1", {}, "Compare"),
+      h("form", {class: "bar", onsubmit: (event) => { event.preventDefault(); add(input.value.trim()); input.value = ""; }},
+          input, h("button", {type: "submit"}, "Add"), chosen),
+      h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic")),
+      problem, plots, h("h2", {}, "Fields that differ"), differences);
+  if (query.get("x") && !isAxis(query.get("x"))) problem.textContent = `"${query.get("x")}" is no axis; it is step, epoch or time.`;
+
+  const remember = () => setQuery({jobs: [...jobs.keys()].join(","), x: axis.value === "step" ? null : axis.value,
+                                   smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null});
+
+  async function add(id) {
+    if (!id || jobs.has(id)) return;
+    if (jobs.size >= MOST) {
+      problem.textContent = `At most ${MOST} jobs are compared; remove one first.`;
+      return;
+    }
+    const one = {id, history: new History(), job: null, end: () => {}, curves: new Map()};
+    jobs.set(id, one);
+    try {
+      one.job = await call("GetJob", {name: `jobs/${id}`}, signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      jobs.delete(id);
+      problem.textContent = error.message;
+      ask();
+      return;
+    }
+    if (!jobs.has(id)) return;
+    one.end = follow(() => `/events/job?name=jobs/${encodeURIComponent(id)}&after=${one.history.sequence}`,
+        {snapshot: (data) => { one.history.takeSnapshot(data); ask(); }, event: (event) => { one.history.take(event); ask(); }}, say);
+    remember();
+    ask();
+  }
+  function remove(id) {
+    jobs.get(id)?.end();
+    jobs.delete(id);
+    problem.textContent = "";
+    remember();
+    ask();
+  }
+
+  let isAsked = false;
+  function ask() {
+    if (!isAsked) requestAnimationFrame(draw);
+    isAsked = true;
+  }
+  function draw() {
+    isAsked = false;
+    if (signal.aborted) return;
+    const all = [...jobs.values()].filter((one) => one.job);
+    update(chosen, all.map((one) => one.id + one.history.state()).join(), () => all.map((one) => h("span", {}, h("a", {href: `#/jobs/${one.id}`}, one.job.spec?.name || one.id), " ",
+        h("span", {class: `state ${one.history.state() || jobState(one.job.state)}`}, (one.history.state() || jobState(one.job.state)).toLowerCase()), " ",
+        h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"))));
+    const found = new Map();
+    for (const one of all) {
+      for (const {measure: what, keys} of one.history.measures()) {
+        // An epoch's training says the same as its reports, where there are reports.
+        const best = keys.filter((key) => !key.startsWith("epoch/") || !keys.includes(key.replace("epoch/", "training/")));
+        for (const key of best) {
+          const curve = one.curves.get(key) ?? {key: `${one.id} ${key}`, dash: key.startsWith("validation/")};
+          one.curves.set(key, curve);
+          curve.label = `${one.job.spec?.name || one.id} (${one.id.slice(-6)})${key.includes("/") ? `, ${seriesLabel(key)}` : ""}`;
+          Object.assign(curve, one.history.along(key, axis.value));
+          // Times are counted from each job's first report, so that the curves lie over each other.
+          if (axis.value === "time" && curve.x.length) curve.x = curve.x.map((at) => at - curve.x[0]);
+          if (!found.has(what)) found.set(what, []);
+          found.get(what).push(curve);
+        }
+      }
+    }
+    for (const [what, curves] of found) {
+      if (!charts.has(what)) {
+        charts.set(what, new Chart(what.replaceAll("_", " ")));
+        plots.append(charts.get(what).element);
+      }
+      charts.get(what).show(curves, {axis: axis.value === "time" ? "seconds" : axis.value, smooth: Number(smooth.value), log: log.checked, marks: []});
+    }
+    for (const [what, chart] of charts) {
+      if (found.has(what)) continue;
+      chart.destroy();
+      chart.element.remove();
+      charts.delete(what);
+    }
+    update(differences, all.map((one) => one.id + one.history.epochs.length).join(), () => {
+      if (all.length < 2) return h("p", {class: "dim"}, "Add two jobs or more, here or by \"Compare these\" in the list of jobs.");
+      const specs = all.map((one) => flat(one.job.spec ?? {}));
+      const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))].sort().filter((field) => new Set(specs.map((spec) => spec[field])).size > 1);
+      const last = (one, part) => one.history.series.get(part)?.value.at(-1);
+      return table("Fields that differ", [{title: "Field"}, ...all.map((one) => ({title: one.id}))], [
+        ...fields.map((field) => ({cells: [field, ...specs.map((spec) => spec[field] ?? "–")]})),
+        ...["training/loss", "validation/loss", "validation/accuracy"].filter((part) => all.some((one) => last(one, part) !== undefined)).map((part) =>
+            ({class: "best", cells: [`last ${part.replace("/", " ")}`, ...all.map((one) => measure(last(one, part)))]}))]);
+    });
+  }
+  for (const control of [axis, smooth, log]) control.addEventListener("input", () => { remember(); ask(); });
+  const repaint = () => charts.forEach((chart) => chart.repaint());
+  document.addEventListener("theme", repaint);
+  onEnd(() => {
+    document.removeEventListener("theme", repaint);
+    jobs.forEach((one) => one.end());
+    charts.forEach((chart) => chart.destroy());
+  });
+  for (const id of (query.get("jobs") ?? "").split(",").slice(0, MOST)) add(id);
+  ask();
+}

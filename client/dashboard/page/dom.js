@@ -1,0 +1,61 @@
+// Elements of the page. Text from the daemon enters as text nodes alone, never as HTML.
+
+// An element: h("a", {class: "x", href: "#/jobs", onclick: f}, "text", child, ...). Properties that are undefined, null or false,
+// and such children, are left out.
+export function h(tag, properties = {}, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+// The same of SVG.
+export function svg(tag, properties = {}, ...children) {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
+}
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) {
+      element.addEventListener(name.slice(2), value);
+    } else {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false).map(
+      (child) => (child instanceof Node ? child : String(child))));
+  return element;
+}
+
+// Replaces an element's children if `key` differs from the last time: what did not change keeps its focus and place.
+export function update(element, key, make) {
+  if (element.dataset.key === key) return;
+  element.dataset.key = key;
+  element.replaceChildren(...[make()].flat(Infinity).filter((child) => child));
+}
+
+// A table. Columns: {title, number?}. Rows: {cells: [...], class?}. Cells are texts or elements.
+export function table(caption, columns, rows) {
+  return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
+      h("table", {},
+          h("thead", {}, h("tr", {}, columns.map((column) => h("th", {scope: "col", class: column.number && "number"}, column.title)))),
+          h("tbody", {}, rows.map((row) => h("tr", {class: row.class},
+              row.cells.map((cell, i) => h("td", {class: columns[i].number && "number"}, cell)))))));
+}
+
+// Asks before something is done. Resolves to true, to the field's value if there is a field, or to null if it is not to be done.
+export function confirm(question, action, field) {
+  return new Promise((resolve) => {
+    const input = field && h("input", {...field, "aria-label": question});
+    const close = (value) => {
+      dialog.close();
+      dialog.remove();
+      resolve(value);
+    };
+    const dialog = h("dialog", {"aria-label": question, oncancel: () => close(null)},
+        h("form", {onsubmit: (event) => { event.preventDefault(); close(input ? input.value : true); }},
+            h("p", {}, question), input,
+            h("div", {class: "bar"}, h("button", {type: "button", onclick: () => close(null)}, "Leave it"),
+                h("button", {type: "submit"}, action))));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

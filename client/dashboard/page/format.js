@@ -1,0 +1,53 @@
+// Values as people read them. Numbers of the daemon's JSON may be missing (0 or not known) or texts (int64, "NaN").
+
+export const number = (value) => (value === undefined || value === null ? NaN : Number(value));
+
+// A measure: 0.8912, 12.3, 1.2e-5; "NaN" if it is not a number.
+export function measure(value) {
+  const x = value === null ? NaN : Number(value);
+  if (value === undefined) return "";
+  if (!Number.isFinite(x)) return Number.isNaN(x) ? "NaN" : x > 0 ? "∞" : "−∞";
+  const size = Math.abs(x);
+  if (size !== 0 && (size < 1e-3 || size >= 1e6)) return x.toExponential(2);
+  return x.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 4);
+}
+
+export const count = (value) => (value === undefined || value === null ? "" : Number(value).toLocaleString("en"));
+
+export function rate(value) {
+  if (value === undefined || value === null) return "";
+  return Number(value).toLocaleString("en", {maximumFractionDigits: value < 10 ? 1 : 0}) + "/s";
+}
+
+export function bytes(value) {
+  let x = Number(value ?? 0);
+  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
+    if (x < 1024) return `${x < 10 && unit !== "B" ? x.toFixed(1) : Math.round(x)} ${unit}`;
+    x /= 1024;
+  }
+  return `${x.toFixed(1)} TiB`;
+}
+
+export function duration(seconds) {
+  if (seconds === undefined || seconds === null || !Number.isFinite(seconds)) return "";
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
+  if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  return `${Math.floor(s / 86400)} d ${Math.floor((s % 86400) / 3600)} h`;
+}
+
+// Seconds since 1970, or an RFC 3339 text.
+export const seconds = (time) => (typeof time === "number" ? time : time ? Date.parse(time) / 1000 : undefined);
+
+export function time(at) {
+  const s = seconds(at);
+  if (s === undefined) return "";
+  const date = new Date(s * 1000);
+  const today = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(undefined, today ? {timeStyle: "medium"} : {dateStyle: "short", timeStyle: "short"});
+}
+
+export const shortEnum = (name, prefix) => (name ?? "").replace(prefix, "").toLowerCase().replaceAll("_", " ");
+export const jobState = (name) => (name ?? "").replace("JOB_STATE_", "");
+export const id = (name) => (name ?? "").split("/").pop();

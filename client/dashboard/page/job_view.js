@@ -1,0 +1,245 @@
+// One job: its curves, live, and everything else that is known of it.
+
+import {ask, call, follow} from "./api.js";
+import {Chart} from "./chart.js";
+import {confirm, h, svg, table, update} from "./dom.js";
+import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
+import {History, seriesLabel} from "./history.js";
+
+const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
+// Which buttons a state has.
+const ACTIONS = [
+  {label: "Pause", method: "PauseJob", states: ["QUEUED", "STARTING", "RUNNING", "PREEMPTING"],
+   question: (name) => `Pause ${name}? The job writes a checkpoint, frees its devices, and waits for Resume.`},
+  {label: "Resume", method: "ResumeJob", states: ["PAUSED", "FAILED"],
+   question: (name) => `Resume ${name}? The job waits for devices, and goes on from its last checkpoint.`},
+  {label: "Cancel", method: "CancelJob", states: ["QUEUED", "STARTING", "RUNNING", "PAUSING", "PAUSED", "PREEMPTING"], danger: true,
+   question: (name) => `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`},
+];
+
+export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, signal}) {
+  const name = `jobs/${jobId}`;
+  const history = new History();
+  const charts = new Map();
+  let job = null;
+  document.title = `${jobId} · Tandem`;
+
+  const heading = h("h1", {}, jobId);
+  const state = h("span", {class: "state"});
+  const buttons = h("span", {class: "bar"});
+  const problem = h("p", {class: "error", role: "alert"});
+  const facts = h("div", {class: "facts"});
+  const bar = h("progress", {class: "wide", max: 1, value: 0, "aria-label": "progress of the training"});
+  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) =>
+      h("option", {value: one, selected: query.get("x") === one}, one)));
+  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
+  const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const plots = h("div", {class: "charts"});
+  const wait = h("p", {class: "dim"}, "Reading the job's log…");
+  const epochs = h("div"), replicas = h("div"), files = h("div"), changes = h("div"), matrix = h("div");
+  root.append(
+      h("div", {class: "bar"}, heading, state, buttons), problem, bar, facts,
+      h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
+          h("span", {class: "dim"}, "drag to zoom, double-click to see all")),
+      wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
+      h("h2", {}, "What happened"), changes,
+      section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
+
+  // A part that is filled when it is opened.
+  function section(title, fillIn) {
+    const body = h("div");
+    return h("details", {ontoggle: ({target}) => {
+      if (!target.open || body.childNodes.length) return;
+      fillIn(body).catch((error) => { if (!signal.aborted) body.replaceChildren(h("p", {class: "error"}, error.message)); });
+    }}, h("summary", {}, title), body);
+  }
+
+  async function layers(body) {
+    const model = await call("DescribeModel", {job: name}, signal);
+    body.append(table("Layers", [{title: "Layer"}, {title: "Kind"}, {title: "Output"}, {title: "Parameters", number: true}, {title: "Operations", number: true}],
+        (model.layers ?? []).map((layer) => ({cells: [layer.name, layer.kind, (layer.output_shape ?? []).join(" × "), count(layer.parameters ?? 0), count(layer.operations ?? 0)]}))),
+        h("p", {}, `${count(model.parameters ?? 0)} parameters`));
+  }
+  async function jobFile(body) {
+    const text = await (await ask(`/api/job_file?name=${encodeURIComponent(name)}`, {signal})).text();
+    body.append(h("pre", {tabindex: 0}, text));
+  }
+  async function followLog(body) {
+    const text = h("pre", {tabindex: 0, "aria-label": "Log"});
+    body.append(text);
+    for (let offset = 0; !signal.aborted;) {
+      const response = await ask(`/api/log?name=${encodeURIComponent(name)}&offset=${offset}`, {signal});
+      const more = await response.text();
+      offset = Number(response.headers.get("X-Log-End"));
+      if (more) {
+        const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 20;
+        text.append(more);
+        if (isAtEnd) text.scrollTop = text.scrollHeight;
+      } else if (ENDED.includes(history.state())) {
+        if (!text.textContent) text.append("The job wrote no log.");
+        return;
+      }
+      if (!more) await new Promise((resolve) => setTimeout(resolve, 1000));
+    }
+  }
+
+  const isMine = () => user.role === "ADMIN" || (user.role === "SUBMITTER" && job?.user === user.user);
+
+  async function act(method, request, question, label, field) {
+    const answer = await confirm(question, label, field);
+    if (answer === null || signal.aborted) return;
+    problem.textContent = "";
+    try {
+      job = await call(method, request(answer), signal);
+      drawHead();
+    } catch (error) {
+      if (error.name !== "AbortError") problem.textContent = error.message;
+    }
+  }
+
+  function drawHead() {
+    // The log may be ahead of what GetJob said, or behind while it is read.
+    const now = history.version > 0 && history.sequence >= Number(job?.last_sequence ?? 0) ? history.state() : jobState(job?.state);
+    state.textContent = now.toLowerCase();
+    state.className = `state ${now}`;
+    heading.textContent = job?.spec?.name ? `${job.spec.name} (${jobId})` : jobId;
+    update(buttons, `${now} ${isMine()}`, () => !isMine() ? [] : [
+      ...ACTIONS.filter((action) => action.states.includes(now)).map((action) => h("button", {type: "button", class: action.danger && "danger",
+        onclick: () => act(action.method, () => ({name}), action.question(job?.spec?.name || jobId), action.label)}, action.label)),
+      !ENDED.includes(now) && h("button", {type: "button", onclick: () => act("UpdateJob",
+          (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}), "Priority, from -100 to 100 (above 0 for administrators)", "Set",
+          {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
+    const last = history.states.at(-1);
+    if (now === "FAILED" && last) problem.textContent = last.message ?? "";
+    const report = history.newestReport;
+    const part = ENDED.includes(now) && now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
+    bar.value = part;
+    const speeds = history.series.get("images_per_second")?.value ?? [];
+    const batch = Number(job?.spec?.training?.global_batch_size ?? 0);
+    const left = now === "RUNNING" && speeds.length && batch && report?.steps > report?.step ? (report.steps - report.step) * batch / speeds.at(-1) : undefined;
+    const best = job?.best;
+    const shown = [["user", job?.user], ["priority", job?.priority ?? 0], ["devices", (job?.devices ?? []).map(id).join(", ")],
+      ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
+      ["left", duration(left)], ["memory of a replica, planned", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
+      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
+      ["waits", now === "QUEUED" && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
+    update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
+        () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
+  }
+
+  function drawCharts() {
+    const marks = history.states.slice(1).concat(history.notices).map((one) => history.place(one, axis.value));
+    for (const {measure: what, keys} of history.measures()) {
+      let chart = charts.get(what);
+      if (!chart) {
+        chart = {chart: new Chart(what.replaceAll("_", " ")), curves: new Map()};
+        charts.set(what, chart);
+        plots.append(chart.chart.element);
+      }
+      const curves = keys.map((key) => {
+        // Kept, with what was computed for it.
+        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/")};
+        chart.curves.set(key, curve);
+        return Object.assign(curve, history.along(key, axis.value));
+      });
+      chart.chart.show(curves, {axis: axis.value, smooth: Number(smooth.value), log: log.checked, marks});
+    }
+  }
+
+  function drawEpochs() {
+    const last = history.epochs.at(-1);
+    const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
+    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "None has ended yet.")
+        : table("Epochs", [{title: "Epoch", number: true}, {title: "Loss", number: true}, ...names.map((one) => ({title: one, number: true})), {title: "Validation loss", number: true},
+            ...names.map((one) => ({title: `validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Rate", number: true}, {title: "Took", number: true}],
+            history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),
+              epoch.validation ? measure(epoch.validation.loss ?? 0) : "", ...names.map((one) => measure(epoch.validation?.metrics?.[one])), rate(epoch.images_per_second ?? 0),
+              measure(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]}))));
+    const shares = last?.replicas ?? [];
+    update(replicas, JSON.stringify(shares), () => shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"),
+      table("Replicas", [{title: "Rank", number: true}, {title: "Device"}, {title: "Samples", number: true}, {title: "Share", number: true}, {title: "Waited for data", number: true}, {title: "Averaging", number: true}],
+          shares.map((one) => ({cells: [one.rank ?? 0, id(one.device), count(one.samples ?? 0), `${(100 * (one.load ?? 0)).toFixed(1)} %`, duration(one.data_wait_seconds ?? 0), duration(one.reduce_seconds ?? 0)]})))]);
+    const confusion = last?.validation?.classification?.confusion_matrix;
+    update(matrix, JSON.stringify(confusion ?? 0), () => confusion ? [h("h2", {}, "Confusion matrix of the last validation"), picture(confusion)] : []);
+  }
+
+  // Rows are the true classes, columns the predicted ones.
+  function picture({classes, counts}) {
+    const n = Number(classes), size = Math.max(8, Math.min(34, Math.floor(560 / n)));
+    const sums = Array.from({length: n}, (_, row) => counts.slice(row * n, row * n + n).reduce((sum, one) => sum + Number(one), 0));
+    return svg("svg", {class: "matrix", width: n * size + 40, height: n * size + 40, viewBox: `0 0 ${n * size + 40} ${n * size + 40}`, role: "img",
+      "aria-label": `confusion matrix of ${n} classes: ${counts.filter((_, i) => i % (n + 1) === 0).reduce((sum, one) => sum + Number(one), 0)} of ${sums.reduce((a, b) => a + b, 0)} right`},
+        counts.map((one, i) => {
+          const row = Math.floor(i / n), column = i % n;
+          return svg("rect", {x: 40 + column * size, y: 20 + row * size, width: size - 1, height: size - 1, fill: row === column ? "#2a9d4a" : "#d9541e",
+            "fill-opacity": (0.06 + 0.94 * Number(one) / (sums[row] || 1)).toFixed(3)}, svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`));
+        }),
+        n <= 40 && Array.from({length: n}, (_, i) => [svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
+          svg("text", {x: 40 + i * size + size / 2, y: 14, "text-anchor": "middle"}, i)]));
+  }
+
+  function drawLists() {
+    update(files, `${history.checkpoints.length} ${history.checkpoints.at(-1)?.step} ${history.artifacts.map((one) => one.sha256 ?? one.size_bytes).join()}`, () => [
+      h("p", {}, history.artifacts.length === 0 ? h("span", {class: "dim"}, "No file can be downloaded yet.") : history.artifacts.map((one) => [
+        h("a", {href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`, download: one.name}, one.name), ` ${bytes(one.size_bytes)}  `])),
+      history.checkpoints.length > 0 && table("Checkpoints", [{title: "Step", number: true}, {title: "Epoch", number: true}, {title: "Size", number: true}, {title: "Written"}, {title: ""}],
+          history.checkpoints.slice(-20).reverse().map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(one.at), one.best ? "best" : ""]})))]);
+    const all = history.states.map((one) => ({at: one.at, text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`, reason: shortEnum(one.reason, "STATE_REASON_")}))
+        .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"}))).sort((a, b) => b.at - a.at);
+    update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "What"}, {title: "Why"}],
+        all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]}))));
+  }
+
+  let isAsked = false, lastRead = 0;
+  function draw() {
+    isAsked = false;
+    if (signal.aborted) return;
+    wait.hidden = history.version > 0;
+    drawHead();
+    drawCharts();
+    drawEpochs();
+    drawLists();
+  }
+  const ask4draw = () => {
+    if (!isAsked) requestAnimationFrame(draw);
+    isAsked = true;
+  };
+  async function readJob() {
+    lastRead = Date.now();
+    try {
+      job = await call("GetJob", {name}, signal);
+      ask4draw();
+    } catch (error) {
+      if (error.code === "NOT_FOUND") {
+        root.replaceChildren(h("h1", {}, jobId), h("p", {class: "error"}, error.message), h("a", {href: "#/jobs"}, "All jobs"));
+      } else if (error.name !== "AbortError") {
+        say(error.message);
+      }
+    }
+  }
+  const take = (event) => {
+    history.take(event);
+    // What the log does not say: devices, the reason for waiting.
+    if (event.state_change || Date.now() - lastRead > 5000) readJob();
+    ask4draw();
+  };
+  for (const control of [axis, smooth, log]) {
+    control.addEventListener("input", () => {
+      setQuery({x: axis.value === "step" ? null : axis.value, smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null});
+      ask4draw();
+    });
+  }
+  const repaint = () => charts.forEach(({chart}) => chart.repaint());
+  document.addEventListener("theme", repaint);
+  onEnd(() => {
+    document.removeEventListener("theme", repaint);
+    charts.forEach(({chart}) => chart.destroy());
+  });
+  readJob();
+  onEnd(follow(() => `/events/job?name=${encodeURIComponent(name)}&after=${history.sequence}`, {
+    snapshot: (data) => { history.takeSnapshot(data); ask4draw(); },
+    event: take,
+  }, say));
+  // For tests: what the page has of the log.
+  window.tandemHistory = history;
+}

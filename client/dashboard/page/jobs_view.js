@@ -1,0 +1,135 @@
+// All jobs, live. Rows in sight alone are drawn.
+
+import {follow} from "./api.js";
+import {h, svg, update} from "./dom.js";
+import {duration, id, measure, rate, time} from "./format.js";
+
+const ROW = 34;
+const SORTS = {
+  newest: (a, b) => b.create_time - a.create_time,
+  name: (a, b) => title(a).localeCompare(title(b)),
+  state: (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || b.create_time - a.create_time,
+  user: (a, b) => a.user.localeCompare(b.user) || b.create_time - a.create_time,
+  value: (a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity),
+  loss: (a, b) => (a.loss ?? Infinity) - (b.loss ?? Infinity),
+};
+const ORDER = ["RUNNING", "STARTING", "PREEMPTING", "PAUSING", "CANCELLING", "QUEUED", "PAUSED", "FAILED", "SUCCEEDED", "CANCELLED"];
+
+const title = (row) => row.display_name || id(row.name);
+
+function spark(losses) {
+  const values = (losses ?? []).filter((value) => value !== null);
+  if (values.length < 2) return "";
+  const least = Math.min(...values), most = Math.max(...values);
+  const points = values.map((value, i) =>
+      `${(i * 100 / (values.length - 1)).toFixed(1)},${(22 - 20 * (value - least) / (most - least || 1)).toFixed(1)}`);
+  return svg("svg", {class: "spark", viewBox: "0 0 100 24", role: "img", "aria-label": `loss from ${measure(values[0])} to ${measure(values.at(-1))}`},
+      svg("polyline", {points: points.join(" ")}));
+}
+
+function progressOf(row) {
+  if (!row.steps && !row.epochs) return row.state === "QUEUED" ? "" : "–";
+  const part = row.steps ? row.step / row.steps : row.epoch / row.epochs;
+  return [h("progress", {max: 1, value: part, "aria-label": "progress"}), ` ${Math.floor(100 * part)} %`];
+}
+
+function cells(row) {
+  return [
+    h("span", {}, h("a", {href: `#/jobs/${id(row.name)}`}, title(row)), h("span", {class: "dim"}, row.display_name ? ` ${id(row.name)}` : "")),
+    h("span", {class: `state ${row.state}`, title: row.message}, row.state.toLowerCase()),
+    h("span", {}, progressOf(row)),
+    h("span", {class: "number"}, measure(row.loss)),
+    h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? duration(row.seconds_left) : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
+    h("span", {class: "wide-only"}, row.spark ? spark(row.spark) : h("span", {class: "dim"}, row.user)),
+  ];
+}
+
+export function showJobs({root, query, setQuery, say, onEnd}) {
+  let rows = new Map(), fresh = rows;
+  let shown = [], isComplete = false, isAsked = false;
+  const search = h("input", {type: "search", placeholder: "Search names, users, states", "aria-label": "Search", value: query.get("q") ?? ""});
+  const state = h("select", {"aria-label": "State"}, h("option", {value: ""}, "all states"),
+      ORDER.map((one) => h("option", {value: one, selected: query.get("state") === one}, one.toLowerCase())));
+  const sort = h("select", {"aria-label": "Sort by"}, Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, `by ${one}`)));
+  const tally = h("span", {class: "dim", role: "status"});
+  const compare = h("a", {href: "#/compare"}, "Compare these");
+  const body = h("div", {class: "rows", role: "rowgroup"});
+  const head = h("div", {class: "row head", role: "row"}, ["Job", "State", "Progress"].map((text) => h("span", {role: "columnheader"}, text)),
+      h("span", {class: "number", role: "columnheader"}, "Loss"),
+      ["Measure", "Speed", "Time"].map((text) => h("span", {class: "number wide-only", role: "columnheader"}, text)),
+      h("span", {class: "wide-only", role: "columnheader"}, "Curve, or user"));
+  const view = h("div", {class: "rows-window", tabindex: 0, role: "table", "aria-label": "Jobs"}, h("div", {role: "rowgroup"}, head), body);
+  root.append(h("h1", {}, "Jobs"), h("div", {class: "bar"}, search, state, sort, tally, compare), view);
+
+  const drawn = new Map();
+  function draw() {
+    isAsked = false;
+    const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 5);
+    const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW) + 12);
+    const wanted = new Set();
+    for (let i = first; i < last; i++) {
+      const row = shown[i];
+      wanted.add(row.name);
+      let element = drawn.get(row.name);
+      if (!element) {
+        element = h("div", {class: "row", role: "row", "data-job": row.name});
+        drawn.set(row.name, element);
+        body.append(element);
+      }
+      element.style.top = `${i * ROW}px`;
+      update(element, row.key, () => cells(row).map((cell) => { cell.setAttribute("role", "cell"); return cell; }));
+    }
+    for (const [name, element] of drawn) {
+      if (wanted.has(name)) continue;
+      element.remove();
+      drawn.delete(name);
+    }
+  }
+  const ask = () => {
+    if (!isAsked) requestAnimationFrame(draw);
+    isAsked = true;
+  };
+  function select() {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    shown = [...rows.values()].filter((row) => (!state.value || row.state === state.value) && words.every((word) => row.text.includes(word)));
+    shown.sort(SORTS[sort.value] ?? SORTS.newest);
+    body.style.height = `${Math.max(1, shown.length) * ROW}px`;
+    const text = !isComplete ? `reading, ${rows.size} so far` : rows.size === 0 ? "no jobs yet: submit the first with `tandem submit job.yaml`"
+        : shown.length === rows.size ? `${rows.size} jobs` : `${shown.length} of ${rows.size} jobs`;
+    if (tally.textContent !== text) tally.textContent = text;
+    compare.hidden = shown.length < 2 || shown.length > 8;
+    compare.href = `#/compare?jobs=${shown.slice(0, 8).map((row) => id(row.name)).join(",")}`;
+    ask();
+  }
+  function take({rows: changed = [], deleted = [], complete}) {
+    for (const row of changed) {
+      row.text = `${row.name} ${row.display_name} ${row.user} ${row.state} ${row.sweep ?? ""}`.toLowerCase();
+      row.key = JSON.stringify(row);
+      fresh.set(row.name, row);
+    }
+    for (const name of deleted) fresh.delete(name);
+    if (complete) {
+      isComplete = true;
+      rows = fresh;
+    }
+    select();
+  }
+  const changed = () => {
+    setQuery({q: search.value, state: state.value, sort: sort.value === "newest" ? null : sort.value});
+    view.scrollTop = 0;
+    select();
+  };
+  search.addEventListener("input", changed);
+  state.addEventListener("change", changed);
+  sort.addEventListener("change", changed);
+  view.addEventListener("scroll", ask);
+  addEventListener("resize", ask);
+  onEnd(() => removeEventListener("resize", ask));
+  onEnd(follow(() => {
+    // After a break, the rows stay until the new list is whole.
+    fresh = isComplete ? new Map() : rows;
+    return "/events/jobs";
+  }, {jobs: take, changes: take}, say));
+}

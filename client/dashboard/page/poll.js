@@ -1,0 +1,19 @@
+// Repeats a call while a view is shown, and says what is wrong.
+
+import {isFinal} from "./api.js";
+
+// Calls `read` now, and again `interval` ms after each end. Its errors go to `say`; a final error ends it.
+export function poll(read, interval, {say, signal}) {
+  const run = async () => {
+    try {
+      await read();
+      say("");
+    } catch (error) {
+      if (error.name === "AbortError" || signal.aborted) return;
+      say(error.message);
+      if (isFinal(error.code)) return;
+    }
+    if (!signal.aborted) setTimeout(run, interval);
+  };
+  run();
+}
