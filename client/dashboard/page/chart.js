@@ -106,7 +106,7 @@ export class Chart {
       cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
       axes: [{...axis}, {...axis, size: 62, values: (_, values) => values.map((value) => (value === null ? "" : measure(value).replace(/\.?0+$/, "")))}],
       series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
-        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[i % COLORS.length], width: 1.6, dash: curve.dash && [6, 4],
+        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[i % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
           points: {show: curve.x.length < 40}, value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
       hooks: {
         setSelect: [(plot) => {

@@ -31,6 +31,7 @@ export function bytes(value) {
 export function duration(seconds) {
   if (seconds === undefined || seconds === null || !Number.isFinite(seconds)) return "";
   const s = Math.max(0, Math.round(seconds));
+  if (seconds > 0 && seconds < 1) return "< 1 s";
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;

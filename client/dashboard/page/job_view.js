@@ -136,7 +136,10 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
         charts.set(what, chart);
         plots.append(chart.chart.element);
       }
-      const curves = keys.map((key) => {
+      // The means of epochs say more than the reports only if there are more reports.
+      const size = (key) => history.series.get(key)?.step.length ?? 0;
+      const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
+      const curves = useful.map((key) => {
         // Kept, with what was computed for it.
         const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/")};
         chart.curves.set(key, curve);

@@ -42,7 +42,8 @@ function cells(row) {
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? duration(row.seconds_left) : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
-    h("span", {class: "wide-only"}, row.spark ? spark(row.spark) : h("span", {class: "dim"}, row.user)),
+    h("span", {class: "dim wide-only"}, row.user),
+    h("span", {class: "wide-only"}, spark(row.spark)),
   ];
 }
 
@@ -59,7 +60,7 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
   const head = h("div", {class: "row head", role: "row"}, ["Job", "State", "Progress"].map((text) => h("span", {role: "columnheader"}, text)),
       h("span", {class: "number", role: "columnheader"}, "Loss"),
       ["Measure", "Speed", "Time"].map((text) => h("span", {class: "number wide-only", role: "columnheader"}, text)),
-      h("span", {class: "wide-only", role: "columnheader"}, "Curve, or user"));
+      ["User", "Loss, lately"].map((text) => h("span", {class: "wide-only", role: "columnheader"}, text)));
   const view = h("div", {class: "rows-window", tabindex: 0, role: "table", "aria-label": "Jobs"}, h("div", {role: "rowgroup"}, head), body);
   root.append(h("h1", {}, "Jobs"), h("div", {class: "bar"}, search, state, sort, tally, compare), view);
 
@@ -69,6 +70,8 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 5);
     const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW) + 12);
     const wanted = new Set();
+    // Elements stand in the order of the rows, as they are read aloud; an element in place keeps its focus.
+    let place = body.firstChild;
     for (let i = first; i < last; i++) {
       const row = shown[i];
       wanted.add(row.name);
@@ -76,8 +79,8 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
       if (!element) {
         element = h("div", {class: "row", role: "row", "data-job": row.name});
         drawn.set(row.name, element);
-        body.append(element);
       }
+      if (element === place) place = place.nextSibling; else body.insertBefore(element, place);
       element.style.top = `${i * ROW}px`;
       update(element, row.key, () => cells(row).map((cell) => { cell.setAttribute("role", "cell"); return cell; }));
     }

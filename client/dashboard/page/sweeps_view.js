@@ -23,7 +23,7 @@ export function showSweeps({root, say, signal}) {
 
 // Each job is a line through its values; fields whose values are no numbers have a place for each value.
 function parallel(fields, results, best) {
-  const width = 760, height = 260, top = 26, bottom = 22;
+  const width = 760, height = 280, top = 40, bottom = 22;
   const at = (i) => 50 + i * (width - 100) / Math.max(1, fields.length - 1);
   const scales = fields.map(({values}) => {
     const known = values.filter((value) => value !== undefined && value !== null && !Number.isNaN(value));
@@ -40,7 +40,7 @@ function parallel(fields, results, best) {
   const y = (part) => height - bottom - part * (height - top - bottom);
   return svg("svg", {class: "parallel", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `parallel coordinates of ${results.length} jobs`},
       fields.map((field, i) => [svg("line", {x1: at(i), x2: at(i), y1: top, y2: height - bottom}), svg("text", {x: at(i), y: 12, "text-anchor": "middle"}, field.title.split(".").pop()),
-        svg("text", {x: at(i), y: height - 6, "text-anchor": "middle"}, scales[i].labels[0]), svg("text", {x: at(i) + 4, y: top + 8}, scales[i].labels[1])]),
+        svg("text", {x: at(i), y: height - 6, "text-anchor": "middle"}, scales[i].labels[0]), svg("text", {x: at(i), y: 30, "text-anchor": "middle"}, scales[i].labels[1])]),
       results.map((result, row) => {
         const points = fields.map((field, i) => [at(i), field.values[row]]).filter(([, value]) => value !== undefined && value !== null && !Number.isNaN(value));
         return svg("polyline", {class: result.job === best && "best", points: fields.map((field, i) => field.values[row] === undefined || Number.isNaN(field.values[row]) ? null

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# The dashboard in a real Chromium (Debian's), on a real daemon with real jobs: dashboard/test.mjs. npm's packages are kept in
+# ~/.cache/tandem/npm. TANDEM_WHOLE=1 breaks the connections 20 times in place of 2. Exit code 77: no Chromium, no Node.js, npm
+# cannot fetch the packages, or the program was built without the page.
+#
+#   dashboard.sh               all cases
+#   dashboard.sh --bench FILE  on a free machine: measures how fast the page is, and adds a line to FILE
+cd "$(dirname "$0")"
+source ./daemon.bash
+
+command -v node >/dev/null || skip "node is not installed"
+command -v chromium >/dev/null || skip "chromium is not installed"
+packages=$HOME/.cache/tandem/npm/dashboard-$(sha256sum dashboard/package-lock.json | cut -c 1-16)
+if [[ ! -e $packages/complete ]]; then
+  command -v npm >/dev/null || skip "npm is not installed"
+  mkdir -p "$packages"
+  cp dashboard/package.json dashboard/package-lock.json "$packages"
+  npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$packages" >/dev/null || skip "npm cannot fetch the packages"
+  touch "$packages/complete"
+fi
+export SCRATCH=$scratch TANDEMD=$tandemd TANDEM=$tandem PACKAGES=$packages/node_modules
+if [[ ${1:-} == --bench ]]; then
+  node dashboard/bench.mjs "$(realpath -m -- "${2:?}")" || die "see above"
+else
+  code=0
+  node dashboard/test.mjs || code=$?
+  ((code != 77)) || skip "the program was built without the dashboard's page"
+  ((code == 0)) || die "see above"
+fi

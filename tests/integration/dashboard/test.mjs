@@ -1,0 +1,373 @@
+// What the dashboard must do, case by case: see dashboard.sh.
+
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import net from "node:net";
+import path from "node:path";
+import {Stage, axe, request, sleep, spec, until} from "./stage.mjs";
+
+const BREAKS = process.env.TANDEM_WHOLE === "1" ? 20 : 2;
+const stage = new Stage();
+await stage.startDaemon();
+const first = await stage.startDashboard();
+await stage.startBrowser();
+const ann = await stage.token("ann", "submitter");
+const ben = await stage.token("ben", "submitter");
+const eve = await stage.token("eve", "viewer");
+
+const failures = [];
+let passed = 0;
+async function test(name, run) {
+  const begin = Date.now();
+  try {
+    await run();
+    passed++;
+    console.log(`ok: ${name} (${Date.now() - begin} ms)`);
+  } catch (error) {
+    failures.push(name);
+    console.log(`FAILED: ${name}: ${error.stack}`);
+  }
+}
+
+const stateOf = (page) => page.locator("main .state").first().textContent();
+const awaitState = (page, state, seconds) => until(`state ${state}`, async () => (await stateOf(page)) === state, seconds);
+// Presses a button and agrees in the dialog.
+async function press(page, label, action = label, value = undefined) {
+  await page.locator("main").getByRole("button", {name: label, exact: true}).click();
+  if (value !== undefined) await page.locator("dialog input").fill(String(value));
+  await page.locator("dialog").getByRole("button", {name: action, exact: true}).click();
+}
+
+const done = await stage.submit(spec("done", 3));
+await stage.log(done);
+const page = await stage.open(first);
+
+await test("the key opens the page once, and leaves the address", async () => {
+  assert.equal(new URL(page.url()).search, "");
+  const key = new URL(first.url).search;
+  assert.equal((await request(first.base, `/${key}`)).status, 401);
+  for (const where of ["/", "/page/app.js", "/events/jobs", "/api/job_file?name=jobs/x"]) {
+    assert.equal((await request(first.base, where)).status, 401, where);
+  }
+  assert.equal((await request(first.base, "/", {headers: {Cookie: `${page.cookie.slice(0, -1)}x`}})).status, 401);
+  const cookie = (await page.context().cookies())[0];
+  assert.equal(cookie.httpOnly, true);
+  assert.equal(cookie.sameSite, "Strict");
+  assert.equal(await page.evaluate(() => document.cookie), "");
+});
+
+await test("other sites and other hosts get nothing", async () => {
+  const good = {Cookie: page.cookie};
+  const json = {...good, "Content-Type": "application/json"};
+  const {host, port} = new URL(first.base);
+  const asked = async (where, options) => (await request(first.base, where, options)).status;
+  assert.equal(await asked("/events/jobs", {headers: good}), 200);
+  assert.equal(await asked("/api/GetDaemon", {method: "POST", headers: json, body: "{}"}), 200);
+  assert.equal(await asked("/", {headers: {...good, Host: `evil.example:${port}`}}), 403);
+  assert.equal(await asked("/events/jobs", {headers: {...good, Origin: "http://evil.example"}}), 403);
+  assert.equal(await asked("/events/jobs", {headers: {...good, "Sec-Fetch-Site": "cross-site"}}), 403);
+  assert.equal(await asked("/events/jobs", {headers: {...good, "Sec-Fetch-Site": "same-site"}}), 403);
+  assert.equal(await asked("/api/GetDaemon", {method: "POST", headers: {...good, "Content-Type": "text/plain"}, body: "{}"}), 403);
+  assert.equal(await asked("/api/GetDaemon", {method: "POST", headers: {...json, Origin: "null"}, body: "{}"}), 403);
+  assert.equal(await asked("/api/Shutdown", {method: "POST", headers: json, body: "{}"}), 404);
+  assert.equal(await asked("/page/../state/token", {headers: good}), 404);
+  const split = await request(first.base, "/?key=x%0d%0aX-Evil:%20y", {headers: good});
+  assert.equal(split.headers["x-evil"], undefined);
+  const head = await request(first.base, "/", {headers: good});
+  assert.match(head.headers["content-security-policy"], /default-src 'none'/);
+  assert.equal(head.headers["x-content-type-options"], "nosniff");
+  assert.ok(!head.text.includes(fs.readFileSync(path.join(stage.state, "token"), "utf8").trim()));
+  // Another site in the same browser: it sees neither an answer nor an event.
+  const other = await page.context().newPage();
+  await other.goto("data:text/html,<p>other</p>");
+  assert.equal(await other.evaluate((url) => new Promise((resolve) => {
+    const source = new EventSource(`${url}events/jobs`, {withCredentials: true});
+    source.addEventListener("jobs", () => resolve("events"));
+    source.onerror = () => resolve("refused");
+  }), first.base), "refused");
+  assert.equal(await other.evaluate((url) => fetch(`${url}api/job_file?name=jobs/x`, {credentials: "include"}).then(() => "answer", () => "refused"), first.base), "refused");
+  await other.close();
+  assert.ok(host);
+});
+
+await test("silent connections hold nobody up for long", async () => {
+  const {hostname, port} = new URL(first.base);
+  const silent = Array.from({length: 200}, () => net.connect(Number(port), hostname));
+  await sleep(200);
+  const begin = Date.now();
+  assert.equal((await request(first.base, "/", {headers: {Cookie: page.cookie}})).status, 200);
+  assert.ok(Date.now() - begin < 8000, `${Date.now() - begin} ms`);
+  silent.forEach((socket) => socket.destroy());
+});
+
+await test("the list is live, and searched, filtered and sorted", async () => {
+  await page.show("#/jobs");
+  await page.waitForSelector(`[data-job="jobs/${done}"]`);
+  const second = await stage.submit(spec("second", 2));
+  await until("the new job's end", async () => (await page.locator(`[data-job="jobs/${second}"] .state`).textContent().catch(() => "")) === "succeeded");
+  await page.getByLabel("Search").fill("second");
+  await until("one row", async () => (await page.locator("[data-job]").count()) === 1);
+  assert.match(page.url(), /q=second/);
+  await page.getByLabel("Search").fill("");
+  await page.getByLabel("State").selectOption("FAILED");
+  await until("no row", async () => (await page.locator("[data-job]").count()) === 0);
+  await page.getByLabel("State").selectOption("");
+  await page.getByLabel("Sort by").selectOption("name");
+  await until("sorted", async () => (await page.locator("[data-job] a").allTextContents()).join() === "done,second");
+  await stage.tandem("delete", second, "--yes").catch(() => stage.tandem("delete", second));
+  await until("the deleted job's row goes", async () => (await page.locator(`[data-job="jobs/${second}"]`).count()) === 0);
+});
+
+await test("names and messages are data", async () => {
+  // Names of jobs are restricted; a notice, a log and a reason are not: here, a device's.
+  const text = "<img src=x onerror=alert(1)><script>alert(2)</script>";
+  await stage.tandem("devices", "drain", "cpu:1", "--reason", text);
+  await page.show("#/devices");
+  await until("the reason as text", async () => (await page.locator("main").textContent()).includes(text));
+  assert.equal(await page.locator("main img, main script").count(), 0);
+  await stage.tandem("devices", "resume", "cpu:1");
+});
+
+// What a page has of a job's curves, and what the log has.
+const curvesOf = (page) => page.evaluate(() => Object.fromEntries([...window.tandemHistory.series].map(([key, one]) => [key, [one.step, one.value.map(String)]])));
+function curvesIn(events) {
+  const curves = {};
+  const add = (key, step, value) => {
+    const curve = curves[key] ??= [[], []];
+    while (curve[0].length && curve[0].at(-1) >= step) curve.forEach((column) => column.pop());
+    curve[0].push(step);
+    curve[1].push(Number(value));
+  };
+  const all = (part, step, evaluation) => {
+    if (!evaluation) return;
+    add(`${part}/loss`, step, evaluation.loss ?? 0);
+    for (const [name, value] of Object.entries(evaluation.metrics ?? {})) add(`${part}/${name}`, step, value);
+  };
+  for (const {progress, epoch, validation} of events) {
+    if (progress) {
+      all("training", Number(progress.step), progress.training);
+      add("learning_rate", Number(progress.step), progress.learning_rate ?? 0);
+      add("images_per_second", Number(progress.step), progress.images_per_second ?? 0);
+    }
+    if (epoch) all("epoch", Number(epoch.step), epoch.training);
+    if (epoch) all("validation", Number(epoch.step), epoch.validation);
+    if (validation) all("validation", Number(validation.step), validation.validation);
+  }
+  return curves;
+}
+function expectSame(shown, stored) {
+  assert.deepEqual(Object.keys(shown).sort(), Object.keys(stored).sort());
+  for (const [key, [steps, values]] of Object.entries(stored)) {
+    assert.deepEqual(shown[key][0], steps, key);
+    values.forEach((value, i) => {
+      // The history's columns have nine digits.
+      const difference = Math.abs(Number(shown[key][1][i]) - value);
+      assert.ok(difference <= 1e-8 * Math.abs(value), `${key}[${i}]: ${shown[key][1][i]} and ${value}`);
+    });
+  }
+}
+
+await test("an ended job's curves, tables and files are the log's", async () => {
+  await page.show(`#/jobs/${done}`);
+  await awaitState(page, "succeeded");
+  expectSame(await curvesOf(page), curvesIn(await stage.log(done)));
+  assert.equal(await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count(), 3);
+  assert.equal(await page.locator("svg.matrix rect").count(), 16);
+  await page.getByText("Job file").click();
+  await until("the job file", async () => (await page.locator("pre").allTextContents()).join().includes("softmax_cross_entropy"));
+  await page.getByText("Layers", {exact: true}).click();
+  await until("the layers", async () => (await page.getByRole("region", {name: "Layers"}).textContent().catch(() => "")).includes("dense"));
+  await page.getByText("Log", {exact: true}).click();
+  await until("the log", async () => (await page.getByLabel("Log", {exact: true}).textContent().catch(() => "")) !== "");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("model.safetensors").click()]);
+  const folder = (await stage.job(done)).folder;
+  assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
+});
+
+await test("a chart zooms by dragging, and shows values under the cursor", async () => {
+  await page.show(`#/jobs/${done}`);
+  const plot = page.locator(".u-over").first();
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  const span = () => page.locator(".u-legend").first().textContent();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const under = await until("a value", async () => { const text = await span(); return /\d\.\d/.test(text) && text; });
+  await page.mouse.move(box.x + 10, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.4, box.y + 60, {steps: 5});
+  await page.mouse.up();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await until("another value", async () => (await span()) !== under);
+  await page.getByLabel("Horizontal axis").selectOption("epoch");
+  assert.match(page.url(), /x=epoch/);
+});
+
+await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
+  const id = await stage.submit(spec("long", 40000));
+  await page.show(`#/jobs/${id}`);
+  await awaitState(page, "running");
+  for (let i = 0; i < BREAKS; i++) {
+    const have = () => page.evaluate(() => window.tandemHistory.sequence);
+    await stage.killDaemon();
+    await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("does not answer"), 15);
+    await stage.startDaemon();
+    await until("the page is well again", async () => await page.locator("#banner").isHidden());
+    const before = await have();
+    await page.context().setOffline(true);
+    // A stream that is open stays open when the browser goes offline: this one is ended by the program.
+    await page.context().setOffline(false);
+    await until("more events", async () => (await have()) > before);
+  }
+  const again = await stage.open(await stage.startDashboard());
+  await again.show(`#/jobs/${id}`);
+  await awaitState(again, "running");
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
+  await awaitState(again, "cancelled");
+  const stored = curvesIn(await stage.log(id));
+  expectSame(await curvesOf(page), stored);
+  expectSame(await curvesOf(again), stored);
+  assert.deepEqual(again.problems, []);
+  await again.context().close();
+});
+
+await test("every button works as it says, and shows only where it would", async () => {
+  const buttons = (page) => page.locator("main").getByRole("button").allTextContents();
+  const id = await stage.submit(spec("annas", 40000), ann);
+  const [own, others, viewers] = [await stage.open(await stage.startDashboard(ann)), await stage.open(await stage.startDashboard(ben)),
+    await stage.open(await stage.startDashboard(eve))];
+  for (const one of [own, others, viewers]) {
+    await one.show(`#/jobs/${id}`);
+    await awaitState(one, "running");
+  }
+  assert.deepEqual(await buttons(others), []);
+  assert.deepEqual(await buttons(viewers), []);
+  assert.deepEqual(await buttons(own), ["Pause", "Cancel", "Priority"]);
+  await press(own, "Priority", "Set", -7);
+  await until("the priority", async () => (await stage.job(id)).priority === -7);
+  await until("it is shown", async () => (await own.locator(".facts").textContent()).includes("priority-7"));
+  await own.getByRole("button", {name: "Pause"}).click();
+  await own.locator("dialog").getByRole("button", {name: "Leave it"}).click();
+  assert.equal(await stateOf(own), "running");
+  await press(own, "Pause");
+  await awaitState(own, "paused");
+  assert.equal((await stage.job(id)).state, "JOB_STATE_PAUSED");
+  assert.deepEqual(await buttons(own), ["Resume", "Cancel", "Priority"]);
+  await press(own, "Resume");
+  await awaitState(own, "running");
+  await press(own, "Cancel");
+  await awaitState(own, "cancelled");
+  assert.deepEqual(await buttons(own), []);
+  await viewers.show("#/devices");
+  await until("the devices", async () => (await viewers.locator("tbody tr").count()) >= 2);
+  assert.deepEqual(await buttons(viewers), []);
+  await page.show("#/devices");
+  await until("the devices", async () => (await page.locator("tbody tr").count()) >= 2);
+  await page.locator("tbody tr").first().getByRole("button", {name: "Drain"}).click();
+  await page.locator("dialog input").fill("cleaning");
+  await page.locator("dialog").getByRole("button", {name: "Drain"}).click();
+  await until("drained", async () => (await page.locator("tbody tr").first().textContent()).includes("drained: cleaning"));
+  await page.locator("tbody tr").first().getByRole("button", {name: "Resume"}).click();
+  await page.locator("dialog").getByRole("button", {name: "Resume"}).click();
+  await until("active", async () => (await page.locator("tbody tr").first().textContent()).includes("active"));
+  for (const one of [own, others, viewers]) {
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
+  }
+});
+
+await test("the queue says why jobs wait", async () => {
+  await stage.tandem("devices", "drain", "cpu:0");
+  await stage.tandem("devices", "drain", "cpu:1");
+  const id = await stage.submit(spec("waits", 1));
+  await page.show("#/queue");
+  await until("the job and its reason", async () => {
+    const text = await page.getByRole("region", {name: "Jobs that wait"}).textContent().catch(() => "");
+    return text.includes(id) && text.includes("out of service");
+  });
+  await stage.tandem("devices", "resume", "cpu:0");
+  await stage.tandem("devices", "resume", "cpu:1");
+  await until("the queue is empty", async () => (await page.locator("main").textContent()).includes("No jobs wait"));
+});
+
+const sweepFile = path.join(stage.state, "..", "sweep.json");
+fs.writeFileSync(sweepFile, JSON.stringify({name: "rates", base: spec("rate", 2), grid: [
+  {field: "training.optimizer.sgd.learning_rate", values: [0.001, 0.01, 0.1]}, {field: "model.layers[0].dense.units", values: [4, 16]}]}));
+const sweep = (await stage.tandem("sweep", sweepFile, "-o", "json").then(JSON.parse)).name.split("/")[1];
+await test("a sweep has its table, its lines and its best job", async () => {
+  await page.show("#/sweeps");
+  await page.locator(`main a[href="#/sweeps/${sweep}"]`).click();
+  await until("its end", async () => (await page.locator("main p").first().textContent()).startsWith("succeeded"));
+  assert.equal(await page.locator("svg.parallel polyline").count(), 6);
+  assert.equal(await page.locator("svg.parallel polyline.best").count(), 1);
+  const best = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).best.job.split("/")[1];
+  assert.equal(await page.locator("tr.best a").textContent(), best);
+});
+
+await test("a comparison has its curves and the fields that differ, and takes any address", async () => {
+  const jobs = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).results.slice(0, 2).map((one) => one.job.split("/")[1]);
+  await page.show(`#/compare?jobs=${jobs.join(",")},nobody&x=foo&smooth=%00`);
+  await until("the fields", async () => (await page.getByRole("region", {name: "Fields that differ"}).textContent().catch(() => "")).includes("model.layers[0].dense.units"));
+  await until("the charts", async () => (await page.locator("figure").count()) >= 2);
+  assert.match(await page.locator(".error").first().textContent(), /nobody|foo/);
+  await page.getByRole("button", {name: `Remove ${jobs[0]}`}).click();
+  await until("one is left", async () => (await page.getByRole("button", {name: /^Remove/}).count()) === 1);
+  assert.ok(!page.url().includes(jobs[0]));
+});
+
+await test("a job that is gone, and a view that is left, disturb nothing", async () => {
+  await page.show("#/jobs/nobody");
+  await until("it says so", async () => (await page.locator("main").textContent()).includes("nobody"));
+  await page.show(`#/jobs/${done}`);
+  await page.evaluate(() => { location.hash = "#/jobs/nobody"; location.hash = "#/queue"; });
+  await sleep(500);
+  assert.equal(await page.locator("main h1").textContent(), "Queue");
+});
+
+await test("axe finds nothing serious in any view, light and dark", async () => {
+  for (const scheme of ["light", "dark"]) {
+    const one = await stage.open(await stage.startDashboard(), {colorScheme: scheme, bypassCSP: true});
+    for (const hash of ["#/jobs", `#/jobs/${done}`, "#/queue", "#/sweeps", `#/sweeps/${sweep}`, `#/compare?jobs=${done}`, "#/devices"]) {
+      await one.show(hash);
+      await sleep(700);
+      await one.evaluate(axe);
+      const found = (await one.evaluate(() => window.axe.run())).violations.filter((violation) => ["serious", "critical"].includes(violation.impact));
+      assert.deepEqual(found.map((violation) => `${violation.id}: ${violation.nodes.slice(0, 3).map((node) => node.html).join(" ")}`), [], `${hash}, ${scheme}`);
+    }
+    await one.context().close();
+  }
+});
+
+await test("the keyboard and a phone reach everything", async () => {
+  const phone = await stage.open(await stage.startDashboard(), {viewport: {width: 390, height: 800}});
+  for (const hash of ["#/jobs", `#/jobs/${done}`, `#/compare?jobs=${done}`]) {
+    await phone.show(hash);
+    await sleep(300);
+    assert.ok(await phone.evaluate(() => document.documentElement.scrollWidth) <= 392, `${hash} is wider than the phone`);
+  }
+  await phone.show("#/jobs");
+  await phone.waitForSelector("[data-job]");
+  await phone.getByLabel("Search").fill("done");
+  await until("one row", async () => (await phone.locator("[data-job]").count()) === 1);
+  const reached = [];
+  for (let i = 0; i < 6; i++) {
+    await phone.keyboard.press("Tab");
+    reached.push(await phone.evaluate(() => document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent));
+  }
+  assert.ok(reached.includes("State") && reached.includes("Sort by") && reached.some((text) => text === "done"), reached.join());
+  await phone.context().close();
+});
+
+await test("a token that was revoked is said to be", async () => {
+  const one = await stage.open(await stage.startDashboard(eve));
+  await one.show(`#/jobs/${done}`);
+  await stage.tandem("tokens", "revoke", "eve");
+  await one.show("#/queue");
+  await until("the banner", async () => await one.locator("#banner").isVisible() && /token/.test(await one.locator("#banner").textContent()));
+  await one.context().close();
+});
+
+assert.deepEqual(page.problems, []);
+await stage.browser.close();
+console.log(`${passed} passed, ${failures.length} failed`);
+process.exit(failures.length ? 1 : 0);
