@@ -29,8 +29,8 @@ struct DurableFacts {
 // with files is remembered until a restart. If there is no room, the oldest are forgotten. Thread-safe.
 class KnownFacts {
  public:
-  // Whose facts are kept. Each owner's named sets have room of their own, and so have all other facts: no
-  // user's sets push out another's.
+  // Whose facts are kept. Each owner's named sets have room of their own, and all other facts have another
+  // room together: no user's named sets are pushed out for another user.
   struct Place {
     // Who registered the set; "" for sets without an owner, such as those in data folders.
     std::string owner;

@@ -92,6 +92,24 @@ TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
 }
 
 // What came of an upload stays, though the call that brought it ends in an error.
+// A request that is parsed later, in its user's turn.
+TEST_F(AuditTest, SaysWhatALargeRequestIsAbout) {
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
+  v1::Job job;
+  ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a"), &job).ok());
+  v1::CancelJobRequest cancel;
+  cancel.set_name(job.name());
+  cancel.GetReflection()->MutableUnknownFields(&cancel)->AddLengthDelimited(15, std::string(20'000, 'x'));
+  v1::Job cancelled;
+  EXPECT_EQ(stub_->CancelJob(Context(bob).get(), cancel, &cancelled).error_code(),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(stub_->CancelJob(Context(ann).get(), cancel, &cancelled).ok());
+  const std::vector<std::string> lines = Short(Lines());
+  EXPECT_THAT(lines, ::testing::Contains(absl::StrCat("bob CancelJob ", job.name(), " PERMISSION_DENIED")));
+  EXPECT_THAT(lines, ::testing::Contains(absl::StrCat("ann CancelJob ", job.name(), " OK")));
+}
+
 TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
   v1::CreateUploadRequest create;
   create.mutable_upload()->set_manifest_sha256(std::string(32, 'x'));

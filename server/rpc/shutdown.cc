@@ -12,9 +12,9 @@ void Shutdown(const RpcContext& context, const Caller& caller, const v1::Shutdow
     context.lifecycle->Stop();
     return;
   }
-  // Watchers go on, so that they see how their jobs end.
-  context.lifecycle->RefuseJobs();
   PostToLook(context, caller, request, std::move(reply), [&context](Reply<v1::ShutdownResponse> reply) {
+    // Watchers go on, so that they see how their jobs end.
+    context.lifecycle->RefuseJobs();
     context.drain->CancelAll([&context, reply = std::move(reply)](absl::StatusOr<int> cancelled) mutable {
       if (!cancelled.ok()) {
         // It goes on as before, unless another shutdown stands.

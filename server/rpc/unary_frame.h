@@ -49,7 +49,10 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   }
 
   // Says in the log what the call is about. Before the answer.
-  void SetResource(const google::protobuf::Message& request) { internal::SetResource(request, &log_); }
+  template <typename Request>
+  void SetResource(const Request& request) {
+    internal::SetResource(request, &log_);
+  }
 
   // The answer is this status. No effect if there is an answer already.
   void End(const absl::Status& status) override {
@@ -127,10 +130,11 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// False: a repetition of the call makes a second thing, or its answer cannot be given again, such as a
-// token's secret.
+// True: the method only reads. A repetition of another method may make a second thing, fail because the first
+// call did its work, or lack what was given once, such as a token's secret.
 inline bool IsRepeatable(absl::string_view method) {
-  return !absl::StartsWith(method, "Create") && !absl::StartsWith(method, "Fork");
+  return absl::StartsWith(method, "Get") || absl::StartsWith(method, "List") ||
+         absl::StartsWith(method, "Describe");
 }
 
 // Serves a unary call: its handler (see handlers.h) is called where AdmitUnary lets the call go on. The

@@ -252,9 +252,6 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 10);
   ASSERT_EQ(queue.jobs_size(), 1);
   EXPECT_EQ(queue.jobs(0).job(), "jobs/" + second);
-  const v1::ListQueueResponse rest = scheduler_->ListQueue(1, 10);
-  EXPECT_EQ(rest.jobs_size(), 0);
-  EXPECT_EQ(rest.total_size(), 1);
   ASSERT_EQ(queue.users_size(), 1);
   EXPECT_EQ(queue.users(0).user(), "ann");
   EXPECT_EQ(queue.users(0).device_seconds(), 10);
@@ -271,6 +268,25 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   const absl::Status never = scheduler_->CheckCanRun("ann", spec, 0);
   EXPECT_EQ(never.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(never.message()), HasSubstr("the quota of \"ann\" is 1"));
+}
+
+TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
+  OpenAndStart(1);
+  NewJob(1);
+  starter_.Take();
+  std::vector<std::string> waiting;
+  for (int i = 1; i <= 3; ++i) {
+    waiting.push_back(NewJob(1));
+    WaitFor(waiting.back(), v1::Waiting::REASON_DEVICES_BUSY, i);
+  }
+  const v1::ListQueueResponse second = scheduler_->ListQueue(1, 1);
+  ASSERT_EQ(second.jobs_size(), 1);
+  EXPECT_EQ(second.jobs(0).job(), "jobs/" + waiting[1]);
+  EXPECT_EQ(second.total_size(), 3);
+  const v1::ListQueueResponse rest = scheduler_->ListQueue(2, 10);
+  ASSERT_EQ(rest.jobs_size(), 1);
+  EXPECT_EQ(rest.jobs(0).job(), "jobs/" + waiting[2]);
+  EXPECT_EQ(scheduler_->ListQueue(3, 10).jobs_size(), 0);
 }
 
 TEST_F(SchedulerTest, AQuotaThatChangesLetsWaitingJobsStart) {

@@ -2,6 +2,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/store/connection.h"
 #include "server/store/store.h"
 #include "server/store/transaction.h"
@@ -12,13 +13,19 @@ absl::Status Transaction::PutDataFacts(absl::string_view digest, absl::string_vi
   return WithoutExceptions("keep what a data set's files say", [&]() -> absl::Status {
     Query put(connection_, "INSERT OR REPLACE INTO data_facts (digest, facts) VALUES (?, ?)");
     put.Text(digest).Blob(facts).Run();
-    // Newer rows have larger numbers. A key's prefix is all before its hexadecimal digits.
+    // Of the keys with the same prefix, which is all before the digest. Newer rows have larger numbers.
+    const absl::string_view prefix = digest.substr(0, digest.rfind('/') + 1);
     Query drop(connection_,
                "DELETE FROM data_facts WHERE number IN (SELECT number FROM (SELECT number, "
                "sum(length(facts)) OVER newer AS bytes, row_number() OVER newer AS place "
-               "FROM data_facts WINDOW newer AS (PARTITION BY rtrim(digest, '0123456789abcdef') "
-               "ORDER BY number DESC)) WHERE bytes > ? OR place > ?)");
-    drop.Int(kMostDataFactsBytesKept).Int(kMostDataFactsKept).Run();
+               "FROM data_facts WHERE digest >= ? AND digest < ? WINDOW newer AS (ORDER BY number DESC)) "
+               "WHERE bytes > ? OR place > ?)");
+    // No hexadecimal digit comes after these bounds.
+    drop.Text(prefix)
+        .Text(absl::StrCat(prefix, "g"))
+        .Int(kMostDataFactsBytesKept)
+        .Int(kMostDataFactsKept)
+        .Run();
     return absl::OkStatus();
   });
 }

@@ -277,11 +277,18 @@ def unknown_fields(daemon, tokens, _):
     before = daemon.memory()
     # Of field 15, which these requests do not have.
     request = encode("GetJobRequest", f'name: "{daemon.trained}"', "job_service") + b"\x7a\0" * 290_000
+    # Such requests are taken in.
+    reader = Connection(daemon.address, tokens["mallory"])
+    for method, expected in (("GetJob", "OK"), ("CancelJob", "PERMISSION_DENIED")):
+        status, _ = reader.call(f"JobService/{method}", request)
+        expect(status == expected, f"{method}: {status} {list(reader.text.values())}")
+    reader.close()
     for i in range(100):
         line.begin_slowly(("JobService/GetJob", "JobService/CancelJob")[i % 2], request)
     line.pump(1)
     grown = daemon.memory("VmHWM") - before
     counts = dict(count(line))
+    expect(not line.is_lost, "the connection was shut")
     line.close()
     expect(grown < 300, f"the daemon grew by {grown:.0f} MiB")
     return f"the daemon grew by {grown:.0f} MiB, {counts}"
@@ -375,13 +382,11 @@ def nested(daemon, tokens, _):
 
 # The name of what a method is about, by the first of these words that its name has.
 NAMES = [("DeleteSweep", "waiting"), ("Sweep", "sweep"), ("Dataset", "dataset"), ("Upload", "upload"), ("Device", "device"), ("Token", "token"),
-         ("Cancel", "queued"), ("Pause", "queued"), ("Update", "queued"), ("", "job")]
+         ("Cancel", "queued"), ("Pause", "other"), ("Resume", "other"), ("Update", "queued"), ("", "job")]
 # How the first call of a method ends, if not with OK.
 STATUSES = {
     # They name a device that is not there: the others are to stay as they are.
     "DrainDevice": "NOT_FOUND", "ResumeDevice": "NOT_FOUND", "ExcludeDevice": "NOT_FOUND",
-    # Of a job that was cancelled, or has ended.
-    "PauseJob": "FAILED_PRECONDITION", "ResumeJob": "FAILED_PRECONDITION",
     # The jobs of the sweep wait.
     "DeleteSweep": "FAILED_PRECONDITION",
     # By a viewer: the daemon is to go on.
@@ -446,11 +451,15 @@ MOST_OF_A_METHOD = 160
 def every_method(daemon, tokens, sweeps):
     """64 calls at once of each method, whose answers nobody reads."""
     admin = Connection(daemon.address, daemon.token)
-    _, jobs = admin.call("JobService/ListJobs", b"\x08\x01")
+    queued = []
+    for _ in range(2):
+        status, answer = admin.call("JobService/CreateJob", encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service"))
+        expect(status == "OK", f"CreateJob: {status} {list(admin.text.values())}")
+        queued.append(decode_raw(answer).split('"')[1])
     status, upload = admin.call("DatasetService/CreateUpload",
                                 encode("CreateUploadRequest", upload_text(b"content"), "dataset_service"))
     expect(status == "OK", f"CreateUpload: {status} {admin.text}")
-    names = {"job": daemon.trained, "queued": decode_raw(jobs).split('"')[1], "sweep": sweeps[0], "waiting": sweeps[2], "dataset": "datasets/set-1",
+    names = {"job": daemon.trained, "queued": queued[0], "other": queued[1], "sweep": sweeps[0], "waiting": sweeps[2], "dataset": "datasets/set-1",
              "device": "devices/cpu:9", "upload": decode_raw(upload).split('"')[1], "token": "tokens/of-many"}
     table = []
     # What ends something comes last.
