@@ -23,6 +23,7 @@ test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
+  python3-build python3-grpcio python3-numpy python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
 )
 
 packages=("${build_packages[@]}")

@@ -13,7 +13,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/session.h"
 #include "client/cli/version.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -185,7 +185,7 @@ std::string OptionHint(const CLI::App& app, const std::string& typed) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
     }
   }
-  const std::string nearest = client::NearestName(typed.substr(0, typed.find('=')), names);
+  const std::string nearest = NearestName(typed.substr(0, typed.find('=')), names);
   return nearest.empty() ? "" : "; did you mean `" + nearest + "`?";
 }
 
@@ -217,7 +217,7 @@ absl::StatusOr<std::vector<std::string>> WithoutHelpCommand(const CLI::App& app,
   const std::vector<std::string> names = CommandNames(app);
   if (command != arguments.end() && std::find(names.begin(), names.end(), *command) == names.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no such command: `", *command, "`; ", client::SpellingHint(*command, names)));
+        absl::StrCat("no such command: `", *command, "`; ", SpellingHint(*command, names)));
   }
   arguments.push_back("--help");
   return arguments;
@@ -254,7 +254,7 @@ int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
     if (app.get_subcommands().empty() && extra.substr(0, 1) != "-") {
       return FailUsage(
           app, terminal,
-          absl::StrCat("no such command: `", extra, "`; ", client::SpellingHint(extra, CommandNames(app))));
+          absl::StrCat("no such command: `", extra, "`; ", SpellingHint(extra, CommandNames(app))));
     }
     return FailUsage(app, terminal,
                      absl::StrCat(extra.substr(0, 1) == "-" ? "no such option: `" : "unexpected argument: `",

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/described_model.h"
 #include "client/cli/templates.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/training.pb.h"
 
@@ -92,8 +92,8 @@ std::string BashWords(const std::string& kind) {
   if (kind == "FORMAT") words = {"table", "wide", "json", "yaml"};
   if (kind == "ORDER") words = {"create_time", "name"};
   if (kind == "SPLIT") words = {"training", "validation"};
-  if (kind == "METRIC") words = client::ShortEnumNames(*v1::Metric_descriptor());
-  if (kind == "STATE") words = client::ShortEnumNames(*v1::JobState_descriptor());
+  if (kind == "METRIC") words = ShortEnumNames(*v1::Metric_descriptor());
+  if (kind == "STATE") words = ShortEnumNames(*v1::JobState_descriptor());
   return absl::StrCat("COMPREPLY=($(compgen -W \"", absl::StrJoin(words, " "), "\" -- \"$cur\"))");
 }
 
@@ -123,13 +123,11 @@ void AppendFishOptions(const CLI::App& app, absl::string_view condition, std::st
       if (kind == "MODEL") absl::StrAppend(text, " -a '", absl::StrJoin(ModelTemplateNames(), " "), "'");
       if (kind == "SPLIT") absl::StrAppend(text, " -a 'training validation'");
       if (kind == "METRIC") {
-        absl::StrAppend(text, " -a '", absl::StrJoin(client::ShortEnumNames(*v1::Metric_descriptor()), " "),
-                        "'");
+        absl::StrAppend(text, " -a '", absl::StrJoin(ShortEnumNames(*v1::Metric_descriptor()), " "), "'");
       }
       if (kind == "FORMAT") absl::StrAppend(text, " -a 'table wide json yaml'");
       if (kind == "STATE") {
-        absl::StrAppend(text, " -a '", absl::StrJoin(client::ShortEnumNames(*v1::JobState_descriptor()), " "),
-                        "'");
+        absl::StrAppend(text, " -a '", absl::StrJoin(ShortEnumNames(*v1::JobState_descriptor()), " "), "'");
       }
     }
     absl::StrAppend(text, " -d ", FishQuoted(option->get_description()), "\n");

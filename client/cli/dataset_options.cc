@@ -160,7 +160,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
   }
   if (absl::Status status = SetSource(holder.mutable_dataset()); !status.ok()) return status;
   for (const std::string& assignment : overrides) {
-    absl::Status status = client::ApplyOverride(absl::StrCat("dataset.", assignment), &holder);
+    absl::Status status = ApplyOverride(absl::StrCat("dataset.", assignment), &holder);
     if (!status.ok()) {
       return absl::Status(status.code(), absl::StrCat("--set ", assignment, ": ", status.message()));
     }

@@ -7,10 +7,10 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/cli/model_table.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -65,8 +65,8 @@ int DescribeModel(Session& session, const DescribedModel& wanted) {
     const absl::StatusOr<v1::Job> job = FindJob(**client, wanted.source);
     if (absl::IsNotFound(job.status())) {
       return session.Fail(absl::NotFoundError(
-          absl::StrCat(client::Quoted(wanted.source), " is no template, no file and no job; of templates, ",
-                       client::SpellingHint(wanted.source, ModelTemplateNames()))));
+          absl::StrCat(Quoted(wanted.source), " is no template, no file and no job; of templates, ",
+                       SpellingHint(wanted.source, ModelTemplateNames()))));
     }
     if (!job.ok()) return session.Fail(job.status());
     if (!wanted.overrides.empty() || !wanted.dataset.empty()) {

@@ -2,12 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 
 std::string ColoredState(v1::JobState state, const Style& style) {
-  const std::string name = client::ShortEnumName(state);
+  const std::string name = ShortEnumName(state);
   switch (state) {
     case v1::JOB_STATE_SUCCEEDED:
       return style.Green(name);

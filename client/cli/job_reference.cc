@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 
@@ -20,7 +20,7 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   for (const char c : id) valid = valid && (absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.');
   if (!valid) {
     return absl::InvalidArgumentError(
-        absl::StrCat(client::Quoted(reference), " is no job's name; `tandem list` shows the jobs"));
+        absl::StrCat(Quoted(reference), " is no job's name; `tandem list` shows the jobs"));
   }
   absl::StatusOr<v1::Job> job = client.GetJob("jobs/" + id);
   if (job.ok() || !absl::IsNotFound(job.status())) return job;
@@ -36,7 +36,7 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   }
   if (matches.size() == 1) return std::move(matches[0]);
   if (matches.empty()) {
-    const std::string nearest = client::NearestName(id, ids);
+    const std::string nearest = NearestName(id, ids);
     return absl::NotFoundError(absl::StrCat(
         "no job is or begins with `", id, "`; ",
         nearest.empty() ? "`tandem list` shows the jobs" : absl::StrCat("did you mean `", nearest, "`?")));

@@ -51,7 +51,7 @@ absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& sourc
 
 bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec) {
   for (const std::string& assignment : source.overrides) {
-    const absl::Status status = client::ApplyOverride(assignment, spec);
+    const absl::Status status = ApplyOverride(assignment, spec);
     if (status.ok()) continue;
     for (absl::string_view line : absl::StrSplit(status.message(), '\n')) {
       session.terminal().Err(absl::StrCat("--set: ", line, "\n"));

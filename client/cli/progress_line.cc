@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/format.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -43,8 +43,7 @@ std::string WaitingLine(const JobProgress& job, absl::Time now, bool unicode, co
   const char* frame = unicode ? kUnicodeFrames[tick % 10] : kAsciiFrames[tick % 4];
   const absl::Duration since =
       job.state_since() == absl::InfinitePast() ? absl::ZeroDuration() : now - job.state_since();
-  const std::string state =
-      job.state() == v1::JOB_STATE_UNSPECIFIED ? "waiting" : client::ShortEnumName(job.state());
+  const std::string state = job.state() == v1::JOB_STATE_UNSPECIFIED ? "waiting" : ShortEnumName(job.state());
   const std::string message = absl::StrReplaceAll(
       job.waiting().has_value() ? WaitingText(*job.waiting(), now) : job.last_change().message(),
       {{"\n", " "}});
@@ -79,7 +78,7 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
       std::max(progress.epochs(), job.last_epoch().has_value() ? job.last_epoch()->epochs() : 0);
   const bool trains = job.state() == v1::JOB_STATE_RUNNING || job.state() == v1::JOB_STATE_UNSPECIFIED;
   const std::string head =
-      absl::StrCat(trains ? "" : client::ShortEnumName(job.state()) + ", ", "epoch ", epoch, "/", epochs);
+      absl::StrCat(trains ? "" : ShortEnumName(job.state()) + ", ", "epoch ", epoch, "/", epochs);
   // In the order in which they are wanted; what does not fit beside the narrowest bar is left out.
   std::vector<std::string> facts = {absl::StrFormat("%3d%%", Percent(job.Fraction()))};
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
@@ -105,7 +104,7 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
 }
 
 std::string PlainProgress(const JobProgress& job, absl::Time now) {
-  if (!job.progress().has_value()) return client::ShortEnumName(job.state());
+  if (!job.progress().has_value()) return ShortEnumName(job.state());
   const v1::Progress& progress = *job.progress();
   std::vector<std::string> facts = {
       absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs()),

@@ -9,7 +9,7 @@
 #include "client/cli/output.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -50,8 +50,8 @@ class PlainDisplay : public JobDisplay {
           terminal_.Out(JobEnding(progress_, job_, Style(false)));
         } else {
           const std::string message = Indented(event.state_change().message());
-          terminal_.Out(absl::StrCat(client::ShortEnumName(event.state_change().to()),
-                                     message.empty() ? "" : ": ", message, "\n"));
+          terminal_.Out(absl::StrCat(ShortEnumName(event.state_change().to()), message.empty() ? "" : ": ",
+                                     message, "\n"));
         }
         break;
       case v1::JobEvent::kEpoch:

@@ -14,8 +14,8 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_progress.h"
 #include "client/cli/table.h"
-#include "client/lib/enum_names.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -115,12 +115,12 @@ std::string ValuesText(const v1::SweepResult& result) {
 
 std::string CountsText(const v1::Sweep& sweep) {
   return absl::StrJoin(sweep.counts(), ", ", [](std::string* out, const v1::SweepCount& count) {
-    absl::StrAppend(out, count.jobs(), " ", absl::AsciiStrToLower(client::ShortEnumName(count.state())));
+    absl::StrAppend(out, count.jobs(), " ", absl::AsciiStrToLower(ShortEnumName(count.state())));
   });
 }
 
 std::string ColoredSweepState(v1::SweepState state, const Style& style) {
-  const std::string name = absl::AsciiStrToLower(client::ShortEnumName(state));
+  const std::string name = absl::AsciiStrToLower(ShortEnumName(state));
   switch (state) {
     case v1::SWEEP_STATE_SUCCEEDED:
       return style.Green(name);

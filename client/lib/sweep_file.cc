@@ -12,10 +12,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
-#include "client/lib/yaml_text.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
+#include "proto/job_file/yaml_text.h"
 
 namespace tandem::client {
 namespace {

@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "client/lib/enum_names.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::client {
 namespace {

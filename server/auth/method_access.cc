@@ -23,6 +23,7 @@ constexpr bool kChanges = true;
 
 constexpr MethodAccess kTable[] = {
     {kJobs, "CreateJob", kSubmitter, kChanges},
+    {kJobs, "ParseJob", kViewer, kReads},
     {kJobs, "GetJob", kViewer, kReads},
     {kJobs, "ListJobs", kViewer, kReads},
     {kJobs, "UpdateJob", kSubmitter, kChanges},

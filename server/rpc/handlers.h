@@ -28,6 +28,8 @@ using Source = absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>;
 
 void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
                Reply<v1::Job> reply);
+void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJobRequest& request,
+              Reply<v1::ParseJobResponse> reply);
 void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
                Reply<v1::Job> reply);
 void GetJob(const RpcContext& context, const Caller& caller, const v1::GetJobRequest& request,

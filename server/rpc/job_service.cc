@@ -17,6 +17,7 @@ void TellCursor(const RpcContext& rpc, grpc::CallbackServerContext* context, v1:
 std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCalls* calls) {
   auto service = std::make_unique<MethodTable>("tandem.v1.JobService", context, calls);
   service->Unary("CreateJob", &rpc::CreateJob);
+  service->Unary("ParseJob", &rpc::ParseJob);
   service->Unary("GetJob", &rpc::GetJob);
   service->Unary("ListJobs", &rpc::ListJobs);
   service->Unary("UpdateJob", &rpc::UpdateJob);

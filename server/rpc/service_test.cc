@@ -54,6 +54,63 @@ TEST_F(ServiceTest, WantsTheTokenOnEveryService) {
   EXPECT_EQ(daemon.version(), "1.2.3");
 }
 
+TEST_F(ServiceTest, ParsesAJobFile) {
+  v1::ParseJobRequest request;
+  request.set_text("name: a\nmodel:\n  layers:\n  - dense: {units: 3, activation: relu}\n");
+  request.add_overrides("training.epochs=7");
+  v1::ParseJobResponse parsed;
+  grpc::Status status = stub_->ParseJob(Context().get(), request, &parsed);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(parsed.problems_size(), 0) << parsed.ShortDebugString();
+  EXPECT_EQ(parsed.spec().model().layers(0).dense().activation(), v1::ACTIVATION_RELU);
+  EXPECT_EQ(parsed.spec().training().epochs(), 7);
+  v1::ListJobsResponse jobs;
+  ASSERT_TRUE(stub_->ListJobs(Context().get(), {}, &jobs).ok());
+  EXPECT_EQ(jobs.jobs_size(), 0);
+}
+
+TEST_F(ServiceTest, PlacesTheProblemsOfAJobFile) {
+  v1::ParseJobRequest request;
+  request.set_text("name: a\nmodel:\n  layers:\n  - max_pol2d: {}\n  - dense: {units: many}\n");
+  v1::ParseJobResponse parsed;
+  ASSERT_TRUE(stub_->ParseJob(Context().get(), request, &parsed).ok());
+  EXPECT_FALSE(parsed.has_spec());
+  ASSERT_EQ(parsed.problems_size(), 2);
+  EXPECT_EQ(parsed.problems(0).field(), "model.layers[0].max_pol2d");
+  EXPECT_THAT(parsed.problems(0).description(), HasSubstr("did you mean `max_pool2d`?"));
+  EXPECT_EQ(parsed.problems(0).line(), 4);
+  EXPECT_EQ(parsed.problems(0).column(), 5);
+  EXPECT_EQ(parsed.problems(1).line(), 5);
+
+  request.set_text("name: a");
+  request.add_overrides("training.epochs=7");
+  request.add_overrides("training.epoch=7");
+  ASSERT_TRUE(stub_->ParseJob(Context().get(), request, &parsed).ok());
+  ASSERT_EQ(parsed.problems_size(), 1);
+  EXPECT_EQ(parsed.problems(0).field(), "overrides[1]");
+  EXPECT_THAT(parsed.problems(0).description(), HasSubstr("did you mean `epochs`?"));
+}
+
+TEST_F(ServiceTest, BoundsJobFiles) {
+  v1::ParseJobRequest request;
+  v1::ParseJobResponse parsed;
+  request.set_text("name: \"" + std::string(1 << 20, 'x') + "\"");
+  EXPECT_EQ(stub_->ParseJob(Context().get(), request, &parsed).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+  request.set_text("name: a");
+  for (int i = 0; i < 101; ++i) request.add_overrides("training.epochs=7");
+  EXPECT_EQ(stub_->ParseJob(Context().get(), request, &parsed).error_code(), StatusCode::INVALID_ARGUMENT);
+
+  // 200 times 10 kB.
+  std::string names = "[&name " + std::string(10'000, 'x');
+  for (int i = 1; i < 200; ++i) names += ", *name";
+  request.set_text("dataset: {class_names: " + names + "]}");
+  request.clear_overrides();
+  ASSERT_TRUE(stub_->ParseJob(Context().get(), request, &parsed).ok());
+  EXPECT_FALSE(parsed.has_spec());
+  ASSERT_EQ(parsed.problems_size(), 1);
+  EXPECT_THAT(parsed.problems(0).description(), HasSubstr("at most 1048576 are accepted"));
+}
+
 TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {
   v1::Job job;
   const grpc::Status status = stub_->CreateJob(Context().get(), Request("lenet", "r1"), &job);

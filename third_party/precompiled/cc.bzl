@@ -24,6 +24,7 @@ _HEADERS = {
     "tests/integration": "services",
     "proto": "protobuf",
     "proto/fields": "messages",
+    "proto/job_file": "messages",
 }
 
 # The engine computes: only there do faster programs repay a slower compilation.

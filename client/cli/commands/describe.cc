@@ -10,8 +10,8 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/enum_names.h"
 #include "client/lib/yaml_writer.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -62,7 +62,7 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("job", style.Bold(JobId(job.name())));
   facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
                                   job.message().empty() ? "" : ": " + Indented(job.message())));
-  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", client::ShortEnumName(job.reason()));
+  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", ShortEnumName(job.reason()));
   facts.Add("waits", Waiting(job, session.terminal().Now()));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
                                     FormatAge(now - FromProto(job.create_time())), " ago)"));
@@ -146,7 +146,7 @@ std::string Description(Session& session, const v1::Job& job) {
 
 // The job file that gives the same job again, headed by where this one stands.
 std::string AsJobFile(const v1::Job& job) {
-  std::string head = absl::StrCat("# ", job.name(), ": ", client::ShortEnumName(job.state()));
+  std::string head = absl::StrCat("# ", job.name(), ": ", ShortEnumName(job.state()));
   if (!job.message().empty()) {
     absl::StrAppend(&head, ", ", absl::StrJoin(absl::StrSplit(job.message(), absl::ByAnyChar("\r\n")), " "));
   }

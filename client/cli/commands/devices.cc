@@ -14,7 +14,7 @@
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -28,7 +28,7 @@ std::string Use(const v1::Device& device, const Style& style) {
   const bool in_service =
       device.state() == v1::DEVICE_STATE_ACTIVE || device.state() == v1::DEVICE_STATE_UNSPECIFIED;
   if (in_service) return use.empty() ? style.Green("free") : use;
-  const std::string state = style.Yellow(client::ShortEnumName(device.state()));
+  const std::string state = style.Yellow(ShortEnumName(device.state()));
   return use.empty() ? state : absl::StrCat(use, " (", state, ")");
 }
 
@@ -88,7 +88,7 @@ std::string Facts(Session& session, const v1::Device& device) {
   };
   const v1::GpuStatus& gpu = device.gpu();
   add("device", style.Bold(ShortName(device.name())));
-  add("kind", client::ShortEnumName(device.kind()));
+  add("kind", ShortEnumName(device.kind()));
   add("model", device.model());
   add("job", Use(device, style));
   add("message", device.state_message());
@@ -99,7 +99,7 @@ std::string Facts(Session& session, const v1::Device& device) {
                                  : ""));
   if (device.threads() > 0) add("threads", absl::StrCat(device.threads()));
   add("precisions", absl::StrJoin(device.precisions(), ", ", [](std::string* out, int precision) {
-        out->append(client::ShortEnumName(static_cast<v1::Precision>(precision)));
+        out->append(ShortEnumName(static_cast<v1::Precision>(precision)));
       }));
   if (!device.has_gpu()) return text;
   add("capability", gpu.compute_capability());
@@ -180,7 +180,7 @@ int RunDevices(Session& session) {
   Table table(columns);
   for (const v1::Device& device : *devices) {
     std::vector<std::string> row = {ShortName(device.name()),
-                                    client::ShortEnumName(device.kind()),
+                                    ShortEnumName(device.kind()),
                                     device.model().empty() ? "-" : device.model(),
                                     FormatBytes(device.memory_bytes()),
                                     device.threads() > 0 ? absl::StrCat(device.threads()) : "-",

@@ -8,9 +8,9 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/stream_notes.h"
-#include "client/lib/enum_names.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/enum_names.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::
   std::vector<v1::Artifact> chosen(job.artifacts().begin(), job.artifacts().end());
   if (chosen.empty()) {
     return absl::NotFoundError(
-        absl::StrCat(JobId(job.name()), " is ", client::ShortEnumName(job.state()), " and has made no files",
+        absl::StrCat(JobId(job.name()), " is ", ShortEnumName(job.state()), " and has made no files",
                      job.has_end_time() ? "" : " yet; `tandem watch` shows when it ends"));
   }
   if (wanted.empty()) return chosen;
@@ -37,8 +37,8 @@ absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::
   for (const std::string& name : wanted) {
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end()) {
-      return absl::NotFoundError(absl::StrCat(JobId(job.name()), " has no file ", client::Quoted(name), "; ",
-                                              client::SpellingHint(name, names)));
+      return absl::NotFoundError(
+          absl::StrCat(JobId(job.name()), " has no file ", Quoted(name), "; ", SpellingHint(name, names)));
     }
     chosen.push_back(job.artifacts(static_cast<int>(found - names.begin())));
   }

@@ -10,7 +10,7 @@
 #include "client/cli/printable.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/table.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -86,15 +86,15 @@ absl::StatusOr<v1::EvaluateRequest> MakeRequest(const EvaluateOptions& options) 
     *request.mutable_dataset() = *std::move(dataset);
   }
   if (!options.split.empty()) {
-    const auto* split = client::FindEnumValue(*v1::DatasetSplit_descriptor(), options.split);
+    const auto* split = FindEnumValue(*v1::DatasetSplit_descriptor(), options.split);
     request.set_split(static_cast<v1::DatasetSplit>(split->number()));
   }
   for (const std::string& name : options.metrics) {
-    const auto* metric = client::FindEnumValue(*v1::Metric_descriptor(), name);
+    const auto* metric = FindEnumValue(*v1::Metric_descriptor(), name);
     if (metric == nullptr || metric->number() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("--metric: no such metric: `", name, "`; there are ",
-                       absl::StrJoin(client::ShortEnumNames(*v1::Metric_descriptor()), ", ")));
+                       absl::StrJoin(ShortEnumNames(*v1::Metric_descriptor()), ", ")));
     }
     request.add_metrics(static_cast<v1::Metric>(metric->number()));
   }

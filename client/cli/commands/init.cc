@@ -2,8 +2,8 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/templates.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -19,7 +19,7 @@ int RunInit(Session& session, const std::string& name) {
   }
   if (!name.empty()) {
     return session.Fail(absl::InvalidArgumentError(
-        absl::StrCat("no such template: ", client::Quoted(name), "; ", client::SpellingHint(name, names))));
+        absl::StrCat("no such template: ", Quoted(name), "; ", SpellingHint(name, names))));
   }
   for (const JobTemplate& job : JobTemplates()) {
     session.terminal().Out(absl::StrCat(PadRight(job.name, 13), job.description, "\n"));

@@ -9,9 +9,9 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/enum_names.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/enum_names.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -74,11 +74,11 @@ int RunList(Session& session, const ListOptions& options) {
   request.order_by = options.order;
   for (const std::string& given : options.states) {
     for (const absl::string_view name : absl::StrSplit(given, ',')) {
-      const auto* value = client::FindEnumValue(*v1::JobState_descriptor(), name);
+      const auto* value = FindEnumValue(*v1::JobState_descriptor(), name);
       if (value == nullptr || value->number() == 0) {
         return session.Fail(absl::InvalidArgumentError(
-            absl::StrCat("--state: no such state: ", client::Quoted(name), "; ",
-                         client::SpellingHint(name, client::ShortEnumNames(*v1::JobState_descriptor())))));
+            absl::StrCat("--state: no such state: ", Quoted(name), "; ",
+                         SpellingHint(name, ShortEnumNames(*v1::JobState_descriptor())))));
       }
       request.states.push_back(static_cast<v1::JobState>(value->number()));
     }

@@ -4,7 +4,7 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {
@@ -37,7 +37,7 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
         Priority(job),
         absl::StrCat(job.devices()),
         FormatStart(job.waiting(), now),
-        session.wide() ? client::ShortEnumName(job.waiting().reason()) : job.waiting().message()};
+        session.wide() ? ShortEnumName(job.waiting().reason()) : job.waiting().message()};
     if (session.wide()) {
       row.insert(row.end(), {job.expected_seconds() > 0
                                  ? absl::StrCat("~", FormatElapsed(absl::Seconds(job.expected_seconds())))

@@ -12,10 +12,10 @@
 #include "client/cli/stream_notes.h"
 #include "client/cli/sweep_table.h"
 #include "client/cli/table.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
 #include "client/lib/status_details.h"
 #include "client/lib/sweep_file.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -68,8 +68,8 @@ absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view re
         absl::StrCat(matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
                      matches.size() > 2 ? ", ..." : "", "; write more of the one you mean"));
   }
-  const std::string nearest = client::NearestName(id, ids);
-  return absl::NotFoundError(absl::StrCat("no sweep is or begins with ", client::Quoted(id), "; ",
+  const std::string nearest = NearestName(id, ids);
+  return absl::NotFoundError(absl::StrCat("no sweep is or begins with ", Quoted(id), "; ",
                                           nearest.empty() ? "`tandem sweep list` shows the sweeps"
                                                           : absl::StrCat("did you mean `", nearest, "`?")));
 }
@@ -98,9 +98,8 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
   }
   v1::Sweep* sweep = &file->sweep;
   const bool right =
-      ApplyAll(
-          session, "--set", options.overrides,
-          [sweep](const std::string& set) { return client::ApplyOverride(set, sweep->mutable_base()); }) &&
+      ApplyAll(session, "--set", options.overrides,
+               [sweep](const std::string& set) { return ApplyOverride(set, sweep->mutable_base()); }) &&
       ApplyAll(session, "--grid", options.grid,
                [sweep](const std::string& grid) { return client::AddGrid(grid, sweep); }) &&
       ApplyAll(session, "--random", options.random,

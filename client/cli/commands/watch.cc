@@ -5,7 +5,7 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
 namespace {

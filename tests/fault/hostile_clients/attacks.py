@@ -408,6 +408,9 @@ def request_of(request, method, fields, names):
         text.append("page_size: 1000")
     if "validate_only" in fields:
         text.append("validate_only: true")
+    if method == "ParseJob":
+        # A network of the largest size that is read.
+        text.append('text: "model: {layers: [' + "{dense: {units: 1}}, " * 30_000 + ']}"')
     if method == "CreateJob":
         text.append("spec {" + SMALL + "}")
     if method == "ForkJob":

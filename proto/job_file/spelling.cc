@@ -1,4 +1,4 @@
-#include "client/lib/spelling.h"
+#include "proto/job_file/spelling.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 std::string Normalized(absl::string_view text) {
@@ -74,4 +74,4 @@ std::string SpellingHint(absl::string_view typed, const std::vector<std::string>
                       ", ...");
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

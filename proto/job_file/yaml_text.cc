@@ -1,4 +1,4 @@
-#include "client/lib/yaml_text.h"
+#include "proto/job_file/yaml_text.h"
 
 #include <yaml-cpp/eventhandler.h>
 
@@ -8,26 +8,45 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
-// Only wants to know that there was a document.
-class IgnoringHandler : public YAML::EventHandler {
+// Twice as many as MessageReader reads, for their keys.
+constexpr int kMostNodes = 200'000;
+
+// Only counts, so that no text becomes more nodes in memory than a job can have.
+class CountingHandler : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
   void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
-  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                       YAML::EmitterStyle::value) override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t) override { Count(mark); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { Count(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override {
+    Count(mark);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {
+    Count(mark);
+  }
   void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {
+    Count(mark);
   }
   void OnMapEnd() override {}
+
+ private:
+  void Count(const YAML::Mark& mark) {
+    if (++nodes_ > kMostNodes) {
+      throw YAML::ParserException(mark, absl::StrCat("more than ", kMostNodes, " keys and values"));
+    }
+  }
+
+  int nodes_ = 0;
 };
 
 // The value of four hexadecimal digits of an escape, `\uD83D`, at `place`; 0 if there is no escape.
@@ -60,7 +79,7 @@ YamlText Load(const std::string& content) {
   YamlText text;
   std::istringstream stream(content);
   YAML::Parser parser(stream);
-  IgnoringHandler handler;
+  CountingHandler handler;
   if (!parser.HandleNextDocument(handler)) {
     text.is_empty = true;
     return text;
@@ -81,4 +100,4 @@ YamlText LoadYaml(const std::string& content) {
   }
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

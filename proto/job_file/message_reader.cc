@@ -1,15 +1,15 @@
-#include "client/lib/message_reader.h"
+#include "proto/job_file/message_reader.h"
 
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/scalar_text.h"
-#include "client/lib/spelling.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/scalar_text.h"
+#include "proto/job_file/spelling.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 using google::protobuf::Descriptor;
@@ -19,6 +19,8 @@ using google::protobuf::OneofDescriptor;
 
 constexpr int kDeepest = 40;
 constexpr int kMostValues = 100'000;
+// More than a text of a mebibyte holds without aliases.
+constexpr size_t kMostBytes = 4 << 20;
 constexpr size_t kMostProblems = 20;
 
 std::vector<std::string> FieldNames(const Descriptor& type) {
@@ -85,6 +87,15 @@ bool MessageReader::Enter(const YAML::Node& node, const std::string& path) {
     if (values_ == kMostValues + 1) {
       Report(PositionOf(node), path,
              absl::StrCat("more than ", kMostValues, " values, aliases counted each time"));
+    }
+    return false;
+  }
+  const bool had_room = bytes_ <= kMostBytes;
+  if (node.IsScalar()) bytes_ += node.Scalar().size();
+  if (bytes_ > kMostBytes) {
+    if (had_room) {
+      Report(PositionOf(node), path,
+             absl::StrCat("more than ", kMostBytes, " bytes of values, aliases counted each time"));
     }
     return false;
   }
@@ -249,4 +260,4 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
                       ", got ", Quoted(name)));
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

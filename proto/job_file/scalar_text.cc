@@ -1,4 +1,4 @@
-#include "client/lib/scalar_text.h"
+#include "proto/job_file/scalar_text.h"
 
 #include <cmath>
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/lib/enum_names.h"
-#include "client/lib/spelling.h"
+#include "proto/job_file/enum_names.h"
+#include "proto/job_file/spelling.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 using google::protobuf::EnumValueDescriptor;
@@ -161,4 +161,4 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat(shown, text.size() > kLongest ? "..." : "", "`");
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tandem::client {
+namespace tandem {
 
 // Sets or, where the field is repeated, adds to a field of numbers, text, truth or names from how a person
 // wrote it. Whole numbers may be written as 1e4; numbers must be finite and within the field's range; truth
@@ -22,6 +22,6 @@ std::string Wanted(const google::protobuf::FieldDescriptor& field);
 // Text of a person in a message about it: in backquotes, shortened, without control characters.
 std::string Quoted(absl::string_view text);
 
-}  // namespace tandem::client
+}  // namespace tandem
 
 #endif  // TANDEM_CLIENT_LIB_SCALAR_TEXT_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tandem::client {
+namespace tandem {
 
 // How many insertions, deletions, substitutions and swaps of neighbours make `b` of `a`, where no part is
 // edited twice (Damerau 1964, the optimal string alignment distance).
@@ -20,6 +20,6 @@ std::string NearestName(absl::string_view typed, const std::vector<std::string>&
 // listed.
 std::string SpellingHint(absl::string_view typed, const std::vector<std::string>& names);
 
-}  // namespace tandem::client
+}  // namespace tandem
 
 #endif  // TANDEM_CLIENT_LIB_SPELLING_H_

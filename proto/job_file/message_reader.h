@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tandem::client {
+namespace tandem {
 
 // A place in a text, both from 1; line 0: nowhere.
 struct TextPosition {
@@ -36,7 +36,7 @@ struct ReadProblem {
 // A google.protobuf.Value is whatever stands there. A scalar without quotes is true, false, or a number if
 // the number is written the same in JSON; other scalars are text. The reader goes on after a problem and
 // finds all problems at once, up to a limit. Aliases cannot make it read more than a bounded number of
-// values. Not thread-safe; one reader a text.
+// values and of their bytes. Not thread-safe; one reader a text.
 class MessageReader {
  public:
   // Sets fields of `message` from a mapping; `path` is the message's own.
@@ -83,6 +83,8 @@ class MessageReader {
   std::map<std::string, TextPosition> positions_;
   int depth_ = 0;
   int values_ = 0;
+  // Of scalars.
+  size_t bytes_ = 0;
   // Where the value that is being read is named, for values that have no place of their own.
   TextPosition key_position_;
 };
@@ -93,6 +95,6 @@ TextPosition PositionOf(const YAML::Node& node);
 // "model" and "layers" as "model.layers"; no dot where there is no path yet.
 std::string JoinPath(absl::string_view path, absl::string_view name);
 
-}  // namespace tandem::client
+}  // namespace tandem
 
 #endif  // TANDEM_CLIENT_LIB_MESSAGE_READER_H_

@@ -1,10 +1,10 @@
-#include "client/lib/enum_names.h"
-#include "client/lib/spelling.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/job_file/enum_names.h"
+#include "proto/job_file/spelling.h"
 #include "tandem/v1/job.pb.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST(EnumNamesTest, BothFormsAreFound) {
 }
 
 }  // namespace
-}  // namespace tandem::client
+}  // namespace tandem

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace tandem::client {
+namespace tandem {
 
 // The name that people write for an enum's value: without the enum's own prefix and in lower case, such as
 // "relu" for ACTIVATION_RELU. Thread-safe, as everything in this file.
@@ -30,6 +30,6 @@ const google::protobuf::EnumValueDescriptor* FindEnumValue(const google::protobu
 // The short names of all values but the one that is numbered 0, which only says that nothing was said.
 std::vector<std::string> ShortEnumNames(const google::protobuf::EnumDescriptor& type);
 
-}  // namespace tandem::client
+}  // namespace tandem
 
 #endif  // TANDEM_CLIENT_LIB_ENUM_NAMES_H_

@@ -1,10 +1,10 @@
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 // "ACTIVATION_" for Activation, "STATE_REASON_" for StateReason.
@@ -42,4 +42,4 @@ std::vector<std::string> ShortEnumNames(const google::protobuf::EnumDescriptor& 
   return names;
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

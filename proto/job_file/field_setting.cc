@@ -1,3 +1,5 @@
+#include "proto/job_file/field_setting.h"
+
 #include <yaml-cpp/yaml.h>
 
 #include <string>
@@ -7,13 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "client/lib/job_file.h"
-#include "client/lib/message_reader.h"
-#include "client/lib/spelling.h"
 #include "proto/fields/field_place.h"
 #include "proto/fields/field_value.h"
+#include "proto/job_file/job_text.h"
+#include "proto/job_file/message_reader.h"
+#include "proto/job_file/spelling.h"
+#include "proto/job_file/yaml_text.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -61,7 +64,7 @@ absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpe
   if (!place.ok()) return place.status();
   // yaml-cpp throws, also from what looks like plain access.
   try {
-    const YAML::Node value = YAML::Load(std::string(yaml));
+    const YAML::Node value = LoadYaml(std::string(yaml)).first;
     if (absl::Status status = SetFromYaml(*place, value); !status.ok()) return status;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": the value is not valid YAML: ", error.msg));
@@ -89,4 +92,4 @@ absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec) {
   return SetField(assignment.substr(0, equals), assignment.substr(equals + 1), spec);
 }
 
-}  // namespace tandem::client
+}  // namespace tandem

@@ -1,0 +1,158 @@
+"""The client for asyncio: the same names, to be awaited. What blocks runs on threads of the loop's executor.
+
+    client = tandem.aio.connect()
+    job = await client.submit("job.yaml")
+    async for epoch in job.follow():
+        print(epoch.number, epoch.validation["accuracy"])
+"""
+
+import asyncio
+from typing import Any, AsyncIterator, Dict, Iterator, List, Mapping, Optional, TypeVar
+
+import grpc.aio  # type: ignore[import]
+import numpy
+
+import tandem.client
+import tandem.job
+from tandem.calls import AsyncCalls
+from tandem.client import JobLike
+from tandem.events import Epoch, Event
+from tandem.job import Classes
+from tandem.v1 import dataset_pb2, job_pb2
+
+Item = TypeVar("Item")
+
+
+def connect(address: Optional[str] = None, **options: Any) -> "Client":
+    """A client; takes what tandem.connect takes."""
+    return Client(tandem.client.connect(address, **options))
+
+
+class Job:
+    """As tandem.Job."""
+
+    def __init__(self, job: tandem.job.Job) -> None:
+        self._job = job
+        self.name = job.name
+
+    async def get(self) -> job_pb2.Job:
+        return await asyncio.to_thread(self._job.get)
+
+    async def events(self, after: int = 0) -> AsyncIterator[Event]:
+        events = self._job.events(after)
+        try:
+            async for event in _each(events):
+                yield event
+        finally:
+            # Ends a call that a thread waits for.
+            events.close()
+
+    async def follow(self) -> AsyncIterator[Epoch]:
+        events = self._job.events()
+        try:
+            async for epoch in _each(tandem.job.epochs_of(self._job.name, events, tandem.job.Bar(False))):
+                yield epoch
+        finally:
+            events.close()
+
+    async def wait(self) -> job_pb2.Job:
+        async for _ in self.follow():
+            pass
+        return await self.get()
+
+    async def pause(self) -> None:
+        await asyncio.to_thread(self._job.pause)
+
+    async def resume(self) -> None:
+        await asyncio.to_thread(self._job.resume)
+
+    async def cancel(self) -> None:
+        await asyncio.to_thread(self._job.cancel)
+
+    async def delete(self) -> None:
+        await asyncio.to_thread(self._job.delete)
+
+    async def read(self, artifact: str = tandem.job.MODEL) -> bytes:
+        return await asyncio.to_thread(self._job.read, artifact)
+
+    async def model(self, artifact: str = tandem.job.MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
+        return await asyncio.to_thread(self._job.model, artifact)
+
+    async def predict(self, samples: Any) -> "numpy.ndarray[Any, Any]":
+        return await asyncio.to_thread(self._job.predict, samples)
+
+    async def classify(self, samples: Any, top_k: int = 1) -> Classes:
+        return await asyncio.to_thread(self._job.classify, samples, top_k)
+
+    async def epochs(self) -> List[Epoch]:
+        return await asyncio.to_thread(self._job.epochs)
+
+    async def history(self) -> Any:
+        return await asyncio.to_thread(self._job.history)
+
+
+class Datasets:
+    """As tandem.Datasets."""
+
+    def __init__(self, datasets: tandem.client.Datasets) -> None:
+        self._datasets = datasets
+
+    async def add(self, name: str, path: Any, **options: Any) -> dataset_pb2.Dataset:
+        return await asyncio.to_thread(self._datasets.add, name, path, **options)
+
+    async def get(self, name: str) -> dataset_pb2.Dataset:
+        return await asyncio.to_thread(self._datasets.get, name)
+
+    async def remove(self, name: str) -> None:
+        await asyncio.to_thread(self._datasets.remove, name)
+
+
+class Client:
+    """As tandem.Client."""
+
+    def __init__(self, client: tandem.client.Client) -> None:
+        self._client = client
+        self.datasets = Datasets(client.datasets)
+        self._calls: Optional[AsyncCalls] = None
+        self._channel: Any = None
+
+    @property
+    def calls(self) -> AsyncCalls:
+        """Every method of the API, as it is, on a channel of grpc.aio."""
+        if self._calls is None:
+            self._client.connection.check()
+            self._channel = self._client.connection.open(grpc.aio)
+            self._calls = AsyncCalls(self._channel, self._client.connection.metadata)
+        return self._calls
+
+    async def __aenter__(self) -> "Client":
+        return self
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        if self._channel is not None:
+            await self._channel.close()
+        await asyncio.to_thread(self._client.close)
+
+    async def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
+        return await asyncio.to_thread(self._client.parse, job, set)
+
+    async def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> Job:
+        return Job(await asyncio.to_thread(self._client.submit, job, set))
+
+    async def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
+        return await asyncio.to_thread(self._client.validate, job, set)
+
+    async def job(self, name: str) -> Job:
+        return Job(await asyncio.to_thread(self._client.job, name))
+
+
+async def _each(items: Iterator[Item]) -> AsyncIterator[Item]:
+    end = object()
+    while True:
+        item: Any = await asyncio.to_thread(next, items, end)
+        if item is end:
+            return
+        yield item

@@ -1,0 +1,256 @@
+"""The connection to a daemon, and what can be asked of it."""
+
+import hashlib
+import json
+import os
+import pathlib
+import uuid
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Union
+
+import grpc  # type: ignore[import]
+
+from tandem.calls import Calls
+from tandem.connection import Connection, Options, Patience
+from tandem.errors import FieldViolation, InvalidRequest, JobFileError, from_rpc
+from tandem.job import Bar, Job
+from tandem.v1 import daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2
+
+# A job file's path, a job as a dict in the form of job files, or a message.
+JobLike = Union[str, "os.PathLike[str]", Mapping[str, Any], job_pb2.JobSpec]
+PIECE = 1 << 18
+
+
+def connect(address: Optional[str] = None, *, state_folder: Optional[str] = None, token: Optional[str] = None,
+            token_file: Optional[str] = None, tls: bool = False, tls_ca: Optional[str] = None, tls_cert: Optional[str] = None,
+            tls_key: Optional[str] = None, tls_server_name: Optional[str] = None, plaintext: bool = False,
+            timeout: Optional[float] = None, reconnect_timeout: Optional[float] = None) -> "Client":
+    """A client of a daemon. The connection is made by the first call.
+
+    What is not given is found as the command line finds it: in TANDEM_ADDRESS, TANDEM_STATE, TANDEM_TOKEN_FILE, TANDEM_TLS_CA,
+    TANDEM_TLS_CERT, TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT and TANDEM_RECONNECT_TIMEOUT, then in the state folder.
+    `timeout`, of a call, and `reconnect_timeout`, of a lost connection, are in seconds.
+    """
+    return Client(Options(address, state_folder, token, token_file, tls, tls_ca, tls_cert, tls_key, tls_server_name, plaintext,
+                          timeout, reconnect_timeout))
+
+
+class Client:
+    """A daemon's client. Thread-safe."""
+
+    def __init__(self, options: Optional[Options] = None) -> None:
+        self.connection = Connection(options or Options())
+        # Every method of the API, as it is.
+        self.calls = Calls(self.connection.channel, self.connection.metadata)
+        self.datasets = Datasets(self)
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection. Jobs go on."""
+        self.connection.close()
+
+    def parse(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
+        """Reads a job file or a dict in its form. `set` changes fields by their paths: {"training.epochs": 10}.
+
+        Raises JobFileError with the place of each problem.
+        """
+        changes = dict(set or {})
+        if isinstance(job, job_pb2.JobSpec):
+            if changes:
+                raise InvalidRequest("cannot set fields of a message by paths; set them in the message", "INVALID_ARGUMENT")
+            return job
+        if isinstance(job, Mapping):
+            name, text = "the job", json.dumps(job)
+        else:
+            name = os.fspath(job)
+            try:
+                text = pathlib.Path(name).read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise JobFileError(f"cannot read {name}: {error}", "INVALID_ARGUMENT") from error
+        parsed = self.connection.call(self.calls.jobs.parse_job, job_service_pb2.ParseJobRequest(
+            text=text, overrides=[f"{path}={json.dumps(value)}" for path, value in changes.items()]))
+        if not parsed.problems:
+            return parsed.spec
+        paths = {f"overrides[{i}]": path for i, path in enumerate(changes)}
+        violations = [FieldViolation(paths.get(one.field, one.field), one.description, one.line, one.column)
+                      for one in parsed.problems]
+        is_file = not isinstance(job, Mapping)
+        lines = [(f"{name}:{one.line}:{one.column}: " if is_file and one.line else f"{name}: ") +
+                 (f"{one.field}: " if one.field and not one.description.startswith(one.field) else "") + one.description
+                 for one in violations]
+        raise JobFileError("\n".join(lines), "INVALID_ARGUMENT", violations=violations)
+
+    def submit(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> Job:
+        """Submits a job, durably, and returns it. Waits while the daemon fetches its data.
+
+        Raises JobFileError or InvalidRequest, which have all fields that are wrong.
+        """
+        # By the id a repetition after a lost connection makes no second job.
+        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), request_id=uuid.uuid4().hex)
+        return Job(self, self.connection.call(self.calls.jobs.create_job, request).name)
+
+    def validate(self, job: JobLike, set: Optional[Mapping[str, Any]] = None) -> job_pb2.JobSpec:
+        """Checks a job as `submit` does, and returns it as it would be, with its defaults."""
+        request = job_service_pb2.CreateJobRequest(spec=self.parse(job, set), validate_only=True)
+        return self.connection.call(self.calls.jobs.create_job, request).spec
+
+    def job(self, name: str) -> Job:
+        """The job with this id. NotFound if there is none."""
+        job = Job(self, name if name.startswith("jobs/") else f"jobs/{name}")
+        job.get()
+        return job
+
+    def jobs(self) -> Iterator[Job]:
+        """All jobs, the newest first."""
+        token = ""
+        while True:
+            page = self.connection.call(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100, page_token=token))
+            yield from (Job(self, job.name) for job in page.jobs)
+            token = page.next_page_token
+            if not token:
+                return
+
+    def daemon(self) -> daemon_service_pb2.Daemon:
+        """What the daemon is: its version, its folders."""
+        return self.connection.call(self.calls.daemon.get_daemon, daemon_service_pb2.GetDaemonRequest())
+
+    def devices(self) -> List[device_pb2.Device]:
+        """The daemon's devices."""
+        return list(self.connection.call(self.calls.daemon.list_devices, daemon_service_pb2.ListDevicesRequest()).devices)
+
+
+class Datasets:
+    """Data sets that the daemon keeps under a name."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def add(self, name: str, path: Union[str, "os.PathLike[str]"], *, validation: Union[str, "os.PathLike[str]", None] = None,
+            spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
+        """Uploads a folder of images, with a subfolder for each class, or a CSV file, and registers it for jobs.
+
+        An upload that broke goes on where it ended, in a later call and in another process, too. `spec` has further fields of the
+        data set as in a job file: {"csv": {"target_columns": ["price"]}}. With a source that is neither of these,
+        such as {"npy": {...}}, all files of the folder `path` are uploaded, and the source's paths are relative to it.
+        """
+        files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
+        parsed = self._client.parse({"dataset": source}).dataset
+        upload = self._upload(files, Bar(progress))
+        request = dataset_service_pb2.CreateDatasetRequest(
+            dataset_id=name, dataset=dataset_pb2.Dataset(spec=parsed, description=description), upload=upload.name,
+            request_id=uuid.uuid4().hex)
+        return self._client.connection.call(self._client.calls.datasets.create_dataset, request)
+
+    def list(self) -> Iterator[dataset_pb2.Dataset]:
+        """All data sets, by their names."""
+        token = ""
+        while True:
+            page = self._client.connection.call(self._client.calls.daemon.list_datasets,
+                                                daemon_service_pb2.ListDatasetsRequest(page_token=token))
+            yield from page.datasets
+            token = page.next_page_token
+            if not token:
+                return
+
+    def get(self, name: str) -> dataset_pb2.Dataset:
+        """The data set with this name. NotFound if there is none."""
+        return self._client.connection.call(self._client.calls.daemon.get_dataset,
+                                            daemon_service_pb2.GetDatasetRequest(name=f"datasets/{name}"))
+
+    def remove(self, name: str) -> None:
+        """Forgets a data set, and removes what was uploaded for it."""
+        self._client.connection.call(self._client.calls.datasets.delete_dataset,
+                                     dataset_service_pb2.DeleteDatasetRequest(name=f"datasets/{name}"))
+
+    def _upload(self, files: Dict[str, pathlib.Path], bar: Bar) -> dataset_service_pb2.Upload:
+        ordered = sorted(files.items(), key=lambda item: item[0].encode())
+        digests = [_digest(local) for _, local in ordered]
+        manifest = "".join(f"{digest}  {path}\n" for (path, _), digest in zip(ordered, digests))
+        sizes = [local.stat().st_size for _, local in ordered]
+        create = dataset_service_pb2.CreateUploadRequest(upload=dataset_service_pb2.Upload(
+            manifest_sha256=hashlib.sha256(manifest.encode()).digest(), files=len(ordered), bytes=sum(sizes)))
+        patience, best = Patience(self._client.connection.reconnect_timeout), -1
+        while True:
+            # Finds the upload again, too.
+            upload = self._client.connection.call(self._client.calls.datasets.create_upload, create)
+            if upload.bytes_received > best:
+                best = upload.bytes_received
+                patience.reset()
+            if upload.files_received == len(ordered):
+                bar.clear()
+                return upload
+            try:
+                self._client.calls.datasets.upload_files(_pieces(upload, ordered, digests, sizes, bar), timeout=None)
+            except grpc.RpcError as error:
+                failure = from_rpc(error, self._client.connection.address)
+                # For a moment the upload stood elsewhere than it said: the broken call still ends.
+                if failure.code == "ABORTED" and not failure.reason:
+                    failure.code = "UNAVAILABLE"
+                patience.wait(failure)
+
+
+def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str, Any]) -> "tuple[Dict[str, pathlib.Path], Dict[str, Any]]":
+    """The files by their paths in the upload, and the data set whose source names them."""
+    sources = ("idx", "cifar", "image_folder", "npy", "csv", "text")
+    given = next((source for source in sources if source in spec), None)
+    parts = [("train", path)] + ([("validation", validation)] if validation is not None else [])
+    for _, part in parts:
+        if not part.exists():
+            raise InvalidRequest(f"cannot add {part}: no such file or folder", "INVALID_ARGUMENT")
+    if given not in (None, "image_folder", "csv") and path.is_dir():
+        return _files(path, ""), spec
+    kind = given or ("image_folder" if path.is_dir() else "csv")
+    source = dict(spec.get(kind) or {})
+    files: Dict[str, pathlib.Path] = {}
+    for name, part in parts:
+        if part.is_dir():
+            source[name] = name
+            files.update(_files(part, name + "/"))
+        else:
+            source[name] = name + part.suffix
+            files[name + part.suffix] = part
+    return files, {**spec, kind: source}
+
+
+def _files(folder: pathlib.Path, prefix: str) -> Dict[str, pathlib.Path]:
+    """Plain files at any depth; hidden ones are left out."""
+    found = {}
+    for local in folder.rglob("*"):
+        relative = local.relative_to(folder)
+        if local.is_file() and not any(part.startswith(".") for part in relative.parts):
+            found[prefix + relative.as_posix()] = local
+    if not found:
+        raise InvalidRequest(f"cannot add {folder}: there are no files in it", "INVALID_ARGUMENT")
+    return found
+
+
+def _digest(local: pathlib.Path) -> str:
+    digest = hashlib.sha256()
+    with local.open("rb") as file:
+        for piece in iter(lambda: file.read(PIECE), b""):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _pieces(upload: dataset_service_pb2.Upload, ordered: "List[tuple[str, pathlib.Path]]", digests: List[str], sizes: List[int],
+            bar: Bar) -> Iterator[dataset_service_pb2.UploadFilesRequest]:
+    offset, sent, name = upload.next_offset, upload.bytes_received, upload.name
+    for i in range(upload.files_received, len(ordered)):
+        head = dataset_service_pb2.UploadFile(path=ordered[i][0], size=sizes[i], sha256=bytes.fromhex(digests[i]), offset=offset)
+        with ordered[i][1].open("rb") as file:
+            file.seek(offset)
+            first = True
+            while first or offset < sizes[i]:
+                data = file.read(min(PIECE, sizes[i] - offset))
+                if offset < sizes[i] and not data:
+                    raise InvalidRequest(f"cannot upload {ordered[i][1]}: it became shorter; add it again", "FAILED_PRECONDITION")
+                offset += len(data)
+                sent += len(data)
+                yield dataset_service_pb2.UploadFilesRequest(name=name, file=head if first else None, data=data)
+                name, first = "", False
+                bar.show(sent, upload.bytes, "uploaded")
+        offset = 0

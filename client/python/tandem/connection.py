@@ -1,0 +1,223 @@
+"""Where the daemon is, which token it wants, and how to reach it: as the command line finds them."""
+
+import dataclasses
+import ipaddress
+import os
+import pathlib
+import random
+import re
+import sys
+import time
+from typing import Any, Callable, List, Optional, Tuple, TypeVar
+
+import grpc  # type: ignore[import]
+
+from tandem.errors import InvalidRequest, TandemError, Unavailable, from_rpc, is_lost_connection
+
+DEFAULT_ADDRESS = "127.0.0.1:7447"
+Result = TypeVar("Result")
+
+
+@dataclasses.dataclass
+class Options:
+    """What `connect` takes. None: from the environment, or else the default."""
+
+    address: Optional[str] = None
+    state_folder: Optional[str] = None
+    token: Optional[str] = None
+    token_file: Optional[str] = None
+    tls: bool = False
+    tls_ca: Optional[str] = None
+    tls_cert: Optional[str] = None
+    tls_key: Optional[str] = None
+    tls_server_name: Optional[str] = None
+    plaintext: bool = False
+    timeout: Optional[float] = None
+    reconnect_timeout: Optional[float] = None
+
+
+def seconds(text: str, what: str) -> float:
+    """ "90", "30s", "1m30s" or "500ms" in seconds. """
+    if re.fullmatch(r"\d+(\.\d+)?", text):
+        return float(text)
+    units = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise InvalidRequest(f"cannot use {what}: {text!r} is no duration; write 30s or 1m30s", "INVALID_ARGUMENT")
+    return sum(float(number) * units[unit] for number, unit in parts)
+
+
+def is_local(address: str) -> bool:
+    """Whether the address can only be this machine."""
+    if address.startswith("unix:"):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return True
+    try:
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return ip.is_loopback or ip.is_unspecified
+
+
+def check_listener(address: str, trusted: List[int]) -> None:
+    """Raises Unavailable if another user than these listens at a local address."""
+    host, _, port = address.rpartition(":")
+    if address.startswith("unix:") or not port.isdigit() or not is_local(address):
+        return
+    for table, size in (("/proc/net/tcp", 4), ("/proc/net/tcp6", 16)):
+        try:
+            lines = pathlib.Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            columns = line.split()
+            if len(columns) < 8 or columns[3] != "0A" or int(columns[1].partition(":")[2], 16) != int(port):
+                continue
+            words = bytes.fromhex(columns[1].partition(":")[0])
+            order = sys.byteorder == "little"
+            raw = b"".join(words[i:i + 4][::-1] if order else words[i:i + 4] for i in range(0, size, 4))
+            ip = ipaddress.ip_address(raw)
+            mapped = ip.ipv4_mapped if isinstance(ip, ipaddress.IPv6Address) else None
+            ip = mapped or ip
+            if not (ip.is_loopback or ip.is_unspecified):
+                continue
+            if host.strip("[]") not in ("localhost", "0.0.0.0", "::", str(ip)) and not ip.is_unspecified:
+                continue
+            if int(columns[7]) not in trusted:
+                raise Unavailable(f"another user (number {columns[7]}) listens at {address}, and the token was not sent; start the "
+                                  "daemon with another port, or name the token with TANDEM_TOKEN_FILE", "UNAVAILABLE")
+
+
+class Connection:
+    """A channel to the daemon, made anew by itself when it breaks. Thread-safe."""
+
+    def __init__(self, options: Options) -> None:
+        def given(value: Optional[str], variable: str) -> str:
+            return value if value is not None else os.environ.get(variable, "")
+
+        self.timeout = options.timeout or seconds(os.environ.get("TANDEM_TIMEOUT") or "30s", "TANDEM_TIMEOUT")
+        self.reconnect_timeout = (options.reconnect_timeout if options.reconnect_timeout is not None else
+                                  seconds(os.environ.get("TANDEM_RECONNECT_TIMEOUT") or "60s", "TANDEM_RECONNECT_TIMEOUT"))
+        named = given(options.state_folder, "TANDEM_STATE")
+        state = pathlib.Path(named or _default_state())
+        self.address = given(options.address, "TANDEM_ADDRESS") or _written_address(state, bool(named))
+        token, trusted = options.token, None
+        if token is None:
+            token_file = given(options.token_file, "TANDEM_TOKEN_FILE")
+            token, trusted = _read_token(pathlib.Path(token_file or state / "token"), bool(token_file))
+        ca, cert, key = (given(value, variable) for value, variable in (
+            (options.tls_ca, "TANDEM_TLS_CA"), (options.tls_cert, "TANDEM_TLS_CERT"), (options.tls_key, "TANDEM_TLS_KEY")))
+        tls = options.tls or bool(ca or cert)
+        if token and not tls and not options.plaintext and not is_local(self.address):
+            raise InvalidRequest(f"cannot send the token to {self.address}: the connection is not encrypted; give tls_ca= (or "
+                                 "TANDEM_TLS_CA), or plaintext=True", "INVALID_ARGUMENT")
+        self._trusted = None if tls else trusted
+        self.metadata: Tuple[Tuple[str, str], ...] = (("authorization", f"Bearer {token}"),) if token else ()
+        # A second channel to the same address has connections of its own.
+        self.channel_options: List[Tuple[str, Any]] = [
+            ("grpc.max_receive_message_length", 64 << 20), ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.min_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 2000), ("grpc.use_local_subchannel_pool", 1)]
+        name = given(options.tls_server_name, "TANDEM_TLS_SERVER_NAME")
+        if tls and name:
+            self.channel_options.append(("grpc.ssl_target_name_override", name))
+        self.credentials: Any = None
+        if tls:
+            self.credentials = grpc.ssl_channel_credentials(*(_read_pem(path) for path in (ca, key, cert)))
+        self.channel: Any = self.open(grpc)
+
+    def open(self, module: Any) -> Any:
+        """A channel of `grpc` or `grpc.aio`."""
+        if self.credentials is None:
+            return module.insecure_channel(self.address, options=self.channel_options)
+        return module.secure_channel(self.address, self.credentials, options=self.channel_options)
+
+    def check(self) -> None:
+        """Raises Unavailable if the token would be sent to a stranger."""
+        if self._trusted is not None:
+            check_listener(self.address, self._trusted)
+
+    def call(self, function: Callable[..., Result], request: Any) -> Result:
+        """Makes a call that may be repeated, until the daemon answers. Waits while the daemon fetches data."""
+        patience = Patience(self.reconnect_timeout)
+        while True:
+            try:
+                self.check()
+                return function(request, timeout=self.timeout)
+            except grpc.RpcError as error:
+                patience.wait(from_rpc(error, self.address))
+
+    def close(self) -> None:
+        self.channel.close()
+
+
+class Patience:
+    """How long, and how often, a call that failed is made again."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit
+        self.reset()
+
+    def reset(self) -> None:
+        """The connection works."""
+        self._since: Optional[float] = None
+        self._next = 0.1
+
+    def wait(self, error: TandemError) -> None:
+        """Sleeps until the call is worth another try; raises the error if no try is."""
+        if error.reason == "DATA_BEING_FETCHED":
+            time.sleep(0.2)
+            return
+        now = time.monotonic()
+        since = now if self._since is None else self._since
+        self._since = since
+        short = error.retry_after if error.retry_after is not None and error.retry_after <= 10 else None
+        if short is None and not is_lost_connection(error) or now - since >= self._limit:
+            raise error
+        time.sleep(short if short is not None else self._next * random.uniform(0.5, 1))
+        self._next = min(2 * self._next, 2.0)
+
+
+def _default_state() -> str:
+    if os.geteuid() == 0:
+        return "/var/lib/tandem"
+    state = os.environ.get("XDG_STATE_HOME")
+    return f"{state}/tandem" if state else os.path.expanduser("~/.local/state/tandem")
+
+
+def _written_address(state: pathlib.Path, is_named: bool) -> str:
+    try:
+        address = (state / "address").read_text().strip()
+    except FileNotFoundError:
+        if is_named:
+            raise Unavailable(f"no daemon runs on the state folder {state}; start one with `tandemd --state-folder {state}`, or give "
+                              "address= or TANDEM_ADDRESS", "UNAVAILABLE") from None
+        return DEFAULT_ADDRESS
+    except OSError as error:
+        raise InvalidRequest(f"the daemon's address is not known: {error}; give address= or TANDEM_ADDRESS",
+                             "INVALID_ARGUMENT") from error
+    return address.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:") or DEFAULT_ADDRESS
+
+
+def _read_token(path: pathlib.Path, is_named: bool) -> Tuple[str, Optional[List[int]]]:
+    """The token, and the users to whom alone it may be sent."""
+    try:
+        token = path.read_text().strip()
+        owner = path.stat().st_uid
+    except OSError as error:
+        if is_named:
+            raise InvalidRequest(f"the token file cannot be used: {error}; TANDEM_TOKEN_FILE names it", "INVALID_ARGUMENT") from error
+        return "", None
+    if not re.fullmatch(r"[!-~]*", token):
+        raise InvalidRequest(f"{path} holds no token: it has spaces or control characters", "INVALID_ARGUMENT")
+    return token, None if is_named else [owner, os.geteuid(), 0]
+
+
+def _read_pem(path: str) -> Optional[bytes]:
+    if not path:
+        return None
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise InvalidRequest(f"cannot read {path}: {error.strerror}; it is to be a file in PEM", "INVALID_ARGUMENT") from error

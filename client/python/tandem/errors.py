@@ -1,0 +1,120 @@
+"""Errors of calls, with the fields at fault and the mend."""
+
+import dataclasses
+from typing import Dict, List, Optional, Type
+
+import grpc  # type: ignore[import]
+
+from tandem.details import error_details_pb2, status_pb2
+
+
+@dataclasses.dataclass(frozen=True)
+class FieldViolation:
+    """One field of a request or of a job file that is wrong."""
+
+    # The field's path, such as "spec.model.layers[2].dense.units".
+    field: str
+    # What is wrong, and how to mend the field.
+    description: str
+    # Where the field stands in a job file, from 1. 0: nowhere.
+    line: int = 0
+    column: int = 0
+
+    @property
+    def mend(self) -> str:
+        """How to mend the field; empty if the daemon does not say."""
+        return _mend(self.description)
+
+
+class TandemError(Exception):
+    """A call failed. The message says what failed, why, and how to mend it."""
+
+    def __init__(self, message: str, code: str = "UNKNOWN", reason: str = "", violations: Optional[List[FieldViolation]] = None,
+                 metadata: Optional[Dict[str, str]] = None, retry_after: Optional[float] = None, mend: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        # gRPC's code, such as "INVALID_ARGUMENT".
+        self.code = code
+        # For programs, such as "DATA_BEING_FETCHED"; often empty.
+        self.reason = reason
+        # The fields at fault, all of them.
+        self.violations = violations or []
+        # What the daemon adds to the reason.
+        self.metadata = metadata or {}
+        # After how many seconds the daemon wants the call again.
+        self.retry_after = retry_after
+        # How to mend the fault; empty if nobody knows.
+        self.mend = mend or _mend(message)
+
+
+class InvalidRequest(TandemError):
+    """The request is wrong; `violations` says where."""
+
+
+class JobFileError(InvalidRequest):
+    """The text of a job file is wrong; `violations` has lines and columns."""
+
+
+class NotFound(TandemError):
+    """There is no such job, data set or file."""
+
+
+class Unauthenticated(TandemError):
+    """The daemon wants a token, or another token."""
+
+
+class PermissionDenied(TandemError):
+    """The token's role or user may not do this."""
+
+
+class Unavailable(TandemError):
+    """No daemon answers, or it did not answer in time."""
+
+
+class JobFailed(TandemError):
+    """The job ended, but did not succeed."""
+
+
+_CLASSES: Dict[str, Type[TandemError]] = {
+    "INVALID_ARGUMENT": InvalidRequest, "FAILED_PRECONDITION": InvalidRequest, "NOT_FOUND": NotFound,
+    "UNAUTHENTICATED": Unauthenticated, "PERMISSION_DENIED": PermissionDenied, "UNAVAILABLE": Unavailable,
+    "DEADLINE_EXCEEDED": Unavailable}
+
+
+def from_rpc(error: grpc.RpcError, address: str = "") -> TandemError:
+    """The error that gRPC raised, with its details."""
+    code, message = error.code().name, error.details() or ""
+    reason, metadata, violations, retry_after = "", {}, [], None
+    for key, value in error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        for detail in status_pb2.Status.FromString(value).details:
+            kind = detail.type_url.rpartition("/")[2]
+            if kind == "google.rpc.BadRequest":
+                for one in error_details_pb2.BadRequest.FromString(detail.value).field_violations:
+                    violations.append(FieldViolation(one.field, one.description))
+            elif kind == "google.rpc.ErrorInfo":
+                info = error_details_pb2.ErrorInfo.FromString(detail.value)
+                reason, metadata = info.reason, dict(info.metadata)
+            elif kind == "google.rpc.RetryInfo":
+                delay = error_details_pb2.RetryInfo.FromString(detail.value).retry_delay
+                retry_after = delay.seconds + delay.nanos / 1e9
+    mend = ""
+    if code == "UNAVAILABLE" and not reason:
+        mend = "start a daemon with `tandemd`, or say where it listens with address= or TANDEM_ADDRESS"
+        message = f"no daemon answers at {address}: {message}; {mend}"
+    elif code == "UNAUTHENTICATED":
+        mend = "give the right token with token= or TANDEM_TOKEN_FILE"
+        message = f"{message}; {mend}"
+    return _CLASSES.get(code, TandemError)(message, code, reason, violations, metadata, retry_after, mend)
+
+
+def is_lost_connection(error: TandemError) -> bool:
+    """Whether the same call may work on a new connection."""
+    if error.code in ("UNAVAILABLE", "CANCELLED"):
+        return True
+    return error.code in ("INTERNAL", "UNKNOWN") and ("RST_STREAM" in error.message or "Stream removed" in error.message)
+
+
+def _mend(text: str) -> str:
+    return text.rpartition("; ")[2] if "; " in text else ""

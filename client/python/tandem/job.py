@@ -1,0 +1,269 @@
+"""One job: follow it, fetch its model, ask the model."""
+
+import dataclasses
+import io
+import pathlib
+import sys
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
+
+import grpc  # type: ignore[import]
+import numpy
+
+from tandem import safetensors
+from tandem.connection import Patience
+from tandem.errors import InvalidRequest, JobFailed, NotFound, from_rpc
+from tandem.events import Epoch, EventStream, epoch_of
+from tandem.v1 import event_pb2, job_pb2, job_service_pb2, model_service_pb2, prediction_pb2
+
+if TYPE_CHECKING:
+    from tandem.client import Client
+
+MODEL = "model.safetensors"
+# A prediction or a file may take as long as the daemon allows.
+LONG = 600.0
+# Of samples in one request: the daemon takes 12 MiB.
+MOST_BYTES = 8 << 20
+MOST_SAMPLES = 10_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Classes:
+    """The likeliest classes of each sample, the likeliest first."""
+
+    # [samples, k].
+    labels: "numpy.ndarray[Any, Any]"
+    probabilities: "numpy.ndarray[Any, Any]"
+    # The classes' names; empty where a class has no name.
+    names: List[List[str]]
+
+
+class History(Dict[str, "numpy.ndarray[Any, Any]"]):
+    """Columns, one value an epoch: "epoch", "step", "learning_rate", "seconds", "loss", "accuracy", "validation_loss" and so on.
+    A value that an epoch does not have is NaN."""
+
+    def frame(self) -> Any:
+        """A pandas.DataFrame. ImportError if pandas is not installed."""
+        import pandas  # type: ignore[import]
+        return pandas.DataFrame(dict(self)).set_index("epoch")
+
+
+class Job:
+    """A job of the daemon. Its methods ask the daemon anew each time. Thread-safe."""
+
+    def __init__(self, client: "Client", name: str) -> None:
+        self._client = client
+        # "jobs/<id>".
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<tandem.Job {self.name}>"
+
+    def get(self) -> job_pb2.Job:
+        """The job as it is now. NotFound if it was deleted."""
+        return self._client.connection.call(self._client.calls.jobs.get_job, job_service_pb2.GetJobRequest(name=self.name))
+
+    @property
+    def state(self) -> str:
+        """The job's state, such as "running"."""
+        return state_name(self.get().state)
+
+    def events(self, after: int = 0) -> EventStream:
+        """All events after a sequence number, each once and in order, until the job ends. A lost connection is made anew."""
+        return EventStream(self._client.connection, self._client.calls, self.name, after)
+
+    def follow(self, progress: Optional[bool] = None) -> Iterator[Epoch]:
+        """The epochs, each once and in order, until the job ends; those that are there at once. A lost connection is made anew.
+
+        `progress` shows a bar on the standard error: by default in a terminal and in a notebook. Raises JobFailed if the job fails.
+        """
+        bar = Bar(progress)
+        events = self.events()
+        try:
+            yield from epochs_of(self.name, events, bar)
+        finally:
+            events.close()
+            bar.clear()
+
+    def wait(self) -> job_pb2.Job:
+        """Waits until the job ends. Raises JobFailed if it fails."""
+        for _ in self.follow(progress=False):
+            pass
+        return self.get()
+
+    def pause(self) -> None:
+        """Stops the job for now, with a checkpoint."""
+        self._client.connection.call(self._client.calls.jobs.pause_job, job_service_pb2.PauseJobRequest(name=self.name))
+
+    def resume(self) -> None:
+        """Puts a paused or failed job back into the queue."""
+        self._client.connection.call(self._client.calls.jobs.resume_job, job_service_pb2.ResumeJobRequest(name=self.name))
+
+    def cancel(self) -> None:
+        """Stops the job for good; its checkpoints and its model stay."""
+        self._client.connection.call(self._client.calls.jobs.cancel_job, job_service_pb2.CancelJobRequest(name=self.name))
+
+    def delete(self) -> None:
+        """Removes the job and its files. InvalidRequest if the job has not ended."""
+        self._client.connection.call(self._client.calls.jobs.delete_job, job_service_pb2.DeleteJobRequest(name=self.name))
+
+    def read(self, artifact: str = MODEL) -> bytes:
+        """The content of one of the job's files. A lost connection is made anew, and goes on where it broke."""
+        connection, patience, data = self._client.connection, Patience(self._client.connection.reconnect_timeout), bytearray()
+        while True:
+            try:
+                connection.check()
+                request = job_service_pb2.ReadArtifactRequest(name=self.name, artifact=artifact, offset=len(data))
+                size = None
+                for piece in self._client.calls.jobs.read_artifact(request, timeout=LONG):
+                    data += piece.data
+                    size = piece.size_bytes
+                    patience.reset()
+                if size is None or len(data) == size:
+                    return bytes(data)
+            except grpc.RpcError as error:
+                patience.wait(from_rpc(error, connection.address))
+
+    def download(self, to: "Union[str, pathlib.Path]", artifact: str = MODEL) -> pathlib.Path:
+        """Writes one of the job's files into a file or folder, and returns the file's path."""
+        path = pathlib.Path(to)
+        if path.is_dir():
+            path = path / artifact
+        part = path.with_name(path.name + ".part")
+        part.write_bytes(self.read(artifact))
+        part.replace(path)
+        return path
+
+    def model(self, artifact: str = MODEL) -> "Dict[str, numpy.ndarray[Any, Any]]":
+        """The trained weights by their names. NotFound if there is no model yet."""
+        return safetensors.read(self.read(artifact))[0]
+
+    def predict(self, samples: Any) -> "numpy.ndarray[Any, Any]":
+        """The network's outputs for samples, which are prepared as the job's own were: for classifiers the logits.
+
+        `samples` has the shape and type of the job's samples, with one dimension more for many. So has what comes back.
+        """
+        predictions, many = self._ask(samples, top_k=0, outputs=True)
+        outputs = numpy.array([numpy.array(one.outputs, "float32").reshape(tuple(one.output_shape)) for one in predictions])
+        return outputs if many else outputs[0]
+
+    def classify(self, samples: Any, top_k: int = 1) -> Classes:
+        """The likeliest classes of samples, as `predict` takes them."""
+        predictions, _ = self._ask(samples, top_k=top_k, outputs=False)
+        return Classes(numpy.array([[one.index for one in each.classes] for each in predictions]),
+                       numpy.array([[one.probability for one in each.classes] for each in predictions]),
+                       [[one.name for one in each.classes] for each in predictions])
+
+    def _ask(self, samples: Any, top_k: int, outputs: bool) -> "tuple[List[prediction_pb2.Prediction], bool]":
+        array = numpy.asarray(samples)
+        dimensions = len(self.get().spec.model.input.shape) or array.ndim - 1
+        many = array.ndim != dimensions
+        if many and array.ndim != dimensions + 1:
+            raise InvalidRequest(f"cannot predict: the samples have {array.ndim} dimensions; give {dimensions} for one sample or "
+                                 f"{dimensions + 1} for many", "INVALID_ARGUMENT")
+        if not many:
+            array = array[None]
+        if len(array) == 0:
+            raise InvalidRequest("cannot predict: there are no samples; give at least one", "INVALID_ARGUMENT")
+        each = max(1, min(MOST_SAMPLES, MOST_BYTES // max(1, array[0].nbytes)))
+        predictions: List[prediction_pb2.Prediction] = []
+        for begin in range(0, len(array), each):
+            file = io.BytesIO()
+            numpy.save(file, numpy.ascontiguousarray(array[begin:begin + each]))
+            request = model_service_pb2.PredictRequest(
+                name=self.name, top_k=top_k, outputs=outputs, inputs=[prediction_pb2.PredictInput(npy=file.getvalue())])
+            predictions += self._client.connection.call(
+                lambda request, timeout: [one for response in self._client.calls.models.predict(request, timeout=LONG)
+                                          for one in response.predictions], request)
+        return predictions, many
+
+    def epochs(self) -> List[Epoch]:
+        """The epochs so far, each number once: an epoch that was trained again after a restart counts as it was last."""
+        last = self.get().last_sequence
+        found: Dict[int, Epoch] = {}
+        events = self.events()
+        try:
+            while events.sequence < last:
+                event = next(events)
+                if event.WhichOneof("kind") == "epoch":
+                    found[event.epoch.epoch] = epoch_of(event)
+        finally:
+            events.close()
+        return [found[number] for number in sorted(found)]
+
+    def history(self) -> Any:
+        """The epochs so far, as columns: a pandas.DataFrame if pandas is installed, else a History, which is a dict of arrays."""
+        columns = self.columns()
+        try:
+            return columns.frame()
+        except ImportError:
+            return columns
+
+    def columns(self) -> History:
+        """The epochs so far, as a dict of arrays."""
+        rows = []
+        for epoch in self.epochs():
+            row: Dict[str, float] = {"epoch": epoch.number, "step": epoch.step, "learning_rate": epoch.learning_rate,
+                                     "seconds": epoch.seconds, "images_per_second": epoch.images_per_second, **epoch.training}
+            row.update({f"validation_{name}": value for name, value in epoch.validation.items()})
+            rows.append(row)
+        names = list(dict.fromkeys(name for row in rows for name in row)) or ["epoch"]
+        columns = {name: numpy.array([row.get(name, numpy.nan) for row in rows]) for name in names}
+        return History(columns)
+
+    def plot(self, *measures: str) -> Any:
+        """Draws measures, by default the losses, over the epochs, and returns matplotlib's Figure. Needs matplotlib."""
+        try:
+            from matplotlib import pyplot  # type: ignore[import]
+        except ImportError as error:
+            raise ImportError("cannot plot: matplotlib is not installed; pip install matplotlib") from error
+        columns = self.columns()
+        wanted = measures or tuple(name for name in ("loss", "validation_loss") if name in columns)
+        missing = [name for name in wanted if name not in columns]
+        if missing:
+            raise NotFound(f"cannot plot {missing[0]}: no such column; there are {', '.join(columns)}", "NOT_FOUND")
+        figure, axes = pyplot.subplots()
+        for name in wanted:
+            axes.plot(columns["epoch"], columns[name], label=name)
+        axes.set_xlabel("epoch")
+        axes.legend()
+        return figure
+
+
+def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
+    """The epochs among a job's events. JobFailed if the job fails."""
+    for event in events:
+        kind = event.WhichOneof("kind")
+        if kind == "progress":
+            bar.show(event.progress.step, event.progress.steps, f"epoch {event.progress.epoch}/{event.progress.epochs}")
+        elif kind == "epoch":
+            bar.clear()
+            yield epoch_of(event)
+        elif kind == "state_change" and event.terminal and event.state_change.to == event_pb2.JOB_STATE_FAILED:
+            reason = event_pb2.StateReason.Name(event.state_change.reason)[len("STATE_REASON_"):]
+            raise JobFailed(f"{name} failed: {event.state_change.message}", "ABORTED", reason)
+
+
+class Bar:
+    """A line of progress on the standard error."""
+
+    def __init__(self, shown: Optional[bool]) -> None:
+        self._shown = (sys.stderr.isatty() or "ipykernel" in sys.modules) if shown is None else shown
+        self._width = 0
+
+    def show(self, done: int, total: int, text: str) -> None:
+        if not self._shown or total <= 0:
+            return
+        filled = 30 * min(done, total) // total
+        line = f"[{'#' * filled}{'.' * (30 - filled)}] {100 * done // total:3d} % {text}"
+        print("\r" + line.ljust(self._width), end="", file=sys.stderr, flush=True)
+        self._width = len(line)
+
+    def clear(self) -> None:
+        if self._width:
+            print("\r" + " " * self._width + "\r", end="", file=sys.stderr, flush=True)
+            self._width = 0
+
+
+def state_name(state: int) -> str:
+    """ "running" of JOB_STATE_RUNNING. """
+    return event_pb2.JobState.Name(state)[len("JOB_STATE_"):].lower()  # type: ignore[arg-type]

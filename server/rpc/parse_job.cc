@@ -1,0 +1,66 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "proto/job_file/field_setting.h"
+#include "proto/job_file/job_text.h"
+#include "server/rpc/handlers.h"
+#include "server/rpc/job_request.h"
+#include "server/rpc/post_for_user.h"
+
+namespace tandem::rpc {
+namespace {
+
+constexpr int kMostOverrides = 100;
+
+v1::ParseJobResponse Parse(const v1::ParseJobRequest& request) {
+  v1::ParseJobResponse response;
+  const auto report = [&response](const std::string& field, const std::string& text, TextPosition position) {
+    v1::JobTextProblem* const problem = response.add_problems();
+    problem->set_field(field);
+    problem->set_description(text);
+    problem->set_line(position.line);
+    problem->set_column(position.column);
+  };
+  std::string text = request.text();
+  FieldPositions positions;
+  std::vector<ReadProblem> problems = CheckText(&text);
+  if (problems.empty()) problems = ReadYamlJob(text, response.mutable_spec(), &positions);
+  for (const ReadProblem& problem : problems) report(problem.path, problem.text, problem.position);
+  if (problems.empty()) {
+    // Aliases may make a job larger than its text.
+    const absl::Status small = CheckSpecSize(response.spec(), "the job");
+    if (!small.ok()) report("", std::string(small.message()), {});
+  }
+  for (int i = 0; problems.empty() && i < request.overrides_size(); ++i) {
+    absl::Status set = ApplyOverride(request.overrides(i), response.mutable_spec());
+    if (set.ok()) set = CheckSpecSize(response.spec(), "the job");
+    if (set.ok()) continue;
+    report(absl::StrCat("overrides[", i, "]"), std::string(set.message()), {});
+    // A job that only grows is not copied again and again.
+    if (absl::IsResourceExhausted(set)) break;
+  }
+  if (response.problems_size() > 0) response.clear_spec();
+  return response;
+}
+
+}  // namespace
+
+void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJobRequest& request,
+              Reply<v1::ParseJobResponse> reply) {
+  absl::Status status = CheckSpecSize(request, "text");
+  if (status.ok() && request.overrides_size() > kMostOverrides) {
+    status = FieldError("overrides", absl::StrCat("has ", request.overrides_size(), " elements; at most ",
+                                                  kMostOverrides, " are accepted"));
+  }
+  if (!status.ok()) {
+    reply(std::move(status));
+    return;
+  }
+  PostForUser(context, caller.user, request, std::move(reply),
+              [&request](Reply<v1::ParseJobResponse> reply) { reply(Parse(request)); });
+}
+
+}  // namespace tandem::rpc

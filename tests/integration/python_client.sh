@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The Python client, as its user has it: the wheel is built, and installed without the repository and without a network. The
+# client follows a job over 100 cut connections, fetches its model and asks it. A user's program passes mypy --strict.
+# Exit code 77: Debian's Python has no grpc (deploy/setup.sh --test installs it).
+cd "$(dirname "$0")"
+source ./daemon.bash
+
+python=/usr/bin/python3
+"$python" -c "import build, google.protobuf, grpc, numpy, venv" 2>/dev/null || skip "$python has no build, grpc, google.protobuf, numpy or venv"
+
+source_folder=$scratch/source
+mkdir -p "$source_folder/client/cli" "$source_folder/proto"
+cp -r ../../client/python "$source_folder/client/"
+cp ../../client/cli/version.h "$source_folder/client/cli/"
+cp -r ../../proto/tandem ../../proto/google "$source_folder/proto/"
+"$python" -m build --no-isolation --wheel --outdir "$scratch/wheel" "$source_folder/client/python" >"$scratch/build.log" 2>&1 ||
+  { cat "$scratch/build.log" >&2; die "the wheel does not build"; }
+rm -r "$source_folder"
+"$python" -m venv --system-site-packages "$scratch/venv"
+"$scratch/venv/bin/pip" install --quiet --no-index "$scratch"/wheel/tandem-*.whl
+
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1
+client=$here/python_client
+cd "$scratch"
+timeout 120 "$scratch/venv/bin/python" "$client/check.py" "$tandem" "$scratch" || die "the client failed"
+
+if command -v /usr/bin/mypy >/dev/null; then
+  /usr/bin/mypy --strict --no-incremental --python-executable "$scratch/venv/bin/python" "$client/user_program.py" ||
+    die "mypy --strict refuses a user's program"
+  timeout 60 "$scratch/venv/bin/python" "$client/user_program.py" >"$scratch/user.log" || die "the user's program failed"
+  expect_text '^2 [01]\.' "$scratch/user.log"
+else
+  echo "SKIPPED: mypy: it is not installed"
+fi

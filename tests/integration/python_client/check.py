@@ -1,0 +1,258 @@
+"""Checks the installed client against a running daemon: check.py TANDEM SCRATCH. The address and the token are in the environment."""
+
+import asyncio
+import json
+import os
+import pathlib
+import random
+import socket
+import subprocess
+import sys
+import threading
+import types
+
+import numpy
+
+import tandem
+import tandem.aio
+from tandem.v1 import job_service_pb2
+
+PROGRAM, SCRATCH = sys.argv[1], pathlib.Path(sys.argv[2])
+CUTS = 100
+SPEC = """# A job in the short form.
+dataset:
+  synthetic: {shape: [1, 8, 8], classes: 4, train_samples: 256, validation_samples: 64}
+model:
+  input: {shape: [1, 8, 8]}
+  layers:
+  - dense: {units: 16, activation: relu}
+  - dense: {units: 4}
+training:
+  loss: softmax_cross_entropy
+  optimizer: {sgd: {learning_rate: 0.1}}
+  global_batch_size: 32
+  epochs: 3
+  metrics: accuracy
+  report: {every_steps: 1}
+"""
+
+
+class CuttingProxy:
+    """Passes connections on, and cuts each after some bytes in one direction, so many times in all."""
+
+    def __init__(self, target: str, cuts: int, least: int = 300, most: int = 900, from_client: bool = False) -> None:
+        host, _, port = target.rpartition(":")
+        self._target = (host.strip("[]"), int(port))
+        self._left = cuts
+        self._limits = (least, most)
+        self._from_client = from_client
+        self.cuts = 0
+        self._random = random.Random(38)
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        while True:
+            client, _ = self._listener.accept()
+            server = socket.create_connection(self._target)
+            with self._lock:
+                is_cut = self._left > 0
+                limit = self._random.randint(*self._limits) if is_cut else None
+            threading.Thread(target=self._pass, args=(client, server, limit if self._from_client else None), daemon=True).start()
+            threading.Thread(target=self._pass, args=(server, client, None if self._from_client else limit), daemon=True).start()
+
+    def _pass(self, source: socket.socket, sink: socket.socket, limit: "int | None") -> None:
+        try:
+            while True:
+                data = source.recv(65536 if limit is None else limit)
+                if not data:
+                    break
+                sink.sendall(data)
+                if limit is not None:
+                    limit -= len(data)
+                    if limit <= 0:
+                        with self._lock:
+                            self._left -= 1
+                            self.cuts += 1
+                        break
+        except OSError:
+            pass
+        for one in (source, sink):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+
+def check_cut_connections(client: tandem.Client) -> tandem.Job:
+    """Every event comes once and in order, over 100 cut connections."""
+    path = SCRATCH / "job.yaml"
+    path.write_text(SPEC)
+    job = client.submit(path, set={"training.epochs": 80})
+    proxy = CuttingProxy(os.environ["TANDEM_ADDRESS"], CUTS)
+    events = tandem.connect(proxy.address).job(job.name).events()
+    sequences, epochs = [], []
+    for event in events:
+        sequences.append(event.sequence)
+        if event.WhichOneof("kind") == "epoch":
+            epochs.append(event.epoch.epoch)
+    assert proxy.cuts == CUTS, f"{proxy.cuts} connections were cut, not {CUTS}"
+    assert sequences == list(range(1, job.get().last_sequence + 1)), sequences
+    assert epochs == list(range(1, 81)), epochs
+    print(f"{len(sequences)} events over {proxy.cuts} cut connections, {events.reconnections} calls made again")
+
+    followed = list(job.follow())
+    assert [epoch.number for epoch in followed] == epochs
+    assert all(0 <= epoch.validation["accuracy"] <= 1 and epoch.training["loss"] >= 0 for epoch in followed)
+    assert job.state == "succeeded", job.state
+    return job
+
+
+def check_model(job: tandem.Job) -> None:
+    """The model is the file."""
+    file = (pathlib.Path(job.get().folder) / "model.safetensors").read_bytes()
+    assert job.read() == file
+    size = int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:8 + size])
+    header.pop("__metadata__")
+    model = job.model()
+    assert sorted(model) == sorted(header), sorted(model)
+    for name, place in header.items():
+        begin, end = place["data_offsets"]
+        assert model[name].tobytes() == file[8 + size + begin:8 + size + end], name
+        assert list(model[name].shape) == place["shape"] and model[name].dtype == numpy.float32
+    # A file larger than a proxy's limit, cut on its way.
+    proxy = CuttingProxy(os.environ["TANDEM_ADDRESS"], 3)
+    assert tandem.connect(proxy.address).job(job.name).download(SCRATCH).read_bytes() == file
+    assert proxy.cuts == 3, proxy.cuts
+
+
+def check_predict(job: tandem.Job) -> None:
+    """Predictions are those of `tandem predict`."""
+    samples = numpy.random.default_rng(1).integers(0, 256, (7, 1, 8, 8), "uint8")
+    numpy.save(SCRATCH / "samples.npy", samples)
+    said = json.loads(subprocess.run([PROGRAM, "predict", job.name, str(SCRATCH / "samples.npy"), "--outputs", "-o", "json"], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+    assert len(said) == 7, said
+    classes = job.classify(samples, top_k=2)
+    logits = job.predict(samples)
+    assert logits.shape == (7, 4) and logits.dtype == numpy.float32
+    likely = numpy.exp(logits.astype("float64") - logits.max(1, keepdims=True))
+    likely /= likely.sum(1, keepdims=True)
+    for i, one in enumerate(said):
+        assert [int(each.get("index", 0)) for each in one["classes"][:2]] == classes.labels[i].tolist(), one
+        assert [each["probability"] for each in one["classes"][:2]] == classes.probabilities[i].tolist(), one
+        assert numpy.array(one["outputs"], "float32").tolist() == logits[i].tolist(), one
+        for each in one["classes"]:
+            assert not abs(likely[i][int(each.get("index", 0))] - each["probability"]) > 1e-6, one
+    # Batches of another size may add in another order.
+    assert numpy.allclose(job.predict(samples[0]), logits[0], rtol=1e-5, atol=1e-6)
+    tandem.job.MOST_SAMPLES = 3
+    assert numpy.allclose(job.predict(samples), logits, rtol=1e-5, atol=1e-6)
+
+
+def check_history(job: tandem.Job) -> None:
+    columns = job.columns()
+    assert columns["epoch"].tolist() == list(range(1, 81))
+    assert {"loss", "accuracy", "validation_loss", "validation_accuracy"} <= set(columns), list(columns)
+    # A stand-in, whether pandas is installed or not.
+    frame = types.SimpleNamespace(DataFrame=lambda data: types.SimpleNamespace(set_index=lambda name: (name, data)))
+    kept = sys.modules.get("pandas")
+    sys.modules["pandas"] = frame
+    assert job.history()[0] == "epoch" and job.history()[1].keys() == columns.keys()
+    sys.modules["pandas"] = None
+    assert isinstance(job.history(), tandem.History)
+    if kept is None:
+        del sys.modules["pandas"]
+    else:
+        sys.modules["pandas"] = kept
+
+
+def check_errors(client: tandem.Client) -> None:
+    """Errors have the fields, their places and the mend."""
+    path = SCRATCH / "wrong.yaml"
+    path.write_text(SPEC.replace("  - dense: {units: 4}", "  - dens: {units: 4}"))
+    try:
+        client.submit(path)
+        raise SystemExit("a wrong file was accepted")
+    except tandem.JobFileError as error:
+        violation = error.violations[0]
+        assert (violation.line, violation.column, violation.field) == (8, 5, "model.layers[1].dens"), violation
+        assert violation.mend == "did you mean `dense`?", violation
+        assert f"{path}:8:5: model.layers[1].dens: " in str(error), error
+    try:
+        client.submit(json.loads(json.dumps({"dataset": {"name": "no-such-set"}, "model": {"layers": [{"dense": {"units": 0}}]}})))
+        raise SystemExit("a wrong job was accepted")
+    except tandem.InvalidRequest as error:
+        assert error.code == "INVALID_ARGUMENT" and len(error.violations) > 1, error.violations
+        assert all(violation.field.startswith("spec.") for violation in error.violations), error.violations
+    for call, kind in ((lambda: client.job("none"), tandem.NotFound),
+                       (lambda: tandem.connect(token="wrong").daemon(), tandem.Unauthenticated),
+                       (lambda: tandem.connect("127.0.0.1:1", token="x", reconnect_timeout=0.1).daemon(), tandem.Unavailable),
+                       (lambda: tandem.connect("192.0.2.1:7447", token="x"), tandem.InvalidRequest)):
+        try:
+            call()
+            raise SystemExit(f"no {kind.__name__}")
+        except kind as error:
+            assert error.mend or kind is tandem.NotFound, error
+
+
+def check_datasets(client: tandem.Client) -> None:
+    """An upload goes on over cut connections, and jobs can name what it brought."""
+    rows = ["a,b,kind"] + [f"{i},{i * 7 % 11},{'xy'[i % 2]}" for i in range(200_000)]
+    path = SCRATCH / "table.csv"
+    path.write_text("\n".join(rows) + "\n")
+    proxy = CuttingProxy(os.environ["TANDEM_ADDRESS"], 3, 300_000, 900_000, from_client=True)
+    dataset = tandem.connect(proxy.address).datasets.add("table", path, spec={"csv": {"target_columns": ["kind"]}})
+    assert proxy.cuts == 3, proxy.cuts
+    assert dataset.name == "datasets/table", dataset
+    assert "datasets/table" in [one.name for one in client.datasets.list()]
+    client.datasets.remove("table")
+    assert "datasets/table" not in [one.name for one in client.datasets.list()]
+
+
+def check_every_method(client: tandem.Client) -> None:
+    """The calls have every method of the API."""
+    for service, wanted in client.calls.__dict__.items():
+        descriptor = next(file.services_by_name[type(wanted).__name__] for file in FILES if type(wanted).__name__ in file.services_by_name)
+        for method in descriptor.methods:
+            name = "".join("_" + letter.lower() if letter.isupper() else letter for letter in method.name).lstrip("_")
+            assert callable(getattr(wanted, name)), f"{service}.{name}"
+    assert sum(len(file.services_by_name) for file in FILES) == len(client.calls.__dict__)
+
+
+async def check_asyncio(name: str) -> None:
+    async with tandem.aio.connect() as client:
+        job = await client.submit(SCRATCH / "job.yaml")
+        numbers = [epoch.number async for epoch in job.follow()]
+        assert numbers == [1, 2, 3], numbers
+        assert sorted(await job.model()) == sorted(await (await client.job(name)).model())
+        told = await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name=name))
+        assert told.name == name
+        # One that is left early ends its call.
+        waiting = await client.submit(SCRATCH / "job.yaml", set={"training.epochs": 100000})
+        async for _ in waiting.follow():
+            break
+        await waiting.cancel()
+
+
+def service_files() -> list:
+    from tandem.v1 import daemon_service_pb2, dataset_service_pb2, model_service_pb2, sweep_service_pb2
+    return [module.DESCRIPTOR for module in (daemon_service_pb2, dataset_service_pb2, job_service_pb2, model_service_pb2,
+                                             sweep_service_pb2)]
+
+
+FILES = service_files()
+
+with tandem.connect() as the_client:
+    the_job = check_cut_connections(the_client)
+    check_model(the_job)
+    check_predict(the_job)
+    check_history(the_job)
+    check_errors(the_client)
+    check_datasets(the_client)
+    check_every_method(the_client)
+    asyncio.run(check_asyncio(the_job.name))
+print("all is right")
