@@ -23,6 +23,7 @@ test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
+  prometheus                                                           # deploy/prometheus, deploy/grafana
 )
 
 packages=("${build_packages[@]}")
@@ -54,5 +55,10 @@ else
   exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
+# The tests start Prometheus themselves. A masked unit keeps the package from starting a service.
+if [[ " ${missing[*]} " == *" prometheus "* ]]; then
+  "${as_root[@]}" mkdir -p /etc/systemd/system
+  "${as_root[@]}" ln -sfn /dev/null /etc/systemd/system/prometheus.service
+fi
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
