@@ -23,7 +23,9 @@ test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
+  chromium                                                             # the dashboard (tests/integration/dashboard.sh)
   python3-build python3-grpcio python3-numpy python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
+  prometheus                                                           # deploy/prometheus, deploy/grafana
 )
 
 packages=("${build_packages[@]}")
@@ -71,5 +73,10 @@ else
   exit 1
 fi
 export DEBIAN_FRONTEND=noninteractive
+# The tests start Prometheus themselves. A masked unit keeps the package from starting a service.
+if [[ " ${missing[*]} " == *" prometheus "* ]]; then
+  "${as_root[@]}" mkdir -p /etc/systemd/system
+  "${as_root[@]}" ln -sfn /dev/null /etc/systemd/system/prometheus.service
+fi
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get update -q
 "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"
