@@ -7,7 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
-#include "client/lib/enum_names.h"
+#include "proto/job_file/enum_names.h"
 
 namespace tandem::dashboard {
 namespace {
@@ -28,11 +28,11 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   json row = {{"name", job.name()},
               {"display_name", job.spec().name()},
               {"user", job.user()},
-              {"state", absl::AsciiStrToUpper(client::ShortEnumName(job.state()))},
+              {"state", absl::AsciiStrToUpper(ShortEnumName(job.state()))},
               {"message", job.message()},
               {"priority", job.priority()},
               {"create_time", SecondsOf(job.create_time())}};
-  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) row["reason"] = client::ShortEnumName(job.reason());
+  if (job.reason() != v1::STATE_REASON_UNSPECIFIED) row["reason"] = ShortEnumName(job.reason());
   if (!job.sweep().empty()) row["sweep"] = job.sweep();
   if (job.has_start_time()) row["start_time"] = SecondsOf(job.start_time());
   if (job.has_end_time()) row["end_time"] = SecondsOf(job.end_time());
