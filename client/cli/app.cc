@@ -151,7 +151,8 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
        {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddList, AddQueue, AddDescribe, AddLogs,
-        AddDownload, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority, AddCancel, AddDelete}},
+        AddDownload, AddTensorBoard, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority, AddCancel,
+        AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},
