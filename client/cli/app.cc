@@ -150,9 +150,9 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
   using Adder = void (*)(Command, Session&, int&);
   const std::vector<std::pair<const char*, std::vector<Adder>>> groups = {
       {"Jobs",
-       {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddDashboard, AddList, AddQueue, AddDescribe,
-        AddLogs, AddDownload, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority, AddCancel,
-        AddDelete}},
+       {AddInit, AddValidate, AddSubmit, AddSweep, AddWatch, AddDashboard, AddTensorBoard, AddList, AddQueue,
+        AddDescribe, AddLogs, AddDownload, AddPause, AddResume, AddCheckpoints, AddFork, AddPriority,
+        AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
       {"Other", {AddVersion, AddCompletion}},

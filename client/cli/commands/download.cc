@@ -8,6 +8,7 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/stream_notes.h"
+#include "client/cli/tensorboard_mirror.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
 #include "proto/job_file/spelling.h"
@@ -19,6 +20,7 @@ struct DownloadOptions {
   std::string job;
   std::vector<std::string> artifacts;
   std::string folder;
+  std::string tensorboard;
   bool force = false;
 };
 
@@ -83,6 +85,13 @@ int RunDownload(Session& session, const DownloadOptions& options) {
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
+  if (!options.tensorboard.empty()) {
+    const absl::StatusOr<std::string> path = MirrorJob(session, **client, *job, options.tensorboard);
+    if (absl::IsCancelled(path.status()) && session.terminal().Interrupted()) return kDetached;
+    if (!path.ok()) return session.Fail(path.status());
+    session.terminal().Out(absl::StrCat(*path, "\n"));
+    return kSucceeded;
+  }
   const absl::StatusOr<std::vector<v1::Artifact>> artifacts = Choose(*job, options.artifacts);
   if (!artifacts.ok()) return session.Fail(artifacts.status());
   const std::string folder = options.folder.empty() ? JobId(job->name()) : options.folder;
@@ -140,7 +149,12 @@ void AddDownload(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<DownloadOptions>();
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
   command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
-  command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  command
+      .AddOption("--tensorboard", options->tensorboard,
+                 "Instead: write the job's curves, up to now, to a TensorBoard event file in this folder")
+      .ValueName("DIR")
+      .Excludes(artifacts);
   command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
       .ValueName("DIR");
   command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");

@@ -1,0 +1,75 @@
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/cli/commands/commands.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+#include "client/cli/tensorboard_mirror.h"
+
+namespace tandem::cli {
+namespace {
+
+constexpr absl::Duration kInterval = absl::Seconds(2);
+
+struct TensorBoardOptions {
+  std::string folder;
+  std::vector<std::string> jobs;
+  bool once = false;
+};
+
+absl::StatusOr<std::vector<v1::Job>> WantedJobs(client::Client& client,
+                                                const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return client.ListJobs({});
+  std::vector<v1::Job> jobs;
+  for (const std::string& reference : wanted) {
+    absl::StatusOr<v1::Job> job = FindJob(client, reference);
+    if (!job.ok()) return job.status();
+    jobs.push_back(*std::move(job));
+  }
+  return jobs;
+}
+
+int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
+  const absl::StatusOr<client::Client*> client = session.Connect();
+  if (!client.ok()) return session.Fail(client.status());
+  session.terminal().CatchInterrupt();
+  // How much of each job is in its file.
+  std::map<std::string, int64_t> mirrored;
+  while (true) {
+    const absl::StatusOr<std::vector<v1::Job>> jobs = WantedJobs(**client, options.jobs);
+    if (!jobs.ok()) return session.Fail(jobs.status());
+    bool ended = !options.jobs.empty();
+    for (const v1::Job& job : *jobs) {
+      ended = ended && job.has_end_time();
+      const auto known = mirrored.find(job.name());
+      if (known != mirrored.end() && known->second >= job.last_sequence()) continue;
+      const absl::StatusOr<std::string> path = MirrorJob(session, **client, job, options.folder);
+      if (session.terminal().Interrupted()) return kSucceeded;
+      // Someone may delete a job between the list and the copy.
+      if (absl::IsNotFound(path.status()) && options.jobs.empty()) continue;
+      if (!path.ok()) return session.Fail(path.status());
+      if (known == mirrored.end()) session.terminal().Out(absl::StrCat(*path, "\n"));
+      mirrored[job.name()] = job.last_sequence();
+    }
+    if (options.once || ended) return kSucceeded;
+    for (absl::Duration waited; waited < kInterval; waited += absl::Milliseconds(100)) {
+      if (session.terminal().Interrupted()) return kSucceeded;
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+  }
+}
+
+}  // namespace
+
+void AddTensorBoard(Command app, Session& session, int& exit_code) {
+  auto options = std::make_shared<TensorBoardOptions>();
+  const Command command = app.AddCommand(
+      "tensorboard", "Copy the curves of jobs to TensorBoard event files, and keep the files current");
+  command.AddOption("DIR", options->folder, "The folder for TensorBoard's --logdir").Required();
+  command.AddOption("JOB", options->jobs, "Which jobs, until they end; without any: all, until Ctrl-C");
+  command.AddFlag("--once", options->once, "End when the files are current");
+  command.Action([options, &session, &exit_code] { exit_code = RunTensorBoard(session, *options); });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,71 @@
+#include "client/cli/tensorboard_mirror.h"
+
+#include <filesystem>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/job_reference.h"
+#include "client/cli/stream_notes.h"
+#include "client/lib/tensorboard_file.h"
+
+namespace tandem::cli {
+namespace {
+
+// Stops a stream, too, when the copy is complete or cannot be written.
+class UntilComplete : public StreamNotes {
+ public:
+  UntilComplete(Session& session, const absl::Status& written, const bool& complete)
+      : StreamNotes(session.terminal(),
+                    [&session](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); }),
+        written_(written),
+        complete_(complete) {}
+
+  bool KeepGoing() override { return StreamNotes::KeepGoing() && written_.ok() && !complete_; }
+
+ private:
+  const absl::Status& written_;
+  const bool& complete_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, const v1::Job& job,
+                                      const std::string& folder) {
+  const std::string id = JobId(job.name());
+  if (id.empty() || id[0] == '.' || id.find('/') != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot write a folder named by the job id \"", id, "\""));
+  }
+  const std::filesystem::path own = std::filesystem::path(folder) / id;
+  std::error_code error;
+  std::filesystem::create_directories(own, error);
+  if (error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot make the folder ", own.string(), ": ", error.message()));
+  }
+  const std::string path =
+      (own / absl::StrCat("events.out.tfevents.", job.create_time().seconds(), ".tandem")).string();
+  // TensorBoard reads texts as Markdown: four spaces make a block of code.
+  const std::string settings =
+      absl::StrCat("    ", absl::StrReplaceAll(ToYamlText(job.spec()), {{"\n", "\n    "}}));
+  absl::StatusOr<std::unique_ptr<client::TensorBoardFile>> file =
+      client::TensorBoardFile::Open(path, job, settings);
+  if (!file.ok()) return file.status();
+  absl::Status written;
+  bool complete = (*file)->last_sequence() >= job.last_sequence();
+  if (!complete) {
+    UntilComplete observer(session, written, complete);
+    const absl::Status watched =
+        client.WatchJob(job.name(), (*file)->last_sequence(), observer, [&](const v1::JobEvent& event) {
+          if (complete || !written.ok()) return;
+          written = (*file)->Add(event);
+          complete = event.sequence() >= job.last_sequence();
+        });
+    if (!written.ok()) return written;
+    if (!complete && !watched.ok()) return watched;
+  }
+  if (absl::Status status = (*file)->Sync(); !status.ok()) return status;
+  return path;
+}
+
+}  // namespace tandem::cli
