@@ -37,13 +37,21 @@ constexpr char kVersion[] = "brain.Event:2";
 constexpr size_t kHeadSize = 12, kTailSize = 4;
 constexpr size_t kFlushSize = 1 << 20;
 
+// Appends a number of 7 bits a byte, the lowest first.
+void AppendVarint(uint64_t value, std::string* out) {
+  uint8_t bytes[10];
+  out->append(reinterpret_cast<char*>(bytes), CodedOutputStream::WriteVarint64ToArray(value, bytes) - bytes);
+}
+
+void AppendBytes(int field, absl::string_view value, std::string* out) {
+  AppendVarint(WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED), out);
+  AppendVarint(value.size(), out);
+  out->append(value.data(), value.size());
+}
+
 std::string Bytes(int field, absl::string_view value) {
   std::string out;
-  {
-    StringOutputStream stream(&out);
-    CodedOutputStream coded(&stream);
-    WireFormatLite::WriteString(field, std::string(value), &coded);
-  }
+  AppendBytes(field, value, &out);
   return out;
 }
 
@@ -66,13 +74,12 @@ double Seconds(const google::protobuf::Timestamp& time) { return time.seconds() 
 class Scalars {
  public:
   void Add(absl::string_view tag, double value) {
-    std::string out = Bytes(kTag, tag);
-    {
-      StringOutputStream stream(&out);
-      CodedOutputStream coded(&stream);
-      WireFormatLite::WriteFloat(kSimpleValue, static_cast<float>(value), &coded);
-    }
-    absl::StrAppend(&summary_, Bytes(kValue, out));
+    value_.clear();
+    AppendBytes(kTag, tag, &value_);
+    uint8_t bytes[8];
+    value_.append(reinterpret_cast<char*>(bytes),
+                  WireFormatLite::WriteFloatToArray(kSimpleValue, static_cast<float>(value), bytes) - bytes);
+    AppendBytes(kValue, value_, &summary_);
   }
   void Add(absl::string_view prefix, const v1::Evaluation& evaluation) {
     Add(absl::StrCat(prefix, "/loss"), evaluation.loss());
@@ -85,6 +92,8 @@ class Scalars {
 
  private:
   std::string summary_;
+  // Of the newest value; a member to reuse its memory.
+  std::string value_;
 };
 
 uint32_t Mask(uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
