@@ -50,5 +50,15 @@ TEST(JobTextTest, BoundsKeysAndValues) {
   EXPECT_THAT(problems[0].text, HasSubstr("more than 200000 keys and values"));
 }
 
+TEST(JobTextTest, StopsAfterTheProblemsThatItTells) {
+  // Hints at the right spelling of all names in a large file would take seconds.
+  std::string text;
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&text, "epochs", i, ": 1\n");
+  v1::JobSpec spec;
+  FieldPositions positions;
+  EXPECT_EQ(ReadYamlJob(text + "name: a\nreplica: {}\n", &spec, &positions).size(), 20);
+  EXPECT_EQ(spec.name(), "");
+}
+
 }  // namespace
 }  // namespace tandem

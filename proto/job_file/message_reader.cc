@@ -21,7 +21,6 @@ constexpr int kDeepest = 40;
 constexpr int kMostValues = 100'000;
 // More than a text of a mebibyte holds without aliases.
 constexpr size_t kMostBytes = 4 << 20;
-constexpr size_t kMostProblems = 20;
 
 std::vector<std::string> FieldNames(const Descriptor& type) {
   std::vector<std::string> names;
@@ -74,11 +73,12 @@ std::string JoinPath(absl::string_view path, absl::string_view name) {
 }
 
 void MessageReader::Report(TextPosition position, const std::string& path, std::string text) {
-  if (problems_.size() < kMostProblems) problems_.push_back({position, path, std::move(text)});
+  if (!is_full()) problems_.push_back({position, path, std::move(text)});
 }
 
 // Refuses what is too deep or too much, which only a text with aliases or one made to harm can be.
 bool MessageReader::Enter(const YAML::Node& node, const std::string& path) {
+  if (is_full()) return false;
   if (depth_ >= kDeepest) {
     Report(PositionOf(node), path, absl::StrCat("nested more than ", kDeepest, " levels deep"));
     return false;
@@ -126,6 +126,8 @@ void MessageReader::ReadMessage(const YAML::Node& node, const std::string& path,
 // `seen` says under which name each field, and each oneof (as "oneof NAME"), was given in this mapping.
 void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std::string& path,
                               Message* message, std::map<std::string, std::string>* seen) {
+  // Hints at the right spelling of thousands of names would take seconds.
+  if (is_full()) return;
   const Descriptor& type = *message->GetDescriptor();
   const FieldDescriptor* field = FieldNamed(type, key.name);
   if (field == nullptr) {

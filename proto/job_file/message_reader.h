@@ -59,6 +59,8 @@ class MessageReader {
   const std::map<std::string, TextPosition>& positions() const { return positions_; }
 
  private:
+  static constexpr size_t kMostProblems = 20;
+
   struct Key {
     std::string name;
     TextPosition position;
@@ -76,6 +78,8 @@ class MessageReader {
   void ReadNameForMessage(const YAML::Node& node, const std::string& path,
                           google::protobuf::Message* message);
 
+  // Whether no further problem would be kept.
+  bool is_full() const { return problems_.size() >= kMostProblems; }
   bool Enter(const YAML::Node& node, const std::string& path);
   void Report(TextPosition position, const std::string& path, std::string text);
 
