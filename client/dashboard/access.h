@@ -12,9 +12,8 @@
 
 namespace tandem::dashboard {
 
-// Decides which requests come from the user's own page. Whoever may make requests acts with the user's token,
-// so every other page that the browser shows, and every other account of the machine, must fail here.
-// Thread-safe.
+// Decides which requests come from the user's own page. A request acts with the user's token. So requests of
+// other sites in the same browser, and of other accounts of the machine, must fail here. Thread-safe.
 class Access {
  public:
   // Why a request is refused.

@@ -18,9 +18,9 @@
 
 namespace tandem::dashboard {
 
-// All jobs of the daemon, as rows (JobRow), followed by two threads while some page looks: one hears of
-// changed states at once, the other reads running jobs once a second, and the whole list again from time to
-// time, by which deleted jobs go. Thread-safe.
+// All jobs of the daemon, as rows (JobRow). Two threads follow the jobs while a page looks. The first thread
+// hears of changed states at once. The second thread reads running jobs once a second, and the whole list
+// from time to time: then rows of deleted jobs go. Thread-safe.
 class JobList {
  public:
   // The client outlives this.
@@ -95,7 +95,7 @@ class JobList {
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Status connection_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Row> rows_ ABSL_GUARDED_BY(mutex_);
-  // Jobs that are gone, by the version in which they went.
+  // Deleted jobs, by the version of their deletion.
   std::map<int64_t, std::string> deleted_ ABSL_GUARDED_BY(mutex_);
   // Jobs whose states changed.
   std::set<std::string> heard_ ABSL_GUARDED_BY(mutex_);

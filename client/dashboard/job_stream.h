@@ -10,18 +10,20 @@
 
 namespace tandem::dashboard {
 
-// Sends a job's log as Server-Sent Events, in an answer that has begun, until the job has ended, the browser
-// is gone or `goes_on` is false. `after` is the last sequence number that the page has, 0 at first.
+// Sends a job's log as Server-Sent Events, after WebAnswer::Begin. Returns when the job has ended, the
+// browser is gone, or `goes_on` is false. `after` is the last sequence number that the page has, 0 at first.
 //
-// With `after` 0, the history comes first, as one `snapshot`: {"sequence": of the last event, "progress":
-// columns of the reports of training, each with a value for each report: {"sequence", "step", "epoch", "time"
-// (seconds since 1970), "attempt", "training/loss", "training/<metric>", "learning_rate",
-// "images_per_second", ...}, "events": [all other events]}. Then each event comes as `event`, with its
-// sequence number as the id. Events are JobEvents in the JSON of Protocol Buffers; numbers that are not
-// finite are null in columns.
+// With `after` 0, one event `snapshot` brings the history:
 //
-// `disconnected` and `connected` tell of the daemon, `problem` that the log cannot be read (ErrorInJson),
-// `end` that all has come.
+//   "sequence": of the last event
+//   "progress": columns of all reports of training, of one length: "sequence", "step", "steps", "epochs",
+//               "attempt", "time" (seconds since 1970), "training/loss", "training/<metric>",
+//               "learning_rate", "images_per_second"; null for a number that is not finite or is missing
+//   "events":   all other events
+//
+// Then each later event comes as `event`, with its sequence number as the id. Events are JobEvents in the
+// JSON of Protocol Buffers. `disconnected` and `connected` tell of the daemon. `problem` says that the log
+// cannot be read (ErrorInJson). `end` says that all events have come.
 void StreamJob(client::Client& client, const std::string& name, int64_t after,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 

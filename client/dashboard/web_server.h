@@ -34,7 +34,7 @@ struct WebRequest {
 
 inline constexpr size_t kMostBodyBytes = 1 << 20;
 
-// Where the answer to a request goes. Used by the thread that handles the request.
+// Takes the answer to a request, from the thread that handles the request.
 class WebAnswer {
  public:
   using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -57,8 +57,8 @@ class WebAnswer {
 // from elsewhere, to be framed, and to keep the answer.
 class WebServer {
  public:
-  // Called on one of the server's threads; several run at once, of which each may last as long as a page is
-  // open.
+  // Answers a request, on one of the server's threads. Several requests are answered at once. An answer may
+  // last as long as a page is open.
   using Handler = std::function<void(const WebRequest&, WebAnswer&)>;
 
   // Listens on a numeric address; port 0 is any free port. FAILED_PRECONDITION: the address is in use, or is

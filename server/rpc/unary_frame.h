@@ -130,8 +130,8 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// True: the method only reads. A repetition of another method may make a second thing, fail because the first
-// call did its work, or lack what was given once, such as a token's secret.
+// True: the method only reads. A repetition of another method may make a second thing, or fail because the
+// first call did its work.
 inline bool IsRepeatable(absl::string_view method) {
   return absl::StartsWith(method, "Get") || absl::StartsWith(method, "List") ||
          absl::StartsWith(method, "Describe");

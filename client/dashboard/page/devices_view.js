@@ -30,7 +30,7 @@ export function showDevices({root, say, signal, user}) {
   const load = ({gpu, leased_share: share, threads}) => gpu
       ? [gpu.utilization_percent !== undefined && `${gpu.utilization_percent} %`, gpu.temperature_celsius !== undefined && `${gpu.temperature_celsius} °C`,
          gpu.power_watts !== undefined && `${Math.round(gpu.power_watts)} W`].filter(Boolean).join(", ")
-      : `${Math.round(100 * (share ?? 0))} % leased${threads ? `, ${threads} threads` : ""}`;
+      : `${Math.round(100 * (share ?? 0))} % leased${threads ? `, ${threads} ${threads === 1 ? "thread" : "threads"}` : ""}`;
   const memory = ({gpu, memory_bytes: all, leased_memory_bytes: leased}) => gpu?.used_memory_bytes !== undefined
       ? `${bytes(gpu.used_memory_bytes)} of ${bytes(gpu.total_memory_bytes)}` : `${bytes(leased)} of ${bytes(all)} leased`;
 

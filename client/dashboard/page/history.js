@@ -104,7 +104,7 @@ export class History {
   #add(key, step, at, value) {
     let one = this.series.get(key);
     if (!one) this.series.set(key, one = {step: [], time: [], value: []});
-    // A later attempt goes back to its checkpoint: what came after that was lost.
+    // A later attempt starts at a checkpoint: points after the checkpoint belong to lost steps.
     while (one.step.length && one.step[one.step.length - 1] >= step) {
       one.step.pop();
       one.time.pop();
@@ -124,7 +124,7 @@ export class History {
     return {x: one.step, y: one.value};
   }
 
-  // Where a step lies along an axis.
+  // The place of a step on an axis.
   place({step, at}, axis) {
     if (axis === "time") return at;
     return axis === "epoch" && this.stepsPerEpoch > 0 ? step / this.stepsPerEpoch : step;
