@@ -123,6 +123,7 @@ absl::Status JobList::ReadAll() {
   }
   for (const std::string& name : gone) Remove(name);
   if (!std::exchange(has_all_, true)) ++version_;
+  SetConnection(absl::OkStatus());
   return absl::OkStatus();
 }
 
