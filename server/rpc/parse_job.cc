@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +16,7 @@ namespace tandem::rpc {
 namespace {
 
 constexpr int kMostOverrides = 100;
+constexpr size_t kLargeText = 64 << 10;
 
 v1::ParseJobResponse Parse(const v1::ParseJobRequest& request) {
   v1::ParseJobResponse response;
@@ -59,8 +62,12 @@ void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJo
     reply(std::move(status));
     return;
   }
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&request](Reply<v1::ParseJobResponse> reply) { reply(Parse(request)); });
+  PostForUser(context, caller.user, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
+    v1::ParseJobResponse response = Parse(request);
+    // Each thread would keep what the text's nodes took.
+    if (request.text().size() > kLargeText) malloc_trim(0);
+    reply(std::move(response));
+  });
 }
 
 }  // namespace tandem::rpc

@@ -134,7 +134,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
 // first call did its work.
 inline bool IsRepeatable(absl::string_view method) {
   return absl::StartsWith(method, "Get") || absl::StartsWith(method, "List") ||
-         absl::StartsWith(method, "Describe");
+         absl::StartsWith(method, "Describe") || absl::StartsWith(method, "Parse");
 }
 
 // Serves a unary call: its handler (see handlers.h) is called where AdmitUnary lets the call go on. The
