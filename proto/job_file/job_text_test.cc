@@ -47,7 +47,7 @@ TEST(JobTextTest, BoundsKeysAndValues) {
   for (int i = 0; i < 100'000; ++i) text += ",a";
   const std::vector<ReadProblem> problems = Read(text + "]}");
   ASSERT_EQ(problems.size(), 1);
-  EXPECT_THAT(problems[0].text, HasSubstr("more than 100000 keys and values"));
+  EXPECT_THAT(problems[0].text, HasSubstr("more than 80000 keys and values"));
 }
 
 TEST(JobTextTest, StopsAfterTheProblemsThatItTells) {

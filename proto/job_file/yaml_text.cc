@@ -15,8 +15,8 @@
 namespace tandem {
 namespace {
 
-// Each takes about a kilobyte while a text is read. A network of 4,096 layers has 24 of them for each layer.
-constexpr int kMostNodes = 100'000;
+// Each takes about a kilobyte while a text is read. A network of 4,096 layers has 19 of them for each layer.
+constexpr int kMostNodes = 80'000;
 
 // Only counts, so that no text becomes more nodes in memory than a job can have.
 class CountingHandler : public YAML::EventHandler {

@@ -14,7 +14,7 @@ struct YamlText {
   bool has_more = false;  // Whether there is another after the first.
 };
 
-// Throws as yaml-cpp does, and if the text has more than 100,000 keys and values. Reads JSON's pairs of
+// Throws as yaml-cpp does, and if the text has more than 80,000 keys and values. Reads JSON's pairs of
 // escapes for a character beyond U+FFFF, as `\ud83d\ude00`, which yaml-cpp refuses. In place of
 // YAML::LoadAll, which makes documents without end of a text that begins with a comma (yaml-cpp 0.7).
 YamlText LoadYaml(const std::string& content);

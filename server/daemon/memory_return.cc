@@ -1,13 +1,24 @@
 #include "server/daemon/memory_return.h"
 
 #include <malloc.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <fstream>
 
 namespace tandem {
 namespace {
 
 constexpr size_t kMostKept = size_t{32} << 20;
+
+// What of the process is in memory, in bytes; 0 if the system does not say.
+size_t Resident() {
+  std::ifstream file("/proc/self/statm");
+  size_t size = 0, resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
 
 }  // namespace
 
@@ -22,18 +33,23 @@ MemoryReturn::~MemoryReturn() {
 }
 
 void MemoryReturn::Run() {
-  // What was kept after the last return cannot be given back: it lies between what is used.
-  size_t stays = 0;
+  // After the last return: what the allocator counts as free, of which pages that were given back are a part,
+  // and what is in memory. A burst between two looks uses such pages again: then the process alone has grown.
+  size_t free = 0;
+  size_t resident = Resident();
   while (true) {
     {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), interval_)) return;
     }
-    const size_t kept = mallinfo2().fordblks;
-    if (kept < stays) stays = kept;
-    if (kept - stays <= kMostKept) continue;
+    const size_t free_now = mallinfo2().fordblks;
+    const size_t resident_now = Resident();
+    free = std::min(free, free_now);
+    resident = std::min(resident, resident_now);
+    if (free_now - free <= kMostKept && resident_now - resident <= kMostKept) continue;
     malloc_trim(0);
-    stays = mallinfo2().fordblks;
+    free = mallinfo2().fordblks;
+    resident = Resident();
   }
 }
 

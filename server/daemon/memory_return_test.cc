@@ -34,5 +34,21 @@ TEST(MemoryReturnTest, WhatWasFreedIsTheSystemsAgain) {
   EXPECT_LE(ResidentMebibytes(), before + 50);
 }
 
+// The allocator counts pages that were given back as free: their second use shows in the process alone.
+TEST(MemoryReturnTest, ASecondBurstIsGivenBackToo) {
+  const int64_t before = ResidentMebibytes();
+  const MemoryReturn memory(absl::Milliseconds(400));
+  std::vector<std::unique_ptr<char[]>> last;
+  for (int burst = 0; burst < 3; ++burst) {
+    {
+      std::vector<std::unique_ptr<char[]>> pieces;
+      for (int i = 0; i < 200'000; ++i) pieces.push_back(std::make_unique<char[]>(1000));
+      last.push_back(std::make_unique<char[]>(1000));
+    }
+    for (int i = 0; i < 500 && ResidentMebibytes() > before + 50; ++i) absl::SleepFor(absl::Milliseconds(20));
+    EXPECT_LE(ResidentMebibytes(), before + 50) << burst;
+  }
+}
+
 }  // namespace
 }  // namespace tandem

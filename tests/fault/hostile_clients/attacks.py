@@ -410,7 +410,7 @@ def request_of(request, method, fields, names):
         text.append("validate_only: true")
     if method == "ParseJob":
         # A network of the largest size that is read.
-        text.append('text: "model: {layers: [' + "{dense: {units: 1}}, " * 19_000 + ']}"')
+        text.append('text: "model: {layers: [' + "{dense: {units: 1}}, " * 15_000 + ']}"')
     if method == "CreateJob":
         text.append("spec {" + SMALL + "}")
     if method == "ForkJob":
