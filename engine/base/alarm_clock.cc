@@ -16,9 +16,10 @@
 namespace tandem {
 namespace {
 
-// Where somebody else holds the lock: that one's Unlock has the waiter look, so this is hardly ever needed.
+// The next try, if another thread holds the waiter's lock. That thread's Unlock evaluates the waiter's
+// condition, so this try is hardly ever needed.
 constexpr absl::Duration kTryAgain = absl::Milliseconds(10);
-// Of a sleep; there is nothing to be seen then.
+// The longest sleep. The thread then looks at the alarms in vain.
 constexpr absl::Duration kLongest = absl::Hours(1);
 
 absl::Duration SteadyNow() {
@@ -27,7 +28,7 @@ absl::Duration SteadyNow() {
   return absl::DurationFromTimespec(now);
 }
 
-// Until `word` is no longer `seen`, or SteadyNow() is `until`, or sooner.
+// Sleeps until `word` differs from `seen` or SteadyNow() reaches `until`. May return earlier.
 void Sleep(std::atomic<uint32_t>* word, uint32_t seen, absl::Duration until) {
   const timespec time = absl::ToTimespec(until);
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAIT_BITSET_PRIVATE, seen, &time, nullptr,
@@ -39,7 +40,7 @@ void WakeSleeper(std::atomic<uint32_t>* word) {
   syscall(SYS_futex, reinterpret_cast<uint32_t*>(word), FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// Signals for the process go to threads that know of them; what this one does wrong is reported.
+// All signals except the thread's own faults. Signals to the process belong to threads that expect them.
 sigset_t BlockedSignals() {
   sigset_t signals;
   sigfillset(&signals);
@@ -92,7 +93,7 @@ void AlarmClock::StartThread() {
 }
 
 void AlarmClock::BeginAnew() ABSL_NO_THREAD_SAFETY_ANALYSIS {
-  // Others may have been at work on them when the process was forked: they are left as they are.
+  // Another thread may have been changing both when the process forked, so neither is destroyed.
   new (&mutex_) Mutex;
   new (&alarms_) std::multimap<absl::Duration, Alarm*>;
   has_thread_ = false;

@@ -13,50 +13,54 @@
 
 namespace tandem {
 
-// Ends the timed waits of Mutex. Abseil's own go by the machine's wall clock, and last an hour longer where
-// it is set back by an hour; this one's thread waits by a clock that nobody can set. One a process; the
-// child of a fork makes its first timed wait while it has one thread. Thread-safe.
+// Ends the timed waits of Mutex. Abseil's timed waits follow the wall clock: if somebody sets the wall clock
+// back by an hour, the waits last an hour longer. The thread of AlarmClock follows the steady clock, which
+// nobody can set. Each process has a single AlarmClock. The child of a fork must make its first timed wait
+// while it has a single thread. Thread-safe.
 class AlarmClock {
  public:
-  // One timed wait.
+  // A timed wait.
   struct Alarm {
-    // Is unlocked once the alarm has rung, so that whoever waits for that looks.
+    // The alarm clock locks and unlocks this mutex after the alarm has rung, so that the waiter's condition
+    // is evaluated.
     Mutex* mutex;
     std::atomic<bool> has_rung = false;
-    // Of the AlarmClock: whoever waits has been made to look since.
+    // Used by AlarmClock alone: the mutex has been unlocked since the alarm rang.
     bool has_woken = false;
   };
   using Place = std::multimap<absl::Duration, Alarm*>::iterator;
 
-  // Lives for ever.
+  // Returns the process's alarm clock. It is never destroyed.
   static AlarmClock* Get();
 
-  // Rings `alarm` after `timeout`, which is finite. To be called with its mutex held; the alarm and its mutex
-  // live until Remove.
+  // Rings `alarm` after `timeout`, which is finite. The caller holds the alarm's mutex. The alarm and its
+  // mutex must live until Remove.
   Place Add(absl::Duration timeout, Alarm* alarm) ABSL_LOCKS_EXCLUDED(mutex_);
-  // To be called whether it has rung or not.
+  // Forgets the alarm, whether it has rung or not. Each Add needs a Remove.
   void Remove(Place place) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   AlarmClock();
-  // Ends the process where there can be none: no timed wait would end.
+  // Aborts the process if the thread cannot start, because no timed wait would end.
   void StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Returns until when there is nothing to do then.
+  // Rings all alarms that are due. Returns the time of the next call, by the steady clock.
   absl::Duration RingDue() ABSL_LOCKS_EXCLUDED(mutex_);
-  // In the child of a fork, which has neither the thread nor who waited, nor who holds the lock.
+  // Resets the state in the child of a fork. The child has neither the thread nor the waiters nor the lock's
+  // holder.
   void BeginAnew();
 
-  // Others' locks are held when this one is taken; under it they are only tried.
+  // Lock order: callers of Add and Remove hold their own lock when they take mutex_. Under mutex_, the thread
+  // only tries to take alarms' locks.
   Mutex mutex_;
-  // By when they ring, by the steady clock. Those that have rung stay until who waits has seen it.
+  // Alarms by the time at which they ring, by the steady clock. An alarm that has rung stays until Remove.
   std::multimap<absl::Duration, Alarm*> alarms_ ABSL_GUARDED_BY(mutex_);
-  // Until then the thread sleeps.
+  // The end of the thread's current sleep, by the steady clock.
   absl::Duration sleeps_until_ ABSL_GUARDED_BY(mutex_);
   bool has_thread_ ABSL_GUARDED_BY(mutex_) = false;
-  // To which all this belongs.
+  // The process that owns the thread and the alarms.
   std::atomic<pid_t> process_;
-  // Counts what the thread is to look at; it sleeps on it.
+  // Counts events for the thread. The thread sleeps on this word.
   std::atomic<uint32_t> changes_ = 0;
 };
 

@@ -8,20 +8,20 @@
 
 namespace tandem {
 
-// Tells the time. Thread-safe.
+// Gives the time. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Wall-clock time; may jump.
+  // Returns the wall-clock time. It may jump.
   virtual absl::Time Now() const = 0;
-  // Time since some moment of the past; never jumps.
+  // Returns the time since a fixed moment in the past. It never jumps.
   virtual absl::Duration Elapsed() const = 0;
 
-  // The machine's clock; lives for ever.
+  // Returns the machine's clock. It is never destroyed.
   static const Clock* Real();
 };
 
-// A clock that tests move by hand. Thread-safe.
+// A clock that tests move by hand, both times together. Thread-safe.
 class FakeClock : public Clock {
  public:
   explicit FakeClock(absl::Time now) : now_(now) {}

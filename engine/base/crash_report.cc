@@ -28,10 +28,10 @@
 namespace tandem {
 namespace {
 
-// All of what the handler reads: written before there is a crash.
+// All data that the handler reads. It is written before a crash.
 char report_path[4096] = "";
 char report_about[1024] = "";
-// Of an exception that nobody caught.
+// The description of an uncaught exception.
 char report_cause[1024] = "";
 int report_fd = -1;
 
@@ -48,13 +48,13 @@ void WriteAll(const char* data, size_t size) {
 
 void WriteText(const char* text) { WriteAll(text, strlen(text)); }
 
-// To standard error, too.
+// Writes `text` to standard error and, if open, to the report.
 void Say(const char* text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, strlen(text));
   if (report_fd >= 0) WriteText(text);
 }
 
-// "0x" and hexadecimal digits of a fixed number.
+// Writes `address` as "0x" and 16 hexadecimal digits.
 void FormatAddress(uintptr_t address, char (&text)[19]) {
   text[0] = '0';
   text[1] = 'x';
@@ -62,9 +62,9 @@ void FormatAddress(uintptr_t address, char (&text)[19]) {
   text[18] = '\0';
 }
 
-// The calls that led here, by the unwind tables that every program has: frame pointers, by which Abseil goes,
-// are left out of optimised code. The unwinder may wait for the dynamic loader's lock: then Abseil's alarm
-// ends the process, and what was written stays.
+// Writes the stack of this thread. It follows the unwind tables, which every program has. Abseil follows
+// frame pointers, which optimised code leaves out. The unwinder may wait for the dynamic loader's lock. In
+// this case Abseil's alarm ends the process, and the earlier parts of the report remain.
 void WriteStack() {
   constexpr int kMost = 64;
   void* frames[kMost];
@@ -74,7 +74,7 @@ void WriteStack() {
     char address[19];
     FormatAddress(reinterpret_cast<uintptr_t>(frames[i]), address);
     char name[512];
-    // A return address may already be the next function's.
+    // A return address may already belong to the next function.
     const bool known = absl::Symbolize(static_cast<char*>(frames[i]) - 1, name, sizeof(name));
     Say("    @ ");
     Say(address);
@@ -84,7 +84,7 @@ void WriteStack() {
   }
 }
 
-// Where programs and libraries were loaded, for addresses without a symbol.
+// Writes the addresses of loaded programs and libraries, for addresses without a symbol.
 void WriteMappings() {
   constexpr size_t kMost = size_t{128} << 10;
   const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -100,7 +100,7 @@ void WriteMappings() {
   close(maps);
 }
 
-// Gets the report piece by piece, and null at its end. Runs in the signal's handler.
+// Writes a piece of the report. A null piece ends the report. Runs in the signal handler.
 void WriteReport(const char* piece) {
   if (report_path[0] != '\0' && report_fd < 0) {
     report_fd = open(report_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -123,7 +123,7 @@ void WriteReport(const char* piece) {
   fsync(report_fd);
 }
 
-// Not in a signal's handler, but memory may be what is missing.
+// Runs outside a signal handler, but the process may be out of memory.
 void NoteException() {
   if (const std::exception_ptr exception = std::current_exception(); exception != nullptr) {
     try {
@@ -134,7 +134,7 @@ void NoteException() {
       std::snprintf(report_cause, sizeof(report_cause), "Uncaught exception of another kind");
     }
   }
-  // Says it on standard error, and aborts.
+  // Writes the exception to standard error, and aborts.
   previous_terminate();
 }
 
@@ -143,7 +143,7 @@ void NoteException() {
 void InstallCrashReports(const char* program) {
   if (TANDEM_HAS_SANITIZER) return;
   absl::InitializeSymbolizer(program);
-  // The first call loads what it needs.
+  // The first call loads the unwinder, which allocates memory.
   void* frame = nullptr;
   backtrace(&frame, 1);
   struct sigaction terminate = {};
@@ -151,7 +151,7 @@ void InstallCrashReports(const char* program) {
   absl::FailureSignalHandlerOptions options;
   options.writerfn = &WriteReport;
   absl::InstallFailureSignalHandler(options);
-  // Being told to end is no crash.
+  // SIGTERM is no crash: restore its handler.
   sigaction(SIGTERM, &terminate, nullptr);
   previous_terminate = std::set_terminate(&NoteException);
 }

@@ -5,20 +5,20 @@
 
 namespace tandem {
 
-// What a crash leaves behind. From InstallCrashReports on, a signal that says so (SIGSEGV, SIGILL, SIGFPE,
-// SIGABRT, SIGBUS, SIGTRAP; an uncaught exception and a failed assertion end in SIGABRT) has the stack of its
-// thread written to standard error, and to a file where one is set. Then the process ends as it would have:
-// by that signal, with a core where the system keeps them. The handler takes no memory, and no lock but for
-// the stack, which comes after the rest: a process that waits for one is ended after three seconds.
+// Crash reports. InstallCrashReports handles SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGBUS and SIGTRAP. An
+// uncaught exception and a failed assertion end in SIGABRT. The handler writes the stack of the failing
+// thread to standard error and, if SetCrashReportFile was called, to the file. Then the process ends by the
+// same signal, with a core dump if the system keeps them. The handler allocates no memory. Only writing the
+// stack, the last part on standard error, may take a lock. If the lock blocks the process, the process ends
+// after three seconds.
 
-// Call once, early. `program`: argv[0], in which symbols are looked up. Does nothing where the program was
-// built with a sanitizer, which reports crashes by itself.
+// Installs the handlers. Call it a single time, early. `program` is argv[0], the source of the symbols. Does
+// nothing in a program with a sanitizer, because the sanitizer reports crashes itself.
 void InstallCrashReports(const char* program);
 
-// Where the report goes; the file is made when there is one, for its owner alone, and a second report is
-// appended. `about` stands in its first lines, such as the program's version and what it was at. Paths of
-// 4095 characters and above, and what is beyond 1000 characters of `about`, are left out. Not from two
-// threads at once.
+// Sets the file of the report. A crash creates the file, readable by its owner alone, or appends to it. The
+// report begins with `about`, for example the program's version and current job. `about` is cut after 1000
+// characters. Does nothing if `path` has 4096 or more characters. Never call it from two threads at once.
 void SetCrashReportFile(const std::string& path, const std::string& about);
 
 }  // namespace tandem

@@ -26,7 +26,7 @@ class CrashReportTest : public testing::Test {
     path_ = testing::TempDir() + "/crash-" + testing::UnitTest::GetInstance()->current_test_info()->name() +
             ".txt";
   }
-  // The child of a death test goes through this as well, and must not remove what it makes.
+  // The child of a death test also runs this and must not remove the child's report.
   void Prepare() {
     InstallCrashReports("/proc/self/exe");
     SetCrashReportFile(path_, "a program, version 1.2.3\nat work");
@@ -44,10 +44,10 @@ class CrashReportTest : public testing::Test {
   std::string path_;
 };
 
-// Not by a bad address, which a sanitizer would report by itself.
+// Raises the signal directly, because a sanitizer would report a bad address itself.
 __attribute__((noinline)) void CrashHere() {
   raise(SIGSEGV);
-  // Something to come back to, so that the call is a call.
+  // A statement after the call keeps the compiler from making a tail call.
   [[maybe_unused]] volatile int after = 0;
 }
 

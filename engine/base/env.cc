@@ -150,7 +150,7 @@ absl::Status WriteFileAtomically(Env* env, const std::string& path,
   absl::Status status = WriteTemporary(env, temporary, write);
   if (status.ok()) status = env->RenameFile(temporary, path);
   if (!status.ok()) {
-    // The first error is the one to report; what is left behind is replaced by the next attempt.
+    // The first error is reported. The next attempt replaces a temporary file that remains.
     env->RemoveFile(temporary).IgnoreError();
     return status;
   }

@@ -12,41 +12,42 @@
 
 namespace tandem {
 
-// A file being written. Not thread-safe. Closed, not synced, when destroyed.
+// An open file for appending. The destructor closes the file without Sync. Not thread-safe.
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual absl::Status Append(absl::string_view data) = 0;
-  // Returns when all that was appended is on stable storage.
+  // Returns after all appended data is on stable storage.
   virtual absl::Status Sync() = 0;
   virtual absl::Status Close() = 0;
 };
 
-// The file system, behind an interface so that tests can fail writes and lose what was not synced.
-// Thread-safe. Errors carry the path and the system's reason.
+// The file system, as an interface so that tests can fail writes and lose unsynced data. Thread-safe. Errors
+// name the path and the system's reason.
 class Env {
  public:
   virtual ~Env() = default;
 
-  // Creates the file, or empties it where it exists.
+  // Creates the file, or empties an existing file.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) = 0;
-  // To be written from its end on. NOT_FOUND: there is no such file.
+  // Opens an existing file for writing at its end. NOT_FOUND if no such file exists.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) = 0;
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
-  // Replaces `to` where it exists.
+  // Renames a file. Replaces `to` if it exists.
   virtual absl::Status RenameFile(const std::string& from, const std::string& to) = 0;
   virtual absl::Status RemoveFile(const std::string& path) = 0;
-  // Makes creations, renames and removals in a folder durable.
+  // Makes creations, renames and removals in the folder durable.
   virtual absl::Status SyncDirectory(const std::string& path) = 0;
-  // The names of what is in a folder, in no order. NOT_FOUND: there is no such folder.
+  // Returns the names of all entries of a folder, in no order. NOT_FOUND if no such folder exists.
   virtual absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) = 0;
 
-  // The machine's file system; lives for ever.
+  // Returns the machine's file system. It is never destroyed.
   static Env* Real();
 };
 
-// Makes `path` hold what `write` appends, or leaves it as it was: a temporary file beside it, synced, then
-// renamed, then the folder synced. When it returns OK the content is durable.
+// Replaces the content of `path` by the data that `write` appends. After OK the new content is durable. After
+// an error `path` has its old content, unless syncing the folder failed. Writes and syncs a temporary file
+// beside `path`, renames it, then syncs the folder.
 absl::Status WriteFileAtomically(Env* env, const std::string& path,
                                  const std::function<absl::Status(WritableFile&)>& write);
 

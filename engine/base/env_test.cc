@@ -70,7 +70,7 @@ TEST(RandomAccessEnvTest, ReadsAndWritesAnywhere) {
   }
 }
 
-// What the tests of others rest on.
+// Other tests rely on this behaviour.
 TEST(FaultyEnvTest, KeepsWhatIsAskedForAtTheEndOfTheMachine) {
   using Unsynced = FaultyEnv::Unsynced;
   const auto write = [](FaultyEnv* env) {
@@ -87,7 +87,7 @@ TEST(FaultyEnvTest, KeepsWhatIsAskedForAtTheEndOfTheMachine) {
     env.CutPower(Unsynced::kSome, seed);
     seen.insert(*env.ReadFile("/d/f"));
   }
-  // Not at all, cut at 512, 1024 or 1536, and whole.
+  // The lengths after a power cut: 0, 512, 1024, 1536 and the whole length.
   EXPECT_EQ(seen.size(), 5);
   FaultyEnv lost, kept;
   write(&lost);
@@ -113,8 +113,8 @@ TEST(FaultyEnvTest, AFailedSyncIsNotMadeGoodByTheNext) {
   EXPECT_EQ(*env.ReadFile("/d/f"), "");
 }
 
-// Whatever fails, and though the power goes right after: the old content or the new, never anything else; and
-// the new one where success was reported.
+// After any failed change and a power cut, the file has its old or its new content. After success it has its
+// new content.
 TEST(WriteFileAtomicallyTest, LeavesOldOrNewAtEveryFault) {
   FaultyEnv counter;
   ASSERT_TRUE(Put(&counter, "/d/f", "new").ok());

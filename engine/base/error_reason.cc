@@ -27,7 +27,7 @@ std::string GetReason(const absl::Status& status) {
 }
 
 absl::Status WithReasonDetails(absl::Status status, const std::map<std::string, std::string>& details) {
-  // Keys and values end with a zero byte each.
+  // Each key and each value ends with a zero byte.
   std::string bytes;
   for (const auto& [key, value] : details) absl::StrAppend(&bytes, key, kZero, value, kZero);
   if (!status.ok()) status.SetPayload(kDetailsUrl, absl::Cord(bytes));

@@ -9,18 +9,18 @@
 
 namespace tandem {
 
-// `status` with a reason for programs, in UPPER_SNAKE_CASE, such as "JOB_NOT_FOUND"; a client gets it as
-// google.rpc.ErrorInfo.reason. Replaces one that is there. OK stays as it is.
+// Returns `status` with a reason for programs, in UPPER_SNAKE_CASE, such as "JOB_NOT_FOUND". A client
+// receives the reason as google.rpc.ErrorInfo.reason. Replaces an earlier reason. OK is returned unchanged.
 absl::Status WithReason(absl::Status status, absl::string_view reason);
 
-// The reason that a status carries; empty where it has none.
+// Returns the reason of `status`, or "" if it has none.
 std::string GetReason(const absl::Status& status);
 
-// `status` with more for programs about its reason: a client gets it as google.rpc.ErrorInfo.metadata.
-// Replaces what is there. OK stays as it is.
+// Returns `status` with details of its reason, for programs. A client receives the details as
+// google.rpc.ErrorInfo.metadata. Replaces earlier details. OK is returned unchanged.
 absl::Status WithReasonDetails(absl::Status status, const std::map<std::string, std::string>& details);
 
-// What WithReasonDetails gave; empty where there is none.
+// Returns the details of WithReasonDetails, or an empty map if `status` has none.
 std::map<std::string, std::string> GetReasonDetails(const absl::Status& status);
 
 }  // namespace tandem

@@ -12,7 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr int kUnlimited = 1 << 30;
-// A write that is cut short ends between two of these.
+// A write that is cut short ends at a multiple of this size.
 constexpr int64_t kSector = 512;
 
 }  // namespace
@@ -105,7 +105,7 @@ absl::Status FaultyEnv::SyncInode(Inode* inode) {
   if (status.ok()) {
     for (const Edit& edit : inode->unsynced) Apply(edit, &inode->synced);
   } else if (allowed_ == 0) {
-    return status;  // The end of all; what was written may still be there.
+    return status;  // The power is about to fail: unsynced edits may still survive.
   }
   inode->unsynced.clear();
   return status;
@@ -230,7 +230,7 @@ void FaultyEnv::CutPower(Unsynced unsynced, uint64_t seed) {
         const uint64_t draw = unsynced == Unsynced::kKept ? 0 : random() % 4;
         if (draw == 1 || draw == 2) continue;
         if (draw == 3 && !edit.truncates) {
-          // Cut short where a sector of the file ends.
+          // The write ends at the end of a sector.
           const int64_t sectors = static_cast<int64_t>(edit.data.size()) / kSector + 1;
           const int64_t end =
               (edit.offset / kSector + 1 + static_cast<int64_t>(random() % sectors)) * kSector;

@@ -14,17 +14,16 @@
 
 namespace tandem {
 
-// For tests: a file system in memory that fails at a chosen operation and forgets, at a simulated power cut,
-// what was not synced: contents without Sync, and names without SyncDirectory. A Sync that fails has written
-// nothing, and what it was to write counts as written from then on, as with a disk's cache: only a later
-// write of the same bytes brings them to the disk. Thread-safe. Outlives its files.
+// For tests: a file system in memory. It fails at a chosen operation. A simulated power cut loses contents
+// without Sync and names without SyncDirectory. A failed Sync persists nothing but marks the edits as synced,
+// like a disk cache: only a later write of the same bytes persists them. Thread-safe. Must outlive its files.
 class FaultyEnv : public RandomAccessEnv {
  public:
-  // What of that which was not synced is there after the machine came back.
+  // The fate of unsynced data at a power cut.
   enum class Unsynced {
-    kLost,  // Nothing.
-    kKept,  // Everything: a process died, and not the machine.
-    kSome,  // Each name and write or not, as the seed says, and writes in part.
+    kLost,  // All unsynced data is lost.
+    kKept,  // All unsynced data survives: only the process died.
+    kSome,  // The seed draws whether each name and write survives, whole or in part.
   };
 
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override;
@@ -34,31 +33,32 @@ class FaultyEnv : public RandomAccessEnv {
   absl::StatusOr<std::string> ReadFile(const std::string& path) override;
   absl::Status RenameFile(const std::string& from, const std::string& to) override;
   absl::Status RemoveFile(const std::string& path) override;
-  // A folder is there when a file is in it.
+  // A folder exists if a file is in it.
   absl::StatusOr<std::vector<std::string>> ListFolder(const std::string& path) override;
   absl::Status SyncDirectory(const std::string& path) override;
 
-  // Lets `count` more changes (creations, appends, writes, truncations, syncs, closings, renames, removals)
-  // succeed; later ones fail with `error`.
+  // Lets `count` more changes succeed. Later changes fail with `error`. Changes are creations, appends,
+  // writes, truncations, syncs, closings, renames and removals.
   void FailAfter(int count, absl::Status error = absl::UnavailableError("the disk is gone"));
-  // Lets `count` more changes succeed and the next one fail with `error`; later ones succeed again.
+  // Lets `count` more changes succeed. The next change fails with `error`. Later changes succeed again.
   void FailOnceAfter(int count, absl::Status error);
-  // Changes so far.
+  // Returns the number of successful changes so far.
   int changes() const;
-  // The process died, or the machine; changes succeed again. What was open is not to be used any more.
+  // Simulates the end of the process or of the machine. Later changes succeed again. Files that were open
+  // must not be used any more.
   void CutPower(Unsynced unsynced = Unsynced::kLost, uint64_t seed = 0);
 
  private:
   // A change of a file's content.
   struct Edit {
-    int64_t offset = 0;  // With `truncates`: the new size.
+    int64_t offset = 0;  // The first byte's offset, or the new size if `truncates`.
     std::string data;
     bool truncates = false;
   };
   struct Inode {
     std::string content;
     std::string synced;
-    // What leads from `synced` to `content`, unless a Sync failed.
+    // The edits that turn `synced` into `content`, unless a Sync failed.
     std::vector<Edit> unsynced;
   };
   class File;
@@ -74,7 +74,7 @@ class FaultyEnv : public RandomAccessEnv {
   std::map<std::string, std::shared_ptr<Inode>> durable_names_ ABSL_GUARDED_BY(mutex_);
   int changes_ ABSL_GUARDED_BY(mutex_) = 0;
   int allowed_ ABSL_GUARDED_BY(mutex_) = 1 << 30;
-  // What the next change fails with when none is allowed any more, and whether that one alone.
+  // The error of the next change after `allowed_` changes. If `once_`, only a single change fails.
   absl::Status error_ ABSL_GUARDED_BY(mutex_);
   bool once_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -12,7 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr absl::string_view kPayloadUrl = "tandem/field-violations";
-// ASCII's own separators, which no path or sentence holds.
+// ASCII's own separators. No path or sentence contains them.
 constexpr char kRecordSeparator = '\x1e';
 constexpr char kUnitSeparator = '\x1f';
 

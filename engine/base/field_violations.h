@@ -9,37 +9,37 @@
 
 namespace tandem {
 
-// One field of a request that is wrong.
+// A wrong field of a request.
 struct FieldViolation {
   std::string field;        // The path, such as "model.layers[2].dense.units".
-  std::string description;  // What is wrong, with the value, and what to do.
+  std::string description;  // The mistake, the value and how to mend it.
 
   bool operator==(const FieldViolation&) const = default;
 };
 
-// Gathers what is wrong with a request, so that its sender hears of everything at once. Not thread-safe.
+// Gathers all mistakes in a request, so that a single error reports them all. Not thread-safe.
 class FieldViolations {
  public:
   void Add(absl::string_view field, absl::string_view description);
-  // Takes over those that `status` carries, each path behind `prefix`; a status without any becomes one
+  // Adds the violations of `status`, each path behind `prefix`. An error without violations becomes a
   // violation of the field `prefix`. OK adds nothing.
   void AddAll(absl::string_view prefix, const absl::Status& status);
 
   bool empty() const { return violations_.empty(); }
   const std::vector<FieldViolation>& violations() const { return violations_; }
 
-  // OK where there are none, else INVALID_ARGUMENT with a message that lists them and a payload from which
-  // GetFieldViolations reads them again.
+  // Returns OK if no violation was added. Otherwise returns INVALID_ARGUMENT with a message that lists all
+  // violations and a payload for GetFieldViolations.
   absl::Status ToStatus() const;
 
  private:
   std::vector<FieldViolation> violations_;
 };
 
-// INVALID_ARGUMENT for one field.
+// Returns INVALID_ARGUMENT with a single violation.
 absl::Status FieldError(absl::string_view field, absl::string_view description);
 
-// The violations that a status carries; empty for any other status.
+// Returns the violations of `status`, empty if it has none.
 std::vector<FieldViolation> GetFieldViolations(const absl::Status& status);
 
 }  // namespace tandem

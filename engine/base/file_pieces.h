@@ -11,17 +11,17 @@
 
 namespace tandem {
 
-// Takes bytes; an error ends what gives them.
+// Takes the next bytes. An error stops the reading.
 using TakeBytes = absl::FunctionRef<absl::Status(absl::string_view piece)>;
 
-// The most that is in memory of a file that is read so.
+// The size of a piece, and so the most memory that such a reading needs.
 inline constexpr int64_t kPieceBytes = 1 << 20;
 
-// Gives the bytes of `file` from `begin` to before `end` to `take`, piece by piece and in order. DATA_LOSS
-// where the file ends before.
+// Passes the bytes of `file` from `begin` to before `end` to `take`, piece by piece and in order. DATA_LOSS
+// if the file ends before `end`. Returns the error of reading or of `take`.
 absl::Status ReadInPieces(const RandomAccessFile& file, int64_t begin, int64_t end, TakeBytes take);
 
-// Makes `to` hold what `from` does, as WriteFileAtomically. NOT_FOUND where there is no such file.
+// Copies the file `from` to `to`, as WriteFileAtomically. NOT_FOUND if no file `from` exists.
 absl::Status CopyFileAtomically(RandomAccessEnv* env, const std::string& from, const std::string& to);
 
 }  // namespace tandem

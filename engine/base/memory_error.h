@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// What `function`, which returns a Status, returns; RESOURCE_EXHAUSTED where the system gives no memory for
-// what it does (std::bad_alloc), or nothing may be as large as what it wants (std::length_error), which else
-// would end the process.
+// Calls `function`, which returns a Status, and returns its result. RESOURCE_EXHAUSTED if the function throws
+// std::bad_alloc (no memory) or std::length_error (a size above the largest). Without this call both would
+// end the process.
 template <typename Function>
 absl::Status CatchNoMemory(const Function& function) {
   const auto no_memory = [] {

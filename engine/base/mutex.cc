@@ -11,7 +11,7 @@ bool Mutex::AwaitWithTimeout(const absl::Condition& condition, absl::Duration ti
   }
   if (condition.Eval()) return true;
   if (timeout <= absl::ZeroDuration()) {
-    // As who waits does: others have their turn.
+    // Gives other threads a turn, as a wait would do.
     Unlock();
     Lock();
     return condition.Eval();

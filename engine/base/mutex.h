@@ -23,8 +23,8 @@
 
 namespace tandem {
 
-// The one lock type of the engine and the server: absl::Mutex, told to the thread sanitizer, which cannot see
-// inside the system's uninstrumented Abseil. Every member that it guards carries ABSL_GUARDED_BY.
+// The lock type of the engine and the server: absl::Mutex, reported to the thread sanitizer. The sanitizer
+// cannot see inside the system's Abseil. Every member that the lock guards carries ABSL_GUARDED_BY.
 class ABSL_LOCKABLE Mutex {
  public:
   Mutex() = default;
@@ -46,24 +46,24 @@ class ABSL_LOCKABLE Mutex {
   }
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() { mutex_.AssertHeld(); }
 
-  // Waits until `condition` is true; the lock is held while it is evaluated. Conditions are evaluated by
-  // whoever unlocks, so they must be cheap and look only at what this lock guards.
+  // Blocks until `condition` is true. The lock is held during each evaluation. Every thread that unlocks
+  // evaluates the condition. So the condition must be cheap and read only members that this lock guards.
   void Await(const absl::Condition& condition) ABSL_EXCLUSIVE_LOCKS_REQUIRED(this) {
     const Evaluation evaluation{&condition, &mutex_};
     TANDEM_TSAN_RELEASING(&mutex_);
     mutex_.Await(absl::Condition(&evaluation, &Evaluation::Holds));
     TANDEM_TSAN_ACQUIRED(&mutex_);
   }
-  // As Await, but gives up after `timeout`, by a clock that nobody can set. Returns whether `condition` is
-  // true.
+  // Blocks until `condition` is true, for at most `timeout` by the steady clock. Returns whether `condition`
+  // is true.
   bool AwaitWithTimeout(const absl::Condition& condition, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(this);
 
  private:
   friend class CondVar;
 
-  // A condition, told to the thread sanitizer as well: Abseil takes and lets go of the lock around it out of
-  // sight.
+  // A condition that reports the lock to the thread sanitizer. Abseil takes and releases the lock around each
+  // evaluation out of the sanitizer's sight.
   struct Evaluation {
     const absl::Condition* condition;
     const absl::Mutex* mutex;
@@ -79,7 +79,7 @@ class ABSL_LOCKABLE Mutex {
   absl::Mutex mutex_;
 };
 
-// Holds a Mutex for as long as it lives.
+// Holds a Mutex for its own lifetime.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) { mutex_->Lock(); }

@@ -24,7 +24,7 @@ namespace {
 
 absl::Duration SteadyNow() { return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch()); }
 
-// Long enough that no test ends by it.
+// Longer than any test, so that no test ends by this timeout.
 constexpr absl::Duration kVeryLong = absl::Hours(1000);
 
 TEST(MutexTest, ATimedWaitLastsAsLongAsItShould) {
@@ -83,9 +83,9 @@ TEST(MutexTest, TheLockIsFreeDuringAWaitAndHeldAfterIt) {
   other.join();
 }
 
-// Who holds the lock when a wait is over is not waited for by the clock: others' waits end in time.
+// A thread that holds the lock of an ended wait does not delay the ends of other waits.
 TEST(MutexTest, ALockThatIsHeldForLongHoldsUpNoOtherWait) {
-  // Again with more time, until the lock was taken before the wait was over.
+  // Repeats with a longer timeout until the lock was taken before the wait ended.
   for (absl::Duration timeout = absl::Milliseconds(50);; timeout *= 4) {
     Mutex held, other;
     const bool never = false;
@@ -110,7 +110,7 @@ TEST(MutexTest, ALockThatIsHeldForLongHoldsUpNoOtherWait) {
   }
 }
 
-// By which every futex that goes by the wall clock ends the process. Returns whether the kernel has it.
+// Makes the kernel end the process at a futex wait by the wall clock. Returns whether the kernel has filters.
 bool ForbidWaitsByTheWallClock() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -137,11 +137,11 @@ bool ForbidWaitsByTheWallClock() {
 }
 
 TEST(MutexDeathTest, TimedWaitsDoNotGoByTheWallClock) {
-  // It would not like to read its filter from nowhere, where it knows filters.
+  // A kernel with seccomp filters answers EFAULT for a filter at a null address.
   if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, nullptr) == 0 || errno != EFAULT) {
     GTEST_SKIP() << "the kernel has no seccomp filters";
   }
-  // In a process that has no other thread.
+  // The death test runs in a process without other threads.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(WaitWithoutTheWallClock(), testing::ExitedWithCode(0), "");
 }

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// The counter-based generator Philox-4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers:
-// As Easy as 1, 2, 3"): four 32-bit random words from a 128-bit counter and a 64-bit key. A pure function.
+// The counter-based generator Philox-4x32-10: four 32-bit random words from a 128-bit counter and a 64-bit
+// key. Salmon, Moraes, Dror and Shaw 2011, "Parallel Random Numbers: As Easy as 1, 2, 3". A pure function.
 constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
@@ -21,8 +21,8 @@ constexpr std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter, st
   return counter;
 }
 
-// What random numbers are for, so that no two uses share any. The numbers are part of what makes a job
-// reproducible: never reuse or renumber one.
+// The purpose of random numbers, so that no two uses share numbers. Never reuse or renumber a value: jobs
+// would no longer be reproducible. Each comment gives the meaning of `step` and `sample` in RandomStream.
 enum class RandomPurpose : uint8_t {
   kInitializer = 1,       // step and sample: the halves of the hash of the parameter's name
   kShuffle = 2,           // step: the epoch
@@ -30,14 +30,14 @@ enum class RandomPurpose : uint8_t {
   kSyntheticSample = 4,   // step: the split; sample: its index
   kValidationSplit = 16,  // no step, no sample
   kAugmentation = 17,     // step: the epoch; sample: its index in the training split
-  kMixing = 18,           // likewise
-  kPartner = 19,          // likewise, of the sample that is mixed into it
+  kMixing = 18,           // step: the epoch; sample: its index in the training split
+  kPartner = 19,          // step: the epoch; sample: the index of the sample that gets the partner
   kDropout = 20,          // step: the step; sample: its place in the batch
   kSweep = 21,            // step: the position of the field; sample: the number of the sample
 };
 
-// The random sequence of (seed, purpose, step, sample): always the same, wherever and whenever it is asked
-// for. step and sample are below 2^40, and a sequence has 2^42 words. Not thread-safe; cheap to make.
+// The random sequence of (seed, purpose, step, sample), the same on every machine at every time. `step` and
+// `sample` must be below 2^40. A sequence has 2^42 words. Not thread-safe. Cheap to create.
 class RandomStream {
  public:
   RandomStream(uint64_t seed, RandomPurpose purpose, uint64_t step, uint64_t sample)
@@ -47,7 +47,7 @@ class RandomStream {
         high_((static_cast<uint32_t>(purpose) << 24) | (static_cast<uint32_t>(step >> 32) & 0xFF) << 16 |
               (static_cast<uint32_t>(sample >> 32) & 0xFF) << 8) {}
 
-  // Four uniform words.
+  // Returns four uniform words.
   std::array<uint32_t, 4> NextBlock() {
     const uint64_t block = block_++;
     return Philox4x32(
@@ -68,10 +68,10 @@ class RandomStream {
     return low | uint64_t{Next32()} << 32;
   }
 
-  // Uniform in [0, 1), in steps of 2^-53.
+  // Returns a uniform number in [0, 1), in steps of 2^-53.
   double NextUniform() { return static_cast<double>(Next64() >> 11) * 0x1p-53; }
 
-  // Standard normal (Box and Muller 1958).
+  // Returns a standard normal number (Box and Muller 1958).
   double NextNormal() {
     if (has_normal_) {
       has_normal_ = false;
@@ -84,8 +84,8 @@ class RandomStream {
     return radius * std::cos(angle);
   }
 
-  // Uniform in [0, bound), without bias; bound is at least 1 (Lemire 2019, "Fast Random Integer Generation in
-  // an Interval").
+  // Returns a uniform number in [0, bound), without bias. `bound` is at least 1. Lemire 2019, "Fast Random
+  // Integer Generation in an Interval".
   uint32_t NextBelow(uint32_t bound) {
     uint64_t product = uint64_t{Next32()} * bound;
     if (static_cast<uint32_t>(product) < bound) {

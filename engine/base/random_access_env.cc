@@ -45,7 +45,7 @@ class RealFile final : public RandomAccessFile {
     return ::ftruncate(fd_, size) == 0 ? absl::OkStatus() : Error("shorten");
   }
 
-  // The size counts as data to fdatasync.
+  // fdatasync also persists the file's size.
   absl::Status Sync() override { return ::fdatasync(fd_) == 0 ? absl::OkStatus() : Error("sync"); }
 
   absl::StatusOr<int64_t> Size() const override {
@@ -72,7 +72,7 @@ class RealRandomAccessEnv final : public RandomAccessEnv {
                       : how == Open::kCreate    ? O_RDWR | O_CREAT
                       : how == Open::kCreateNew ? O_RDWR | O_CREAT | O_EXCL
                                                 : O_RDWR | O_CREAT | O_TRUNC;
-    // A named pipe in the place of a file holds nobody up.
+    // Opening a named pipe must not block.
     const int fd = ::open(path.c_str(), O_CLOEXEC | O_NONBLOCK | flags, 0600);
     if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
     return std::make_unique<RealFile>(fd, path);

@@ -12,38 +12,39 @@
 
 namespace tandem {
 
-// A file that is read and written anywhere. Closed, not synced, when destroyed. For one thread at a time, but
-// for ReadAt, which may go on beside anything that does not change what it reads.
+// A file for reads and writes at any offset. The destructor closes the file without Sync. Not thread-safe,
+// except ReadAt: it may run beside calls that do not change the bytes that it reads.
 class RandomAccessFile {
  public:
   virtual ~RandomAccessFile() = default;
-  // At most `size` bytes into `to`, fewer only at the file's end; returns how many.
+  // Reads `size` bytes into `to`, fewer only at the file's end. Returns the number of bytes.
   virtual absl::StatusOr<int64_t> ReadAt(int64_t offset, int64_t size, char* to) const = 0;
-  // All of `data`, in place of what is there; a gap before it reads as zeros. After an error any part of it
-  // may have been written.
+  // Writes all of `data` at `offset`, over existing bytes. A gap before `offset` reads as zeros. After an
+  // error any part of `data` may have been written.
   virtual absl::Status WriteAt(int64_t offset, absl::string_view data) = 0;
-  // Makes the file this long, with zeros where it grows.
+  // Sets the file's size. New bytes are zeros.
   virtual absl::Status Truncate(int64_t size) = 0;
-  // Returns when all that was written is on stable storage; the file's name may not be (Env::SyncDirectory).
+  // Returns after all written data is on stable storage. The file's name needs Env::SyncDirectory.
   virtual absl::Status Sync() = 0;
   virtual absl::StatusOr<int64_t> Size() const = 0;
 };
 
-// A file system with files that are read and written anywhere: a database, a spool. Thread-safe.
+// A file system with files for reads and writes at any offset, for example for a database or a spool.
+// Thread-safe.
 class RandomAccessEnv : public Env {
  public:
   enum class Open {
-    kReadOnly,   // NOT_FOUND: there is none. Writes fail.
-    kExisting,   // Likewise, but for reading and writing as those below.
-    kCreate,     // Where it is missing.
-    kCreateNew,  // ALREADY_EXISTS: there is one.
-    kEmpty,      // Created, or emptied where it exists.
+    kReadOnly,   // Writes fail. NOT_FOUND if no such file exists.
+    kExisting,   // For reading and writing. NOT_FOUND if no such file exists.
+    kCreate,     // Creates the file if it is missing.
+    kCreateNew,  // Creates the file. ALREADY_EXISTS if it exists.
+    kEmpty,      // Creates the file, or empties an existing file.
   };
-  // A new file is its owner's alone.
+  // Opens a file. A new file is readable and writable by its owner alone.
   virtual absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenRandomAccess(const std::string& path,
                                                                              Open how) = 0;
 
-  // The machine's file system; lives for ever.
+  // Returns the machine's file system. It is never destroyed.
   static RandomAccessEnv* Real();
 };
 

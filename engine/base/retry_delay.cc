@@ -17,7 +17,7 @@ constexpr absl::string_view kPayloadUrl = "tandem/retry-delay-milliseconds";
 
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay) {
   if (status.ok()) return status;
-  // At least a millisecond: who waits no time at all is back at once.
+  // At least a millisecond, so that no client retries at once.
   const int64_t milliseconds = absl::ToInt64Milliseconds(absl::Ceil(delay, absl::Milliseconds(1)));
   status.SetPayload(kPayloadUrl, absl::Cord(absl::StrCat(milliseconds < 1 ? 1 : milliseconds)));
   return status;

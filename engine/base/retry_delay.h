@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// `status` with the time after which the same call may succeed; a client gets it as google.rpc.RetryInfo.
-// For errors that waiting mends. Replaces one that is there. OK stays as it is.
+// Returns `status` with the delay after which the same call may succeed. Use it for errors that a wait mends.
+// A client receives the delay as google.rpc.RetryInfo. Replaces an earlier delay. OK is returned unchanged.
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
 
-// What WithRetryDelay gave; nothing where waiting does not help, or nobody knows.
+// Returns the delay of WithRetryDelay, or nothing if `status` has none.
 absl::optional<absl::Duration> GetRetryDelay(const absl::Status& status);
 
 }  // namespace tandem

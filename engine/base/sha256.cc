@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// Of a digest, for people.
+// The number of digits in messages.
 constexpr size_t kShownDigits = 12;
 
 }  // namespace

@@ -12,7 +12,7 @@ struct evp_md_ctx_st;
 
 namespace tandem {
 
-// The SHA-256 (FIPS 180-4) of what is added to it. Not thread-safe.
+// Computes the SHA-256 (FIPS 180-4) of all added bytes. Not thread-safe.
 class Sha256 {
  public:
   Sha256();
@@ -21,7 +21,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void Add(absl::string_view bytes);
-  // 64 lower-case hexadecimal digits. Once; nothing can be added after it.
+  // Returns 64 lower-case hexadecimal digits. Call it a single time, last. INTERNAL if OpenSSL fails.
   absl::StatusOr<std::string> Finish();
 
  private:
@@ -29,12 +29,13 @@ class Sha256 {
   bool good_ = false;
 };
 
-// That of `bytes`, as Finish gives it.
+// Returns the SHA-256 of `bytes`, as Finish.
 absl::StatusOr<std::string> Sha256Of(absl::string_view bytes);
-// That of a file's content, read piece by piece. Errors name the path.
+// Returns the SHA-256 of a file's content, read in pieces. Errors name the path.
 absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
-// That a model's file has the SHA-256 that its job's record says; OK where `expected` is empty: it is
-// not known. DATA_LOSS: it has another; the message says what can be done. Other errors are those of reading.
+// Checks that a model's file has the SHA-256 of its job's record. OK if `expected` is empty: the record has
+// none. DATA_LOSS if the file has another SHA-256. The message says how to mend it. Otherwise returns errors
+// of reading.
 absl::Status CheckModelSha256(const std::string& path, absl::string_view expected);
 
 }  // namespace tandem

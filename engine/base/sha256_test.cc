@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// From FIPS 180-4's examples.
+// An example of FIPS 180-4.
 constexpr char kOfAbc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
 
 TEST(Sha256Test, IsTheStandards) {
@@ -41,7 +41,7 @@ TEST(Sha256Test, ChecksModels) {
        {path, std::string(kOfAbc).substr(0, 12), other.substr(0, 12), std::string("good copy")}) {
     EXPECT_NE(damaged.message().find(part), absl::string_view::npos) << part << " in " << damaged;
   }
-  // It is not known.
+  // The job's record has no SHA-256.
   EXPECT_TRUE(CheckModelSha256(path, "").ok());
   EXPECT_EQ(CheckModelSha256(path + "_not", kOfAbc).code(), absl::StatusCode::kNotFound);
 }

@@ -14,7 +14,7 @@ int32_t TakeCodePoint(absl::string_view* text) {
     whole = byte(k) >> 6 == 2;
     point = point << 6 | (byte(k) & 0x3F);
   }
-  // The least that needs so many bytes.
+  // The least code point of each length.
   constexpr int32_t kLeast[] = {0, 0x80, 0x800, 0x10000};
   if (!whole || point < kLeast[more] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) {
     text->remove_prefix(1);

@@ -8,14 +8,15 @@
 
 namespace tandem {
 
-// Takes the first character off `text`, which is not empty, and returns its code point. Where the text does
-// not begin with a whole character of well-formed UTF-8 (RFC 3629), it takes one byte and returns -1.
+// Removes the first character of `text`, which is not empty, and returns its code point. If `text` does not
+// begin with a whole character of well-formed UTF-8 (RFC 3629), removes a byte and returns -1.
 int32_t TakeCodePoint(absl::string_view* text);
 
+// Returns whether `text` is well-formed UTF-8.
 bool IsUtf8(absl::string_view text);
 
-// `text` with every byte that belongs to no character of UTF-8 written as \xHH: what names of files and the
-// contents of tables become in messages, which are UTF-8 on the wire.
+// Returns `text` with each byte that belongs to no UTF-8 character as \xHH. Messages are UTF-8 on the wire,
+// so file names and cells of tables pass through this function.
 std::string ToUtf8(absl::string_view text);
 
 }  // namespace tandem

@@ -3,7 +3,7 @@
 
 namespace tandem {
 
-// Of the whole project (https://semver.org); CHANGELOG.md says what each one brought.
+// The version of the whole project (https://semver.org). CHANGELOG.md lists the changes.
 inline constexpr char kVersion[] = "0.1.0";
 
 }  // namespace tandem

@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// The field of a status's only violation; "" for OK, how many there are where there are several, and the
-// whole status where it carries none.
+// Returns the field of the only violation of `status`, and "" for OK. With several violations, returns their
+// number. With none, returns the whole status as text.
 inline std::string FieldAtFault(const absl::Status& status) {
   const std::vector<FieldViolation> violations = GetFieldViolations(status);
   if (violations.empty()) return status.ok() ? "" : status.ToString();

@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// A message out of its text format; text that is not one fails the test.
+// Parses a message in text format. Text that does not parse fails the test.
 template <typename Message>
 Message FromText(const std::string& text) {
   Message message;
