@@ -15,8 +15,9 @@
 namespace tandem {
 
 // For tests: a file system in memory. It fails at a chosen operation. A simulated power cut loses contents
-// without Sync and names without SyncDirectory. A failed Sync persists nothing but marks the edits as synced,
-// like a disk cache: only a later write of the same bytes persists them. Thread-safe. Must outlive its files.
+// without Sync and names without SyncDirectory. A failed Sync persists nothing. If it was the only failure
+// (FailOnceAfter), its data also counts as synced, like in a disk cache: only a later write of the same bytes
+// persists them. Thread-safe. Must outlive its files.
 class FaultyEnv : public RandomAccessEnv {
  public:
   // The fate of unsynced data at a power cut.
