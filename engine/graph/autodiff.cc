@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// By ValueId: whether the value follows from one of `targets`.
+// Returns, by ValueId, whether the value depends on any of `targets`.
 std::vector<bool> LeadsFrom(const Graph& graph, absl::Span<const ValueId> targets) {
   std::vector<bool> leads(graph.values().size(), false);
   for (const ValueId target : targets) leads[target] = true;
@@ -25,15 +25,14 @@ std::vector<bool> LeadsFrom(const Graph& graph, absl::Span<const ValueId> target
   return leads;
 }
 
-// The gradient of each value as far as its readers are known: a sum whose terms are added when it is asked
-// for.
+// Gathers the gradients of each value. Sum adds the terms only when a reader needs the sum.
 class Gradients {
  public:
   Gradients(Graph& graph, size_t values) : graph_(graph), terms_(values) {}
 
   void Contribute(ValueId value, ValueId grad) { terms_[value].push_back(grad); }
 
-  // kNoValue where nothing was contributed.
+  // Returns the sum, or kNoValue if the value has no terms.
   absl::StatusOr<ValueId> Sum(ValueId value) {
     std::vector<ValueId>& terms = terms_[value];
     if (terms.empty()) return kNoValue;
@@ -69,7 +68,7 @@ absl::Status CheckArguments(const Graph& graph, ValueId loss, absl::Span<const V
           absl::StrCat("\"", graph.value(target).name, "\" is not of a floating-point type"));
     }
   }
-  // The backward pass would read what the forward pass did not.
+  // The forward pass read a value before this node changed it, and the backward pass would read it after.
   for (const Node& node : graph.nodes()) {
     for (const int i : node.op->MutatedInputs()) {
       if (std::find(targets.begin(), targets.end(), node.inputs[i]) == targets.end()) continue;
@@ -81,7 +80,7 @@ absl::Status CheckArguments(const Graph& graph, ValueId loss, absl::Span<const V
   return absl::OkStatus();
 }
 
-// Appends the nodes of one node's gradients, where the loss depends on what it makes.
+// Appends the gradient of `node` if the loss depends on its outputs.
 absl::Status AppendGradientsOf(Graph& graph, const Node& node, const std::vector<bool>& leads,
                                Gradients& gradients) {
   std::vector<bool> wanted;
@@ -102,8 +101,8 @@ absl::Status AppendGradientsOf(Graph& graph, const Node& node, const std::vector
   return absl::OkStatus();
 }
 
-// The targets by the first node that reads them, the last of the backward pass to add to their gradients;
-// kNoNode where none does.
+// Maps each node to the targets that it reads first, or kNoNode to targets that no node reads. The backward
+// pass reaches a target's first reader last, so the target's gradient is then complete.
 std::map<NodeId, std::vector<size_t>> TargetsByFirstReader(const Graph& graph,
                                                            absl::Span<const ValueId> targets) {
   std::vector<NodeId> first(graph.values().size(), kNoNode);

@@ -12,18 +12,19 @@
 
 namespace tandem {
 
-// A gradient and the position of its target among the targets.
+// Receives a gradient. `target` is a position in `targets`.
 using GradientReady = std::function<absl::Status(size_t target, ValueId grad)>;
 
-// Appends the backward pass of `loss`, a scalar, to `graph` and returns d loss / d value for each of
-// `targets` (variables or inputs), in their order; a target that the loss does not depend on gets a zero
-// constant. With `scale`, a value of the loss's type and shape, it is that times d loss / d value.
-// Reverse-mode accumulation (Linnainmaa 1970): gradients of a value with several readers are added in the
-// reverse order of the readers, so the result does not depend on anything but the graph. Only what leads to a
-// target is computed. UNIMPLEMENTED where an op on the way is not differentiable.
+// Appends the backward pass of `loss`, a scalar, to `graph`. Returns d loss / d value for each value of
+// `targets` (variables or inputs), in their order. A target without influence on the loss gets a zero
+// constant. If `scale` is given, a value of the loss's type and shape, the gradients are multiplied by it.
 //
-// `on_ready`, if given, hears of each target's gradient as soon as the nodes that compute it are there,
-// before those of earlier nodes' gradients, and may append nodes that read it; its errors are returned.
+// Uses reverse-mode accumulation (Linnainmaa 1970). Gradients of a value with several readers are added in
+// the reverse order of the readers, so the result depends on the graph alone. Computes only gradients on a
+// path to a target. UNIMPLEMENTED if an op on the way is not differentiable.
+//
+// `on_ready` is called for each target as soon as the nodes of its gradient exist, before the nodes of
+// earlier gradients. `on_ready` may append nodes that read the gradient. AppendGradients returns its errors.
 absl::StatusOr<std::vector<ValueId>> AppendGradients(Graph& graph, ValueId loss,
                                                      absl::Span<const ValueId> targets,
                                                      const GradientReady& on_ready = nullptr,

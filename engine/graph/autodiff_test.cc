@@ -23,7 +23,7 @@ std::vector<std::string> Kinds(const Graph& graph, size_t from) {
   return kinds;
 }
 
-// A classifier of one layer over `x`.
+// A classifier with a single layer over `x`.
 struct Classifier {
   explicit Classifier(Graph& graph) {
     x = graph.AddInput("x", DType::kFloat32, {8, 5});
@@ -39,7 +39,7 @@ struct Classifier {
 TEST(Autodiff, ComputesOnlyWhatLeadsToATarget) {
   Graph graph;
   const Classifier c(graph);
-  // Reads a parameter, but is not part of the loss, and is not differentiable.
+  // This node reads a parameter and is not differentiable, but the loss does not depend on it.
   ASSERT_TRUE(graph.Add(std::make_shared<CountCorrectOp>(), {c.logits, c.labels}).ok());
   const size_t forward = graph.nodes().size();
   const auto grads = AppendGradients(graph, c.loss, {c.weight, c.bias});

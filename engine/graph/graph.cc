@@ -10,8 +10,7 @@
 namespace tandem {
 namespace {
 
-// A tensor of more elements is a mistake, and the sizes in bytes of as many tensors as a graph may have can
-// be added without overflow.
+// The largest tensor, in elements. The bytes of all tensors of a graph can be added without overflow.
 constexpr int64_t kMostElements = int64_t{1} << 40;
 
 absl::Status CheckSize(const Op& op, const TensorType& type) {
@@ -28,7 +27,7 @@ absl::Status CheckSize(const Op& op, const TensorType& type) {
   return absl::OkStatus();
 }
 
-// What people call a value: its own name, or its number.
+// Returns the name of a value for people: its own name, or its number.
 std::string Label(const Value& value) {
   if (value.role == ValueRole::kConstant) return absl::StrCat(value.constant);
   return value.name.empty() ? absl::StrCat("%", value.id) : value.name;

@@ -16,35 +16,35 @@
 
 namespace tandem {
 
-// Where a value comes from.
+// The source of a value.
 enum class ValueRole : uint8_t {
-  kInput,         // Given by the host at every run.
-  kVariable,      // Lives on the device from run to run, and is known to it by name.
-  kConstant,      // The same number in each element.
-  kIntermediate,  // Computed by a node.
+  kInput,         // The host gives it at every run.
+  kVariable,      // The device keeps it from run to run, under its name.
+  kConstant,      // Every element has the same number.
+  kIntermediate,  // A node computes it.
 };
 
-// What a variable is for; says how replicas treat it.
+// The purpose of a variable. Replicas treat the kinds differently.
 enum class VariableKind : uint8_t {
-  kParameter,       // Learned; equal in all replicas under all-reduce.
-  kOptimizerState,  // Kept by the optimizer for a parameter.
+  kParameter,       // Learned. Equal in all replicas under all-reduce.
+  kOptimizerState,  // The optimizer keeps it for a parameter.
   kStatistic,       // A replica's own running statistics.
   kMeter,           // Sums that the host reads and clears.
 };
 
-// A tensor of the graph. Its shape is known when the graph is built.
+// A tensor of the graph. Its shape is fixed when the graph is built.
 struct Value {
   ValueId id = kNoValue;
   std::string name;
   Shape shape;
   DType dtype = DType::kFloat32;
   ValueRole role = ValueRole::kIntermediate;
-  VariableKind variable_kind = VariableKind::kParameter;  // Of a kVariable.
-  double constant = 0;                                    // Of a kConstant.
-  NodeId producer = kNoNode;                              // Of a kIntermediate.
+  VariableKind variable_kind = VariableKind::kParameter;  // Valid for kVariable.
+  double constant = 0;                                    // Valid for kConstant.
+  NodeId producer = kNoNode;                              // Valid for kIntermediate.
 };
 
-// One operation on values.
+// An operation on values.
 struct Node {
   NodeId id = kNoNode;
   std::shared_ptr<const Op> op;
@@ -52,45 +52,46 @@ struct Node {
   std::vector<ValueId> outputs;
 };
 
-// What a device computes in one run: nodes in the order in which they take effect. A node reads values made
-// before it; some ops (Op::MutatedInputs) change variables in place, which later nodes then see changed.
+// The computation of a single run: nodes in the order of their effects. A node reads earlier values. Some ops
+// change variables in place (Op::MutatedInputs), and later nodes read the changed variables.
 // Thread-compatible.
 class Graph {
  public:
-  // Declares what the host gives at every run. Names are unique among inputs and variables.
+  // Declares a value that the host gives at every run. `name` is unique among inputs and variables.
   ValueId AddInput(absl::string_view name, DType dtype, Shape shape);
-  // Declares a variable; new ones are zero on the device until written.
+  // Declares a variable. The device sets a new variable to zero. `name` is unique among inputs and variables.
   ValueId AddVariable(absl::string_view name, VariableKind kind, DType dtype, Shape shape);
   ValueId AddConstant(double value, DType dtype, Shape shape);
 
-  // Appends a node and returns its outputs. INVALID_ARGUMENT, with both shapes, where the op does not take
-  // the inputs.
+  // Appends a node and returns its outputs. INVALID_ARGUMENT with all shapes if the op does not accept the
+  // inputs.
   absl::StatusOr<std::vector<ValueId>> AddNode(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
-  // For an op of one output.
+  // As AddNode, for an op with a single output.
   absl::StatusOr<ValueId> Add(std::shared_ptr<const Op> op, std::vector<ValueId> inputs);
 
-  // Makes a value readable by the host after a run.
+  // Lets the host read the value after a run.
   void MarkOutput(ValueId value);
 
   const Value& value(ValueId id) const { return values_[id]; }
   const Node& node(NodeId id) const { return nodes_[id]; }
   const std::deque<Value>& values() const { return values_; }
   const std::deque<Node>& nodes() const { return nodes_; }
-  // In the order in which they were declared.
+  // Inputs, variables and outputs, each in order of declaration.
   absl::Span<const ValueId> inputs() const { return inputs_; }
   absl::Span<const ValueId> variables() const { return variables_; }
   absl::Span<const ValueId> outputs() const { return outputs_; }
-  // kNoValue where there is none of the name.
+  // Return the value of this name, or kNoValue.
   ValueId FindInput(absl::string_view name) const;
   ValueId FindVariable(absl::string_view name) const;
 
-  // One line a node, for people: "y:float32[128, 20, 24, 24] = conv2d(x, weight, bias)".
+  // Returns the graph for people, a line for each node: "y:float32[128, 20, 24, 24] = conv2d(x, weight,
+  // bias)".
   std::string ToString() const;
 
  private:
   ValueId AddValue(Value value);
 
-  std::deque<Value> values_;  // Indexed by id; references stay valid.
+  std::deque<Value> values_;  // Indexed by id. References stay valid.
   std::deque<Node> nodes_;
   std::vector<ValueId> inputs_;
   std::vector<ValueId> variables_;

@@ -60,7 +60,7 @@ TEST(Graph, RefusesEmptyAndHugeTensors) {
     EXPECT_EQ(graph.Add(std::make_shared<ReluOp>(), {x}).status().code(), absl::StatusCode::kInvalidArgument)
         << shape.ToString();
   }
-  // Inputs that are possible, an output that is not.
+  // The inputs are small enough, but the output is too large.
   const ValueId x = graph.AddConstant(0, DType::kFloat32, {int64_t{1} << 30, 1});
   const ValueId w = graph.AddConstant(0, DType::kFloat32, {int64_t{1} << 30, 1});
   EXPECT_EQ(graph.Add(std::make_shared<LinearOp>(), {x, w}).status().code(),

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kAlignment = 64;
 
-// Values that share one piece of memory, one after the other: each but the first is computed in place over
-// the one before it.
+// Values that share a piece of memory one after the other. Each value but the first is computed in place over
+// its predecessor.
 struct Block {
   int64_t bytes = 0;
   NodeId first = kNoNode;
@@ -28,14 +28,14 @@ void FindLifetimes(const Graph& graph, MemoryPlan* plan) {
       if (plan->first_use[input] == kNoNode) plan->first_use[input] = node.id;
       plan->last_use[input] = node.id;
     }
-    // What nobody reads is still written.
+    // An output without readers still needs memory.
     for (const ValueId output : node.outputs) plan->first_use[output] = plan->last_use[output] = node.id;
   }
   const NodeId end = static_cast<NodeId>(graph.nodes().size());
   for (const ValueId output : graph.outputs()) plan->last_use[output] = end;
 }
 
-// The input of `node` whose memory `output` may take; kNoValue where there is none.
+// Returns the input of `node` whose memory `output` may reuse, or kNoValue.
 ValueId InPlaceSource(const Graph& graph, const Node& node, int output, const MemoryPlan& plan,
                       const std::vector<int64_t>& bytes, const std::vector<bool>& taken) {
   for (const auto& [to, from] : node.op->InPlace()) {
@@ -50,14 +50,13 @@ ValueId InPlaceSource(const Graph& graph, const Node& node, int output, const Me
   return kNoValue;
 }
 
-// Lays each block at the lowest offset at which no block that was laid before and lives at the same time
-// lies.
+// Gives each block the lowest free offset among the placed blocks that live at the same time.
 int64_t Place(std::vector<Block>& blocks) {
   std::vector<size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&blocks](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
-  // By offset. Copies: most of the time is spent here, and they lie together.
+  // Sorted by offset. Copies lie together in memory, and this loop takes most of the time.
   std::vector<Block> placed;
   int64_t arena_bytes = 0;
   for (const size_t index : order) {

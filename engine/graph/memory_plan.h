@@ -9,27 +9,28 @@
 
 namespace tandem {
 
-// Where each intermediate value of a graph lies in one arena.
+// The place of each intermediate value of a graph in a single piece of memory, the arena.
 struct MemoryPlan {
-  // By ValueId: offset in bytes, -1 for a value that is not in the arena (inputs, variables, constants).
+  // By ValueId: the offset in bytes, or -1 for a value outside the arena (input, variable, constant).
   std::vector<int64_t> offsets;
-  // By ValueId: the node before which, and after which, the value is dead.
+  // By ValueId: the first and the last node that need the value.
   std::vector<NodeId> first_use;
   std::vector<NodeId> last_use;
-  // Size of the arena.
+  // The size of the arena, in bytes.
   int64_t arena_bytes = 0;
 };
 
-// Bytes that a value takes; a backend gives its own where its layouts pad.
+// Returns the bytes of a value. A backend with padded layouts gives its own function.
 using SizeOfValue = std::function<int64_t(const Value&)>;
 
-// Dense row-major size.
+// Returns the bytes of a dense row-major tensor.
 int64_t DenseBytes(const Value& value);
 
-// Places values whose lifetimes overlap apart: greedy by size, largest first, at the lowest offset that is
-// free (Pisarchyk and Lee 2020, "Efficient Memory Management for Deep Neural Net Inference", greedy by size).
-// Values that an op may compute in place share memory where their lifetimes allow. Outputs of the graph live
-// to its end. Offsets are multiples of 64. Deterministic.
+// Plans the memory of all intermediate values. Values that live at the same time do not overlap. The
+// algorithm is greedy by size: largest value first, at the lowest free offset (Pisarchyk and Lee 2020,
+// "Efficient Memory Management for Deep Neural Net Inference"). Values that an op may compute in place share
+// memory if their lifetimes allow it. Outputs of the graph live to its end. Offsets are multiples of 64.
+// Deterministic.
 MemoryPlan PlanMemory(const Graph& graph, const SizeOfValue& size = DenseBytes);
 
 }  // namespace tandem

@@ -20,7 +20,7 @@
 namespace tandem {
 namespace {
 
-// Some outputs from all inputs, of sizes that it is told; the first may take the place of the first input.
+// An op from all inputs to outputs of the given sizes. Output 0 may reuse the memory of input 0.
 class AnyOp final : public Op {
  public:
   explicit AnyOp(std::vector<int64_t> sizes) : sizes(std::move(sizes)) {}
@@ -39,7 +39,8 @@ bool Overlap(int64_t a, int64_t a_bytes, int64_t b, int64_t b_bytes) {
   return a < b + b_bytes && b < a + a_bytes;
 }
 
-// Whether `node` may compute `to` over `from`: the pair is declared, and nobody reads `from` afterwards.
+// Returns whether `node` may compute `to` over `from`: the op declares the pair, and no later node reads
+// `from`.
 bool MayShare(const Graph& graph, const MemoryPlan& plan, ValueId from, ValueId to) {
   if (graph.value(to).producer == kNoNode) return false;
   const Node& node = graph.node(graph.value(to).producer);
@@ -186,7 +187,7 @@ TEST(MemoryPlan, IsSmallForATrainingStep) {
       alive[node] += DenseBytes(value);
     }
   }
-  // No plan can be smaller than what lives at once, in-place sharing aside.
+  // Without in-place sharing, no plan can be smaller than the values that live at once.
   const int64_t most_alive = *std::max_element(alive.begin(), alive.end());
   EXPECT_LE(plan.arena_bytes, most_alive + most_alive / 20);
   EXPECT_LT(plan.arena_bytes, sum / 2);

@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<ValueId>> Op::Gradient(Graph& /*graph*/, const Node& 
 OpCost Op::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
   OpCost cost;
   cost.bytes = Bytes(inputs) + Bytes(outputs);
-  // What is mutated is read and written.
+  // A mutated input is read and written.
   for (const int i : MutatedInputs()) cost.bytes += Bytes(inputs.subspan(i, 1));
   for (const TensorType& output : outputs) cost.flops += output.shape.elements();
   return cost;

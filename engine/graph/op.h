@@ -19,57 +19,60 @@ namespace tandem {
 class Graph;
 struct Node;
 
-// Indices into a Graph.
+// Indices of values and nodes in a Graph.
 using ValueId = int32_t;
 using NodeId = int32_t;
 inline constexpr ValueId kNoValue = -1;
 inline constexpr NodeId kNoNode = -1;
 
-// Type and shape of a tensor.
+// The type and the shape of a tensor.
 struct TensorType {
   DType dtype = DType::kFloat32;
   Shape shape;
   bool operator==(const TensorType&) const = default;
-  // "float32[128, 10]".
+  // Returns for example "float32[128, 10]".
   std::string ToString() const;
 };
 
-// What an op costs, from its shapes alone.
+// The cost of an op, from its shapes alone.
 struct OpCost {
-  double flops = 0;  // Multiplications and additions, each counted as one.
-  double bytes = 0;  // Read and written, each tensor once.
+  double flops = 0;  // Multiplications and additions.
+  double bytes = 0;  // Bytes read and written, each tensor counted once.
 };
 
-// An operation: a kind, its attributes, its shape rule, its gradient rule and its cost. Subclasses stand in
-// ops/, one file a family; their attributes are public const-like members, which backends read. Immutable
-// once in a graph.
+// An operation: its kind, attributes, shape rule, gradient rule and cost. The subclasses are in ops/, a file
+// for each family. Their attributes are public members, which backends read. Immutable after it is added to a
+// graph.
 class Op {
  public:
   virtual ~Op() = default;
 
-  // The kind, such as "conv2d": backends choose their code by it. Equal for all objects of a class.
+  // Returns the kind, such as "conv2d". Backends choose their code by it. All objects of a class have the
+  // same kind.
   virtual absl::string_view kind() const = 0;
-  // Attributes for people, such as "stride=[1, 1] padding=[2, 2]"; may be empty.
+  // Returns the attributes for people, such as "stride=[1, 1] padding=[2, 2]". May be empty.
   virtual std::string attributes() const { return ""; }
 
-  // Types of the outputs. INVALID_ARGUMENT with the shapes at fault where the inputs do not fit.
+  // Returns the types of the outputs. INVALID_ARGUMENT with the shapes if the inputs do not fit.
   virtual absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const = 0;
 
-  // Appends to `graph` what computes the gradients of the inputs of `node` (whose op this is) from those of
-  // its outputs; `grad_outputs[i]` is kNoValue where output i does not matter. `wanted[i]` says whether input
-  // i's gradient is needed. Returns one value an input, kNoValue where it has none or is not wanted.
-  // UNIMPLEMENTED for ops that are not differentiable.
+  // Appends nodes to `graph` that compute the gradients of `node`, a node with this op. `grad_outputs[i]` is
+  // the gradient of output i, or kNoValue if output i has no influence. `wanted[i]` says whether to compute
+  // the gradient of input i. Returns a value for each input, or kNoValue if it has no gradient or is not
+  // wanted. UNIMPLEMENTED if the op is not differentiable.
   virtual absl::StatusOr<std::vector<ValueId>> Gradient(Graph& graph, const Node& node,
                                                         absl::Span<const ValueId> grad_outputs,
                                                         const std::vector<bool>& wanted) const;
 
-  // Positions among the inputs of the variables that the op changes in place; none for a pure op.
+  // Returns the positions of the inputs that the op changes in place. They are variables. Empty for a pure
+  // op.
   virtual std::vector<int> MutatedInputs() const { return {}; }
 
-  // An output that may take the memory of an input of the same size that nobody needs afterwards: pairs
-  // (output, input). Backends may use it or not.
+  // Returns pairs (output, input) of equal size. The output may reuse the input's memory if no later node
+  // reads the input. Backends may ignore the pairs.
   virtual std::vector<std::pair<int, int>> InPlace() const { return {}; }
 
+  // Returns the cost. Default: a flop for each output element, and the bytes of all inputs and outputs.
   virtual OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const;
 };
 

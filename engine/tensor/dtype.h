@@ -10,7 +10,7 @@ namespace tandem {
 // The type of a tensor's elements.
 enum class DType : uint8_t { kFloat32, kFloat64, kBFloat16, kFloat16, kInt32, kInt64, kUInt8 };
 
-// Bytes of one element.
+// Returns the bytes of an element.
 constexpr int64_t SizeOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
@@ -33,7 +33,7 @@ constexpr bool IsFloatingPoint(DType dtype) {
          dtype == DType::kFloat16;
 }
 
-// "float32", "int64", ...
+// Returns "float32", "int64" and so on.
 absl::string_view ToString(DType dtype);
 
 // The DType of a C++ type.

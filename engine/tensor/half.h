@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// The two 16-bit floating-point types, as memory holds them. Arithmetic is done in float: conversions to it
-// are exact, those from it round to the nearest, ties to even; NaN stays NaN.
+// The two 16-bit floating-point types, as in memory. Arithmetic uses float. Conversions to float are exact.
+// Conversions from float round to the nearest, ties to even. NaN stays NaN.
 
-// float32's upper half: 8 bits of exponent, 7 of fraction.
+// The upper half of a float32: 8 bits of exponent, 7 of fraction.
 struct BFloat16 {
   uint16_t bits = 0;
 
@@ -33,7 +33,7 @@ struct BFloat16 {
   }
 };
 
-// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. What is too large becomes infinite.
+// IEEE 754 binary16: 5 bits of exponent, 10 of fraction. Numbers that are too large become infinite.
 struct Float16 {
   uint16_t bits = 0;
 
@@ -45,12 +45,12 @@ struct Float16 {
     const uint32_t magnitude = wide & 0x7fffffff;
     if (magnitude > 0x7f800000) {  // NaN.
       bits = static_cast<uint16_t>(sign | 0x7e00);
-    } else if (magnitude >= 0x477ff000) {  // From 65520 on, half of which rounds up to what has no number.
+    } else if (magnitude >= 0x477ff000) {  // From 65520 on: rounds to infinity.
       bits = static_cast<uint16_t>(sign | 0x7c00);
     } else if (magnitude >= 0x38800000) {  // Normal numbers, from 2^-14 on.
       bits = static_cast<uint16_t>(sign | (magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13);
     } else {
-      // Adding 1/2 puts the last bit of a subnormal number at a float's last bit, and rounds by the way.
+      // Adding 1/2 moves the last bit of a subnormal number to the float's last bit and rounds.
       float scaled;
       std::memcpy(&scaled, &magnitude, sizeof(scaled));
       scaled += 0.5F;
@@ -68,7 +68,7 @@ struct Float16 {
     } else if (magnitude >= 0x400) {
       wide = (magnitude << 13) + 0x38000000;
     } else {
-      // A whole number of 2^-24.
+      // A subnormal number: a multiple of 2^-24.
       const float small = static_cast<float>(magnitude) * 0x1p-24F;
       std::memcpy(&wide, &small, sizeof(wide));
     }

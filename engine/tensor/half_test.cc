@@ -13,7 +13,7 @@ float Rounded(float value) {
   return static_cast<float>(T(value));
 }
 
-// Every number of the type comes back from float as it was.
+// Checks that every number of the type returns from float unchanged.
 template <typename T>
 void CheckAllBits() {
   for (uint32_t bits = 0; bits <= 0xffff; ++bits) {

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// The extents of a tensor, outermost first; {} is one number. Extents are at least 0. Images are NCHW,
+// The extents of a tensor, outermost first. {} is a single number. Extents are at least 0. Images are NCHW,
 // convolution weights OIHW, dense weights [outputs, inputs].
 class Shape {
  public:
@@ -20,14 +20,14 @@ class Shape {
   explicit Shape(std::vector<int64_t> extents) : extents_(std::move(extents)) {}
 
   int rank() const { return static_cast<int>(extents_.size()); }
-  // The extent of dimension `i`; negative numbers count from the last.
+  // Returns the extent of dimension `i`. Negative numbers count from the last dimension.
   int64_t operator[](int i) const { return extents_[i < 0 ? i + extents_.size() : i]; }
   absl::Span<const int64_t> extents() const { return extents_; }
 
-  // Product of the extents, 1 for {}; saturates at the largest int64_t.
+  // Returns the product of the extents, 1 for {}. Saturates at the largest int64_t.
   int64_t elements() const;
 
-  // "[128, 20, 24, 24]".
+  // Returns for example "[128, 20, 24, 24]".
   std::string ToString() const;
 
   bool operator==(const Shape&) const = default;

@@ -7,19 +7,19 @@
 
 namespace tandem {
 
-// What a network's outputs are compared with.
+// The kind of values with which a network's outputs are compared.
 enum class TargetKind : uint8_t {
   kClass,               // int32 [batch].
   kValues,              // Numbers [batch, extents...].
   kTokens,              // int32 [batch, length]: the next token at each position.
-  kClassProbabilities,  // Numbers [batch, classes], adding up to 1 each.
+  kClassProbabilities,  // Numbers [batch, classes]. Each row adds up to 1.
 };
 
-// The targets of a data set's samples.
+// The form of the targets of a data set.
 struct Target {
   TargetKind kind = TargetKind::kClass;
-  Shape shape;          // Of one sample's: [] for a class, [extents...], [length], [classes].
-  int64_t classes = 0;  // Or tokens of the vocabulary; 0 for values.
+  Shape shape;          // Of a single sample: [] for a class, [extents...], [length] or [classes].
+  int64_t classes = 0;  // The number of classes or of tokens in the vocabulary. 0 for values.
 };
 
 }  // namespace tandem

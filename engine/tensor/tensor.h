@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-// A tensor in host memory: dense, row-major, 64-byte aligned, zero at first. Movable and copyable (deeply).
+// A tensor in host memory: dense, row-major, 64-byte aligned, initially zero. Copies are deep.
 // Thread-compatible.
 class Tensor {
  public:
@@ -26,7 +26,7 @@ class Tensor {
   Tensor(Tensor&&) = default;
   Tensor& operator=(Tensor&&) = default;
 
-  // A tensor that holds `values`, which must be as many as `shape` has elements.
+  // Returns a tensor that holds `values`, as many as `shape` has elements.
   template <typename T>
   static Tensor Of(Shape shape, const std::vector<T>& values) {
     Tensor tensor(DTypeOf<T>::value, std::move(shape));
@@ -43,7 +43,7 @@ class Tensor {
   void* raw_data() { return data_.get(); }
   const void* raw_data() const { return data_.get(); }
 
-  // The elements; T must be the C++ type of dtype().
+  // Returns the elements. T must be the C++ type of dtype().
   template <typename T>
   absl::Span<T> data() {
     assert(DTypeOf<T>::value == dtype_);
@@ -55,8 +55,8 @@ class Tensor {
     return absl::MakeConstSpan(static_cast<const T*>(raw_data()), elements());
   }
 
-  // The same numbers in another type, rounded to nearest where it holds less. Only among float32, float64,
-  // int32, int64 and uint8.
+  // Returns the numbers in another type, rounded to nearest if the type holds less. Only for float32,
+  // float64, int32, int64 and uint8.
   Tensor CastTo(DType dtype) const;
 
  private:

@@ -9,9 +9,9 @@
 
 namespace tandem {
 
-// accumulate(meter float64 [k], s_0 [], ..., s_k-1 []), no outputs: meter[i] += weights[i] s_i. The meter is
-// a variable, which the op changes in place; the host reads it when it reports and clears it. Each scalar is
-// of any floating-point type. Not differentiable.
+// accumulate(meter float64 [k], s_0 [], ..., s_k-1 []), no outputs: meter[i] += weights[i] s_i. The op
+// changes the meter, a variable, in place. The host reads and clears the meter. Each scalar may have any
+// floating-point type. Not differentiable.
 class AccumulateOp final : public Op {
  public:
   explicit AccumulateOp(std::vector<double> weights) : weights(std::move(weights)) {}

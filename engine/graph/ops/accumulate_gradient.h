@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// accumulate_gradient(sum, grad), no outputs: sum = scale grad where `overwrite`, else sum + scale grad. The
-// sum is a variable of the gradient's type and shape, which the op changes in place: the gradient of a batch
-// that is computed in parts, each with its share of the samples as its scale. Not differentiable.
+// accumulate_gradient(sum, grad), no outputs: sum = scale grad if `overwrite`, else sum + scale grad. The op
+// changes the sum in place: a variable with the gradient's type and shape. It adds up the gradient of a batch
+// that is computed in parts. The scale of a part is its share of the samples. Not differentiable.
 class AccumulateGradientOp final : public Op {
  public:
   AccumulateGradientOp(double scale, bool overwrite) : scale(scale), overwrite(overwrite) {}
@@ -21,7 +21,7 @@ class AccumulateGradientOp final : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
   double scale;    // Finite.
-  bool overwrite;  // Of the first part.
+  bool overwrite;  // True for the first part.
 };
 
 }  // namespace tandem

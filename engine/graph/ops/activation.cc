@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// An exponential or such counts as so many operations.
+// The cost of an exponential or a similar function.
 constexpr double kFlopsPerElement = 10;
 
 absl::StatusOr<std::vector<TensorType>> InferOneShape(const Op& op, absl::Span<const TensorType> inputs,

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// Functions of one element, but for relu, which is an op of its own.
+// Functions of a single element. Relu has its own op.
 enum class ActivationFunction : uint8_t {
   kLeakyRelu,  // x where x > 0, else alpha x.
   kElu,        // x where x > 0, else alpha (exp(x) - 1). Clevert et al. 2016.
@@ -23,16 +23,16 @@ enum class ActivationFunction : uint8_t {
   kHardSwish,  // x min(max(x + 3, 0), 6) / 6. Howard et al. 2019.
 };
 
-// Which function, and its numbers.
+// A function with its constants.
 struct ActivationRule {
   ActivationFunction function = ActivationFunction::kTanh;
-  double alpha = 1;       // Of kLeakyRelu, kElu and kSoftplus; of the last, above 0.
-  double threshold = 20;  // Of kSoftplus.
+  double alpha = 1;       // For kLeakyRelu, kElu and kSoftplus. Above 0 for kSoftplus.
+  double threshold = 20;  // For kSoftplus.
   bool operator==(const ActivationRule&) const = default;
   std::string ToString() const;
 };
 
-// activation(x) -> y = rule(x), of x's shape.
+// activation(x) -> y = rule(x), with x's shape.
 class ActivationOp final : public Op {
  public:
   explicit ActivationOp(ActivationRule rule) : rule(rule) {}
@@ -47,7 +47,7 @@ class ActivationOp final : public Op {
   ActivationRule rule;
 };
 
-// activation_grad(x, grad_y) -> grad_x = rule'(x) grad_y; at kinks, as PyTorch has it.
+// activation_grad(x, grad_y) -> grad_x = rule'(x) grad_y. At kinks the derivative equals PyTorch's.
 class ActivationGradOp final : public Op {
  public:
   explicit ActivationGradOp(ActivationRule rule) : rule(rule) {}

@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Weight decay here is L2: g = grad + weight_decay parameter.
+// All weight decay in this file is L2: g = grad + weight_decay parameter.
 
-// adagrad (Duchi et al. 2011), with the meaning of torch.optim.Adagrad. The sum begins at
-// initial_accumulator:
+// adagrad (Duchi et al. 2011), as torch.optim.Adagrad. The sum starts at initial_accumulator:
+//
 //   sum = sum + g^2
 //   parameter -= learning_rate / (1 + (t - 1) lr_decay) g / (sqrt(sum) + epsilon)
 struct AdagradSettings {
@@ -34,7 +34,8 @@ class AdagradOp final : public UpdateOp {
   double FlopsPerElement() const override;
 };
 
-// adadelta (Zeiler 2012, arXiv:1212.5701), with the meaning of torch.optim.Adadelta:
+// adadelta (Zeiler 2012, arXiv:1212.5701), as torch.optim.Adadelta:
+//
 //   v = rho v + (1 - rho) g^2
 //   d = sqrt(a + epsilon) / sqrt(v + epsilon) g
 //   a = rho a + (1 - rho) d^2
@@ -58,10 +59,14 @@ class AdadeltaOp final : public UpdateOp {
   double FlopsPerElement() const override;
 };
 
-// rmsprop (Tieleman and Hinton 2012), with the meaning of torch.optim.RMSprop:
+// rmsprop (Tieleman and Hinton 2012), as torch.optim.RMSprop:
+//
 //   v = alpha v + (1 - alpha) g^2
-//   d = g / (sqrt(v) + epsilon); centered: with v - mean^2 for v, where mean = alpha mean + (1 - alpha) g
-//   parameter -= learning_rate d; with momentum: buffer = momentum buffer + d takes the place of d
+//   d = g / (sqrt(v) + epsilon)
+//   parameter -= learning_rate d
+//
+// If `centered`, v - mean^2 replaces v in d, with mean = alpha mean + (1 - alpha) g. With momentum, buffer =
+// momentum buffer + d replaces d in the last line.
 struct RmspropSettings {
   double alpha = 0.99;
   double epsilon = 1e-8;

@@ -8,16 +8,20 @@
 
 namespace tandem {
 
-// What follows keeps
+// The optimizers of this file keep two moments:
+//
 //   m = beta1 m + (1 - beta1) g
 //   v = beta2 v + (1 - beta2) g^2
-// and corrects their bias towards zero: mhat = m / (1 - beta1^t), vhat = v / (1 - beta2^t). Weight decay is
-// L2, g = grad + weight_decay parameter, or decoupled (Loshchilov and Hutter 2019, arXiv:1711.05101): then g
-// = grad, and parameter -= learning_rate weight_decay parameter comes first.
+//
+// They correct the bias towards zero: mhat = m / (1 - beta1^t), vhat = v / (1 - beta2^t). L2 weight decay
+// sets g = grad + weight_decay parameter. Decoupled weight decay sets g = grad and first subtracts
+// learning_rate weight_decay parameter from the parameter (Loshchilov and Hutter 2019, arXiv:1711.05101).
 
-// adam (Kingma and Ba 2015, arXiv:1412.6980), with the meaning of torch.optim.Adam and AdamW:
+// adam (Kingma and Ba 2015, arXiv:1412.6980), as torch.optim.Adam and AdamW:
+//
 //   parameter -= learning_rate mhat / (sqrt(vhat) + epsilon)
-// With amsgrad (Reddi et al. 2018) the largest v so far takes the place of v there.
+//
+// With amsgrad (Reddi et al. 2018) the largest v so far replaces v.
 struct AdamSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;
@@ -40,8 +44,9 @@ class AdamOp final : public UpdateOp {
   double FlopsPerElement() const override;
 };
 
-// nadam (Dozat 2016), with the meaning of torch.optim.NAdam. With mu_t = beta1 (1 - 0.96^(t momentum_decay) /
-// 2) and M_t the product of mu_1 to mu_t, which the state mu_product holds from step to step:
+// nadam (Dozat 2016), as torch.optim.NAdam. mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2). M_t is the
+// product of mu_1 to mu_t. The state mu_product keeps M_t from step to step.
+//
 //   parameter -= learning_rate (mu_t+1 m / (1 - M_t+1) + (1 - mu_t) g / (1 - M_t)) / (sqrt(vhat) + epsilon)
 struct NadamSettings {
   double beta1 = 0.9;
@@ -65,7 +70,8 @@ class NadamOp final : public UpdateOp {
   double FlopsPerElement() const override;
 };
 
-// adamax (Kingma and Ba 2015), with the meaning of torch.optim.Adamax; weight decay is L2:
+// adamax (Kingma and Ba 2015), as torch.optim.Adamax, with L2 weight decay:
+//
 //   u = max(beta2 u, |g| + epsilon)
 //   parameter -= learning_rate mhat / u
 struct AdamaxSettings {
@@ -88,10 +94,12 @@ class AdamaxOp final : public UpdateOp {
   double FlopsPerElement() const override;
 };
 
-// lamb (You et al. 2020, arXiv:1904.00962):
-//   r = mhat / (sqrt(vhat) + epsilon) + weight_decay parameter, from g = grad
+// lamb (You et al. 2020, arXiv:1904.00962), with g = grad:
+//
+//   r = mhat / (sqrt(vhat) + epsilon) + weight_decay parameter
 //   parameter -= learning_rate |parameter| / |r| r
-// with the 2-norms of the whole parameter and the whole r; where one of them is 0, their ratio is 1.
+//
+// .| is the 2-norm of the whole tensor. If either norm is 0, the ratio of the norms is 1.
 struct LambSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;

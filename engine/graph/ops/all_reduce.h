@@ -11,9 +11,9 @@ namespace tandem {
 
 class Graph;
 
-// all_reduce(g_0, ..., g_k) -> r_0, ..., r_k, of the same types, all floating-point and all of one: r_i is
-// the sum over the replicas of their scale times their g_i. One replica (a null communicator) has scale g_i.
-// All replicas' graphs have the same all_reduce ops over the same shapes in the same order. Not
+// all_reduce(g_0, ..., g_k) -> r_0, ..., r_k, all with the same floating-point type. r_i is the sum of scale
+// g_i over the replicas. Each replica has its own scale. Without a communicator r_i = scale g_i. The graphs
+// of all replicas must have the same all_reduce ops over the same shapes in the same order. Not
 // differentiable.
 class AllReduceOp final : public Op {
  public:
@@ -24,11 +24,11 @@ class AllReduceOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override;
 
   double scale;  // This replica's share of the batch.
-  int bucket;    // Which of the graph's all_reduce ops this is, from 0, in the order in which they run.
-  int count;     // How many tensors it reduces.
+  int bucket;    // The position among the graph's all_reduce ops, from 0, in running order.
+  int count;     // The number of tensors.
 };
 
-// How many all_reduce ops a graph has: the `bucket` of the next.
+// Returns the number of all_reduce ops in a graph, so the `bucket` of the next op.
 int CountAllReduces(const Graph& graph);
 
 }  // namespace tandem

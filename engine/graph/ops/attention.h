@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// attention_softmax(scores [..., queries, keys]) -> weights of the same shape: softmax(scale scores) over the
-// keys of each query (Vaswani et al. 2017). With `causal`, query q sees keys 0 .. q, and the others' weights
+// attention_softmax(scores [..., queries, keys]) -> weights [..., queries, keys]: softmax(scale scores) over
+// the keys of each query (Vaswani et al. 2017). If `causal`, query q sees keys 0 to q, and the other weights
 // are 0.
 class AttentionSoftmaxOp final : public Op {
  public:

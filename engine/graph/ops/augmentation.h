@@ -9,19 +9,19 @@
 
 namespace tandem {
 
-// What stands where an image's own pixels do not reach: zero, the image mirrored at its border, which is not
-// repeated, or the nearest pixel of the border.
+// The values of pixels outside an image: zero, the image mirrored at its border, or the nearest border pixel.
+// The mirrored image does not repeat the border.
 enum class ImageFill : uint8_t { kZero, kReflect, kEdge };
-// "zero", "reflect", "edge".
+// Returns "zero", "reflect" or "edge".
 absl::string_view ToString(ImageFill fill);
 
-// A change of images by numbers that were drawn for each of them:
+// A change of images by random numbers:
 //   op(images uint8 [N, C, H, W], drawn float64 [N, K]) -> uint8 [N, C, H, W]
-// where row i of `drawn` has, from column `column` on, what the op takes for image i. Whoever draws them and
-// these ops agree with engine/data/augment to the bit. Not differentiable.
+// Row i of `drawn` has the numbers for image i, beginning at column `column`. The results equal those of
+// engine/data/augment to the bit. Not differentiable.
 class AugmentOp : public Op {
  public:
-  // Columns that the op takes.
+  // Returns the number of columns that the op reads.
   virtual int64_t columns() const = 0;
   std::string attributes() const override;
   absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const override;
@@ -32,7 +32,7 @@ class AugmentOp : public Op {
   explicit AugmentOp(int64_t column) : column(column) {}
 };
 
-// Mirrors an image, left to right or, with `vertical`, top to bottom, where the number is not 0.
+// Mirrors an image if its number is not 0: top to bottom if `vertical`, else left to right.
 class FlipImagesOp final : public AugmentOp {
  public:
   FlipImagesOp(int64_t column, bool vertical) : AugmentOp(column), vertical(vertical) {}
@@ -43,8 +43,8 @@ class FlipImagesOp final : public AugmentOp {
   bool vertical;
 };
 
-// Moves an image by whole pixels: numbers are how many to the right and how many down. At most one whole
-// image in each direction.
+// Moves an image by whole pixels. The numbers: pixels to the right, pixels down. At most the image's own size
+// in each direction.
 class TranslateImagesOp final : public AugmentOp {
  public:
   TranslateImagesOp(int64_t column, ImageFill fill) : AugmentOp(column), fill(fill) {}
@@ -55,9 +55,9 @@ class TranslateImagesOp final : public AugmentOp {
   ImageFill fill;
 };
 
-// Turns, scales or shears an image about its centre: numbers are xx, xy, yx, yy, and the pixel (x, y), seen
-// from the centre, is read at (xx x + xy y, yx x + yy y), rows counting downwards. Bilinear: the four pixels
-// about the place, each counting by its nearness, and the sum rounded.
+// Rotates, scales or shears an image about its centre. The numbers: xx, xy, yx, yy. The pixel (x, y),
+// relative to the centre, is read at (xx x + xy y, yx x + yy y), with y downwards. Interpolation is bilinear,
+// and the result is rounded.
 class ResampleImagesOp final : public AugmentOp {
  public:
   ResampleImagesOp(int64_t column, ImageFill fill) : AugmentOp(column), fill(fill) {}
@@ -68,8 +68,8 @@ class ResampleImagesOp final : public AugmentOp {
   ImageFill fill;
 };
 
-// Sets a rectangle to zero, in all channels: numbers are its first column, the one behind its last, its first
-// row, the one behind its last. None where that is not behind the first.
+// Sets a rectangle to zero in all channels. The numbers: first column, end column, first row, end row. The
+// ends are exclusive. Changes nothing if an end is not above its first.
 class EraseImagesOp final : public AugmentOp {
  public:
   explicit EraseImagesOp(int64_t column) : AugmentOp(column) {}
@@ -77,8 +77,8 @@ class EraseImagesOp final : public AugmentOp {
   int64_t columns() const override { return 4; }
 };
 
-// x -> m + f (x - m), rounded and kept from 0 to 255, in float32: the number is f, and m is 0 or, with
-// `about_mean`, the mean of the image, all channels together.
+// Computes m + f (x - m) in float32, rounded and clamped to [0, 255]. The number is f. m is the mean of the
+// image over all channels if `about_mean`, else 0.
 class SpreadImagesOp final : public AugmentOp {
  public:
   SpreadImagesOp(int64_t column, bool about_mean) : AugmentOp(column), about_mean(about_mean) {}

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// That input 0 is [N, C, ...], and inputs `first` to `last` are [C].
+// Checks that input 0 is [N, C, ...] and that inputs `first` to `last` are [C].
 absl::Status CheckChannels(const Op& op, absl::Span<const TensorType> inputs, size_t first, size_t last) {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, last + 1, last + 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, last));
@@ -35,7 +35,7 @@ absl::StatusOr<std::vector<TensorType>> InferGrad(const Op& op, absl::Span<const
   return std::vector<TensorType>{inputs[0], inputs[2], inputs[2]};
 }
 
-// What a gradient op's outputs are to the inputs x, weight, bias of the op before it.
+// Puts the outputs of a gradient op at the positions of the inputs x, weight and bias of the forward op.
 std::vector<ValueId> Wanted(const std::vector<ValueId>& grads, const std::vector<bool>& wanted) {
   std::vector<ValueId> result(wanted.size(), kNoValue);
   for (size_t i = 0; i < grads.size(); ++i) {

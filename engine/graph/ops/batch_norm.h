@@ -8,13 +8,17 @@
 
 namespace tandem {
 
-// Batch normalisation (Ioffe and Szegedy 2015) over x [N, C, ...]: each channel by itself, its values being
-// those of all samples and positions.
+// Batch normalisation (Ioffe and Szegedy 2015) over x [N, C, ...]. Each channel is normalised over all
+// samples and positions.
 
 // batch_norm(x, weight [C], bias [C], running_mean [C], running_var [C]) -> y, mean [C], inv_std [C]:
-// y = weight (x - mean) inv_std + bias with the batch's mean and inv_std = 1 / sqrt(variance + epsilon), the
-// variance being the biased one. The running statistics, variables, become (1 - momentum) old + momentum new,
-// the new variance being the unbiased one. A batch with a single value a channel has none, and is refused.
+//
+//   y = weight (x - mean) inv_std + bias
+//
+// mean is the batch's mean. inv_std = 1 / sqrt(variance + epsilon), with the biased variance. The op changes
+// the running statistics, variables, in place: (1 - momentum) old + momentum new. Their new variance is the
+// unbiased variance. INVALID_ARGUMENT if a channel has a single value, because its unbiased variance is
+// undefined.
 class BatchNormOp final : public Op {
  public:
   BatchNormOp(double momentum, double epsilon) : momentum(momentum), epsilon(epsilon) {}
@@ -31,8 +35,8 @@ class BatchNormOp final : public Op {
   double epsilon;
 };
 
-// batch_norm_grad(x, grad_y, weight [C], mean [C], inv_std [C]) -> grad_x, grad_weight [C], grad_bias [C],
-// with what batch_norm gave; the mean and the deviation follow x.
+// batch_norm_grad(x, grad_y, weight [C], mean [C], inv_std [C]) -> grad_x, grad_weight [C], grad_bias [C].
+// mean and inv_std are outputs of batch_norm. grad_x includes their dependence on x.
 class BatchNormGradOp final : public Op {
  public:
   absl::string_view kind() const override { return "batch_norm_grad"; }
@@ -40,8 +44,8 @@ class BatchNormGradOp final : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 };
 
-// batch_norm_inference(x, weight [C], bias [C], running_mean [C], running_var [C]) -> y: the same by the
-// running statistics, which stay.
+// batch_norm_inference(x, weight [C], bias [C], running_mean [C], running_var [C]) -> y: normalises with the
+// running statistics and does not change them.
 class BatchNormInferenceOp final : public Op {
  public:
   explicit BatchNormInferenceOp(double epsilon) : epsilon(epsilon) {}
@@ -56,8 +60,8 @@ class BatchNormInferenceOp final : public Op {
   double epsilon;
 };
 
-// batch_norm_inference_grad(x, grad_y, weight [C], running_mean [C], running_var [C]) -> grad_x,
-// grad_weight [C], grad_bias [C]; the statistics are constants.
+// batch_norm_inference_grad(x, grad_y, weight [C], running_mean [C], running_var [C]) -> grad_x, grad_weight
+// [C], grad_bias [C]. The statistics are constants.
 class BatchNormInferenceGradOp final : public Op {
  public:
   explicit BatchNormInferenceGradOp(double epsilon) : epsilon(epsilon) {}

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// That there are `count` inputs of one type, input 0 is [N, C, ...], and inputs `first` to `last` are [C].
+// Checks for `count` inputs with a single type. Input 0 must be [N, C, ...], inputs `first` to `last` [C].
 absl::Status CheckChannels(const Op& op, absl::Span<const TensorType> inputs, size_t count, size_t first,
                            size_t last) {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));

@@ -8,15 +8,15 @@
 
 namespace tandem {
 
-// Batch normalisation over the samples of all replicas: as batch_norm.h, where what each knows of its own
-// samples x [N, C, ...] goes through all_reduce ops in between.
+// Batch normalisation over the samples of all replicas. all_reduce ops exchange the statistics of each
+// replica's samples x [N, C, ...]. See batch_norm.h for the formulas.
 //
-//   forward:   batch_norm_moments -> all_reduce of scale 1 -> batch_norm_sync
-//   backward:  batch_norm_sums -> all_reduce of the replica's share of the samples -> batch_norm_sync_grad
+//   forward:   batch_norm_moments -> all_reduce with scale 1 -> batch_norm_sync
+//   backward:  batch_norm_sums -> all_reduce with the replica's share of the samples -> batch_norm_sync_grad
 
-// batch_norm_moments(x) -> moments [replicas, 2 C + 1], of which row `rank` has the number of values a
-// channel, the channels' means, and their sums of squares about these; the other rows are 0. Summed over the
-// replicas it has what each of them knows, exactly.
+// batch_norm_moments(x) -> moments [replicas, 2 C + 1]. Row `rank` has the number of values of a channel, the
+// means of the channels, and their sums of squared differences from the mean. All other rows are 0, so the
+// sum over the replicas has the exact row of each replica.
 class BatchNormMomentsOp final : public Op {
  public:
   BatchNormMomentsOp(int rank, int replicas) : rank(rank), replicas(replicas) {}
@@ -30,9 +30,9 @@ class BatchNormMomentsOp final : public Op {
 };
 
 // batch_norm_sync(x, weight [C], bias [C], running_mean [C], running_var [C], moments [replicas, 2 C + 1]) ->
-// y, mean [C], inv_std [C], as batch_norm with the mean and the variance that the moments of all replicas
-// give (Chan et al. 1979), added in the order of ranks. The gradient of x has in it what goes through the
-// moments; `share` is the replica's of the samples of all, which is what its loss counts by.
+// y, mean [C], inv_std [C]: as batch_norm. Mean and variance follow from the moments of all replicas, added
+// in the order of ranks (Chan et al. 1979). The gradient of x includes the path through the moments. `share`
+// is the replica's share of all samples, and so the weight of its loss.
 class BatchNormSyncOp final : public Op {
  public:
   BatchNormSyncOp(double momentum, double epsilon, double share)
@@ -51,8 +51,8 @@ class BatchNormSyncOp final : public Op {
   double share;
 };
 
-// batch_norm_running(moments [replicas, 2 C + 1], running_mean [C], running_var [C]), no outputs: the running
-// statistics change as batch_norm_sync changes them, in a replica that has no samples.
+// batch_norm_running(moments [replicas, 2 C + 1], running_mean [C], running_var [C]), no outputs: changes the
+// running statistics as batch_norm_sync does. For a replica without samples.
 class BatchNormRunningOp final : public Op {
  public:
   explicit BatchNormRunningOp(double momentum) : momentum(momentum) {}
@@ -64,8 +64,8 @@ class BatchNormRunningOp final : public Op {
   double momentum;
 };
 
-// batch_norm_sums(x, grad_y, mean [C], inv_std [C]) -> grad_weight [C], grad_bias [C]: the sums of
-// grad_y (x - mean) inv_std and of grad_y.
+// batch_norm_sums(x, grad_y, mean [C], inv_std [C]) -> grad_weight [C], grad_bias [C]: the sum of grad_y (x -
+// mean) inv_std, and the sum of grad_y.
 class BatchNormSumsOp final : public Op {
  public:
   absl::string_view kind() const override { return "batch_norm_sums"; }
@@ -74,9 +74,12 @@ class BatchNormSumsOp final : public Op {
 };
 
 // batch_norm_sync_grad(x, grad_y, weight [C], mean [C], inv_std [C], products [C], sums [C]) -> grad_x
-// = weight inv_std (grad_y - (sums + (x - mean) inv_std products) / n), where products and sums are those of
-// batch_norm_sums over all replicas, each weighted by its share, and n is the number of this replica's values
-// a channel: its share of all of them, which the replica's gradients are yet to be multiplied by.
+//
+//   = weight inv_std (grad_y - (sums + (x - mean) inv_std products) / n)
+//
+// products and sums are the outputs of batch_norm_sums, weighted by share and added over all replicas. n is
+// the number of this replica's values of a channel. The later weighting of the replica's gradients by its
+// share makes it exact.
 class BatchNormSyncGradOp final : public Op {
  public:
   absl::string_view kind() const override { return "batch_norm_sync_grad"; }

@@ -27,7 +27,7 @@ std::string AttributesOf(const ClassLossSettings& settings) {
   return text + (settings.sum ? " sum" : "");
 }
 
-// What is wrong with the settings for so many classes; empty where nothing is.
+// Returns the fault of the settings for this number of classes, or "".
 std::string FaultOf(const ClassLossSettings& settings, int64_t classes) {
   if (!(settings.label_smoothing >= 0 && settings.label_smoothing < 1)) {
     return absl::StrCat("label_smoothing is ", settings.label_smoothing, ", not in [0, 1)");
@@ -46,7 +46,7 @@ std::string FaultOf(const ClassLossSettings& settings, int64_t classes) {
   return "";
 }
 
-// That inputs 0 and 1 are scores and targets that fit.
+// Checks that inputs 0 and 1 are fitting scores and targets.
 absl::Status CheckScoresAndTargets(const Op& op, const ClassLossSettings& settings,
                                    absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, 0));

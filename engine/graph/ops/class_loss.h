@@ -11,37 +11,37 @@
 
 namespace tandem {
 
-// Losses of rows of scores [..., C] against a class a row. Formulas are PyTorch's.
+// Losses of rows of scores [..., C] with a class for each row. The formulas are PyTorch's.
 struct ClassLossSettings {
   enum class Mode : uint8_t {
-    // Row n's loss is -sum_c a[c] log softmax(x)[c], with a[c] = weight[c] ((1 - e) [c = target] + e / C) and
-    // e the label smoothing (Szegedy et al. 2016).
+    // The loss of a row is -sum_c a[c] log softmax(x)[c], with a[c] = weight[c] ((1 - e) [c = target] + e /
+    // C). e is the label smoothing (Szegedy et al. 2016).
     kCrossEntropy,
-    // The same of x itself, which holds log-probabilities; e is 0.
+    // As kCrossEntropy, but x holds log-probabilities and e is 0.
     kLogLikelihood,
     // weight[target] / C times the sum of max(0, margin - x[target] + x[c])^p over the other classes.
     kHinge,
   };
   Mode mode = Mode::kCrossEntropy;
   double label_smoothing = 0;                // In [0, 1).
-  std::vector<double> weights = {};          // One a class, at least 0; empty: 1.
-  std::optional<int64_t> ignore_index = {};  // Rows of this target count for nothing.
+  std::vector<double> weights = {};          // A weight of at least 0 for each class. Empty: all 1.
+  std::optional<int64_t> ignore_index = {};  // Rows with this target are ignored.
   int p = 1;                                 // 1 or 2.
   double margin = 1;
-  bool sum = false;  // The rows' losses are added up, and nothing divides.
+  bool sum = false;  // If true, the loss is the sum over the rows, without a division.
 
   double WeightOf(int64_t target) const { return weights.empty() ? 1 : weights[target]; }
-  // By what a row counts in the number that divides: its class's weight, or 1 where classes are mixed and in
-  // kHinge, whose weights do not divide.
+  // Returns a row's share in the divisor of the loss. The share is the weight of the row's class. It is 1 for
+  // kHinge, whose weights do not divide. (Rows of mixed classes always count 1.)
   double DivisorOf(int64_t target) const { return mode == Mode::kHinge ? 1 : WeightOf(target); }
 };
 
-// class_loss(x [..., C], target int32 [...]) -> loss [], loss_sum [], weight []: loss_sum adds up the rows'
-// losses, weight what they count by, and loss is their quotient, 0 where weight is; with `sum`, loss is
-// loss_sum. All three are float64 for float64 scores, else float32. Only the loss is differentiable.
+// class_loss(x [..., C], target int32 [...]) -> loss [], loss_sum [], weight []. loss_sum adds up the losses
+// of the rows, weight their divisors (DivisorOf). loss is loss_sum / weight, or 0 if weight is 0. With `sum`,
+// loss is loss_sum. All three are float64 for float64 scores, else float32. Only loss is differentiable.
 //
-// kCrossEntropy also takes a target of floating-point numbers [..., C] that are probabilities q: then a[c] =
-// weight[c] ((1 - e) q[c] + e / C), each row counts by 1, and there is no ignore_index.
+// kCrossEntropy also accepts a floating-point target [..., C] of probabilities q. Then a[c] = weight[c] ((1 -
+// e) q[c] + e / C), the divisor of each row is 1, and there is no ignore_index.
 class ClassLossOp final : public Op {
  public:
   explicit ClassLossOp(ClassLossSettings settings) : settings(std::move(settings)) {}
@@ -56,7 +56,7 @@ class ClassLossOp final : public Op {
   ClassLossSettings settings;
 };
 
-// class_loss_grad(x, target, grad_loss []) -> grad_x, of the type of x.
+// class_loss_grad(x, target, grad_loss []) -> grad_x, with the type of x.
 class ClassLossGradOp final : public Op {
  public:
   explicit ClassLossGradOp(ClassLossSettings settings) : settings(std::move(settings)) {}

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// That inputs 0 and 1 are scores [..., C] and labels int32 [...].
+// Checks that inputs 0 and 1 are scores [..., C] and labels int32 [...].
 absl::Status CheckScoresAndLabels(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, 0));
   const absl::Span<const int64_t> extents = inputs[0].shape.extents();

@@ -12,9 +12,9 @@
 namespace tandem {
 
 // softmax_cross_entropy(logits [..., C], labels int32 [...]) -> loss [], probabilities [..., C]. The loss is
-// the mean over the rows of -log softmax(logits)[label]; it is float64 for float64 logits, else float32.
-// Labels lie in [0, C): the host checks them. Only the loss is differentiable. See class_loss.h for weights,
-// smoothed and mixed targets.
+// the mean of -log softmax(logits)[label] over the rows, as float64 for float64 logits, else float32. Labels
+// are in [0, C), which the host checks. Only the loss is differentiable. class_loss.h has weights, smoothed
+// targets and mixed targets.
 class SoftmaxCrossEntropyOp final : public Op {
  public:
   absl::string_view kind() const override { return "softmax_cross_entropy"; }
@@ -35,11 +35,10 @@ class SoftmaxCrossEntropyGradOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
 };
 
-// count_correct(scores [..., C], target) -> [], of the loss's type: the number of rows in which fewer than k
-// scores come before that of the row's class, where larger scores come first, of equal ones the first, and a
-// NaN before every number. The target is int32 [...], classes, or of floating-point numbers [..., C], whose
-// largest (of equal ones the first) is the class. Rows of the class `ignore_index` do not count. Not
-// differentiable.
+// count_correct(scores [..., C], target) -> [], with the loss's type: the number of rows whose class is among
+// the k best scores. Larger scores are better. Of equal scores the first is better. NaN is better than every
+// number. The target is int32 [...], or floating-point [..., C]. In the second case the class is the largest
+// element, the first of equal elements. Rows of the class `ignore_index` do not count. Not differentiable.
 class CountCorrectOp final : public Op {
  public:
   explicit CountCorrectOp(int64_t k = 1, std::optional<int64_t> ignore_index = std::nullopt)
@@ -52,7 +51,8 @@ class CountCorrectOp final : public Op {
   std::optional<int64_t> ignore_index;
 };
 
-// count_labels(labels int32 [...]) -> float32 []: how many are not `ignore_index`. Not differentiable.
+// count_labels(labels int32 [...]) -> float32 []: the number of labels other than `ignore_index`. Not
+// differentiable.
 class CountLabelsOp final : public Op {
  public:
   explicit CountLabelsOp(int64_t ignore_index) : ignore_index(ignore_index) {}
@@ -63,9 +63,9 @@ class CountLabelsOp final : public Op {
   int64_t ignore_index;
 };
 
-// count_sides(x, target) -> [], of the loss's type: the number of elements for which x > 0 and target > 0.5
-// are both so or both not; a NaN is on neither side. The target is of x's shape and of any floating-point
-// type, or int32 [n] for x [n, 1]. Not differentiable.
+// count_sides(x, target) -> [], with the loss's type: the number of elements on the same side, so x > 0
+// equals target > 0.5. An element with a NaN does not count. The target has x's shape and any floating-point
+// type, or is int32 [n] for x [n, 1]. Not differentiable.
 class CountSidesOp final : public Op {
  public:
   absl::string_view kind() const override { return "count_sides"; }

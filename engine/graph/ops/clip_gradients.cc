@@ -33,7 +33,7 @@ std::vector<std::pair<int, int>> ClipGradientsOp::InPlace() const {
 OpCost ClipGradientsOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
   OpCost cost = Op::Cost(inputs, outputs);
-  // A square and a sum, then a product; or two comparisons.
+  // By norm: a square, a sum and a product. By value: two comparisons.
   cost.flops *= mode == Mode::kByNorm ? 3 : 2;
   return cost;
 }

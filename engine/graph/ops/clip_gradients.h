@@ -9,10 +9,9 @@
 
 namespace tandem {
 
-// clip_gradients(g_0, ..., g_k) -> r_0, ..., r_k, of the same types, all floating-point and all of one. By
-// norm (Pascanu et al. 2013, with the meaning of torch.nn.utils.clip_grad_norm_): r_i = g_i min(1, limit / (n
-// + 1e-6)), where n is the 2-norm of all elements of all g. By value: each element is brought into [-limit,
-// limit]. Not differentiable.
+// clip_gradients(g_0, ..., g_k) -> r_0, ..., r_k, all with the same floating-point type. By norm: r_i = g_i
+// min(1, limit / (n + 1e-6)), where n is the 2-norm of all elements of all g (Pascanu et al. 2013), as
+// torch.nn.utils.clip_grad_norm_. By value: clamps each element to [-limit, limit]. Not differentiable.
 class ClipGradientsOp final : public Op {
  public:
   enum class Mode : uint8_t { kByNorm, kByValue };
@@ -23,12 +22,12 @@ class ClipGradientsOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override;
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
-  // Added to the norm before it divides.
+  // Added to the norm before the division.
   static constexpr double kNormEpsilon = 1e-6;
 
   Mode mode;
   double limit;  // Above 0.
-  int count;     // How many tensors it clips.
+  int count;     // The number of tensors.
 };
 
 }  // namespace tandem

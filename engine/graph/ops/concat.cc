@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// `shape` with another extent along `axis`.
+// Returns `shape` with another extent along `axis`.
 Shape WithExtent(const Shape& shape, int axis, int64_t extent) {
   std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
   extents[axis] = extent;

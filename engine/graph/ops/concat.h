@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// concat(x0, x1, ...) -> the inputs behind one another along `axis`; they agree in all other extents.
+// concat(x0, x1, ...) -> the inputs joined along `axis`. All other extents are equal.
 class ConcatOp final : public Op {
  public:
   explicit ConcatOp(int axis) : axis(axis) {}
@@ -25,7 +25,7 @@ class ConcatOp final : public Op {
   int axis;  // From 0.
 };
 
-// split(x) -> parts of x along `axis`, of `sizes`, which add up to its extent.
+// split(x) -> parts of x along `axis`. `sizes` are the parts' extents and add up to the axis's extent.
 class SplitOp final : public Op {
  public:
   SplitOp(int axis, std::vector<int64_t> sizes) : axis(axis), sizes(std::move(sizes)) {}

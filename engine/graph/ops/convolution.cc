@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// The output's shape, or what is wrong. `inputs` are shown in errors.
+// Returns the shape of the output. Errors show `inputs`.
 absl::StatusOr<Shape> OutputShape(const Op& op, absl::Span<const TensorType> inputs,
                                   const Conv2dGeometry& geometry, const Shape& x, const Shape& weight) {
   if (x.rank() != 4 || weight.rank() != 4) {
@@ -63,7 +63,7 @@ absl::StatusOr<std::vector<ValueId>> Conv2dOp::Gradient(Graph& graph, const Node
   const ValueId x = node.inputs[0];
   const ValueId weight = node.inputs[1];
   std::vector<ValueId> grads(node.inputs.size(), kNoValue);
-  // The weight's first: it can be reduced while the rest goes on, and x is dead after it.
+  // The weight's gradient comes first: its reduction can overlap the rest, and it is the last reader of x.
   const bool bias_wanted = node.inputs.size() == 3 && wanted[2];
   if (wanted[1] || bias_wanted) {
     TANDEM_ASSIGN_OR_RETURN(

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// How a convolution's windows lie; what its three ops share.
+// The geometry of a convolution's windows, common to its three ops.
 struct Conv2dGeometry {
   Size2d stride = {1, 1};
   Size2d padding = {0, 0};  // Zeros on each side.
@@ -35,8 +35,8 @@ class Conv2dOp final : public Op {
   Conv2dGeometry geometry;
 };
 
-// conv2d_grad_input(grad_y [N, O, H', W'], weight [O, C / groups, KH, KW]) -> grad_x, of `input_shape`. Also
-// what a transposed convolution computes, of O channels to C: so it has a gradient itself.
+// conv2d_grad_input(grad_y [N, O, H', W'], weight [O, C / groups, KH, KW]) -> grad_x, with `input_shape`. It
+// is also the transposed convolution from O to C channels, and so has a gradient.
 class Conv2dGradInputOp final : public Op {
  public:
   Conv2dGradInputOp(Conv2dGeometry geometry, Shape input_shape)
@@ -53,8 +53,8 @@ class Conv2dGradInputOp final : public Op {
   Shape input_shape;
 };
 
-// conv2d_grad_weight(x [N, C, H, W], grad_y [N, O, H', W']) -> grad_weight, of `weight_shape`
-// [, grad_bias [O], with has_bias].
+// conv2d_grad_weight(x [N, C, H, W], grad_y [N, O, H', W']) -> grad_weight, with `weight_shape` [, grad_bias
+// [O] if has_bias].
 class Conv2dGradWeightOp final : public Op {
  public:
   Conv2dGradWeightOp(Conv2dGeometry geometry, Shape weight_shape, bool has_bias)

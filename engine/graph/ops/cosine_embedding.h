@@ -10,17 +10,18 @@
 
 namespace tandem {
 
-// With cos(a, b) = a b / sqrt((a a + 1e-12) (b b + 1e-12)) and the meaning of torch.nn.CosineEmbeddingLoss:
+// As torch.nn.CosineEmbeddingLoss, with cos(a, b) = a b / sqrt((a a + 1e-12) (b b + 1e-12)).
 //
-// cosine_embedding(pairs [N, 2, D], alike int32 [N]) -> loss []: over n, of 1 - cos(pair n) where alike is
-// above 0, else of max(0, cos(pair n) - margin).
-// cosine_embedding(x [N, ...], y [N, ...]) -> loss []: all pairs (x[n], y[n]), flattened, are alike. y is of
-// any floating-point type, and is not differentiable.
+// cosine_embedding(pairs [N, 2, D], alike int32 [N]) -> loss []. The loss of pair n is 1 - cos if alike[n] is
+// above 0, else max(0, cos - margin).
 //
-// The loss is the mean over n, or the sum; float64 for float64 inputs, else float32.
+// cosine_embedding(x [N, ...], y [N, ...]) -> loss []: flattens x[n] and y[n], and treats each pair as alike.
+// y may have any floating-point type and is not differentiable.
+//
+// The result is the mean over n, or the sum if `sum`. It is float64 for float64 inputs, else float32.
 class CosineEmbeddingOp final : public Op {
  public:
-  // Added to the squares of both lengths.
+  // Added to the squared length of each vector.
   static constexpr double kEpsilon = 1e-12;
 
   CosineEmbeddingOp(double margin, bool sum) : margin(margin), sum(sum) {}
@@ -49,9 +50,8 @@ class CosineEmbeddingGradOp final : public Op {
   bool sum;
 };
 
-// Where the vectors of a loss's inputs lie: vector n of the first kind begins at n first_stride of the first
-// input, of the second kind at second_offset + n second_stride, of the first input for pairs, of the second
-// otherwise.
+// The places of the vectors in the inputs. First vector n begins at n first_stride in the first input. Second
+// vector n begins at second_offset + n second_stride: in the first input for pairs, else in the second.
 struct CosineVectors {
   explicit CosineVectors(const Shape& first, bool pairs);
 

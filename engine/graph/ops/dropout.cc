@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// Ten rounds of two multiplications and three exclusive ors, for four words.
+// The generator's ten rounds of two multiplications and three exclusive ors give four words.
 constexpr double kFlopsPerElement = 14;
 
 }  // namespace

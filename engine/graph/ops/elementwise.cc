@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// For `count` inputs of one floating-point type and one shape, an output of the same.
+// The shape rule for `count` inputs with the same floating-point type and shape, and an output like them.
 absl::StatusOr<std::vector<TensorType>> SameAsInputs(const Op& op, absl::Span<const TensorType> inputs,
                                                      size_t count) {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));

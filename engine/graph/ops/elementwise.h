@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// relu(x) -> y = max(x, 0), of x's shape. NaN stays NaN.
+// relu(x) -> y = max(x, 0), with x's shape. NaN stays NaN.
 class ReluOp final : public Op {
  public:
   absl::string_view kind() const override { return "relu"; }
@@ -20,7 +20,7 @@ class ReluOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
 };
 
-// relu_grad(y, grad_y) -> grad_x = 0 where y <= 0, else grad_y; y is relu's output.
+// relu_grad(y, grad_y) -> grad_x = 0 if y <= 0, else grad_y. y is relu's output.
 class ReluGradOp final : public Op {
  public:
   absl::string_view kind() const override { return "relu_grad"; }
@@ -28,7 +28,7 @@ class ReluGradOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 1}, {0, 0}}; }
 };
 
-// add(a, b) -> a + b; all of one shape.
+// add(a, b) -> a + b, all with the same shape.
 class AddOp final : public Op {
  public:
   absl::string_view kind() const override { return "add"; }
@@ -39,7 +39,7 @@ class AddOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}, {0, 1}}; }
 };
 
-// multiply(a, b) -> a b, element by element; all of one shape.
+// multiply(a, b) -> a b, element by element, all with the same shape.
 class MultiplyOp final : public Op {
  public:
   absl::string_view kind() const override { return "multiply"; }

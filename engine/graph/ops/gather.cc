@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<ValueId>> GatherRowsOp::Gradient(Graph& graph, const 
 }
 
 OpCost GatherRowsOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  // Of the weight only the rows that are asked for.
+  // Only the gathered rows of the weight are read.
   const double row_bytes = static_cast<double>(outputs[0].shape.elements()) * SizeOf(outputs[0].dtype);
   return {.flops = 0,
           .bytes = 2 * row_bytes + static_cast<double>(inputs[1].shape.elements()) * SizeOf(inputs[1].dtype)};

@@ -10,7 +10,7 @@
 namespace tandem {
 
 // gather_rows(weight [V, D], indices int32 [...]) -> y [..., D], y[i] = weight[indices[i]]. An index outside
-// [0, V) is an error when it runs. The row `padding_index` gets no gradient.
+// [0, V) is an error at run time. The row `padding_index` gets no gradient.
 class GatherRowsOp final : public Op {
  public:
   static constexpr int64_t kNoPadding = -1;
@@ -27,8 +27,8 @@ class GatherRowsOp final : public Op {
   int64_t padding_index;
 };
 
-// gather_rows_grad(indices int32 [...], grad_y [..., D]) -> grad_weight [rows, D]: row r is the sum of grad_y
-// where the index is r, zero for `padding_index`.
+// gather_rows_grad(indices int32 [...], grad_y [..., D]) -> grad_weight [rows, D]. Row r is the sum of grad_y
+// at all indices r. Row `padding_index` is zero.
 class GatherRowsGradOp final : public Op {
  public:
   GatherRowsGradOp(int64_t rows, int64_t padding_index) : rows(rows), padding_index(padding_index) {}

@@ -26,7 +26,7 @@ absl::StatusOr<std::vector<TensorType>> GatherSamplesOp::Infer(absl::Span<const 
 
 OpCost GatherSamplesOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  // Of the data only the samples that are asked for.
+  // Only the gathered samples of the data are read.
   OpCost cost;
   cost.bytes = static_cast<double>(inputs[0].shape.elements()) * SizeOf(inputs[0].dtype);
   for (const TensorType& batch : outputs) {

@@ -7,13 +7,12 @@
 
 namespace tandem {
 
-// gather_samples(indices int32 [n], data_0 [N, ...], data_1 [N, ...], ...) -> batch_0 [n, ...], batch_1
-// [n, ...], ..., batch_i[j] = data_i[indices[j]], of data_i's type: the samples of a batch and their targets,
-// out of a whole data set that lies on the device. Indices are from 0 to N - 1; a device does not look. Not
-// differentiable.
+// gather_samples(indices int32 [n], data_0 [N, ...], data_1 [N, ...], ...) -> batch_0 [n, ...], batch_1 [n,
+// ...], ...: batch_i[j] = data_i[indices[j]], with data_i's type. Takes a batch's samples and targets out of
+// a whole data set on the device. Indices are in [0, N), which devices do not check. Not differentiable.
 class GatherSamplesOp final : public Op {
  public:
-  // Data that one op gathers from.
+  // The largest number of data tensors.
   static constexpr size_t kMostData = 4;
 
   absl::string_view kind() const override { return "gather_samples"; }

@@ -11,7 +11,8 @@
 namespace tandem {
 namespace {
 
-// That there are `count` inputs of one type, input 0 is [N, C, ...], and the groups divide its channels.
+// Checks for `count` inputs with a single type. Input 0 must be [N, C, ...] with channels divisible by
+// `groups`.
 absl::Status CheckGroups(const Op& op, absl::Span<const TensorType> inputs, size_t count, int64_t groups) {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));

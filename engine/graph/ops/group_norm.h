@@ -9,12 +9,14 @@
 
 namespace tandem {
 
-// Group normalisation (Wu and He 2018) over x [N, C, ...]: the channels fall into `groups` groups of
-// neighbours, and each group of each sample is normalised by itself.
+// Group normalisation (Wu and He 2018) over x [N, C, ...]. The channels form `groups` groups of neighbours.
+// Each group of each sample is normalised separately.
 
 // group_norm(x, weight [C], bias [C]) -> y, mean [N, groups], inv_std [N, groups]:
-// y = weight (x - mean) inv_std + bias with inv_std = 1 / sqrt(variance + epsilon), the variance being the
-// biased one.
+//
+//   y = weight (x - mean) inv_std + bias
+//
+// inv_std = 1 / sqrt(variance + epsilon), with the biased variance.
 class GroupNormOp final : public Op {
  public:
   GroupNormOp(int64_t groups, double epsilon) : groups(groups), epsilon(epsilon) {}
@@ -31,7 +33,7 @@ class GroupNormOp final : public Op {
 };
 
 // group_norm_grad(x, grad_y, weight [C], mean [N, groups], inv_std [N, groups]) -> grad_x, grad_weight [C],
-// grad_bias [C], with what group_norm gave.
+// grad_bias [C]. mean and inv_std are outputs of group_norm.
 class GroupNormGradOp final : public Op {
  public:
   explicit GroupNormGradOp(int64_t groups) : groups(groups) {}

@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// split_heads(x [N, L, P H D]) -> P tensors [N, H, L, D]: y_p[n, h, l, d] = x[n, l, (p H + h) D + d], such as
-// query, key and value of each head. With one part it exchanges two dimensions.
+// split_heads(x [N, L, P H D]) -> P tensors [N, H, L, D]: y_p[n, h, l, d] = x[n, l, (p H + h) D + d], for
+// example query, key and value of each head. With a single part it swaps two dimensions.
 class SplitHeadsOp final : public Op {
  public:
   SplitHeadsOp(int64_t parts, int64_t heads) : parts(parts), heads(heads) {}

@@ -8,26 +8,26 @@
 
 namespace tandem {
 
-// What the shape rules of ops have in common. Errors are INVALID_ARGUMENT and show the kind and the types of
-// all inputs.
+// Checks that the shape rules of ops share. Errors are INVALID_ARGUMENT and show the kind and all input
+// types.
 
-// "conv2d(float32[1, 2], float32[3]): `why`".
+// Returns the error "conv2d(float32[1, 2], float32[3]): `why`".
 absl::Status InputError(const Op& op, absl::Span<const TensorType> inputs, absl::string_view why);
 
-// That there are from `least` to `most` inputs.
+// Checks that there are `least` to `most` inputs.
 absl::Status CheckInputCount(const Op& op, absl::Span<const TensorType> inputs, size_t least, size_t most);
 
-// That inputs `first` to `last`, this one too, are all of one floating-point type.
+// Checks that inputs `first` to `last`, both included, share a floating-point type.
 absl::Status CheckOneFloatingType(const Op& op, absl::Span<const TensorType> inputs, size_t first,
                                   size_t last);
 
-// That input `i` has `rank` dimensions.
+// Checks that input `i` has `rank` dimensions.
 absl::Status CheckRank(const Op& op, absl::Span<const TensorType> inputs, size_t i, int rank);
 
-// The type of a sum over a batch: float64 for float64, float32 for all else.
+// Returns the type of a sum over a batch: float64 for float64, else float32.
 DType SumType(DType dtype);
 
-// `cost` with the operations of an op that takes `flops_per_element` for each element of input 0.
+// Returns `cost` with `flops_per_element` for each element of input 0 as its flops.
 OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs);
 
 }  // namespace tandem

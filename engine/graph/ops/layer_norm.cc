@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// That the last `dimensions` dimensions of input 0 can be normalised, by an epsilon that makes sense.
+// Checks that the last `dimensions` dimensions of input 0 can be normalised with this epsilon.
 absl::Status CheckNormalized(const Op& op, absl::Span<const TensorType> inputs, int dimensions,
                              double epsilon) {
   if (dimensions < 1 || dimensions > inputs[0].shape.rank()) {
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<ValueId>> LayerNormOp::Gradient(Graph& graph, const N
 
 OpCost LayerNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
   OpCost cost = Op::Cost(inputs, outputs);
-  // The sum, the difference, its square and their sum; the quotient, the product and the sum.
+  // The sum, the difference, its square and their sum, then the quotient, the product and the sum.
   cost.flops = 7.0 * inputs[0].shape.elements();
   return cost;
 }

@@ -9,10 +9,13 @@
 
 namespace tandem {
 
-// layer_norm(x [rows..., normalized...], weight [normalized...], bias [normalized...]) -> y of x's shape,
-// mean [rows...], variance [rows...] (biased): y = (x - mean) / sqrt(variance + epsilon) weight + bias, each
-// row apart (Ba, Kiros and Hinton 2016). The last `dimensions` dimensions are normalised. Mean and variance
-// are float64 for float64, else float32, and not differentiable.
+// layer_norm(x [rows..., normalized...], weight [normalized...], bias [normalized...]) -> y, mean [rows...],
+// variance [rows...] (biased), with y of x's shape (Ba, Kiros and Hinton 2016):
+//
+//   y = (x - mean) / sqrt(variance + epsilon) weight + bias
+//
+// Each row is normalised separately over its last `dimensions` dimensions. Mean and variance are float64 for
+// float64, else float32, and not differentiable.
 class LayerNormOp final : public Op {
  public:
   LayerNormOp(int dimensions, double epsilon) : dimensions(dimensions), epsilon(epsilon) {}

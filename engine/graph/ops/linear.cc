@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// `shape` with another last extent.
+// Returns `shape` with another last extent.
 Shape WithLast(const Shape& shape, int64_t last) {
   std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
   extents.back() = last;
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<ValueId>> LinearOp::Gradient(Graph& graph, const Node
                                                         absl::Span<const ValueId> grad_outputs,
                                                         const std::vector<bool>& wanted) const {
   std::vector<ValueId> grads(node.inputs.size(), kNoValue);
-  // The weight's first: it can be reduced while the rest goes on, and x is dead after it.
+  // The weight's gradient comes first: its reduction can overlap the rest, and it is the last reader of x.
   const bool bias_wanted = node.inputs.size() == 3 && wanted[2];
   if (wanted[1] || bias_wanted) {
     TANDEM_ASSIGN_OR_RETURN(

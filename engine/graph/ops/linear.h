@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// linear(x [..., F], weight [O, F][, bias [O]]) -> y [..., O] = x weight^T + bias. At least one leading
+// linear(x [..., F], weight [O, F][, bias [O]]) -> y [..., O] = x weight^T + bias. x has at least one leading
 // dimension.
 class LinearOp final : public Op {
  public:
@@ -28,7 +28,7 @@ class LinearGradInputOp final : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 };
 
-// linear_grad_weight(x [..., F], grad_y [..., O]) -> grad_weight [O, F][, grad_bias [O], with has_bias].
+// linear_grad_weight(x [..., F], grad_y [..., O]) -> grad_weight [O, F][, grad_bias [O] if has_bias].
 class LinearGradWeightOp final : public Op {
  public:
   explicit LinearGradWeightOp(bool has_bias) : has_bias(has_bias) {}

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// The tensors of an LSTM over N samples of L positions with H units.
+// The tensor types of an LSTM with H units over N samples of L positions.
 struct LstmTypes {
   TensorType sequence;  // [N, L, H]
   TensorType gates;     // [N, L, 4 H]
@@ -29,7 +29,7 @@ LstmTypes TypesFor(DType dtype, int64_t samples, int64_t length, int64_t units) 
           .bias = {dtype, Shape({4 * units})}};
 }
 
-// Multiplications and additions of a step's matrix product, all steps together.
+// Returns the multiplications and additions of the matrix products of all steps.
 double ProductFlops(const Shape& sequence) { return 8.0 * sequence.elements() * sequence[2]; }
 
 }  // namespace

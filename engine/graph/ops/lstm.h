@@ -11,12 +11,15 @@ namespace tandem {
 
 // lstm(projected [N, L, 4 H], h0 [N, H], c0 [N, H], weight [4 H, H], bias [4 H]) -> y [N, L, H], h_n [N, H],
 // c_n [N, H], gates [N, L, 4 H], cells [N, L, H]: a long short-term memory (Hochreiter and Schmidhuber 1997)
-// after the projection of its input. At each position, with h and c from the one before it,
-//   i, f, g, o = projected + weight h + bias, in this order, and of these sigmoid, sigmoid, tanh, sigmoid,
-//   c = f c + i g, h = o tanh(c).
-// y is every h, cells every c, and gates are i, f, g and o after their functions, which the gradient reads;
-// h_n and c_n are those after the last step. With `reverse` it begins at the last position. gates and cells
-// are not differentiable.
+// over its projected input. Each position takes h and c of the position before it:
+//
+//   i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of (projected + weight h + bias)
+//   c = f c + i g
+//   h = o tanh(c)
+//
+// y holds every h and cells every c. gates holds i, f, g and o for the gradient. h_n and c_n are h and c
+// after the last step. With `reverse` the first step is the last position. gates and cells are not
+// differentiable.
 class LstmOp final : public Op {
  public:
   explicit LstmOp(bool reverse) : reverse(reverse) {}
@@ -33,8 +36,8 @@ class LstmOp final : public Op {
 };
 
 // lstm_grad(weight, h0, c0, y, gates, cells, grad_y, grad_h_n, grad_c_n) -> grad_projected [N, L, 4 H],
-// grad_h0, grad_c0, before [N, L, H]: the h that each step began with. The gradients of weight and bias are
-// those of a linear layer that reads `before` and gets grad_projected.
+// grad_h0, grad_c0, before [N, L, H]. `before` holds the h at the start of each step. The gradients of weight
+// and bias equal those of a linear layer with input `before` and output gradient grad_projected.
 class LstmGradOp final : public Op {
  public:
   explicit LstmGradOp(bool reverse) : reverse(reverse) {}

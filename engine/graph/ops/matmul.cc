@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<ValueId>> MatmulOp::Gradient(Graph& graph, const Node
   const ValueId b = node.inputs[1];
   const ValueId grad = grad_outputs[0];
   std::vector<ValueId> grads(2, kNoValue);
-  // With A and B as they are multiplied: dA = dY B^T, dB = A^T dY, each transposed where the operand is.
+  // For the operands A and B as multiplied: dA = dY B^T and dB = A^T dY, each transposed if its operand is.
   if (wanted[0]) {
     TANDEM_ASSIGN_OR_RETURN(
         grads[0], transpose_a ? graph.Add(std::make_shared<MatmulOp>(transpose_b, true), {b, grad})

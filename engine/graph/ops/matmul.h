@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// matmul(a [..., M, K], b [..., K, N]) -> [..., M, N]: the matrix product of each pair of matrices; all
-// dimensions but the last two are equal. A transposed operand is given as [..., K, M] or [..., N, K].
+// matmul(a [..., M, K], b [..., K, N]) -> [..., M, N]: the product of each pair of matrices. All dimensions
+// but the last two are equal. With transpose_a, a is [..., K, M]. With transpose_b, b is [..., N, K].
 class MatmulOp final : public Op {
  public:
   explicit MatmulOp(bool transpose_a = false, bool transpose_b = false)

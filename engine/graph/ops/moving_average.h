@@ -10,11 +10,11 @@
 
 namespace tandem {
 
-// moving_average(average, value, step int64 [][, apply float64 []]), no outputs: average = d average + (1 -
-// d) value, computed as average + (1 - d) (value - average) (Polyak and Juditsky 1992, with exponential
-// weights). After `step` averages were taken, d = DecayAfter(step): it grows to `decay`, so that early values
-// are soon forgotten. The average is a variable of the value's type and shape, which the op changes in place.
-// Where `apply` is given and 0, it stays. Not differentiable.
+// moving_average(average, value, step int64 [][, apply float64 []]), no outputs:
+//   average = average + (1 - d) (value - average)
+// Averages with exponential weights (Polyak and Juditsky 1992). After `step` averages, d is DecayAfter(step).
+// d grows to `decay`, so that early values lose their weight soon. The op changes the average in place: a
+// variable with the value's type and shape. If `apply` is given and 0, the average stays. Not differentiable.
 class MovingAverageOp final : public Op {
  public:
   explicit MovingAverageOp(double decay) : decay(decay) {}
@@ -24,7 +24,7 @@ class MovingAverageOp final : public Op {
   std::vector<int> MutatedInputs() const override { return {0}; }
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
-  // min(decay, (1 + step) / (10 + step)).
+  // Returns min(decay, (1 + step) / (10 + step)).
   double DecayAfter(int64_t step) const {
     const auto taken = static_cast<double>(step);
     return std::min(decay, (1 + taken) / (10 + taken));

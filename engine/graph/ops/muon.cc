@@ -40,7 +40,7 @@ std::string MuonOp::FaultOf(const Shape& parameter) const {
 double MuonOp::Flops(const Shape& parameter) const {
   const double small = static_cast<double>(std::min(parameter[0], parameter[1]));
   const double large = static_cast<double>(std::max(parameter[0], parameter[1]));
-  // Momentum and update; then X X^T, A A and the product with X.
+  // The momentum and the update, then X X^T, A A and the product with X.
   return 12 * small * large + settings.steps * (4 * small * small * large + 2 * small * small * small);
 }
 

@@ -10,15 +10,17 @@
 
 namespace tandem {
 
-// muon (Jordan et al. 2024), with the meaning of torch.optim.Muon, for a parameter [rows, columns]:
+// muon (Jordan et al. 2024), as torch.optim.Muon, for a parameter [rows, columns]:
+//
 //   m = momentum m + (1 - momentum) grad
 //   u = nesterov ? (1 - momentum) grad + momentum m : m
-//   X = u / max(|u|, epsilon), transposed where rows > columns
+//   X = u / max(|u|, epsilon), transposed if rows > columns
 //   steps times, with A = X X^T: X = a X + (b A + c A A) X
 //   parameter -= learning_rate weight_decay parameter
 //   parameter -= learning_rate s X, transposed back
-// where s is sqrt(max(1, rows / columns)), or 0.2 sqrt(max(rows, columns)) with match_adamw. PyTorch iterates
-// in bfloat16; here it is the parameter's type.
+//
+// s is sqrt(max(1, rows / columns)). With match_adamw, s is 0.2 sqrt(max(rows, columns)). PyTorch iterates in
+// bfloat16, this op in the parameter's type.
 struct MuonSettings {
   double momentum = 0.95;
   bool nesterov = true;
@@ -36,7 +38,7 @@ class MuonOp final : public UpdateOp {
   absl::string_view kind() const override { return "muon"; }
   std::string attributes() const override;
   std::vector<OptimizerState> states() const override { return {{"momentum"}}; }
-  // The factor s.
+  // Returns the factor s.
   double Scale(int64_t rows, int64_t columns) const;
 
   MuonSettings settings;

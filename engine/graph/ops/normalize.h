@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// normalize(x uint8 or floating [N, C, ...]) -> y = (scale x - mean[c]) / std[c], of type `dtype`: what a
-// data set's raw samples go through first. Not differentiable.
+// normalize(x uint8 or floating [N, C, ...]) -> y = (scale x - mean[c]) / std[c], with type `dtype`. The
+// first op on a data set's raw samples. Not differentiable.
 class NormalizeOp final : public Op {
  public:
   NormalizeOp(double scale, std::vector<double> mean, std::vector<double> std, DType dtype)
@@ -21,8 +21,8 @@ class NormalizeOp final : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const override;
 
   double scale;
-  std::vector<double> mean;  // One for all channels, or one a channel.
-  std::vector<double> std;   // Likewise; not 0.
+  std::vector<double> mean;  // A number for all channels, or a number for each.
+  std::vector<double> std;   // A number for all channels, or a number for each. Not 0.
   DType dtype;
 };
 

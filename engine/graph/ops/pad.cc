@@ -25,7 +25,7 @@ absl::Status CheckMargins(const Op& op, absl::Span<const TensorType> inputs, con
   return absl::OkStatus();
 }
 
-// One input, one output, and the gradient the other way.
+// Adds the gradient of an op with a single input and output: the other op with the same margins.
 template <typename OtherOp>
 absl::StatusOr<std::vector<ValueId>> AddGradient(Graph& graph, const Margins& margins,
                                                  absl::Span<const ValueId> grad_outputs,

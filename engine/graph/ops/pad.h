@@ -17,7 +17,7 @@ struct Margins {
   std::string ToString() const;
 };
 
-// pad2d(x [N, C, H, W]) -> y, x with zeros around it.
+// pad2d(x [N, C, H, W]) -> y: x with zeros in the margins.
 class Pad2dOp final : public Op {
  public:
   explicit Pad2dOp(Margins margins) : margins(margins) {}
@@ -32,7 +32,7 @@ class Pad2dOp final : public Op {
   Margins margins;
 };
 
-// crop2d(x [N, C, H, W]) -> y, x without what lies around it; at least one pixel is left.
+// crop2d(x [N, C, H, W]) -> y: x without the margins. At least one pixel remains.
 class Crop2dOp final : public Op {
  public:
   explicit Crop2dOp(Margins margins) : margins(margins) {}

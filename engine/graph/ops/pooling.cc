@@ -27,7 +27,7 @@ absl::StatusOr<Shape> OutputShape(const Op& op, absl::Span<const TensorType> inp
   return Shape({x[0], x[1], windows->h, windows->w});
 }
 
-// How many windows, two of which are `stride` apart, there are if one that does not end counts too.
+// Returns the number of windows if an incomplete last window also counts.
 int64_t RoundedUp(int64_t windows, int64_t image, int64_t size, int64_t stride, int64_t padding) {
   const bool rest = (windows - 1) * stride + size < image + 2 * padding;
   return windows + (rest && windows * stride < image + padding ? 1 : 0);

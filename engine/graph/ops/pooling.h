@@ -10,22 +10,22 @@
 
 namespace tandem {
 
-// How a pooling's windows lie.
+// The geometry of a pooling's windows.
 struct PoolGeometry {
   Size2d size = {1, 1};
   Size2d stride = {1, 1};
-  Size2d padding = {0, 0};  // On each side; at most half the size.
-  // Whether a last window that begins within the image or its padding before it, but reaches beyond the
-  // padding after it, counts.
+  Size2d padding = {0, 0};  // On each side. At most half the size.
+  // If true, an incomplete last window counts. It must begin in the image or in the padding before the image,
+  // and may reach beyond the padding after the image.
   bool ceil_mode = false;
   bool operator==(const PoolGeometry&) const = default;
   std::string ToString() const;
 };
 
 // max_pool2d(x [N, C, H, W]) -> y [N, C, H', W'], index uint8 [N, C, H', W']. Padding counts as minus
-// infinity. The index is the maximum's place in its window, row * size.w + column, counted from the window's
-// corner even where that lies in the padding. Of equal maxima the first, row by row, wins; a NaN wins over
-// every number, and of several NaNs the last (all as in PyTorch). Windows of at most 255 elements.
+// infinity. index is the maximum's place in its window, row * size.w + column. It counts from the window's
+// corner, even if the corner is in the padding. As in PyTorch, the first of equal maxima wins, row by row,
+// and the last NaN wins over every number. A window has at most 255 elements.
 class MaxPool2dOp final : public Op {
  public:
   explicit MaxPool2dOp(PoolGeometry geometry) : geometry(geometry) {}
@@ -40,7 +40,7 @@ class MaxPool2dOp final : public Op {
   PoolGeometry geometry;
 };
 
-// max_pool2d_grad(grad_y [N, C, H', W'], index uint8 [N, C, H', W']) -> grad_x, of `input_shape`.
+// max_pool2d_grad(grad_y [N, C, H', W'], index uint8 [N, C, H', W']) -> grad_x, with `input_shape`.
 class MaxPool2dGradOp final : public Op {
  public:
   MaxPool2dGradOp(PoolGeometry geometry, Shape input_shape)
@@ -53,11 +53,11 @@ class MaxPool2dGradOp final : public Op {
   Shape input_shape;
 };
 
-// How many windows lie over an image: CountWindows, and with ceil_mode those that reach beyond the padding.
+// Returns the number of windows over an image: CountWindows, with ceil_mode also the incomplete last windows.
 absl::StatusOr<Size2d> CountPoolWindows(const PoolGeometry& geometry, Size2d image);
 
-// average_pool2d(x [N, C, H, W]) -> y [N, C, H', W'], the sum of each window divided by its elements: those
-// within the image and its padding with count_include_pad, else those within the image.
+// average_pool2d(x [N, C, H, W]) -> y [N, C, H', W']: the sum of each window divided by the number of its
+// elements. With count_include_pad, elements in the padding also count.
 class AveragePool2dOp final : public Op {
  public:
   AveragePool2dOp(PoolGeometry geometry, bool count_include_pad)
@@ -74,7 +74,7 @@ class AveragePool2dOp final : public Op {
   bool count_include_pad;
 };
 
-// average_pool2d_grad(grad_y [N, C, H', W']) -> grad_x, of `input_shape`.
+// average_pool2d_grad(grad_y [N, C, H', W']) -> grad_x, with `input_shape`.
 class AveragePool2dGradOp final : public Op {
  public:
   AveragePool2dGradOp(PoolGeometry geometry, bool count_include_pad, Shape input_shape)

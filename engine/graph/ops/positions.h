@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// add_to_each(x [N, ...], b [...]) -> x with b added to each of the N.
+// add_to_each(x [N, ...], b [...]) -> x + b for each of the N samples.
 class AddToEachOp final : public Op {
  public:
   absl::string_view kind() const override { return "add_to_each"; }
@@ -39,8 +39,8 @@ class AddSinusoidsOp final : public Op {
   std::vector<std::pair<int, int>> InPlace() const override { return {{0, 0}}; }
 };
 
-// Element `d` of `dimension` of position `l` (Vaswani et al. 2017): sin(l / 10000^(2 i / dimension)) where d
-// is 2 i, its cosine where d is 2 i + 1.
+// Returns element `d` of `dimension` of the encoding of position `l` (Vaswani et al. 2017). The angle is l /
+// 10000^(2 i / dimension). Element 2 i is its sine, element 2 i + 1 its cosine.
 double Sinusoid(int64_t l, int64_t d, int64_t dimension);
 
 }  // namespace tandem

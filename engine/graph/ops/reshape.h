@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// reshape(x) -> the same elements in row-major order as `shape`, which has as many. Any type.
+// reshape(x) -> x's elements in row-major order as `shape`, which has as many elements. Any type.
 class ReshapeOp final : public Op {
  public:
   explicit ReshapeOp(Shape shape) : shape(std::move(shape)) {}

@@ -8,14 +8,15 @@
 
 namespace tandem {
 
-// sgd: stochastic gradient descent with the meaning of torch.optim.SGD (Sutskever et al. 2013 for the
-// momenta). With momentum, and only then, there is a buffer:
+// sgd: stochastic gradient descent, as torch.optim.SGD (Sutskever et al. 2013 for the momenta). The buffer
+// exists only with momentum:
+//
 //   g = grad + weight_decay parameter
-//   buffer = g                                      where step is 0, else
-//   buffer = momentum buffer + (1 - dampening) g
+//   buffer = step == 0 ? g : momentum buffer + (1 - dampening) g
 //   g = nesterov ? g + momentum buffer : buffer
 //   parameter -= learning_rate g
-// A momentum below 0 is refused, and nesterov without momentum or with dampening.
+//
+// INVALID_ARGUMENT if momentum is below 0, or for nesterov without momentum or with dampening.
 class SgdOp final : public UpdateOp {
  public:
   SgdOp(double momentum, double dampening, bool nesterov, double weight_decay)

@@ -62,7 +62,7 @@ void ExpectTypes(const Op& op, const std::vector<TensorType>& inputs,
   }
 }
 
-// Every error names the kind and shows the types of all inputs.
+// Checks the refusal: the error names the kind and shows all input types.
 void ExpectRefused(const Op& op, const std::vector<TensorType>& inputs) {
   const absl::Status status = op.Infer(inputs).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << op.kind();
@@ -171,10 +171,10 @@ TEST(ShapeRules, Dropout) {
   EXPECT_EQ(RandomStream(1, RandomPurpose::kDropout, 3, 6).Next64(), words);
   EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(3, 6).Next64(), words);
   EXPECT_NE(op.WordsOf(4, 2).Next64(), words);
-  // The step input may say that the samples come 2 places later.
+  // The step input can shift the samples by 2 places.
   EXPECT_EQ(op.WordsOf(DropoutOp::StepInput(3, 2), 0).Next64(), words);
   EXPECT_NE(op.WordsOf(DropoutOp::StepInput(3, 2), 2).Next64(), words);
-  // By the largest step, and by the last of so many samples as a batch can have.
+  // The largest step and the last sample of the largest batch.
   constexpr int64_t kLastStep = (int64_t{1} << DropoutOp::kStepBits) - 1;
   constexpr int64_t kLastSample = (int64_t{1} << 28) - 1;
   EXPECT_EQ(DropoutOp(0.5, 1, 0).WordsOf(DropoutOp::StepInput(kLastStep, kLastSample), 1).Next64(),
@@ -205,7 +205,7 @@ TEST(ShapeRules, PoolingRoundedUp) {
   PoolGeometry rounded = plain;
   rounded.ceil_mode = true;
   ExpectTypes(AveragePool2dOp(plain, true), {F32({1, 1, 6, 6})}, {F32({1, 1, 3, 2})});
-  // A fourth row of windows begins in the image; a third column would begin beyond it.
+  // A fourth row of windows begins in the image. A third column would begin beyond it.
   ExpectTypes(AveragePool2dOp(rounded, true), {F32({1, 1, 6, 6})}, {F32({1, 1, 4, 2})});
   ExpectTypes(AveragePool2dOp(rounded, true), {F32({1, 1, 7, 7})}, {F32({1, 1, 4, 3})});
 }

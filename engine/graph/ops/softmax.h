@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// softmax(x) -> y = exp(x) / (the sum of exp(x) along `axis`), or its logarithm with `log`; of x's shape.
+// softmax(x) -> y = exp(x) / sum of exp(x) along `axis`, with x's shape. With `log`, y is the logarithm.
 class SoftmaxOp final : public Op {
  public:
   SoftmaxOp(int axis, bool log) : axis(axis), log(log) {}
@@ -26,7 +26,7 @@ class SoftmaxOp final : public Op {
   bool log;
 };
 
-// softmax_grad(y, grad_y) -> grad_x; y is softmax's output.
+// softmax_grad(y, grad_y) -> grad_x. y is softmax's output.
 class SoftmaxGradOp final : public Op {
  public:
   SoftmaxGradOp(int axis, bool log) : axis(axis), log(log) {}

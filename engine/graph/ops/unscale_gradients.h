@@ -10,26 +10,28 @@
 
 namespace tandem {
 
-// How a loss's scale changes.
+// The rule by which the loss's scale changes.
 struct LossScalingSettings {
   double growth_factor = 2;        // Above 1.
   double backoff_factor = 0.5;     // In (0, 1).
   int64_t growth_interval = 2000;  // At least 1.
 };
 
-// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740): brings gradients of a loss that was
-// multiplied by `scale` back to their size, says whether they are finite, and changes the scale.
+// Dynamic loss scaling (Micikevicius et al. 2018, arXiv:1710.03740). Divides the gradients of a scaled loss
+// by the scale, tests whether they are finite, and changes the scale.
+//
 //   unscale_gradients(scale [], good float64 [], skipped float64 [], meter float64 [1], step int64 [],
 //                     g_0, ..., g_k) -> apply float64 [], taken int64 [], r_0, ..., r_k
-// The scale and all g are of one floating-point type, which the r have too.
 //   r_i = g_i / scale
-//   apply = 1 where every element of every r is finite, else 0: the step is to be left out
-//   taken = step - skipped, rounded to the nearest: of the `step` steps before this one, those not left out
-// Then, where apply is 1, `good` grows by 1, and where it has reached growth_interval it becomes 0 and the
-// scale is multiplied by growth_factor, but not beyond kMostScale; where apply is 0, `good` becomes 0,
-// `skipped` and meter[0] grow by 1 and the scale is multiplied by backoff_factor, but not below kLeastScale.
-// A scale that is beyond these bounds already stays. The first four inputs are variables, which the op
-// changes in place. Not differentiable.
+//   apply = 1 if every element of every r is finite, else 0: skip the step
+//   taken = step - skipped, rounded to the nearest: the number of earlier steps that were not skipped
+//
+// The scale and all g and r have the same floating-point type.
+//
+// Then the op changes the first four inputs, variables, in place. If apply is 1, `good` grows by 1. At
+// growth_interval it returns to 0, and the scale is multiplied by growth_factor, up to kMostScale. If apply
+// is 0, `good` becomes 0, `skipped` and meter[0] grow by 1, and the scale is multiplied by backoff_factor,
+// down to kLeastScale. A scale beyond these bounds stays. Not differentiable.
 class UnscaleGradientsOp final : public Op {
  public:
   UnscaleGradientsOp(const LossScalingSettings& settings, int count) : settings(settings), count(count) {}
@@ -41,12 +43,12 @@ class UnscaleGradientsOp final : public Op {
 
   static constexpr double kLeastScale = 1;
   static constexpr double kMostScale = 16777216;  // 2^24
-  // Where the gradients begin among the inputs, and what is made of them among the outputs.
+  // The positions of the first gradient among the inputs and of the first result among the outputs.
   static constexpr int kFirstGradient = 5;
   static constexpr int kFirstResult = 2;
 
   LossScalingSettings settings;
-  int count;  // How many gradients there are.
+  int count;  // The number of gradients.
 };
 
 }  // namespace tandem

@@ -10,23 +10,23 @@
 
 namespace tandem {
 
-// What an optimizer keeps for a parameter.
+// A quantity that an optimizer keeps for a parameter.
 struct OptimizerState {
-  // Of the quantity, such as "momentum".
+  // The name of the quantity, such as "momentum".
   const char* name;
-  // One float64 number; otherwise it has the parameter's type and shape.
+  // True: a single float64 number. False: a tensor with the parameter's type and shape.
   bool scalar = false;
 };
 
-// One step of an optimizer for one parameter: op(parameter, grad, learning_rate float64 [], step int64 [],
-// state...[, apply float64 []]), no outputs. `step` counts the steps taken before this one; t = step + 1.
-// Parameter and state are variables, which the op changes in place; state is zero before step 0. Where
-// `apply` is given and 0, nothing changes, whatever the gradient is. Not differentiable.
+// A step of an optimizer for a parameter: op(parameter, grad, learning_rate float64 [], step int64 [],
+// state... [, apply float64 []]), no outputs. `step` counts the earlier steps, and t = step + 1. The op
+// changes the parameter and the state, variables, in place. The state is zero before step 0, unless the op
+// says otherwise. If `apply` is given and 0, the op changes nothing for any gradient. Not differentiable.
 class UpdateOp : public Op {
  public:
-  // In the order of the inputs that they are.
+  // Returns the states in the order of the state inputs.
   virtual std::vector<OptimizerState> states() const = 0;
-  // The input of a node of `inputs` inputs that `apply` is; below 0 where it has none.
+  // Returns the position of `apply` in a node with `inputs` inputs, or a negative number if it is missing.
   int ApplyInput(size_t inputs) const;
 
   absl::StatusOr<std::vector<TensorType>> Infer(absl::Span<const TensorType> inputs) const final;
@@ -34,23 +34,24 @@ class UpdateOp : public Op {
   OpCost Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const final;
 
  protected:
-  // What is wrong with the op's attributes; empty where nothing is.
+  // Returns the fault of the op's attributes, or "".
   virtual std::string Fault() const = 0;
-  // What is wrong with a parameter of such a shape; empty where nothing is. Default: any will do.
+  // Returns the fault of a parameter's shape, or "". Default: any shape is right.
   virtual std::string FaultOf(const Shape& /*parameter*/) const { return ""; }
-  // Multiplications, additions and what takes as long, of one element. Default: 0, for an op that has Flops.
+  // Returns the cost of an element, in multiplications and additions. Default: 0, for an op that overrides
+  // Flops.
   virtual double FlopsPerElement() const { return 0; }
-  // Of the whole parameter.
+  // Returns the cost of the whole parameter.
   virtual double Flops(const Shape& parameter) const {
     return static_cast<double>(parameter.elements()) * FlopsPerElement();
   }
 };
 
-// The faults that attributes of several optimizers may have: "beta1 is 2"; empty where there is none.
-std::string FaultOfShare(absl::string_view name, double value);        // In [0, 1).
-std::string FaultOfEpsilon(double value);                              // Above 0.
-std::string FaultOfNonNegative(absl::string_view name, double value);  // Finite.
-// The first that there is.
+// Each returns the fault of an optimizer's attribute, such as "beta1 is 2", or "".
+std::string FaultOfShare(absl::string_view name, double value);        // Must be in [0, 1).
+std::string FaultOfEpsilon(double value);                              // Must be above 0.
+std::string FaultOfNonNegative(absl::string_view name, double value);  // Must be finite, and at least 0.
+// Returns the first fault that is not "".
 std::string FirstFault(std::initializer_list<std::string> faults);
 
 }  // namespace tandem

@@ -22,7 +22,7 @@ absl::StatusOr<Shape> ResizedShape(const Op& op, absl::Span<const TensorType> in
   return Shape({x[0], x[1], rule.size.h, rule.size.w});
 }
 
-// Four products a pixel of the result.
+// Four products and their sums for each pixel of the result.
 OpCost WithFlops(OpCost cost, const UpsampleRule& rule, const Shape& y) {
   cost.flops = rule.mode == UpsampleMode::kNearest ? 0 : 8.0 * static_cast<double>(y.elements());
   return cost;
@@ -43,7 +43,7 @@ std::vector<UpsampleTap> UpsampleTaps(UpsampleMode mode, bool align_corners, int
   for (int64_t i = 0; i < out; ++i) {
     UpsampleTap& tap = taps[i];
     if (mode == UpsampleMode::kNearest) {
-      // PyTorch steps in single precision, whatever the type of the image.
+      // PyTorch uses single precision here for every type of image.
       const float place = static_cast<float>(i) * static_cast<float>(step);
       tap.first = tap.second = std::min(static_cast<int64_t>(std::floor(place)), in - 1);
       continue;

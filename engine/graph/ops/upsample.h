@@ -11,29 +11,29 @@
 
 namespace tandem {
 
-// Where the pixels of a resized image come from.
+// The interpolation of a resized image.
 enum class UpsampleMode : uint8_t { kNearest, kBilinear };
 
-// How an image is resized; PyTorch's rules. A size is never derived from a scale here, but where a scale is
-// given, places are by it and not by the ratio of the sizes.
+// The rule of a resizing, as in PyTorch. A size never follows from a scale here. If a scale is given, source
+// places follow from the scale and not from the ratio of the sizes.
 struct UpsampleRule {
   UpsampleMode mode = UpsampleMode::kNearest;
-  bool align_corners = false;  // Of kBilinear: corners fall on corners.
-  Size2d size = {1, 1};        // Of the result.
-  double scale_h = 0;          // 0: none given.
+  bool align_corners = false;  // For kBilinear: corner pixels map to corner pixels.
+  Size2d size = {1, 1};        // The size of the result.
+  double scale_h = 0;          // 0: not given.
   double scale_w = 0;
   bool operator==(const UpsampleRule&) const = default;
   std::string ToString() const;
 };
 
-// What a row (or column) of the result is made of: (1 - share) source[first] + share source[second].
+// The sources of a row or column of the result: (1 - share) source[first] + share source[second].
 struct UpsampleTap {
   int64_t first = 0;
   int64_t second = 0;
   double share = 0;
 };
 
-// The taps of all `out` rows of the result over `in` rows of the image.
+// Returns the taps of all `out` rows of the result over `in` rows of the image.
 std::vector<UpsampleTap> UpsampleTaps(UpsampleMode mode, bool align_corners, int64_t in, int64_t out,
                                       double scale);
 
@@ -52,7 +52,7 @@ class UpsampleOp final : public Op {
   UpsampleRule rule;
 };
 
-// upsample_grad(grad_y [N, C, size]) -> grad_x, of `input_shape`.
+// upsample_grad(grad_y [N, C, size]) -> grad_x, with `input_shape`.
 class UpsampleGradOp final : public Op {
  public:
   UpsampleGradOp(UpsampleRule rule, Shape input_shape) : rule(rule), input_shape(std::move(input_shape)) {}

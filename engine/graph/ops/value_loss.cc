@@ -49,7 +49,7 @@ std::string AttributesOf(const ValueLossSettings& settings) {
   return text;
 }
 
-// What is wrong with the settings for such a shape; empty where nothing is.
+// Returns the fault of the settings for this shape, or "".
 std::string FaultOf(const ValueLossSettings& settings, const Shape& shape) {
   const bool least = settings.mode == Mode::kSmoothL1 ? settings.width >= 0 : settings.width > 0;
   if (!least || !std::isfinite(settings.width)) return absl::StrCat("width is ", settings.width);

@@ -10,16 +10,16 @@
 
 namespace tandem {
 
-// Losses of numbers x against numbers y, element by element; d = |x - y|. Formulas are PyTorch's.
+// Losses of numbers x and targets y, element by element, with d = |x - y|. The formulas are PyTorch's.
 struct ValueLossSettings {
   enum class Mode : uint8_t {
     kSquared,   // d^2.
     kAbsolute,  // d.
-    kHuber,     // d^2 / 2 where d < width, else width (d - width / 2) (Huber 1964).
-    kSmoothL1,  // d^2 / (2 width) where d < width, else d - width / 2; a width of 0 is kAbsolute.
-    kLogistic,  // -(w y log sigmoid(x) + (1 - y) log(1 - sigmoid(x))), w the positive weight.
-    kKl,        // y (log y - x), 0 where y is: x is a log-probability, y a probability.
-    kKlOfLogs,  // exp(y) (y - x): y is a log-probability too.
+    kHuber,     // d^2 / 2 if d < width, else width (d - width / 2) (Huber 1964).
+    kSmoothL1,  // d^2 / (2 width) if d < width, else d - width / 2. With width 0 it is kAbsolute.
+    kLogistic,  // -(w y log sigmoid(x) + (1 - y) log(1 - sigmoid(x))). w is the positive weight.
+    kKl,        // y (log y - x), or 0 if y is 0. x is a log-probability, y a probability.
+    kKlOfLogs,  // exp(y) (y - x). x and y are log-probabilities.
   };
   enum class Reduction : uint8_t {
     kMean,       // Over all elements.
@@ -27,18 +27,18 @@ struct ValueLossSettings {
     kSum,
   };
   Mode mode = Mode::kSquared;
-  double width = 1;  // Above 0; of kSmoothL1 at least 0.
+  double width = 1;  // Above 0. At least 0 for kSmoothL1.
   std::vector<double> positive_weights =
-      {};                            // One for each of the last elements of y, over and over; empty: 1.
-  std::vector<double> weights = {};  // That multiply the loss, likewise.
+      {};                            // Weights of y's elements, repeated over y. Empty: 1.
+  std::vector<double> weights = {};  // Factors of the loss, repeated like positive_weights. Empty: 1.
   Reduction reduction = Reduction::kMean;
 
-  // What divides the sum, for x of such a shape.
+  // Returns the divisor of the sum, for an x with this shape.
   double Divisor(const Shape& shape) const;
 };
 
-// value_loss(x, y) -> loss [], float64 for float64 numbers, else float32. y is of x's shape and of any
-// floating-point type; for kLogistic it may be int32 [n] for x [n, 1]. Only x is differentiable.
+// value_loss(x, y) -> loss [], float64 for float64 numbers, else float32. y has x's shape and any
+// floating-point type. For kLogistic y may also be int32 [n] for x [n, 1]. Only x is differentiable.
 class ValueLossOp final : public Op {
  public:
   explicit ValueLossOp(ValueLossSettings settings) : settings(std::move(settings)) {}
@@ -53,7 +53,7 @@ class ValueLossOp final : public Op {
   ValueLossSettings settings;
 };
 
-// value_loss_grad(x, y, grad_loss []) -> grad_x, of the type of x. At a kink it is PyTorch's: 0 for d = 0.
+// value_loss_grad(x, y, grad_loss []) -> grad_x, with the type of x. At kinks as in PyTorch: 0 for d = 0.
 class ValueLossGradOp final : public Op {
  public:
   explicit ValueLossGradOp(ValueLossSettings settings) : settings(std::move(settings)) {}

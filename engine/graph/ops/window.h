@@ -9,19 +9,21 @@
 
 namespace tandem {
 
-// Something of a height and a width: a kernel, a stride.
+// A height and a width, for example of a kernel or a stride.
 struct Size2d {
   int64_t h = 0;
   int64_t w = 0;
   bool operator==(const Size2d&) const = default;
-  // "[2, 2]".
+  // Returns for example "[2, 2]".
   std::string ToString() const;
 };
 
-// How many windows of `size` lie over `image` padded by `padding` on each side:
-// floor((image + 2 padding - dilation (size - 1) - 1) / stride) + 1 each way. INVALID_ARGUMENT, naming the
-// attribute, where size, stride or dilation is below 1, padding below 0, any of them above 2^31 - 1, or no
-// window fits.
+// Returns the number of windows of `size` over `image` with `padding` on each side, in each direction:
+//
+//   floor((image + 2 padding - dilation (size - 1) - 1) / stride) + 1
+//
+// INVALID_ARGUMENT, naming the attribute, if size, stride or dilation is below 1, padding is below 0, or any
+// of them is above 2^31 - 1. Also if no window fits.
 absl::StatusOr<Size2d> CountWindows(Size2d image, Size2d size, Size2d stride, Size2d padding,
                                     Size2d dilation);
 
