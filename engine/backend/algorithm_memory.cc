@@ -18,11 +18,11 @@
 namespace tandem {
 namespace {
 
-// A remembered choice is a line of less than a kilobyte: more than this nobody has measured.
+// A line has less than a kilobyte, and no machine has measured this many problems.
 constexpr off_t kMostBytes = 4 << 20;
 
-// An open file, only a plain one of no more than kMostBytes: who may write to it could be anybody's worker
-// (server/workers/SANDBOX.md). Unlocks when it ends what Lock() has locked.
+// An open plain file of at most kMostBytes. Any user's worker may write to it (server/workers/SANDBOX.md), so
+// other files are refused. The destructor unlocks the file.
 class SharedFile {
  public:
   explicit SharedFile(const std::string& path)
@@ -58,7 +58,8 @@ class SharedFile {
     return ::write(descriptor_, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   }
 
-  // Against other processes and other descriptors; false where they do not let go in time.
+  // Locks the file against other processes and descriptors. Returns false if it takes longer than
+  // `longest_wait`.
   bool Lock(absl::Duration longest_wait) const {
     const absl::Duration end = Clock::Real()->Elapsed() + longest_wait;
     while (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -85,13 +86,13 @@ absl::optional<std::string> AlgorithmMemory::Choose(const std::string& problem, 
   MutexLock lock(&mutex_);
   const auto found = known_.find(problem);
   if (found != known_.end()) return found->second;
-  // Who holds the file for so long once would do so again, at each of a network's problems.
+  // A process that held the file for so long would do so for each problem of a network.
   if (given_up_) return absl::nullopt;
   return ChooseInFile(problem, measure);
 }
 
 void AlgorithmMemory::Learn(absl::string_view text) {
-  // A line without its end is being written, or of a process that was killed meanwhile.
+  // An incomplete last line is being written, or its writer was killed.
   for (const absl::string_view line : absl::StrSplit(text.substr(0, text.rfind('\n') + 1), '\n')) {
     const size_t blank = line.rfind(' ');
     // The first line of a problem counts, so that the choice never changes.
@@ -106,7 +107,7 @@ absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& pro
   const SharedFile file(path_);
   given_up_ = !file.open();
   if (given_up_) return absl::nullopt;
-  // Lines are only ever added, so what is there counts, whoever writes.
+  // Lines are only appended, so all whole lines count without a lock.
   Learn(file.Read());
   if (const auto found = known_.find(problem); found != known_.end()) return found->second;
   given_up_ = !file.Lock(longest_wait_);
@@ -116,7 +117,7 @@ absl::optional<std::string> AlgorithmMemory::ChooseInFile(const std::string& pro
   if (const auto found = known_.find(problem); found != known_.end()) return found->second;
   const absl::optional<std::string> best = measure();
   if (!best.has_value()) return absl::nullopt;
-  // A line that was cut off, of a process that was killed, is ended first, so that it is none of any problem.
+  // The incomplete line of a killed process is ended first. It then matches no problem.
   const bool cut = !text.empty() && text.back() != '\n';
   if (!file.Append(absl::StrCat(cut ? " \n" : "", problem, " ", *best, "\n"))) return absl::nullopt;
   known_.emplace(problem, *best);

@@ -14,33 +14,33 @@
 
 namespace tandem {
 
-// Which of several algorithms was measured to be the fastest, by problem. It is kept in a file, where whoever
-// measures first settles the choice for all later runs on the machine: algorithms round differently, and two
-// runs of a job are to be equal bit for bit. The file has a line "<problem> <algorithm>" for each; without it
-// everything is measured anew. Whoever cannot have it within a time, or finds something else than a plain
-// file of at most 4 MiB, does without from then on. Thread-safe, and safe among processes.
+// Remembers the fastest algorithm of each problem in a file. The first process that measures a problem
+// settles the choice for all later runs on the machine. Algorithms round differently, and two runs of a job
+// must be equal bit for bit. The file has a line "<problem> <algorithm>" for each problem. Without the file
+// everything is measured again. A process gives the file up for its lifetime if it cannot lock the file in
+// time, or if the file is no plain file of at most 4 MiB. Thread-safe, also between processes.
 class AlgorithmMemory {
  public:
-  // Kept in the file `path`, which need not exist; with an empty one nothing is measured. Others measure for
-  // seconds at most while they hold the file: `longest_wait` is for all who are before this process.
+  // Uses the file `path`, which need not exist. With an empty path nothing is measured. `longest_wait` bounds
+  // the wait for all processes that are ahead. Each process holds the file for seconds at most.
   explicit AlgorithmMemory(std::string path, absl::Duration longest_wait = absl::Minutes(2))
       : path_(std::move(path)), longest_wait_(longest_wait) {}
 
-  // In the file that this variable of the process's environment names; with none where that is not set.
+  // Uses the file that this environment variable names, or no file if the variable is not set.
   static std::unique_ptr<AlgorithmMemory> InFileOf(const char* variable);
 
-  // What `measure` returns: none where no algorithm works, which is not remembered.
+  // Returns the fastest algorithm, or nothing if no algorithm works. Nothing is not remembered.
   using Measure = std::function<absl::optional<std::string>()>;
-  // The algorithm, a word, for `problem`, a text without line breaks: the remembered one, or what `measure`
-  // returns, once; nothing else is measured meanwhile. None where the file cannot be had or written:
-  // then the choice must follow from the problem alone.
+  // Returns the algorithm, a single word, for `problem`, a text without line breaks. Calls `measure` if none
+  // is remembered. No other measurement runs meanwhile. Returns nothing if the file cannot be locked or
+  // written. Then the choice must depend on the problem alone.
   absl::optional<std::string> Choose(const std::string& problem, const Measure& measure);
 
  private:
   absl::optional<std::string> ChooseInFile(const std::string& problem, const Measure& measure)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // What the file's whole lines say.
+  // Adds the whole lines of `text` to known_.
   void Learn(absl::string_view text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;

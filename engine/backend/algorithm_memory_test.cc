@@ -69,7 +69,7 @@ TEST(AlgorithmMemoryTest, ALineThatWasCutOffSpoilsNoOther) {
   EXPECT_EQ(again.Choose("conv 3", measure), "winograd");
 }
 
-// As processes do that start at the same time: all go by whoever came first.
+// Like processes that start together: all follow the first.
 TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
   const std::string path = FreshFile("many");
   std::vector<std::string> chosen(8);
@@ -85,7 +85,7 @@ TEST(AlgorithmMemoryTest, ManyAtOnceAgree) {
   EXPECT_NE(chosen[0], "none");
 }
 
-// A worker that was taken over may hold the file, or make it something else: the others train on without.
+// A compromised worker may hold the file or replace it. The other workers train on without it.
 TEST(AlgorithmMemoryTest, WhoeverHoldsTheFileHoldsUpNobodyForLong) {
   const std::string path = FreshFile("held");
   const auto measure = [] { return std::string("winograd"); };
@@ -93,7 +93,7 @@ TEST(AlgorithmMemoryTest, WhoeverHoldsTheFileHoldsUpNobodyForLong) {
   const int holder = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(holder, LOCK_EX), 0);
   AlgorithmMemory memory(path, absl::Milliseconds(20));
-  EXPECT_EQ(memory.Choose("conv 1", measure), "winograd");  // Known already.
+  EXPECT_EQ(memory.Choose("conv 1", measure), "winograd");  // Already known.
   EXPECT_FALSE(memory.Choose("conv 2", measure).has_value());
   ::close(holder);
   EXPECT_FALSE(memory.Choose("conv 2", measure).has_value());

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// Stands for a step in the graph of buffers that the memory is planned by.
+// A step in the graph of buffers that PlanMemory plans.
 class StepOp final : public Op {
  public:
   StepOp(std::vector<TensorType> outputs, std::vector<std::pair<int, int>> in_place)
@@ -55,7 +55,7 @@ absl::StatusOr<ArenaPlan> PlanArena(absl::Span<const int64_t> buffer_bytes, absl
       if (!in_arena(buffer)) continue;
       const auto same = std::find(made.begin(), made.end(), buffer);
       if (values[buffer] != kNoValue) {
-        // A further part of it.
+        // The step writes another part of the buffer.
         inputs.push_back(values[buffer]);
       } else if (same == made.end()) {
         write_positions[i] = static_cast<int>(made.size());

@@ -11,24 +11,24 @@
 
 namespace tandem {
 
-// Which buffers a step of an executable reads and writes, whole; a step that writes a part of one that was
-// written before keeps the rest.
+// The buffers that a step of an executable reads and writes as a whole. A step may write a part of a buffer
+// that an earlier step wrote. The rest of the buffer stays.
 struct StepUse {
   std::string name;  // For errors.
   std::vector<int> reads;
   std::vector<int> writes;
-  // (write, read), positions: that write may take the memory of that read.
+  // Pairs (write, read) of positions: the written buffer may reuse the memory of the read buffer.
   std::vector<std::pair<int, int>> in_place;
 };
 
 struct ArenaPlan {
-  std::vector<int64_t> offsets;  // By buffer; -1 for those that are not in the arena, or that nobody writes.
+  std::vector<int64_t> offsets;  // By buffer. -1 for a buffer outside the arena or without a writer.
   int64_t bytes = 0;
 };
 
-// Places buffers in one arena so that steps, in their order, find what they read: PlanMemory, for what a
-// backend made of a graph. `buffer_bytes` is negative for a buffer that lies elsewhere; `outputs` live to the
-// end. INTERNAL where a step reads what no step has written.
+// Places buffers in a single arena so that each step finds its inputs. It is PlanMemory for the steps that a
+// backend made of a graph. `buffer_bytes` is negative for a buffer outside the arena. `outputs` live to the
+// end. INTERNAL if a step reads a buffer that no earlier step wrote.
 absl::StatusOr<ArenaPlan> PlanArena(absl::Span<const int64_t> buffer_bytes, absl::Span<const StepUse> steps,
                                     absl::Span<const int> outputs);
 

@@ -22,14 +22,14 @@ bool Overlap(const ArenaPlan& plan, const std::vector<int64_t>& bytes, int a, in
 
 TEST(ArenaPlanTest, WhatLivesTogetherLiesApart) {
   const std::vector<int64_t> bytes = {256, 512, 256, 1024};
-  // 0 -> 1 -> 2 -> 3, and 0 is read again at the end.
+  // 0 -> 1 -> 2 -> 3, and the last step reads 0 again.
   const std::vector<StepUse> steps = {Step({}, {0}), Step({0}, {1}), Step({1}, {2}), Step({2, 0}, {3})};
   const absl::StatusOr<ArenaPlan> plan = PlanArena(bytes, steps, {3});
   ASSERT_TRUE(plan.ok()) << plan.status();
   for (int i = 1; i < 4; ++i) EXPECT_FALSE(Overlap(*plan, bytes, 0, i)) << i;
   EXPECT_FALSE(Overlap(*plan, bytes, 1, 2));
   EXPECT_FALSE(Overlap(*plan, bytes, 2, 3));
-  // What nobody reads any more makes room.
+  // A buffer without later readers makes room.
   EXPECT_LT(plan->bytes, 256 + 512 + 256 + 1024);
   for (size_t i = 0; i < bytes.size(); ++i) EXPECT_LE(plan->offsets[i] + bytes[i], plan->bytes);
 }
@@ -56,7 +56,7 @@ TEST(ArenaPlanTest, WhatLiesElsewhereTakesNothing) {
   const absl::StatusOr<ArenaPlan> plan = PlanArena({-1, 256, 512}, {Step({0}, {1})}, {1});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->offsets[0], -1);
-  // Nobody writes it.
+  // No step writes it.
   EXPECT_EQ(plan->offsets[2], -1);
   EXPECT_EQ(plan->bytes, 256);
 }

@@ -11,7 +11,7 @@ namespace tandem {
 namespace {
 
 constexpr char kVariable[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
-// Of a collective, with all that the stream was given before.
+// Covers the collective and all earlier work of the stream.
 constexpr absl::Duration kUsual = absl::Minutes(30);
 
 }  // namespace

@@ -6,13 +6,13 @@
 
 namespace tandem {
 
-// The bounds of such a time, wherever it is said.
+// The bounds of a collective's time limit, for every setting.
 inline constexpr absl::Duration kLeastCollectiveTime = absl::Seconds(1);
 inline constexpr absl::Duration kMostCollectiveTime = absl::Hours(24);
 
-// How long a wait for a GPU in a collective may take: what TANDEM_COLLECTIVE_TIME_LIMIT in the environment
-// says, or 30 minutes where it is not there or empty. INVALID_ARGUMENT: it is no duration within the bounds;
-// whoever set it wanted something else than 30 minutes.
+// Returns the longest wait for a GPU in a collective: the environment's TANDEM_COLLECTIVE_TIME_LIMIT, or 30
+// minutes if the variable is missing or empty. INVALID_ARGUMENT if its value is no duration within the
+// bounds.
 absl::StatusOr<absl::Duration> CollectiveTimeLimit();
 
 }  // namespace tandem

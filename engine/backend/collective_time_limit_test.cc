@@ -28,11 +28,11 @@ TEST_F(CollectiveTimeLimitTest, IsWhatTheEnvironmentSays) {
   EXPECT_EQ(*With("1h30m"), absl::Minutes(90));
   EXPECT_EQ(*With("1s"), absl::Seconds(1));
   EXPECT_EQ(*With("24h"), absl::Hours(24));
-  // As from a service file that names it and gives it no value.
+  // A service file may name the variable without a value.
   EXPECT_EQ(*With(""), absl::Minutes(30));
 }
 
-// And never half an hour that nobody asked for, nor a wait without an end.
+// A wrong value is an error. It never becomes the default or an endless wait.
 TEST_F(CollectiveTimeLimitTest, WhatIsNoDurationWithinTheBoundsIsAnError) {
   for (const char* text :
        {" ", "90", "soon", "90 s", "0s", "-1s", "999ms", "24h0.001s", "1e9h", "1000000000h", "inf", "-inf"}) {

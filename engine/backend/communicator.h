@@ -16,12 +16,12 @@ struct BufferView {
   DType dtype = DType::kFloat32;
 };
 
-// How ranks' elements become one.
+// The combination of the ranks' elements.
 enum class ReduceOp : uint8_t { kSum, kAverage };
 
-// One rank's end of a group of replicas. Every rank of a group makes the same calls in the same order, each
-// from one thread at a time. A call returns when the result is in place. After Abort, by any rank, every call
-// of every rank, a blocked one too, returns that status, for ever.
+// A rank's end of a group of replicas. Every rank makes the same calls in the same order, from a single
+// thread at a time. A call returns when its result is in place. After Abort by any rank, every call of every
+// rank returns the status of Abort, including blocked calls.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -29,31 +29,30 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
 
-  // Replaces each rank's elements by the reduction over all ranks, added in the order of ranks, so that all
-  // ranks have the same bits. INVALID_ARGUMENT for all ranks where their sizes or types differ. Integers:
-  // kSum alone.
+  // Replaces the elements of each rank by their reduction over all ranks. The elements are added in the order
+  // of ranks, so all ranks have the same bits. Integers support kSum alone. INVALID_ARGUMENT for all ranks if
+  // sizes or types differ.
   virtual absl::Status AllReduce(BufferView buffer, ReduceOp op) = 0;
-  // Begins AllReduce and may return before the result is in place: until Await of the number that it returns,
-  // which grows from call to call, the elements are the group's alone, and stay where they are. What has
-  // begun is reduced in that order, before what any other call does. A communicator that gains nothing by it
-  // does all of it at once, as this one.
+  // Begins AllReduce and returns a number for Await. The numbers grow from call to call. Until Await returns,
+  // the caller must neither use nor move the elements. Begun reductions run in order, before the reductions
+  // of later calls. This default runs the whole reduction at once.
   virtual absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) {
     absl::Status status = AllReduce(buffer, op);
     if (!status.ok()) return status;
     return 0;
   }
-  // Returns when the result of the reduction of that number, and of all that began before it, is in place:
-  // with the first of their errors, if there is one. Nothing that was begun is left to itself: who gives up
-  // awaits it as well, after which the elements are the caller's again, whatever it says.
+  // Returns when this reduction and all earlier reductions have ended, with their first error. Every begun
+  // reduction needs an Await, even after an error. After Await the elements belong to the caller again,
+  // whatever it returns.
   virtual absl::Status Await(int64_t /*begun*/) { return status(); }
-  // Replaces each rank's elements by those of rank `root`.
+  // Replaces the elements of each rank by the elements of rank `root`.
   virtual absl::Status Broadcast(BufferView buffer, int root) = 0;
   // Returns when all ranks have called it.
   virtual absl::Status Barrier() = 0;
-  // Ends the group with `status`, which is not OK. May be called from any thread; the first call counts.
+  // Ends the group with `status`, which is an error. The first call counts. Any thread may call it.
   virtual void Abort(absl::Status status) = 0;
-  // OK until the group has ended, by Abort or because a rank was lost, and then why. Waits for nothing; from
-  // any thread.
+  // Returns OK until the group ends, by Abort or by the loss of a rank. Then returns the reason. Does not
+  // block. Any thread may call it.
   virtual absl::Status status() const = 0;
 };
 

@@ -14,12 +14,12 @@ namespace tandem {
 namespace {
 
 constexpr int kMostRanks = 8;
-// Around the places where an implementation may split or vectorise.
+// Sizes around the limits of splits and vectors.
 constexpr int64_t kSizes[] = {1, 2, 3, 17, 64, 1000, 4099, 70001};
 
 using Group = std::vector<std::unique_ptr<Communicator>>;
 
-// Runs `body` on a thread of its own for each rank, and waits for all.
+// Runs `body` on a separate thread for each rank, and waits for all.
 void OnEachRank(const Group& group, const std::function<void(Communicator&)>& body) {
   std::vector<std::thread> threads;
   for (const std::unique_ptr<Communicator>& communicator : group) {
@@ -33,7 +33,7 @@ BufferView ViewOf(std::vector<T>& elements) {
   return {elements.data(), static_cast<int64_t>(elements.size()), DTypeOf<T>::value};
 }
 
-// A small whole number that depends on rank and place, so that sums are exact in every type.
+// Returns small whole numbers that depend on rank and place, so that sums are exact in every type.
 template <typename T>
 std::vector<T> WholeNumbers(int rank, int64_t size, int round = 0) {
   std::vector<T> elements(size);
@@ -93,7 +93,7 @@ void CheckAverages(const CommunicatorMaker& maker, double tolerance) {
   }
 }
 
-// Numbers of 16 bits: exact sums, and averages to the precision of the type.
+// Checks 16-bit numbers: exact sums, and averages to the precision of the type.
 template <typename T>
 void CheckNarrow(const CommunicatorMaker& maker, double precision) {
   const auto number = [](int rank, int64_t i) { return static_cast<float>((i * 5 + rank * 3) % 15 - 7); };
@@ -122,7 +122,7 @@ void CheckNarrow(const CommunicatorMaker& maker, double precision) {
   }
 }
 
-// Runs `call` on all ranks of a new group of `world_size` but the last, which aborts instead.
+// Runs `call` on all ranks of a new group except the last rank, which aborts instead.
 void CheckAbortReleases(const CommunicatorMaker& maker, int world_size,
                         const std::function<absl::Status(Communicator&)>& call) {
   const Group group = maker.make(world_size);
@@ -134,7 +134,7 @@ void CheckAbortReleases(const CommunicatorMaker& maker, int world_size,
       EXPECT_EQ(call(communicator), reason) << "rank " << communicator.rank() << " of " << world_size;
     }
   });
-  // And so it stays, for the one that aborted too.
+  // The group stays aborted, also for the rank that aborted.
   OnEachRank(group, [&](Communicator& communicator) {
     EXPECT_EQ(call(communicator), reason) << "rank " << communicator.rank() << " of " << world_size;
     EXPECT_EQ(communicator.Barrier(), reason) << "rank " << communicator.rank() << " of " << world_size;
@@ -203,7 +203,7 @@ TEST_P(CommunicatorConformance, GivesAllRanksTheSameBitsEachTime) {
       OnEachRank(group, [&](Communicator& communicator) {
         std::vector<float> elements(kSize);
         for (int64_t i = 0; i < kSize; ++i) {
-          // Of many magnitudes: the order of additions shows.
+          // Many magnitudes make the order of additions visible.
           elements[i] = std::ldexp(std::sin(1.0f + i * 0.7f + communicator.rank() * 1.3f),
                                    static_cast<int>((i + communicator.rank() * 5) % 20));
         }
@@ -351,7 +351,7 @@ TEST_P(CommunicatorConformance, ReducesWhatWasBegun) {
         EXPECT_TRUE(communicator.Await(begun[1]).ok());
         expect_sum(0);
         expect_sum(1);
-        // Others wait for what has begun, and what begins goes behind them.
+        // Later calls run after the begun reductions.
         std::vector<double> means = WholeNumbers<double>(rank, 5, round);
         EXPECT_TRUE(communicator.AllReduce(ViewOf(means), ReduceOp::kSum).ok());
         EXPECT_TRUE(means == SumOfWholeNumbers<double>(world_size, 5, round));
@@ -388,7 +388,7 @@ TEST_P(CommunicatorConformance, GivesTheSameBitsWhetherItWasBegunOrNot) {
   });
 }
 
-// Either call may say so.
+// Either call may return the error.
 absl::Status BeginAndAwait(Communicator& communicator, BufferView buffer) {
   const absl::StatusOr<int64_t> begun = communicator.BeginAllReduce(buffer, ReduceOp::kSum);
   return begun.ok() ? communicator.Await(*begun) : begun.status();
@@ -399,7 +399,7 @@ TEST_P(CommunicatorConformance, RefusesSizesThatDifferOfWhatWasBegun) {
   OnEachRank(group, [&](Communicator& communicator) {
     std::vector<float> elements(communicator.rank() == 2 ? 5 : 4, 1.0f);
     EXPECT_EQ(BeginAndAwait(communicator, ViewOf(elements)).code(), absl::StatusCode::kInvalidArgument);
-    // It is said once, and the group goes on.
+    // The error is returned once, and the group continues.
     std::vector<float> alike(4, 1.0f);
     EXPECT_TRUE(BeginAndAwait(communicator, ViewOf(alike)).ok());
     EXPECT_EQ(alike, std::vector<float>(4, 3.0f));
@@ -470,7 +470,7 @@ TEST_P(CommunicatorConformance, NamesTheRankThatDoesNotCome) {
     EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
     EXPECT_NE(status.message().find("replica 1 has not come"), std::string::npos) << status;
   });
-  // It learns of it when it comes after all.
+  // The late rank learns of the abort at its next call.
   EXPECT_EQ(group[1]->Barrier().code(), absl::StatusCode::kDeadlineExceeded);
 }
 

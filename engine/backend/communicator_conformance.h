@@ -16,17 +16,17 @@ namespace tandem {
 // Makes groups for CommunicatorConformance.
 struct CommunicatorMaker {
   std::string name;
-  // A new group: entry r is the end of rank r. Each may be used, and destroyed, by its own thread.
+  // Returns a new group. Entry r is the end of rank r. Each end may be used and destroyed by its own thread.
   std::function<std::vector<std::unique_ptr<Communicator>>(int world_size)> make;
-  // The same, which aborts a group in which ranks have waited so long for others. Null where there is no
-  // such.
+  // As `make`, but the group aborts when ranks have waited for others for `watchdog`. Null if unsupported.
   std::function<std::vector<std::unique_ptr<Communicator>>(int world_size, absl::Duration watchdog)>
       make_watched = nullptr;
 };
 
 inline void PrintTo(const CommunicatorMaker& maker, std::ostream* out) { *out << maker.name; }
 
-// What every communicator must do. A test links :communicator_conformance and says
+// The tests that every communicator must pass. A test links :communicator_conformance and instantiates them:
+//
 //   INSTANTIATE_TEST_SUITE_P(Local, CommunicatorConformance, testing::Values(CommunicatorMaker{"local",
 //   ...}));
 class CommunicatorConformance : public testing::TestWithParam<CommunicatorMaker> {};

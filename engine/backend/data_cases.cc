@@ -15,7 +15,7 @@ namespace {
 
 constexpr ImageFill kFills[] = {ImageFill::kZero, ImageFill::kReflect, ImageFill::kEdge};
 
-// Of `samples`, each of `shape`, `batch` ones, and what follows them in a training.
+// Gathers `batch` of `samples` samples of `shape`, followed by the next ops of a training step.
 OpCase Gathering(int64_t samples, Shape shape, int64_t batch) {
   return {absl::StrCat("gather_samples ", batch, " of ", samples, " ", shape.ToString()), [=](CaseGraph& g) {
             std::vector<int64_t> extents = {samples};
@@ -32,7 +32,7 @@ OpCase Gathering(int64_t samples, Shape shape, int64_t batch) {
           }};
 }
 
-// Images, and rows of numbers for them: those of `rows` in turn, behind a column that is another's.
+// Images with rows of random numbers, from `rows` in turn. The column before them belongs to another op.
 OpCase Augmenting(const std::string& name, Shape shape, const std::vector<std::vector<double>>& rows,
                   std::shared_ptr<const AugmentOp> op) {
   return {absl::StrCat(name, " ", shape.ToString(), " ", op->attributes()), [=](CaseGraph& g) {

@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Cases of what makes batches of a data set on a device, and changes their images; a part of OpCases.
+// Returns the cases of ops that gather batches on the device and change images. A part of OpCases.
 std::vector<OpCase> DataCases();
 
 }  // namespace tandem

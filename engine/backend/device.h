@@ -14,32 +14,31 @@
 
 namespace tandem {
 
-// What a replica computes on. One object a replica; used by one thread at a time.
+// The device of a replica. Each replica has its own object. Used by a single thread at a time.
 class Device {
  public:
   virtual ~Device() = default;
 
-  // "cpu:0".
+  // Returns for example "cpu:0".
   virtual const std::string& name() const = 0;
-  // The type in which it computes and keeps parameters: float64 on the reference backend, else float32.
+  // Returns the type of computations and parameters: float64 on the reference backend, else float32.
   virtual DType dtype() const = 0;
 
-  // An empty set of variables. With `like`, variables take the layouts that those of `like`, a set of a
-  // device of the same kind, have or will have, so that the two can be reduced element by element.
+  // Returns an empty set of variables. With `like`, variables get the layouts of `like`, a set of a device of
+  // the same kind. So the two sets can be reduced element by element.
   virtual std::unique_ptr<Variables> CreateVariables(const Variables* like = nullptr) = 0;
 
-  // Makes `graph` runnable over `variables`, which must outlive the result and gets those of the graph's
-  // variables that it does not have yet. Algorithms, layouts and memory are settled here. UNIMPLEMENTED, with
-  // the op's kind, for an op that the backend does not offer; INVALID_ARGUMENT where a variable is there with
-  // another type or shape.
+  // Makes `graph` runnable over `variables`. Adds the graph's variables that are missing in `variables`,
+  // which must outlive the result. Chooses algorithms, layouts and memory. UNIMPLEMENTED, with the op's kind,
+  // if the backend does not offer an op. INVALID_ARGUMENT if a variable exists with another type or shape.
   virtual absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) = 0;
 
-  // Returns when all that its executables were given is done: at once where they return no earlier. Errors of
-  // that, which others would see later.
+  // Returns when all work of this device's executables has ended, with its error. Returns at once on a device
+  // whose executables return only after their work.
   virtual absl::Status Wait() { return absl::OkStatus(); }
 
-  // A communicator for memory of this device, on top of one for the host's memory, which must outlive it.
-  // Null where the device's memory is the host's.
+  // Returns a communicator for memory of this device, on top of `host`, a communicator for host memory.
+  // `host` must outlive the result. Returns null if the device's memory is the host's.
   virtual std::unique_ptr<Communicator> WrapCommunicator(Communicator* /*host*/) { return nullptr; }
 };
 

@@ -45,7 +45,7 @@ void ExpectNear(const RunResult& actual, const RunResult& expected, double toler
   ASSERT_EQ(actual.outputs.size(), expected.outputs.size());
   for (size_t i = 0; i < actual.outputs.size(); ++i) {
     const double error = RelativeError(actual.outputs[i], expected.outputs[i]);
-    // Whole numbers, such as the places of maxima, are right or wrong.
+    // Whole numbers, such as the places of maxima, must be exact.
     const double allowed = IsFloatingPoint(actual.outputs[i].dtype()) ? tolerance : 0;
     if (!(error <= allowed)) ADD_FAILURE() << "output " << i << " is off by " << error;
   }
@@ -56,7 +56,7 @@ void ExpectNear(const RunResult& actual, const RunResult& expected, double toler
   }
 }
 
-// A device with a set of variables and some executables over it.
+// A device with a set of variables and executables over it.
 struct Session {
   explicit Session(std::unique_ptr<Device> device) : device(std::move(device)) {
     variables = this->device->CreateVariables();
@@ -165,7 +165,7 @@ TEST_P(DeviceConformance, SpreadsNaN) {
     const ValueId rows = g.Input("rows", {4, 6});
     g.Add(std::make_shared<ReluGradOp>(), {rows, rows});
     g.Add(std::make_shared<LinearOp>(), {rows, g.Variable("weight", {5, 6})});
-    // A ReLU that a backend fuses with the op before it.
+    // A backend may fuse this ReLU with the op before it.
     const ValueId hidden =
         g.AddHidden(std::make_shared<LinearOp>(),
                     {rows, g.Variable("hidden_weight", {5, 6}), g.Variable("bias", {5})})[0];
@@ -180,7 +180,7 @@ TEST_P(DeviceConformance, SpreadsNaN) {
     for (Tensor& input : g.inputs()) {
       if (!IsFloatingPoint(input.dtype())) continue;
       Tensor numbers = input.CastTo(DType::kFloat64);
-      // Several in one window, some at its start and some at its end.
+      // Several NaNs in a single window, and NaNs at a window's start and end.
       for (const int64_t place : {3, 8, 9, 15, 16}) numbers.data<double>()[place] = kNaN;
       input = numbers.CastTo(dtype);
     }
@@ -198,6 +198,7 @@ TEST_P(DeviceConformance, TrainsLikeTheOracle) {
   Session session(GetParam().make(0));
   Session reference(GetParam().make_reference());
   // The last batch of an epoch is short: two batch sizes share variables with each other and with an
+  // evaluation.
   // evaluation.
   std::vector<CaseGraph> graphs;
   std::vector<CaseGraph> reference_graphs;
@@ -268,7 +269,7 @@ TEST_P(DeviceConformance, SeveralRunsAreAsManySingleOnes) {
   ASSERT_TRUE(WriteVariables(graphs[0], *session.variables).ok());
   int next = 0;
   const auto inputs_of = [&](int64_t) { return absl::MakeConstSpan(inputs[next++]); };
-  // One alone in between.
+  // A single run between longer series.
   for (const int64_t runs : {7, 1, 4}) ASSERT_TRUE(executable->RunSeveral(runs, inputs_of, nullptr).ok());
   ExpectSameBits(read(), single);
 }
@@ -341,10 +342,10 @@ TEST_P(DeviceConformance, ReducesOverTwoRanks) {
     SCOPED_TRACE(rank);
     ExpectNear(actual[rank], expected[rank], 20 * GetParam().tolerance);
   }
-  // In parts it is the same: ranks are added in one order, whatever begins when.
+  // Reductions in parts give the same bits: ranks are always added in the same order.
   const std::vector<RunResult> in_parts = train(GetParam().make, 3);
   for (int rank = 0; rank < 2; ++rank) ExpectSameBits(in_parts[rank], actual[rank]);
-  // Replicas stay equal, bit for bit, but for what each measures itself.
+  // Replicas stay equal, bit for bit, except for their own meters.
   for (const auto& [name, value] : actual[0].variables) {
     if (name != "meter") {
       EXPECT_TRUE(SameBits(value, actual[1].variables.at(name))) << name;
@@ -352,8 +353,8 @@ TEST_P(DeviceConformance, ReducesOverTwoRanks) {
   }
 }
 
-// Reductions may end as late as when they are awaited: until then nobody uses what they reduce, and nothing
-// else lies there.
+// A reduction may end as late as its Await. Until then no step uses its elements, and no other buffer shares
+// their memory.
 TEST_P(DeviceConformance, LeavesAloneWhatIsBeingReduced) {
   if (!GetParam().host_memory) return;
   std::vector<RunResult> results;
@@ -376,7 +377,7 @@ TEST_P(DeviceConformance, LeavesAloneWhatIsBeingReduced) {
   ExpectSameBits(results[1], results[0]);
 }
 
-// What a failed run has begun is awaited all the same, before its memory may be given back.
+// A failed run awaits its begun reductions before it returns.
 TEST_P(DeviceConformance, AFailedRunLeavesNoReductionBehind) {
   if (!GetParam().host_memory) return;
   for (const int failing : {0, 1, 3}) {

@@ -14,19 +14,20 @@ namespace tandem {
 // Makes devices for DeviceConformance.
 struct DeviceMaker {
   BackendKind backend;
-  // The device of replica `index`, from 0.
+  // Returns the device of replica `index`, from 0.
   std::function<std::unique_ptr<Device>(int index)> make;
-  // The oracle, or any device to compare with.
+  // Returns the oracle or another device for comparison.
   std::function<std::unique_ptr<Device>()> make_reference;
-  // How far a result may be off, as a part of the largest magnitude in the oracle's.
+  // The largest error, relative to the largest magnitude in the oracle's result.
   double tolerance;
-  // Whether Variables::View gives memory that the host can read.
+  // Whether the host can read the memory of Variables::View.
   bool host_memory = true;
 };
 
 inline void PrintTo(const DeviceMaker& maker, std::ostream* out) { *out << ToString(maker.backend); }
 
-// What every backend must do. A test links :device_conformance and says
+// The tests that every backend must pass. A test links :device_conformance and instantiates them:
+//
 //   INSTANTIATE_TEST_SUITE_P(Cpu, DeviceConformance, testing::Values(DeviceMaker{...}));
 class DeviceConformance : public testing::TestWithParam<DeviceMaker> {};
 

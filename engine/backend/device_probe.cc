@@ -14,12 +14,12 @@ namespace {
 constexpr int64_t kRows = 96;
 constexpr int64_t kInner = 256;
 constexpr int64_t kColumns = 160;
-// A device may do its first runs in another way than later ones.
+// Several runs, because a device may do its first runs in a different way.
 constexpr int kRuns = 4;
 
-// Numbers that every type of a device has, and whose products' sums are exact.
+// Numbers that are exact in every type of a device. The sums of their products are also exact.
 double Small(int64_t i) { return static_cast<double>(i * 7 % 11) - 5; }
-// Of all bits of float32's fraction.
+// Numbers that use all bits of float32's fraction.
 double Pattern(int64_t i) { return static_cast<double>(i * 2654435761 % (1 << 24)); }
 
 template <typename Number>

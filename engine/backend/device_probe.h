@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// Whether a device does what it should, found out in a second or so: what is written into `memory_bytes` of
-// its memory comes back, and a product of matrices, whose result is exact, is right several times over.
-// DATA_LOSS: it is not, and where; otherwise the error of the device.
+// Tests a device in about a second. Writes `memory_bytes` of its memory and reads them back. Then computes an
+// exact product of matrices several times. DATA_LOSS with the place if a result is wrong. Otherwise returns
+// the device's error.
 absl::Status ProbeDevice(Device& device, int64_t memory_bytes = int64_t{64} << 20);
 
 }  // namespace tandem

@@ -13,23 +13,21 @@
 
 namespace tandem {
 
-// A compiled graph. Used by one thread at a time.
+// A compiled graph. Used by a single thread at a time.
 class Executable {
  public:
   virtual ~Executable() = default;
 
-  // Computes the graph once. `inputs[i]` points to the elements of the graph's i-th input, dense and
-  // row-major, in host memory that stays as it is until Run returns. `communicator` serves the graph's
-  // all_reduce ops; it may be null where there are none, or where there is one replica. Errors: a failed
-  // reduction's.
+  // Computes the graph. `inputs[i]` points to the elements of the graph's i-th input, dense and row-major in
+  // host memory. The inputs must not change until Run returns. `communicator` serves the all_reduce ops. It
+  // may be null for a single replica or a graph without them. Returns the error of a failed reduction.
   virtual absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) = 0;
 
-  // Gives the inputs of one of several runs, as Run takes them; they stay as they are until it is called
-  // again.
+  // Returns the inputs of run `run`, as for Run. They must not change until the next call.
   using InputsOfRun = absl::FunctionRef<absl::Span<const void* const>(int64_t run)>;
 
-  // Computes the graph `runs` times, one after the other. `inputs_of` is called once for each, in their
-  // order; a device may be given several at a time, which takes it less than one by one.
+  // Computes the graph `runs` times, one run after the other. Calls `inputs_of` for each run, in order. A
+  // device may take several runs together, which costs less time.
   virtual absl::Status RunSeveral(int64_t runs, InputsOfRun inputs_of, Communicator* communicator) {
     for (int64_t run = 0; run < runs; ++run) {
       if (absl::Status status = Run(inputs_of(run), communicator); !status.ok()) return status;
@@ -37,14 +35,14 @@ class Executable {
     return absl::OkStatus();
   }
 
-  // The graph's i-th output of the newest run, row-major. FAILED_PRECONDITION before the first.
+  // Returns the graph's i-th output of the newest run, row-major. FAILED_PRECONDITION before the first run.
   virtual absl::StatusOr<Tensor> Output(int i) const = 0;
 
-  // What a person should know of how runs are done, in a sentence: that the device cannot be given them as
-  // wholes, and why. Empty where there is nothing to say; known after the second run.
+  // Returns a sentence for people if the device cannot take whole runs at once, with the reason. Otherwise
+  // empty. Known after the second run.
   virtual std::string notice() const { return ""; }
 
-  // Bytes of the arena and of workspaces; variables not counted.
+  // Returns the bytes of the arena and of workspaces, without variables.
   virtual int64_t bytes() const = 0;
 };
 

@@ -14,12 +14,12 @@
 
 namespace tandem {
 
-// One end of two, for tests of executables, over the host's memory: the other has the same elements, so that
-// sums are twice what is given. A reduction that was begun is done when it is awaited and no earlier; what it
-// reduces holds rubbish meanwhile, and whoever touches that is counted. Used by one thread.
+// A communicator over host memory for tests of executables. It acts as if a second rank had the same
+// elements, so sums are twice the input. A begun reduction ends only at its Await. Until then its elements
+// hold rubbish, and changes to them are counted. Used by a single thread.
 class LateCommunicator final : public Communicator {
  public:
-  // Where it is not late, all is done at once.
+  // If not `is_late`, every reduction ends at once.
   explicit LateCommunicator(bool is_late) : is_late_(is_late) {}
 
   int rank() const override { return 0; }
@@ -39,22 +39,22 @@ class LateCommunicator final : public Communicator {
   void Abort(absl::Status status) override { status_ = std::move(status); }
   absl::Status status() const override { return status_; }
 
-  // That reduction, from 0, fails when it begins, and the group with it.
+  // Lets reduction number `reduction`, from 0, fail at its begin. The group fails with it.
   void FailAt(int64_t reduction, absl::Status failure) {
     failing_ = reduction;
     failure_ = std::move(failure);
   }
 
-  // So far; begun() of them by BeginAllReduce.
+  // Return the number of all reductions so far, and of those by BeginAllReduce.
   int64_t reductions() const { return reductions_; }
   int64_t begun() const { return begun_; }
   int64_t going_on() const { return static_cast<int64_t>(going_on_.size()); }
   int64_t most_going_on() const { return most_going_on_; }
-  // Reductions whose elements were changed while they went on.
+  // Returns the number of reductions whose elements changed before Await.
   int64_t touched() const { return touched_; }
 
  private:
-  static constexpr char kRubbish = static_cast<char>(0xff);  // As a number it is NaN.
+  static constexpr char kRubbish = static_cast<char>(0xff);  // NaN as a number.
 
   struct Reduction {
     BufferView buffer;

@@ -70,7 +70,7 @@ OpCase Concatenation(int axis, const std::vector<Shape>& shapes) {
           }};
 }
 
-// The same element is dropped at any place in the batch and in the gradient.
+// Checks that a sample's dropped elements depend neither on its place in the batch nor on the direction.
 OpCase Dropping(Shape shape, double rate, int64_t first_sample, int64_t step_input = 7) {
   return {absl::StrCat("dropout ", shape.ToString(), " ", rate, " from sample ", first_sample, " step input ",
                        step_input),
@@ -131,7 +131,7 @@ OpCase ChannelBiases(Shape shape) {
           }};
 }
 
-// What a convolution leaves in a backend's own layout goes through all of these.
+// The output of a convolution, in a backend's own layout, passes through all of these ops.
 OpCase BetweenConvolutions(int64_t samples, int64_t channels) {
   return {absl::StrCat("between convolutions of ", samples, " samples, ", channels, " channels"),
           [=](CaseGraph& g) {
@@ -167,7 +167,7 @@ OpCase BetweenConvolutions(int64_t samples, int64_t channels) {
           }};
 }
 
-// Bytes become images in a backend's own layout and type, exactly, and go through what keeps them there.
+// Bytes become images, exactly, in a backend's own layout and type. Then ops follow that keep this layout.
 OpCase NormalizedImages(int64_t samples, int64_t channels) {
   return {
       absl::StrCat("normalized images of ", channels, " channels, ", samples, " samples"), [=](CaseGraph& g) {
@@ -181,7 +181,7 @@ OpCase NormalizedImages(int64_t samples, int64_t channels) {
           const auto gradient = std::make_shared<MaxPool2dGradOp>(geometry, image);
           const std::vector<ValueId> y = g.Add(std::make_shared<MaxPool2dOp>(geometry), {x});
           g.Add(gradient, {y[0], y[1]});
-          // Flattened, as before a dense layer, and back.
+          // Flattened and reshaped back, as before a dense layer.
           const std::vector<ValueId> flat = g.AddHidden(std::make_shared<MaxPool2dOp>(geometry), {x});
           const Shape& pooled = g.graph().value(flat[0]).shape;
           const ValueId rows = g.AddHidden(

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// Cases of functions of one element, normalisations by group, and what puts tensors together, cuts and
-// resizes them; a part of OpCases.
+// Returns the cases of activations, group normalisations, and ops that join, cut or resize tensors. A part of
+// OpCases.
 std::vector<OpCase> LayerCases();
 
 }  // namespace tandem

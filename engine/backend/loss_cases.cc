@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-// Classes, one for each row of scores of such a shape.
+// Adds a class for each row of scores of this shape.
 ValueId LabelsFor(CaseGraph& g, const Shape& scores) {
   const int64_t rows = scores.elements() / scores[-1];
   const ValueId labels = g.Labels("labels", rows, scores[-1]);
@@ -48,7 +48,7 @@ OpCase Values(const std::string& name, Shape shape, ValueLossSettings settings, 
           }};
 }
 
-// Two classes against one number.
+// Two classes for a single score.
 OpCase Sides() {
   return {"value_loss logistic, of classes", [](CaseGraph& g) {
             const ValueId x = g.Input("x", {9, 1}, -3, 3);
@@ -72,7 +72,7 @@ OpCase Directions(const std::string& name, bool pairs, double margin, bool sum) 
           }};
 }
 
-// Tokens: rows in two dimensions.
+// Tokens have rows in two dimensions.
 OpCase Tokens(Shape shape) {
   return {absl::StrCat("softmax_cross_entropy of tokens ", shape.ToString()), [=](CaseGraph& g) {
             const ValueId logits = g.Input("logits", shape, -3, 3);
@@ -85,8 +85,8 @@ OpCase Tokens(Shape shape) {
           }};
 }
 
-// What a step of training makes of its scores: the gradient, and what the meter is given. Others may read the
-// scores after it.
+// The outputs that a training step needs of its scores: the gradient and the meter's numbers. With `shared`,
+// a later op also reads the scores.
 OpCase MeteredStep(Shape shape, int64_t k, bool shared) {
   return {absl::StrCat("softmax_cross_entropy in a step ", shape.ToString(), shared ? ", shared" : ""),
           [=](CaseGraph& g) {
@@ -104,7 +104,7 @@ OpCase MeteredStep(Shape shape, int64_t k, bool shared) {
           }};
 }
 
-// Scores that a product made, in the type in which it makes them.
+// The scores are a product's output, in the product's type.
 OpCase AfterProduct(Shape shape) {
   return {absl::StrCat("losses of a product ", shape.ToString()), [=](CaseGraph& g) {
             const ValueId scores =

@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Cases for the losses, and for what counts answers that are right.
+// Returns the cases of losses and of ops that count correct answers. A part of OpCases.
 std::vector<OpCase> LossCases();
 
 }  // namespace tandem

@@ -27,13 +27,13 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// A scale before a step.
+// The scale before a step.
 struct Before {
   double scale = 1024;
   double good = 0;
 };
 
-// A number that an optimizer keeps.
+// Adds a number that an optimizer keeps.
 ValueId Kept(CaseGraph& g, const std::string& name, double number) {
   g.variables().emplace(name, Tensor::Of<double>({}, {number}));
   return g.graph().AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, {});
@@ -43,13 +43,13 @@ ValueId Scale(CaseGraph& g, double scale) {
   return g.Variable("scale", {}, scale, scale, VariableKind::kOptimizerState);
 }
 
-// Its inputs but for the gradients. Two of five steps were left out.
+// Returns the op's inputs without gradients. Two of five steps were skipped.
 std::vector<ValueId> Inputs(CaseGraph& g, ValueId scale, double good) {
   return {scale, Kept(g, "good", good), Kept(g, "skipped", 2), g.Meter("meter", 1),
           g.Number<int64_t>("step", 5)};
 }
 
-// apply, taken and the gradients.
+// Returns apply, taken and the gradients.
 std::vector<ValueId> Unscale(CaseGraph& g, Before before, const std::vector<ValueId>& gradients) {
   std::vector<ValueId> inputs = Inputs(g, Scale(g, before.scale), before.good);
   inputs.insert(inputs.end(), gradients.begin(), gradients.end());
@@ -61,8 +61,8 @@ std::vector<ValueId> Unscale(CaseGraph& g, Before before, const std::vector<Valu
   return outputs;
 }
 
-// Of gradients as they come: one that somebody else reads too, one from a bucket, one that is the same
-// everywhere, `constant`.
+// Gradients of different origin: shared with another reader, from a bucket, and equal to `constant`
+// everywhere.
 OpCase Unscaling(const std::string& name, Before before, double constant, bool reduced) {
   return {absl::StrCat("unscale_gradients ", name, reduced ? ", reduced" : ""), [=](CaseGraph& g) {
             std::vector<ValueId> gradients = {
@@ -79,7 +79,7 @@ OpCase Unscaling(const std::string& name, Before before, double constant, bool r
           }};
 }
 
-// A step of several parameters, one of whose gradients is `constant`, and the average of one.
+// A step of several parameters, with a moving average. One of the gradients is `constant`.
 OpCase Step(std::shared_ptr<const UpdateOp> op, double constant, bool clips) {
   return {absl::StrCat("unscale_gradients by ", constant, ", ", op->kind(), " ", op->attributes()),
           [=](CaseGraph& g) {

@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Cases of scaled losses and of steps that are left out, a part of OpCases.
+// Returns the cases of scaled losses and skipped steps. A part of OpCases.
 std::vector<OpCase> LossScalingCases();
 
 }  // namespace tandem

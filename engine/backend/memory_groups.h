@@ -8,28 +8,29 @@
 
 namespace tandem {
 
-// What a replica's memory on its device is for, in bytes.
+// The uses of a replica's memory on its device, in bytes.
 struct MemoryGroups {
   int64_t parameters = 0;
   int64_t optimizer_state = 0;
   int64_t statistics = 0;   // Running statistics.
-  int64_t activations = 0;  // Arenas: what is computed between inputs and outputs, gradients among it.
-  int64_t workspace = 0;    // Of algorithms, and padding.
-  int64_t data = 0;         // Batches, samples that lie on the device, meters.
+  int64_t activations = 0;  // Arenas: values between inputs and outputs, with the gradients.
+  int64_t workspace = 0;    // Workspaces of algorithms, and padding.
+  int64_t data = 0;         // Batches, samples on the device, and meters.
 
   int64_t total() const;
-  // The group that a variable belongs to.
+  // Returns the group of a variable.
   static int64_t MemoryGroups::*GroupOf(VariableKind kind);
-  // "optimizer state".
+  // Returns for example "optimizer state".
   static const char* NameOf(int64_t MemoryGroups::*group);
-  // "activations 120.0 MiB, parameters 3.4 MiB": the largest first, without what is 0.
+  // Returns for example "activations 120.0 MiB, parameters 3.4 MiB": the largest group first, without empty
+  // groups.
   std::string ToString() const;
 };
 
-// "120.0 MiB".
+// Returns for example "120.0 MiB".
 std::string MebibytesOf(int64_t bytes);
 
-// Scratch memory of a convolution or product on a GPU, at most, where nobody says otherwise.
+// The default limit on the scratch memory of a convolution or product on a GPU.
 inline constexpr int64_t kGpuWorkspaceLimitBytes = int64_t{256} << 20;
 
 }  // namespace tandem

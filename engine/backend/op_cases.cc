@@ -32,7 +32,7 @@
 namespace tandem {
 namespace {
 
-// Numbers that follow from `name` alone, the same with every standard library.
+// Returns numbers that depend on `name` alone, the same with every standard library.
 std::vector<double> Uniform(absl::string_view name, int64_t count, double low, double high) {
   std::mt19937_64 engine(std::accumulate(name.begin(), name.end(), uint64_t{17},
                                          [](uint64_t hash, char c) { return hash * 1099511628211u + c; }));
@@ -99,7 +99,7 @@ OpCase BatchNormalization(Shape x, double momentum, double epsilon) {
           }};
 }
 
-// As the second of three replicas, the others of which have nothing.
+// The second of three replicas. The other replicas have no samples.
 OpCase SynchronizedBatchNormalization(Shape x, double momentum) {
   return {
       absl::StrCat("batch_norm_sync ", x.ToString(), " momentum ", momentum), [=](CaseGraph& g) {
@@ -147,7 +147,7 @@ OpCase Elementwise(Shape shape) {
           }};
 }
 
-// Each op may write over what it reads.
+// Each op may write over its input.
 OpCase InPlaceChain(Shape shape) {
   return {absl::StrCat("in place ", shape.ToString()), [=](CaseGraph& g) {
             const ValueId x = g.Input("x", shape);
@@ -171,7 +171,7 @@ OpCase Normalization(const std::string& name, bool bytes, Shape shape, std::vect
           }};
 }
 
-// Samples of numbers within a deviation of the mean.
+// Samples within a deviation of the mean.
 OpCase NormalizationOfFloats(double mean, double deviation) {
   return {absl::StrCat("normalize floats about ", mean, " by ", deviation), [=](CaseGraph& g) {
             const ValueId x = g.Input("x", {18, 2}, mean - deviation, mean + deviation);
@@ -207,7 +207,7 @@ OpCase Reduction(const std::vector<Shape>& shapes, double scale) {
           }};
 }
 
-// Of a tensor, of a variable and of a constant.
+// Divides a tensor, a variable and a constant.
 OpCase Division(double divisor) {
   return {absl::StrCat("divide by ", divisor), [=](CaseGraph& g) {
             const ValueId by =
@@ -227,11 +227,12 @@ OpCase Descent(const std::string& name, Shape shape, int64_t step, SgdOp op) {
             if (op.momentum != 0) {
               inputs.push_back(g.Variable("buffer", shape, -1, 1, VariableKind::kOptimizerState));
             }
-            // Nodes take effect in their order: one reads the parameter before the step, one after it.
+            // Nodes take effect in order: the first op reads the parameter before the step, another reads it
+            // after.
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
             g.Add(std::make_shared<SgdOp>(op), inputs);
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
-            // A parameter that the loss does not depend on has a constant for its gradient.
+            // The gradient of a parameter without influence on the loss is a constant.
             inputs[1] = g.graph().AddConstant(0, g.dtype(), shape);
             g.Add(std::make_shared<SgdOp>(op), inputs);
           }};
@@ -249,7 +250,7 @@ OpCase AnyOutput() {
           }};
 }
 
-// A reshaped variable stays what it was when the variable changes afterwards.
+// A reshaped variable keeps its value when the variable changes afterwards.
 OpCase ReshapeBeforeDescent() {
   return {"reshape of a variable that changes later", [](CaseGraph& g) {
             const ValueId parameter = g.Variable("parameter", {4, 6});
@@ -332,7 +333,7 @@ std::vector<OpCase> MakeOpCases() {
       Normalization("bytes, a mean for each channel", true, {2, 3, 5, 5}, {0.49, 0.48, 0.45},
                     {0.25, 0.24, 0.26}),
       Normalization("rows", false, {6, 4}, {0.1, 0.2, 0.3, 0.4}, {1, 2, 0.5, 4}),
-      // Large beside their deviation, at float32's largest and among its denormal numbers.
+      // Numbers that are large against their deviation, at float32's maximum, and denormal.
       NormalizationOfFloats(1e6 + 0.4, 4),
       NormalizationOfFloats(1e38, 2e38),
       NormalizationOfFloats(1e-42, 1e-42),

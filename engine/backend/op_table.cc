@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// Which backends offer an op.
+// Bits of the backends that offer an op.
 enum Offered : unsigned { kByReference = 1u << 0, kByCpu = 1u << 1, kByCuda = 1u << 2 };
 
 struct Row {

@@ -10,20 +10,20 @@
 
 namespace tandem {
 
-// The backends that there are.
+// All backends.
 enum class BackendKind : uint8_t { kReference, kCpu, kCuda };
 
-// "reference", "cpu", "cuda".
+// Returns "reference", "cpu" or "cuda".
 absl::string_view ToString(BackendKind backend);
 
-// All kinds of op, in alphabetical order.
+// Returns all kinds of op, in alphabetical order.
 absl::Span<const absl::string_view> OpKinds();
 
-// Whether a backend has code for an op. Known here without linking any backend, so that a job can be refused
-// before it waits; each backend's conformance test holds it to this.
+// Returns whether a backend has code for an op. No backend need be linked, so a job can be refused before it
+// waits. The conformance test of each backend checks this table.
 bool OffersOp(BackendKind backend, absl::string_view op_kind);
 
-// That the backend offers all ops of `graph`. UNIMPLEMENTED, with the op's kind, where it does not.
+// Checks that the backend offers all ops of `graph`. UNIMPLEMENTED, with the op's kind, if it does not.
 absl::Status CheckOpsOffered(const Graph& graph, BackendKind backend);
 
 }  // namespace tandem

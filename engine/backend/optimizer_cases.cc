@@ -20,7 +20,7 @@
 namespace tandem {
 namespace {
 
-// One step, from states that are not zero but at the first.
+// A step. The states are zero only before the first step.
 OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
   return {absl::StrCat(op->kind(), " ", op->attributes(), " ", shape.ToString(), " step ", step),
           [=](CaseGraph& g) {
@@ -33,7 +33,7 @@ OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
                 inputs.push_back(
                     g.graph().AddVariable(state.name, VariableKind::kOptimizerState, DType::kFloat64, {}));
               } else {
-                // What is a mean of squares is above 0, and above the square of the mean.
+                // A mean of squares is above 0 and above the square of the mean.
                 const absl::string_view name = state.name;
                 const bool signed_state = name == "momentum" || name == "mean" || name == "first_moment";
                 const double low = signed_state ? -0.5 : 1;
@@ -43,14 +43,15 @@ OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
                     g.Variable(state.name, shape, scale * low, scale * high, VariableKind::kOptimizerState));
               }
             }
-            // Nodes take effect in their order: one reads the parameter before the step, one after it.
+            // Nodes take effect in order: the first op reads the parameter before the step, another reads it
+            // after.
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
             g.Add(op, inputs);
             g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
           }};
 }
 
-// A group of parameters with a learning rate of its own.
+// A group of parameters with its own learning rate.
 OpCase OtherRate(int64_t step) {
   return {absl::StrCat("sgd at another rate, step ", step), [=](CaseGraph& g) {
             const ValueId parameter = g.Variable("parameter", {5, 3});
@@ -60,7 +61,7 @@ OpCase OtherRate(int64_t step) {
           }};
 }
 
-// Of several parameters, by two ops in turn. Others read some of them between their steps.
+// Steps of several parameters by two ops in turn. Other ops read some parameters between the steps.
 OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
                         std::shared_ptr<const UpdateOp> odd) {
   return {
@@ -77,7 +78,7 @@ OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
           const std::shared_ptr<const UpdateOp>& op = i % 2 == 0 ? even : odd;
           std::vector<ValueId> inputs = {parameters[i], g.Input(absl::StrCat("grad", i), shapes[i]), rate,
                                          steps};
-          // One gradient is made after the first steps.
+          // This gradient is computed after the first steps.
           if (i == 5) {
             inputs[1] = g.AddHidden(
                 std::make_shared<ScaleOp>(2),
@@ -102,7 +103,7 @@ OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
       }};
 }
 
-// Averages of parameters, and sums of gradients that begin anew, of several at once.
+// Several averages of parameters and restarted sums of gradients at once.
 OpCase ManyChanges() {
   return {"moving_average and accumulate_gradient of several", [](CaseGraph& g) {
             const std::vector<Shape> shapes = {{5}, {70, 301}, {4, 3, 2, 2}};
@@ -113,7 +114,7 @@ OpCase ManyChanges() {
               g.Add(std::make_shared<AccumulateGradientOp>(0.5, false),
                     {sums.back(), g.Input(name + " grad", shape)});
             }
-            // The same sums again.
+            // Adds to the same sums again.
             for (size_t i = 0; i < shapes.size(); ++i) {
               g.Add(std::make_shared<AccumulateGradientOp>(0.5, false),
                     {sums[i], g.Input(absl::StrCat("second grad", i), shapes[i])});
@@ -132,7 +133,7 @@ OpCase ManyChanges() {
           }};
 }
 
-// After a step, as training has it.
+// A moving average after a step, as in training.
 OpCase Averaging(Shape shape, int64_t taken) {
   return {absl::StrCat("moving_average after step ", taken), [=](CaseGraph& g) {
             const ValueId parameter = g.Variable("parameter", shape);
@@ -144,7 +145,7 @@ OpCase Averaging(Shape shape, int64_t taken) {
           }};
 }
 
-// The first part of a batch, a later one, and the step with the sum.
+// The first part of a batch, a later part, and a step with the sum.
 OpCase Accumulation(Shape shape) {
   return {"accumulate_gradient", [=](CaseGraph& g) {
             const ValueId parameter = g.Variable("parameter", shape);
@@ -164,7 +165,7 @@ OpCase Clipping(const std::string& name, ClipGradientsOp::Mode mode, double limi
             for (const Shape& shape : shapes) {
               grads.push_back(g.Input(absl::StrCat("grad", grads.size()), shape, -3, 3));
             }
-            // What another reads too must stay.
+            // A value with another reader must stay unchanged.
             grads.push_back(g.AddHidden(std::make_shared<ScaleOp>(2), {g.Input("shared", {4, 3})})[0]);
             const ValueId shared = grads.back();
             grads.push_back(g.graph().AddConstant(0.5, g.dtype(), {3}));
@@ -213,7 +214,7 @@ std::vector<OpCase> OptimizerCases() {
     network(LambOp({.weight_decay = 0.1}), LambOp({}));
     network(RmspropOp({}), LionOp({}));
   }
-  // The decay grows, and has grown.
+  // The decay while it grows, and after it has grown.
   for (const int64_t taken : {0, 5, 1000}) cases.push_back(Averaging({3, 5}, taken));
   cases.push_back(Accumulation({17}));
   cases.push_back(ManyChanges());

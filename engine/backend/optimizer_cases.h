@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Cases of what changes parameters and clips their gradients, a part of OpCases.
+// Returns the cases of ops that update parameters and clip gradients. A part of OpCases.
 std::vector<OpCase> OptimizerCases();
 
 }  // namespace tandem

@@ -11,12 +11,12 @@
 
 namespace tandem {
 
-// Puts steps that await reductions among the steps of an executable, in the order in which they run. A step
-// whose `reduced.buffer` is not negative reduces that buffer; `settle(step, which, is_used_next)`, called for
-// each, `which` the number of awaited ones so far, says how, and returns the step that awaits it, or none
-// where it is done at once. That one is put before the first of the steps that use the buffer (their `reads`
-// and `writes` name it), or behind all. As it uses the buffer too, a memory plan leaves the buffer to the
-// reduction until then. Returns how many are awaited.
+// Places steps that await reductions among an executable's steps, which are in running order. A step with
+// `reduced.buffer` of at least 0 reduces this buffer. For each such step, `settle(step, which, is_used_next)`
+// returns the step that awaits the reduction, or nothing if the reduction ends at once. `which` counts the
+// awaited reductions so far. The awaiting step is placed before the first step that reads or writes the
+// buffer, or at the end. It must name the buffer as a use too, so that a memory plan keeps the buffer until
+// then. Returns the number of awaited reductions.
 template <typename Step, typename Settle>
 size_t PlaceReductions(std::vector<Step>& steps, const Settle& settle) {
   const auto uses = [](const Step& step, int buffer) {
@@ -25,7 +25,7 @@ size_t PlaceReductions(std::vector<Step>& steps, const Settle& settle) {
            std::any_of(step.writes.begin(), step.writes.end(), is_it);
   };
   size_t awaited = 0;
-  std::map<size_t, std::vector<Step>> awaits;  // By the step before which they stand.
+  std::map<size_t, std::vector<Step>> awaits;  // By the position of the following step.
   for (size_t i = 0; i < steps.size(); ++i) {
     const int buffer = steps[i].reduced.buffer;
     if (buffer < 0) continue;

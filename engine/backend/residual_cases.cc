@@ -21,12 +21,12 @@
 namespace tandem {
 namespace {
 
-// Builds a network of a block with a shortcut's convolution and one without.
+// Builds a network with two blocks: the shortcut of the first has a convolution.
 class Builder {
  public:
   Builder(CaseGraph& graph, const ResidualSettings& settings) : g_(graph), s_(settings) {}
 
-  // With `decisions_alone` the outputs are what the ReLUs decide about.
+  // With `decisions_alone` the outputs are the inputs of the ReLUs.
   void Build(bool decisions_alone) {
     ValueId x = g_.Input(absl::StrCat("x", s_.draw), {s_.batch, s_.channels, 6, 5});
     x = Relu(Norm(Conv(x, s_.channels, 3, 1)));
@@ -113,7 +113,7 @@ double LengthOf(const Tensor& tensor) {
   return std::sqrt(sum);
 }
 
-// The distance between two tensors over the length of the second.
+// Returns the distance between two tensors, relative to the length of the second tensor.
 double Distance(const Tensor& actual, const Tensor& expected) {
   Tensor difference = actual.CastTo(DType::kFloat64);
   const Tensor wanted = expected.CastTo(DType::kFloat64);
@@ -121,7 +121,7 @@ double Distance(const Tensor& actual, const Tensor& expected) {
   return LengthOf(difference) / LengthOf(expected);
 }
 
-// How near to 0, where it decides the other way, a ReLU's input comes in the oracle.
+// Returns the smallest magnitude of a ReLU's input in the oracle. Its sign decides the ReLU's result.
 double NearestDecision(Device& reference, const ResidualSettings& settings) {
   CaseGraph graph(reference.dtype());
   Builder(graph, settings).Build(/*decisions_alone=*/true);
@@ -136,8 +136,8 @@ double NearestDecision(Device& reference, const ResidualSettings& settings) {
   return nearest;
 }
 
-// Samples with which rounding in float32, which is another one on each machine and with each compiler,
-// changes no decision: where one is changed, gradients differ by far more than rounding.
+// Draws samples so that rounding in float32 changes no ReLU's decision. Rounding differs between machines and
+// compilers, and a changed decision moves gradients far more than rounding.
 ResidualSettings WithClearDecisions(Device& reference, ResidualSettings settings) {
   constexpr double kClear = 1e-5;
   constexpr int kMostDraws = 50;
@@ -152,11 +152,11 @@ void ExpectAgreement(const RunResult& expected, const ResidualSettings& settings
   const absl::StatusOr<RunResult> actual =
       RunCaseOn(*on.device, ResidualNetwork(settings, on.device->dtype()));
   ASSERT_TRUE(actual.ok()) << actual.status();
-  // In bfloat16 some ReLUs decide otherwise, so that gradients are only told from wrong ones.
+  // In bfloat16 some ReLUs decide differently, so this check only detects wrong gradients.
   for (size_t i = 0; i < expected.outputs.size(); ++i) {
     const Tensor& a = actual->outputs[i];
     const Tensor& b = expected.outputs[i];
-    // The gradient of a bias before a normalisation by the batch is 0 but for rounding.
+    // The gradient of a bias before a batch normalisation is 0 except for rounding.
     if (on.narrow && LengthOf(b) < 1e-9) continue;
     const double error = on.narrow ? Distance(a, b) : RelativeError(a, b, 0.01);
     EXPECT_TRUE(error <= (on.narrow ? 0.5 : 1e-4)) << "output " << i << b.shape().ToString() << ": " << error;

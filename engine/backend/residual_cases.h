@@ -11,26 +11,26 @@
 
 namespace tandem {
 
-// A residual network with its gradients: backends do what follows a normalisation along with it, forward and
-// backward, in ways that depend on what is around it.
+// A residual network with its gradients. Backends fuse a normalisation with the ops after it, forward and
+// backward, and the fusion depends on the ops around it.
 struct ResidualSettings {
   int64_t batch = 4;
   int64_t channels = 16;
   bool training = true;
-  bool relu_between = true;        // Between the two convolutions of a block.
-  bool shortcut_has_norm = false;  // As in deeper ResNets.
-  int draw = 0;                    // Which samples.
+  bool relu_between = true;        // Whether a ReLU is between the two convolutions of a block.
+  bool shortcut_has_norm = false;  // True in deeper ResNets.
+  int draw = 0;                    // Selects the samples.
 };
 
-// The network; its outputs are the gradients of all parameters.
+// Returns the network. Its outputs are the gradients of all parameters.
 CaseGraph ResidualNetwork(const ResidualSettings& settings, DType dtype);
 
-// A device, and whether it computes in bfloat16.
+// A device to test. `narrow` says whether it computes in bfloat16.
 struct ResidualDevice {
   Device* device = nullptr;
   bool narrow = false;
 };
-// Fails the test where one of the devices computes something else than `reference`, for any settings.
+// Fails the test if a device disagrees with `reference` for any settings.
 void ExpectResidualNetworksAgree(Device& reference, absl::Span<const ResidualDevice> devices);
 
 }  // namespace tandem

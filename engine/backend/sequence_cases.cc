@@ -50,7 +50,7 @@ OpCase LayerNormalization(Shape x, int dimensions, double epsilon) {
                                                        {input, scale, g.Variable("bias", weight)});
             g.Add(std::make_shared<LayerNormGradOp>(dimensions, epsilon),
                   {input, g.Input("grad_y", x), scale, outputs[1], outputs[2]});
-            // Without a weight and a bias of its own.
+            // Without its own weight and bias.
             const ValueId ones = g.graph().AddConstant(1, g.dtype(), weight);
             const ValueId zeros = g.graph().AddConstant(0, g.dtype(), weight);
             g.Add(std::make_shared<LayerNormOp>(dimensions, epsilon), {input, ones, zeros});
@@ -66,7 +66,7 @@ OpCase Heads(Shape x, int64_t parts, int64_t heads) {
           }};
 }
 
-// A product of [..., m, k] and [..., k, n], with either operand as it is or transposed.
+// A product of [..., m, k] and [..., k, n], with each operand plain and transposed.
 OpCase Product(std::vector<int64_t> leading, int64_t m, int64_t k, int64_t n) {
   return {absl::StrCat("matmul ", leading.size(), " leading, ", m, "x", k, "x", n), [=](CaseGraph& g) {
             const auto shape = [&](int64_t rows, int64_t columns) {
@@ -93,7 +93,7 @@ OpCase AttentionWeights(Shape scores, bool causal, double range) {
             const ValueId weights = g.Add(std::make_shared<AttentionSoftmaxOp>(scale, causal), {x})[0];
             const ValueId grads = g.Input("grads", scores);
             g.Add(std::make_shared<AttentionSoftmaxGradOp>(scale, causal), {weights, grads});
-            // Over what it reads.
+            // The op may write over its input.
             const ValueId hidden = g.AddHidden(std::make_shared<ScaleOp>(1), {x})[0];
             g.Add(std::make_shared<AttentionSoftmaxOp>(scale, causal), {hidden});
             const ValueId hidden_grads = g.AddHidden(std::make_shared<ScaleOp>(2), {grads})[0];

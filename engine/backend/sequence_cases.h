@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// Cases of what computes on sequences, a part of OpCases.
+// Returns the cases of ops on sequences. A part of OpCases.
 std::vector<OpCase> SequenceCases();
 
 }  // namespace tandem

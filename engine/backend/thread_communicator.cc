@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// Elements are `T`, added up as `Sum`.
+// Elements have type `T` and are added in type `Sum`.
 template <typename T, typename Sum = T>
 void ReduceAs(const std::vector<BufferView>& views, bool average) {
   for (int64_t i = 0; i < views[0].elements; ++i) {
@@ -44,14 +44,14 @@ void Reduce(const std::vector<BufferView>& views, ReduceOp op) {
   }
 }
 
-// What the ranks of a group share. The last to come to a call does it for all.
+// The shared state of a group's ranks. The last rank to join a call does the work for all.
 class Meeting {
  public:
   explicit Meeting(int world_size) : world_size_(world_size), views_(world_size) {}
 
   int world_size() const { return world_size_; }
 
-  // Gives `view` of `rank`; when all ranks have, `act` is done to all views.
+  // Adds `view` of `rank`. When all ranks have joined, runs `act` on all views.
   template <typename Act>
   absl::Status Meet(int rank, BufferView view, Act act) ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
@@ -66,7 +66,7 @@ class Meeting {
       return result_;
     }
     while (round_ == round && aborted_.ok()) changed_.Wait(&mutex_);
-    // The next round cannot end, and so replace the result, before this rank has joined it.
+    // The next round cannot replace the result before this rank has joined it.
     return round_ == round ? aborted_ : result_;
   }
 

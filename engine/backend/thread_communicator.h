@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// A group of ranks that are threads of a test: everything under one lock, one element after the other. Entry
+// Returns a group of ranks for the threads of a test. It works under a single lock, element by element. Entry
 // r is the end of rank r.
 std::vector<std::unique_ptr<Communicator>> CreateThreadCommunicators(int world_size);
 

@@ -79,7 +79,7 @@ CaseGraph TrainingCase(DType dtype, int64_t batch, double share, int buckets) {
   std::vector<ValueId> gradients(count, kNoValue);
   std::vector<ValueId> sums(count, kNoValue);
   int next = 0;
-  // The last parameters' come first.
+  // The gradients of the last parameters come first.
   const auto reduce_what_is_there = [&](size_t ready, ValueId gradient) {
     gradients[ready] = gradient;
     for (; next < buckets; ++next) {

@@ -7,14 +7,14 @@
 
 namespace tandem {
 
-// One training step of a small convolutional network on `batch` images of 12x12 bytes: normalisation, two
-// convolutions with pooling, two dense layers, loss, gradients, an all_reduce scaled by `share`, Nesterov
-// momentum and a meter. Inputs: image, label, learning_rate, step, in this order. Outputs: loss, logits. With
-// several `buckets`, at most 8, the gradients are reduced in as many parts, each as soon as it is there, and
-// parameters are updated in the order of the reductions.
+// Returns a training step of a small convolutional network on `batch` images of 12x12 bytes: normalisation,
+// two convolutions with pooling, two dense layers, loss, gradients, an all_reduce with scale `share`,
+// Nesterov momentum and a meter. Inputs in this order: image, label, learning_rate, step. Outputs: loss,
+// logits. With several `buckets`, at most 8, each part of the gradients is reduced as soon as it exists.
+// Parameters are updated in the order of the reductions.
 CaseGraph TrainingCase(DType dtype, int64_t batch, double share = 1, int buckets = 1);
 
-// The same network's loss and number of correct answers, without training it.
+// Returns the same network's loss and number of correct answers, without training.
 CaseGraph EvaluationCase(DType dtype, int64_t batch);
 
 }  // namespace tandem

@@ -14,30 +14,30 @@
 
 namespace tandem {
 
-// What a replica keeps on its device from run to run: parameters, optimizer state, statistics and meters, by
-// name. Shared by all executables of a replica. Not thread-safe.
+// The state of a replica on its device, by name: parameters, optimizer state, statistics and meters. All
+// executables of the replica share it. Not thread-safe.
 class Variables {
  public:
   virtual ~Variables() = default;
 
-  // Names in the order in which they were declared.
+  // Returns the names in the order of declaration.
   virtual std::vector<std::string> names() const = 0;
-  // NOT_FOUND where there is none of the name.
+  // NOT_FOUND if there is no variable of this name.
   virtual absl::StatusOr<VariableKind> kind(absl::string_view name) const = 0;
 
-  // The value in row-major order, in the variable's type. NOT_FOUND where there is none of the name.
+  // Returns the value in row-major order, in the variable's type. NOT_FOUND if there is no variable of this
+  // name.
   virtual absl::StatusOr<Tensor> Read(absl::string_view name) const = 0;
-  // Replaces the value; `value` is cast to the variable's type. NOT_FOUND where there is none of the name,
-  // INVALID_ARGUMENT where the shape differs.
+  // Replaces the value, and casts `value` to the variable's type. NOT_FOUND if there is no variable of this
+  // name, INVALID_ARGUMENT if the shape differs.
   virtual absl::Status Write(absl::string_view name, const Tensor& value) = 0;
-  // Sets it to zero.
+  // Sets the variable to zero. NOT_FOUND if there is no variable of this name.
   virtual absl::Status Clear(absl::string_view name) = 0;
 
-  // The variable's memory on the device, in the device's own layout: for reductions between sets of like
-  // layouts.
+  // Returns the variable's memory in the device's own layout. Use it to reduce sets with equal layouts.
   virtual absl::StatusOr<BufferView> View(absl::string_view name) = 0;
 
-  // Bytes on the device, padding included.
+  // Returns the bytes on the device, with padding.
   virtual int64_t bytes() const = 0;
 };
 

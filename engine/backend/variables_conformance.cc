@@ -12,14 +12,14 @@
 namespace tandem {
 namespace {
 
-// A tensor [rows, columns] of whole numbers from `first` up.
+// Returns a tensor [rows, columns] of whole numbers from `first` upwards.
 Tensor Counting(int64_t rows, int64_t columns, double first) {
   Tensor tensor(DType::kFloat64, {rows, columns});
   for (double& number : tensor.data<double>()) number = first++;
   return tensor;
 }
 
-// y = relu(weight) of a weight [rows, columns].
+// y = relu(weight) for a weight [rows, columns].
 CaseGraph ReluOfWeight(DType dtype, int64_t rows, int64_t columns) {
   CaseGraph graph(dtype);
   graph.Add(std::make_shared<ReluOp>(), {graph.Variable("weight", {rows, columns})});
@@ -54,7 +54,7 @@ TEST_P(DeviceConformance, VariablesKeepOrderKindsAndTypes) {
   const std::unique_ptr<Variables> variables = device->CreateVariables();
   const CaseGraph graph = TrainingCase(device->dtype(), 2);
   ASSERT_TRUE(device->Compile(graph.graph(), variables.get()).ok());
-  // Once more changes nothing.
+  // Compiling again changes nothing.
   ASSERT_TRUE(device->Compile(EvaluationCase(device->dtype(), 3).graph(), variables.get()).ok());
   std::vector<std::string> names;
   int64_t bytes = 0;
@@ -138,7 +138,7 @@ TEST_P(DeviceConformance, WritesReachTheNextRun) {
   }
 }
 
-// Two sets of like layouts can be reduced element by element, whichever comes first and whatever their
+// Two sets with equal layouts can be reduced element by element, in any order of creation and for any
 // batches.
 TEST_P(DeviceConformance, LikeVariablesHaveLikeLayouts) {
   if (!GetParam().host_memory) return;

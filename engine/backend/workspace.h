@@ -5,14 +5,14 @@
 
 namespace tandem {
 
-// What a backend may use for one replica beyond the planned tensors, which are the variables and, of each
-// graph, PlanMemory's arena: padding of its layouts and workspaces of its algorithms, of all executables that
-// share a set of variables together. Admission plans with it, so a backend takes slower algorithms rather
-// than more. It is kWorkspaceCapBytes, and a share of the graphs' arenas together, since what large
-// convolutions gain most from grows with them.
+// The memory that a backend may use for a replica beyond the planned tensors, which are the variables and
+// each graph's PlanMemory arena. It serves the padding of layouts and the workspaces of algorithms, for all
+// executables of a set of variables together. Admission counts on it, so a backend takes slower algorithms
+// rather than more memory. The limit is kWorkspaceCapBytes plus a share of the graphs' arenas, because large
+// convolutions gain most from a workspace.
 inline constexpr int64_t kWorkspaceCapBytes = int64_t{64} << 20;
 
-// The part of the cap that a graph adds, whose arena is so large.
+// Returns the part of the limit that a graph with this arena adds.
 constexpr int64_t WorkspaceShareBytes(int64_t arena_bytes) { return arena_bytes / 4; }
 
 }  // namespace tandem

@@ -29,7 +29,7 @@ struct ValueLossSettings {
   Mode mode = Mode::kSquared;
   double width = 1;  // Above 0. At least 0 for kSmoothL1.
   std::vector<double> positive_weights =
-      {};                            // Weights of y's elements, repeated over y. Empty: 1.
+      {};                            // The weights of the last elements of y, repeated over y. Empty: 1.
   std::vector<double> weights = {};  // Factors of the loss, repeated like positive_weights. Empty: 1.
   Reduction reduction = Reduction::kMean;
 
