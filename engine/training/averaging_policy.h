@@ -10,47 +10,47 @@
 
 namespace tandem {
 
-// What all replicas have alike at some time.
+// The parts of their state that all replicas share at some step.
 struct Alike {
   bool parameters = true;
   bool optimizer_state = true;
   bool statistics = false;
 };
 
-// When the replicas of a job are averaged and what each counts for: with parameter_averaging after every so
-// many steps of an epoch, after its last step and after the last of all; with all_reduce never, since they
-// are always alike. All of it follows from the steps' numbers, which count from 0 over all epochs.
-// Thread-safe.
+// Decides when the replicas of a job are averaged, and with which weights. With parameter_averaging, replicas
+// are averaged every few steps of an epoch, after the epoch's last step and after the last step of all. With
+// all_reduce they are never averaged, because they are always equal. All answers depend on step numbers
+// alone. Steps count from 0 over all epochs. Thread-safe.
 class AveragingPolicy {
  public:
-  // `replicas` has its defaults. `loads` are those by which `sampler`, which outlives it, deals.
+  // `replicas` has its defaults. `sampler` deals by `loads` and must outlive this object.
   AveragingPolicy(const v1::Replicas& replicas, const TrainingLength& length, const Sampler* sampler,
                   std::vector<double> loads);
 
-  // Whether each replica takes steps of its own.
+  // Returns whether each replica takes its own steps.
   bool steps_alone() const { return every_ > 0; }
-  // Whether replicas are averaged after this step.
+  // Returns whether replicas are averaged after this step.
   bool AveragesAfter(int64_t step) const;
-  // Whether the averaging after this step is to be reported.
+  // Returns whether to report the averaging after this step.
   bool ReportsAfter(int64_t step) const { return reports_ && AveragesAfter(step); }
-  // How many averagings there are until `steps` steps were taken.
+  // Returns the number of averagings during the first `steps` steps.
   int64_t Averagings(int64_t steps) const;
-  // What all replicas have alike after `steps` steps.
+  // Returns the state that all replicas share after `steps` steps.
   Alike AlikeAfter(int64_t steps) const;
-  // Whether the optimizer's state is averaged too.
+  // Returns whether the optimizer's state is also averaged.
   bool averages_state() const { return averages_state_; }
 
-  // What each replica counts for in an averaging after this step, in the order of ranks; they add up to 1.
-  // A replica that took no step since the averaging before counts for nothing.
+  // Returns each replica's weight in the averaging after this step, in the order of ranks. The weights add up
+  // to 1. A replica without a step since the last averaging has weight 0.
   std::vector<double> SharesAfter(int64_t step) const;
-  // What each counts for where a mean is taken of all of them.
+  // Returns each replica's weight in a mean of all replicas.
   std::vector<double> Shares() const;
 
  private:
-  // Steps of an epoch; the last one of all may have fewer.
+  // Returns the number of steps of the epoch. The last epoch may have fewer.
   int64_t StepsOfEpoch(int64_t epoch_begin) const;
 
-  const int64_t every_;  // 0 where replicas are never averaged.
+  const int64_t every_;  // 0 if replicas are never averaged.
   const bool averages_state_;
   const bool reports_;
   const TrainingLength length_;

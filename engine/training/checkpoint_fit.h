@@ -10,19 +10,19 @@
 
 namespace tandem {
 
-// That a job can go on from a checkpoint: that this has all that a replica of the job keeps from step to
-// step, of the same shapes and types, and nothing else. The number of replicas need not be the same. `spec`
-// was planned against `data`. INVALID_ARGUMENT with the fields at fault relative to the JobSpec ("model",
-// "training.optimizer"), naming what differs.
+// Checks that a job can continue from a checkpoint. The checkpoint must hold exactly the state that a replica
+// keeps from step to step, with the same shapes and types. The number of replicas may differ. `spec` was
+// planned against `data`. INVALID_ARGUMENT with the wrong fields relative to the JobSpec ("model",
+// "training.optimizer") and the difference.
 absl::Status CheckCheckpointFits(const v1::JobSpec& spec, const DatasetInfo& data,
                                  const SafetensorsHeader& checkpoint);
 
-// That training goes on from where `state` stood: INVALID_ARGUMENT, with the reason NOTHING_TO_TRAIN and the
-// field relative to the JobSpec, where the epochs or steps of `spec`, which has its defaults, are all done.
+// Checks that `spec` has steps left after `state`. INVALID_ARGUMENT with the reason NOTHING_TO_TRAIN and the
+// field relative to the JobSpec if all epochs or steps are done. `spec` has its defaults.
 absl::Status CheckSomethingIsLeft(const v1::JobSpec& spec, const DatasetInfo& data,
                                   const TrainingState& state);
 
-// Where training stood when a checkpoint was written. DATA_LOSS where it does not say so.
+// Returns the training's state when the checkpoint was written. DATA_LOSS if the checkpoint does not have it.
 absl::StatusOr<TrainingState> StateOfCheckpoint(const SafetensorsHeader& checkpoint);
 
 }  // namespace tandem

@@ -19,50 +19,50 @@
 
 namespace tandem {
 
-// Writes checkpoints, and the model with the best result, while training goes on: one after the other, on a
-// thread of its own, from copies that the replicas give between two steps. A checkpoint that stands, and was
-// read back, takes the place of those that are not to be kept. What cannot be written is told the observer,
-// and training goes on. Thread-safe.
+// Writes checkpoints, and the model with the best result, during training. It writes from copies that the
+// replicas give between two steps, one checkpoint after the other, on its own thread. It reads each new
+// checkpoint back before it removes old checkpoints. If a write fails, it notifies the observer, and training
+// continues. Thread-safe.
 class CheckpointKeeper {
  public:
   struct Options {
     RandomAccessEnv* env = nullptr;
-    // Empty: no checkpoint is written.
+    // Empty: writes no checkpoint.
     std::string checkpoint_folder;
-    // Which checkpoints are kept. Defaults filled in.
+    // The checkpoints to keep. Defaults filled in.
     v1::Checkpointing checkpoints;
     std::string best_path;
     int replicas = 1;
-    // Writes the model with these variables, which had this result.
+    // Writes the model with the variables of `snapshot`. `best` is their result.
     std::function<absl::Status(const std::string& path, const Snapshot& snapshot, const v1::BestResult& best)>
         save_model;
-    // Outlives it; may be null.
+    // May be null. Must outlive the keeper.
     TrainerObserver* observer = nullptr;
     const Clock* clock = nullptr;
-    // Of the checkpoint that is there; 0 for none.
+    // The step of the existing checkpoint, or 0.
     int64_t last_step = 0;
   };
   explicit CheckpointKeeper(Options options);
-  // Ends when what is being written is.
+  // Waits for the running write.
   ~CheckpointKeeper();
   CheckpointKeeper(const CheckpointKeeper&) = delete;
   CheckpointKeeper& operator=(const CheckpointKeeper&) = delete;
 
-  // What is to be made of a snapshot.
+  // The purpose of a snapshot.
   struct Purpose {
     bool checkpoint = false;
     bool best = false;
   };
-  // Replica `rank` gives its variables: all replicas give theirs, for the same purpose, before one gives them
-  // again. With the last of them all are handed over to be written, with what `state` then returns; while the
-  // snapshot before is still being written, that waits.
+  // Takes the variables of replica `rank`. All replicas must give theirs for the same purpose before any
+  // gives them again. The last replica's call hands the snapshot over, together with the result of `state`.
+  // It blocks while the previous snapshot is being written.
   void Add(int rank, ReplicaVariables variables, Purpose purpose, const std::function<TrainingState()>& state)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Returns when nothing is being written.
+  // Returns when no write is running.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The step of the newest checkpoint that is durable; 0 for none.
+  // Returns the step of the newest durable checkpoint, or 0.
   int64_t last_step() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -76,8 +76,7 @@ class CheckpointKeeper {
   void WriteAll() ABSL_LOCKS_EXCLUDED(mutex_);
   void Write(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
   void WriteCheckpoint(Work work) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes what is not to be kept beside the checkpoint of `step`, the newest, which stands; the best result
-  // is of `best_step`.
+  // Removes old checkpoints. `step` is the newest checkpoint, `best_step` the step of the best result.
   void RemoveOthers(int64_t step, int64_t best_step);
   bool MayWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_ || work_.has_value(); }
   bool IsIdle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !busy_; }
@@ -85,12 +84,12 @@ class CheckpointKeeper {
   const Options options_;
 
   mutable Mutex mutex_;
-  // As replicas give it.
+  // The snapshot so far.
   Snapshot gathered_ ABSL_GUARDED_BY(mutex_);
   int given_ ABSL_GUARDED_BY(mutex_) = 0;
-  // For the thread to take.
+  // The next work of the thread.
   std::optional<Work> work_ ABSL_GUARDED_BY(mutex_);
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // From when work_ is set until it is done.
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // True from setting work_ to its end.
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t last_step_ ABSL_GUARDED_BY(mutex_) = 0;
   std::thread thread_;

@@ -12,15 +12,15 @@
 
 namespace tandem {
 
-// How the samples of a job are dealt to its replicas by their loads, and what follows from that. Thread-safe.
+// The replicas' shares of a job's samples, by their loads, and the resulting lengths. Thread-safe.
 struct DealtSamples {
-  // `loads` are one a replica, above 0. `spec` has its defaults. Epochs are counted from where `begin` stood.
+  // `loads` has a number above 0 for each replica. `spec` has its defaults. Epochs count from `begin`.
   DealtSamples(const v1::JobSpec& spec, const DatasetInfo& data, std::vector<double> loads,
                const TrainingState& begin = {});
 
   const std::vector<double> loads;
   const std::unique_ptr<Sampler> train;
-  const std::unique_ptr<Sampler> validation;  // Null where there are no samples for it.
+  const std::unique_ptr<Sampler> validation;  // Null without validation samples.
   const TrainingLength length;
   const AveragingPolicy averaging;
 };

@@ -12,31 +12,31 @@
 
 namespace tandem {
 
-// How a training ended that did not fail.
+// The end of a training that did not fail.
 struct TrainingOutcome {
-  // COMPLETED, NO_IMPROVEMENT, TARGET_REACHED, TIME_LIMIT or PAUSE_REQUESTED; UNSPECIFIED while it goes on.
+  // COMPLETED, NO_IMPROVEMENT, TARGET_REACHED, TIME_LIMIT or PAUSE_REQUESTED. UNSPECIFIED while training
+  // continues.
   v1::StateReason reason = v1::STATE_REASON_UNSPECIFIED;
   // A sentence for people.
   std::string message;
 };
 
-// Says when a measure is good enough, or no longer gets better. Thread-compatible.
+// Decides when a measure has reached its target or no longer improves. Thread-compatible.
 class EarlyStopping {
  public:
-  // What it remembers from measurement to measurement.
+  // The state between two measurements.
   struct State {
     std::optional<double> best;
     int64_t best_step = 0;
     int64_t without_improvement = 0;  // Measurements in a row.
   };
 
-  // `spec` has its defaults; without patience and target it never stops.
+  // `spec` has its defaults. Without patience and target it never stops.
   explicit EarlyStopping(const v1::EarlyStopping& spec);
 
-  // Whether an evaluation has the measure that is watched.
+  // Returns whether an evaluation has the watched measure.
   bool Measures(const v1::Evaluation& evaluation) const { return !std::isnan(measure_.Of(evaluation)); }
-  // A measurement after `step` steps. Says whether training ends with it: reason UNSPECIFIED where it does
-  // not.
+  // Takes a measurement after `step` steps. Returns why training ends now, or the reason UNSPECIFIED.
   TrainingOutcome Observe(const v1::Evaluation& evaluation, int64_t step);
 
   const State& state() const { return state_; }
@@ -48,10 +48,10 @@ class EarlyStopping {
   State state_;
 };
 
-// Sets the fields that have a default and are left out, but for the mode, which follows from the metric.
+// Sets missing fields to their defaults, except the mode, which follows from the metric.
 void FillEarlyStoppingDefaults(v1::EarlyStopping* spec);
 
-// Adds what is wrong, under "training.early_stopping".
+// Adds the mistakes, under "training.early_stopping".
 void CheckEarlyStopping(const v1::Training& training, FieldViolations& violations);
 
 }  // namespace tandem

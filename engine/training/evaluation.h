@@ -17,32 +17,30 @@ namespace tandem {
 
 // A part of a data set.
 enum class Split {
-  kDefault,  // The validation samples, or the training samples where there are no others.
+  kDefault,  // The validation samples, or the training samples if there are none.
   kTraining,
   kValidation,
 };
 
-// What a trained model is measured on.
+// A request to measure a trained model.
 struct EvaluationRequest {
-  // With its source. Columns, classes and characters are matched to the model's by name, and samples are
-  // normalised as the model's own.
+  // The data, with their source. Columns, classes and characters are matched to the model's by name. Samples
+  // are normalised like the model's own.
   v1::DatasetSpec dataset;
   Split split = Split::kDefault;
-  std::vector<v1::Metric> metrics;  // None: the job's.
+  std::vector<v1::Metric> metrics;  // Empty: the job's.
   int64_t batch_size = 0;           // 0: the job's validation_batch_size.
-  int64_t memory_bytes = 0;         // The most that may be taken, as planned; 0: any.
-  // Hears how many samples are done and how many there are, after each batch. May be null.
+  int64_t memory_bytes = 0;         // The limit on planned memory. 0: none.
+  // Called after each batch with the measured samples and the total. May be null.
   std::function<void(int64_t done, int64_t samples)> on_progress;
-  // Hears a sentence about how the data were matched, if a person may not expect it. May be null.
+  // Called with a sentence if data were matched in an unexpected way. May be null.
   std::function<void(absl::string_view)> on_notice;
 };
 
-// Loss and metrics over all samples. They are dealt as the job deals its validation samples to its replicas,
-// and added up in the same order, so that on the job's own validation samples and a device like its own the
-// result is the job's own, bit for bit. INVALID_ARGUMENT with the fields at fault, such as a class that the
-// model does not know
-// ("dataset.idx.train_images", "split", "metrics[0]"); RESOURCE_EXHAUSTED where it takes more memory than
-// allowed.
+// Measures loss and metrics over all samples. Samples are dealt and added up in the same order as by the
+// job's replicas. So the job's validation samples on an equal device give the job's result, bit for bit.
+// INVALID_ARGUMENT with the wrong fields ("dataset.idx.train_images", "split", "metrics[0]"), for example if
+// the model does not know a class. RESOURCE_EXHAUSTED if the plan needs more memory than allowed.
 absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const EvaluationRequest& request,
                                              Device& device);
 

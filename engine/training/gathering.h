@@ -13,25 +13,25 @@
 
 namespace tandem {
 
-// What ranks of several processes tell each other beside what executables reduce. All ranks of the group call
-// each of these together.
+// Data that ranks of several processes exchange outside of executables. All ranks of the group must call each
+// function together.
 
-// What each rank gives, in the order of ranks, exactly; they may be of different lengths.
+// Returns the exact numbers of each rank, in the order of ranks. The lengths may differ.
 absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(const std::vector<double>& own,
                                                                Communicator* communicator);
 
-// What each rank has measured. All have an evaluator, or none.
+// Returns the measurement of each rank, in the order of ranks. Either all ranks have an evaluator, or none.
 absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& own,
                                                             Communicator* communicator);
 
-// Gives rank 0 what the ranks from `first` on keep from step to step, which are those of other processes: as
-// Replica::ReadVariables(alike) says it of each, in the order of ranks. Nothing on other ranks. `own` is that
-// of this rank.
+// Sends the variables of the ranks from `first` on, which belong to other processes, to rank 0. Returns them
+// on rank 0, in the order of ranks, and an empty snapshot on other ranks. `own` is this rank's
+// Replica::ReadVariables(alike).
 absl::StatusOr<Snapshot> GatherVariables(const ReplicaVariables& own, const Alike& alike, int first,
                                          Communicator* communicator);
 
-// That all begin at the same step, with parameters of the same digest (Replica::ParametersDigest), those of
-// rank 0. FAILED_PRECONDITION where one does not.
+// Checks that all ranks begin at the same step and have the parameters of rank 0. `digest` is
+// Replica::ParametersDigest. FAILED_PRECONDITION if a rank differs.
 absl::Status CheckBeginsAlike(int64_t step, double digest, Communicator* communicator);
 
 }  // namespace tandem

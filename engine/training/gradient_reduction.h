@@ -13,26 +13,26 @@
 
 namespace tandem {
 
-// Gradients are reduced together in buckets, the last layers' first: a bucket takes gradients until it has so
-// many bytes. The first one may be small, so that the reduction begins early in the backward pass (Li et al.
+// Reduces gradients in buckets, the last layers' gradients first. A bucket takes gradients up to its size in
+// bytes. The first bucket may be small, so that the reduction begins early in the backward pass (Li et al.
 // 2020, "PyTorch Distributed").
-// Puts the all-reduce of each bucket into a graph as soon as its gradients are there: an executable begins it
-// there, and awaits it before the first node that reads what is reduced. Over a network, and on GPUs, it goes
-// on while those of the layers before are computed; threads of one process on CPUs add up what all have
-// begun when they come by, and wait for each other at the await alone. Which gradients share a bucket, and
-// the order of the buckets, follow from the parameters alone: they are the same in every replica, whatever
-// its samples.
+//
+// The all-reduce of a bucket enters the graph as soon as its gradients exist. An executable begins the
+// reduction there, and awaits it before the first node that reads the result. Over a network and on GPUs, the
+// reduction overlaps the gradients of earlier layers. Threads of a single process on CPUs add up begun
+// buckets whenever they reach the next call, and block at the await alone. Buckets and their order depend on
+// the parameters alone, so they are equal in all replicas.
 class GradientReduction {
  public:
-  // Gradients become the sum over replicas of `scale` times them. `parameters` are those of `graph`, which
-  // outlives it, in the order of the layers. `buckets` has its defaults.
+  // Gradients become the sum over replicas of `scale` times the gradient. `parameters` are those of `graph`,
+  // in the order of the layers. `graph` must outlive this object. `buckets` has its defaults.
   GradientReduction(Graph* graph, double scale, absl::Span<const ValueId> parameters,
                     const v1::AllReduce& buckets);
 
-  // The gradient of a parameter, by its position; once for each, in any order.
+  // Adds the gradient of a parameter, by its position. Call it for each parameter, in any order.
   absl::Status Add(size_t parameter, ValueId gradient);
 
-  // The reduced gradients, by parameter. After all were added.
+  // Returns the reduced gradients, by parameter. Valid after all gradients were added.
   const std::vector<ValueId>& reduced() const { return reduced_; }
 
  private:
@@ -45,8 +45,8 @@ class GradientReduction {
   Graph* const graph_;
   const double scale_;
   std::vector<Bucket> buckets_;     // In the order of their reductions.
-  size_t next_ = 0;                 // The first that is not reduced yet.
-  std::vector<ValueId> gradients_;  // By parameter; kNoValue for those that are not there yet.
+  size_t next_ = 0;                 // The first bucket that is not reduced yet.
+  std::vector<ValueId> gradients_;  // By parameter. kNoValue if missing.
   std::vector<ValueId> reduced_;
 };
 

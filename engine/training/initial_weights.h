@@ -13,26 +13,26 @@
 
 namespace tandem {
 
-// What of JobSpec.initial_weights needs no file: that it has a source, and that its layers are there. The
-// model is right, with its defaults.
+// Checks the parts of JobSpec.initial_weights that need no file: its source and its layers. The model is
+// right and has its defaults.
 void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations);
 
-// The names of the parameters and statistics that spec.initial_weights wants. The model is right, with its
-// defaults.
+// Returns the names of the parameters and statistics that spec.initial_weights selects. The model is right
+// and has its defaults.
 absl::StatusOr<std::set<std::string>> WantedTensors(const v1::JobSpec& spec);
 
-// That the safetensors file at `path` holds all that spec.initial_weights wants of it. INVALID_ARGUMENT with
-// the fields at fault relative to the JobSpec: a file that cannot be read or is not sound (its field is the
-// source's); names that it does not have; shapes that differ, which are both named.
+// Checks that the safetensors file at `path` has all tensors that spec.initial_weights selects.
+// INVALID_ARGUMENT with the wrong fields relative to the JobSpec. The source's field names an unreadable or
+// damaged file. Messages list missing names, and both shapes if they differ.
 absl::Status CheckWeightsFile(const v1::JobSpec& spec, const std::string& path);
 
-// The parameters and statistics that spec.initial_weights wants, float32, by name. Errors are those of
+// Returns the parameters and statistics that spec.initial_weights selects, float32, by name. Errors as
 // CheckWeightsFile.
 absl::StatusOr<std::map<std::string, Tensor>> ReadInitialWeights(const v1::JobSpec& spec,
                                                                  const std::string& path);
 
-// All parameters and statistics of a model, float32, from a file that a job made. DATA_LOSS, naming the path,
-// where it is not sound or something is missing.
+// Returns all parameters and statistics of a model, float32, from a job's file. DATA_LOSS with the path if
+// the file is damaged or incomplete.
 absl::StatusOr<std::map<std::string, Tensor>> ReadModelWeights(const v1::Model& model,
                                                                const std::string& path);
 

@@ -12,14 +12,14 @@
 
 namespace tandem {
 
-// The most that a count in a job may be: steps, epochs, samples of a batch.
+// The largest count in a job: steps, epochs, or samples of a batch.
 inline constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
 
-// Adds all that is wrong with a job by itself, without its data. `spec` has its defaults filled in. Returns
-// the shapes of the layers' outputs, empty where the model is wrong.
+// Adds all mistakes of a job that show without its data. `spec` has its defaults. Returns the shapes of the
+// layers' outputs, or an empty vector if the model is wrong.
 std::vector<Shape> CheckFilledJob(const v1::JobSpec& spec, FieldViolations& violations);
 
-// Adds what does not go with the data. `outputs` are CheckFilledJob's.
+// Adds all mistakes that depend on the data. `outputs` is the result of CheckFilledJob.
 void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outputs,
                          const DatasetInfo& dataset, FieldViolations& violations);
 

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// Why this may not be the name of a job, or of what else has an id that begins with it; empty where it may.
-// An empty name is one that was left out.
+// Returns why `name` may not be a job's name, or "". Other objects whose ids begin with a name follow the
+// same rule. An empty name means a missing name and is right.
 std::string WhyNoJobName(absl::string_view name);
 
 }  // namespace tandem

@@ -13,45 +13,45 @@
 
 namespace tandem {
 
-// What a training that has its defaults looks for.
+// Returns the measures by which `training`, with its defaults, judges results.
 Aims AimsOf(const v1::Training& training);
 
-// Forgets what early stopping and the plateau remember, if they looked for something else than `training`
-// does. The plateau's rate stays.
+// Forgets the memory of early stopping and of the plateau if `training` has other aims for them. The
+// plateau's rate stays.
 void ForgetOtherAims(const v1::Training& training, TrainingState* state);
 
-// What follows from the measurements of a whole network: the best result, the end of training, the rate of a
-// plateau. Thread-compatible.
+// Decides from the measurements of a whole network: the best result, the end of training, and the plateau's
+// rate. Thread-compatible.
 class Judge {
  public:
-  // `training` has its defaults; `learning_rate` outlives it.
+  // `training` has its defaults. `learning_rate` must outlive this object.
   Judge(const v1::Training& training, LearningRate* learning_rate);
 
-  // A measurement that counts, after `steps` steps, in epoch `epoch`: a validation, or, where there is none,
-  // the training of an epoch. A measure that is missing, or is not a number, decides nothing.
+  // Takes a deciding measurement after `steps` steps, in epoch `epoch`. This is a validation or, without
+  // validation, an epoch's training. A missing measure or NaN decides nothing.
   void Measure(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
-  // The validation of the finished network, where it is not the one that ended its training: it may be the
-  // best, and decides nothing else.
+  // Takes the validation of the finished network, if it is not the validation that ended training. It may
+  // become the best result, and decides nothing else.
   void MeasureFinished(const v1::Evaluation& evaluation, int64_t epoch, int64_t steps) {
     Compare(evaluation, /*validation=*/true, epoch, steps);
   }
-  // An epoch has ended, after its measurements.
+  // Ends an epoch. Call it after the epoch's measurements.
   void EndEpoch(int64_t steps);
 
-  // The best so far; null before the first measurement that is a number.
+  // Returns the best result so far, or null before the first number.
   const v1::BestResult* best() const { return best_.has_value() ? &*best_ : nullptr; }
-  // Whether the newest measurement is the best.
+  // Returns whether the newest measurement is the best.
   bool improved() const { return improved_; }
   void ForgetImprovement() { improved_ = false; }
-  // How training ends early; reason UNSPECIFIED while it goes on.
+  // Returns why training ends early, or the reason UNSPECIFIED.
   const TrainingOutcome& end() const { return end_; }
 
-  // To and from the parts of a state that are the judge's.
+  // Copies the judge's parts to and from a state.
   void Save(TrainingState* state) const;
   void Restore(const TrainingState& state);
 
  private:
-  // With the best so far.
+  // Compares an evaluation with the best result so far.
   void Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps);
 
   const Aims aims_;

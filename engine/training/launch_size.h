@@ -8,22 +8,22 @@
 
 namespace tandem {
 
-// How many steps a device is given at a time: as the job says or, where it does not, as many as take about
-// two milliseconds, a power of two, once steps have told how long they take. Of one replica's thread.
+// The number of steps that a device receives at a time. The job gives it. Otherwise it is measured: a power
+// of two whose steps take about two milliseconds. Used by a replica's thread alone.
 class LaunchSize {
  public:
-  // `given` is from 1 to kMostStepsPerLaunch, or 0 to measure; `clock` outlives it.
+  // `given` is in [1, kMostStepsPerLaunch], or 0 to measure. `clock` must outlive this object.
   LaunchSize(int64_t given, const Clock* clock)
       : size_(given > 0 ? given : 1), measures_(given == 0), clock_(clock) {}
 
   int64_t size() const { return size_; }
 
-  // So many steps were given to the device, which may be some behind. `disturbed` where anything else was
-  // done since the last call.
+  // Reports that the device received `steps` steps. The device may lag behind. `disturbed` says that the
+  // thread did other work since the last call.
   void Took(int64_t steps, bool disturbed);
 
  private:
-  // After a disturbance the first ones fill what is on its way to the device, and do not count.
+  // After a disturbance, the first steps fill the device's queue and are not measured.
   static constexpr int64_t kWarmUpSteps = 8;
   static constexpr int64_t kMeasuredSteps = 16;
   static constexpr absl::Duration kLaunch = absl::Milliseconds(2);
@@ -34,7 +34,7 @@ class LaunchSize {
   int64_t warm_up_left_ = kWarmUpSteps;
   int64_t measured_steps_ = 0;
   absl::Duration measured_;
-  absl::Duration last_;  // When steps were given last.
+  absl::Duration last_;  // The time of the last launch.
 };
 
 }  // namespace tandem

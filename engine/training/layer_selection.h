@@ -15,36 +15,36 @@
 
 namespace tandem {
 
-// Names of layers, in which '*' stands for any characters and '?' for one.
+// Patterns of layer names: '*' matches any characters, '?' a single character.
 using LayerPatterns = google::protobuf::RepeatedPtrField<std::string>;
 
-// A network's layers, by whole names, and the tensors that they keep.
+// A network's layers, by whole names, and their tensors.
 struct LayerTable {
   ModelTrace trace;
-  std::vector<Parameter> parameters;  // Their values are of no graph that is left.
+  std::vector<Parameter> parameters;  // Their values belong to a graph that no longer exists.
   std::vector<Statistic> statistics;
 };
 
-// What a network reads: tokens (int32) where an embedding reads them, else numbers (float32).
+// Returns the type of a network's input: int32 tokens if an embedding reads them, else float32 numbers.
 DType InputTypeOf(const v1::Model& model);
 
-// The layers of a model that CheckModel takes.
+// Returns the layers of a model. CheckModel accepts it.
 absl::StatusOr<LayerTable> ListLayers(const v1::Model& model);
 
 bool MatchesAny(const LayerPatterns& patterns, absl::string_view name);
 
-// Names of the parameters and statistics of the layers that match one of the patterns; with a block, of all
-// within it.
+// Returns the names of the parameters and statistics of all layers that match a pattern. A block includes the
+// layers within it.
 std::set<std::string> TensorsOf(const LayerTable& table, const LayerPatterns& patterns);
 
-// That each pattern matches a layer with parameters or statistics; what is wrong is "<field>[1]".
+// Checks that each pattern matches a layer with parameters or statistics. A fault's field is "<field>[1]".
 void CheckLayerPatterns(const LayerTable& table, absl::string_view field, const LayerPatterns& patterns,
                         FieldViolations& violations);
 
-// That the frozen layers of a job whose model is right are there, and leave something to train.
+// Checks that the frozen layers of a job exist and leave a parameter to train. The model is right.
 void CheckFrozenLayers(const v1::JobSpec& spec, FieldViolations& violations);
 
-// BuildOptions of a job's model. `spec` outlives it.
+// Returns the BuildOptions of a job's model. `spec` must outlive them.
 BuildOptions BuildOptionsOf(const v1::JobSpec& spec);
 
 }  // namespace tandem

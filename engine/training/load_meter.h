@@ -11,32 +11,32 @@
 
 namespace tandem {
 
-// What a replica has taken in training, and in how many seconds of its own: waiting for data and for the
-// others does not count.
+// The samples that a replica trained on, and its own time for them. Waits for data and for other replicas do
+// not count.
 struct ReplicaSpeed {
   int64_t samples = 0;
   double seconds = 0;
 };
 
-// How fast replicas are, as their first steps tell, and the loads that follow from it: the first few steps
-// warm caches up and do not count. One for all replicas of a process. Thread-safe: immutable.
+// Measures the speed of replicas in their first steps, and derives their loads. The first few steps warm up
+// caches and do not count. All replicas of a process share a meter. Thread-safe: immutable.
 class LoadMeter {
  public:
-  // `devices` are names in the order of ranks; the first step is `first_step`, from 0 over all epochs.
+  // `devices` are names in the order of ranks. `first_step` counts from 0 over all epochs.
   LoadMeter(std::vector<std::string> devices, int64_t first_step)
       : devices_(std::move(devices)), first_step_(first_step) {}
 
-  // Each replica calls this after each step with its own speed, which begins anew when measuring does. Once,
-  // when it has been measured, it gets its samples a second.
+  // Each replica calls this after each step with its own speed. Resets `speed` when measuring begins. After
+  // the last measured step it returns the replica's samples per second, and nothing otherwise.
   std::optional<double> Measure(int64_t step, ReplicaSpeed* speed) const;
 
-  // Steps until it has measured.
+  // The number of steps until the result.
   static constexpr int64_t kSteps = 13;
 
-  // The loads that follow from all replicas' samples a second, by rank: in proportion to their speeds, 1 for
-  // the fastest, at least kLeastMeasuredLoad, in steps of a twentieth, so that devices that are alike get the
-  // same. All 1 where otherwise one would get nothing of a batch of `batch` samples. `step` is the next one,
-  // from 0.
+  // Returns the loads for the samples per second of all replicas, by rank. Loads are proportional to speed:
+  // the fastest has 1, the slowest at least kLeastMeasuredLoad. They are multiples of 0.05, so equal devices
+  // get equal loads. All loads are 1 if otherwise a replica would get no sample of a batch of `batch`
+  // samples. `step` is the next step, from 0.
   v1::WorkerLoads Loads(const std::vector<double>& speeds, int64_t step, int64_t batch) const;
 
  private:

@@ -11,16 +11,16 @@
 
 namespace tandem {
 
-// What a replica measured since it last said so.
+// The measurements of a replica since the last call.
 struct Measurement {
-  std::vector<double> sums;  // As a meter's.
+  std::vector<double> sums;  // In the order of the meter.
   int64_t samples = 0;
   double data_wait_seconds = 0;
   double reduce_seconds = 0;
-  // Where the loss is scaled: by what at the end, and the steps that were left out.
+  // With a scaled loss: the scale at the end, and the number of skipped steps.
   double loss_scale = 0;
   int64_t skipped_steps = 0;
-  std::shared_ptr<Evaluator> evaluator = nullptr;  // Of a validation whose metrics need one; otherwise null.
+  std::shared_ptr<Evaluator> evaluator = nullptr;  // Of a validation with metrics that need it, else null.
 
   void Add(const Measurement& more) {
     sums.resize(std::max(sums.size(), more.sums.size()), 0);
@@ -39,22 +39,22 @@ struct Measurement {
   }
 };
 
-// The sum over the replicas, added in the order of ranks. What it has of the loss's scale and of
-// skipped steps is of no use: see below.
+// Returns the sum over the replicas, added in the order of ranks. Do not use its loss_scale and
+// skipped_steps: see LossScaleOf and SkippedStepsOf.
 inline Measurement TotalOf(const std::vector<Measurement>& replicas) {
   Measurement total;
   for (const Measurement& measurement : replicas) total.Add(measurement);
   return total;
 }
 
-// Replicas that take steps of their own have a scale each: the least of them.
+// Returns the smallest scale. Replicas that take their own steps have different scales.
 inline double LossScaleOf(const std::vector<Measurement>& replicas) {
   double least = replicas.empty() ? 0 : replicas[0].loss_scale;
   for (const Measurement& measurement : replicas) least = std::min(least, measurement.loss_scale);
   return least;
 }
 
-// Of the replica that left out most.
+// Returns the largest number of skipped steps of a replica.
 inline int64_t SkippedStepsOf(const std::vector<Measurement>& replicas) {
   int64_t most = 0;
   for (const Measurement& measurement : replicas) most = std::max(most, measurement.skipped_steps);

@@ -9,12 +9,11 @@
 
 namespace tandem {
 
-// The most samples of a batch that a model is described for.
+// The largest batch that a model is described for.
 inline constexpr int64_t kMaxDescribedBatch = 65536;
 
-// A network in figures: what its layers are, and what it takes for batches of `batch_size` samples, at
-// least 1. The model has no template; its defaults are filled in or not. INVALID_ARGUMENT with the fields at
-// fault, relative to the Model.
+// Describes a network's layers, and its cost for batches of `batch_size` samples, at least 1. The model has
+// no template. Its defaults may be filled in. INVALID_ARGUMENT with the wrong fields, relative to the Model.
 absl::StatusOr<v1::ModelDescription> DescribeModel(const v1::Model& model, int64_t batch_size);
 
 }  // namespace tandem

@@ -21,13 +21,15 @@
 
 namespace tandem {
 
-// What a model file says of the samples that the model was trained on, so that others can be prepared
-// alike: by its metadata "samples" ("bytes", "floats" or "tokens"), "normalization" (a v1::Normalization as
-// JSON), "class_names", "feature_names" and "target_names" (lists as JSON), "image_resize" (the name of a
-// v1::ImageResize), and of a table "delimiter", "table_columns" and "feature_positions" (numbers, separated
-// by commas).
+// The part of a model file that describes its training samples, so that other samples can be prepared alike.
+// Its metadata has:
+// "samples": "bytes", "floats" or "tokens"
+// "normalization": a v1::Normalization as JSON
+// "class_names", "feature_names", "target_names": lists as JSON
+// "image_resize": the name of a v1::ImageResize
+// "delimiter", "table_columns", "feature_positions": of a table; positions are separated by commas
 struct TrainedOn {
-  // How the training table was read.
+  // The format of the training table.
   struct Table {
     char delimiter = ',';
     int64_t columns = 0;
@@ -36,38 +38,38 @@ struct TrainedOn {
 
   SampleType sample_type = SampleType::kBytes;
   ResolvedNormalization normalization;
-  std::vector<std::string> class_names;  // In the order of the labels; may be empty.
-  // Of the columns of a table, in the order of the sample's numbers; may be empty.
+  std::vector<std::string> class_names;  // In the order of the labels. May be empty.
+  // Names of a table's columns, in the order of the sample's numbers. May be empty.
   std::vector<std::string> feature_names = {};
-  // The same of the target's numbers.
+  // Names in the order of the target's numbers. May be empty.
   std::vector<std::string> target_names = {};
-  std::optional<v1::ImageResize> resize = std::nullopt;  // Of images that were brought to one size.
+  std::optional<v1::ImageResize> resize = std::nullopt;  // Set if images were resized to a common size.
   std::optional<Table> table = std::nullopt;
 };
 
-// The names by which other data are matched to the model.
+// Returns the names by which other data are matched to the model.
 DataNames NamesOf(const TrainedOn& trained_on);
 
-// How a data set, which has its source, brings images to one size; nothing where it does not.
+// Returns the way in which a data set resizes images, or nothing. `dataset` has its source.
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
 
-// Writes a model as safetensors (temporary file, fsync, rename): `tensors`, and as metadata the job that
-// trained it, `trained_on`, and where it is kept for it, the result that it had ("best_result", a
-// v1::BestResult as JSON). `spec` has its defaults, and its data set as it was submitted: a model travels,
-// and does not say where the data lay on this machine.
+// Writes a model as safetensors, atomically: temporary file, fsync, rename. The metadata hold the job,
+// `trained_on` and, for a model with a best result, "best_result", a v1::BestResult as JSON. `spec` has its
+// defaults, and its data set as submitted, so that the file does not name the place of the data on this
+// machine.
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
                         absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
                         const std::optional<v1::BestResult>& best = std::nullopt);
 
-// Whether the metadata of a model's file says that it was kept for this result.
+// Returns whether the model file with this metadata was kept for this result.
 bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::BestResult& best);
 
-// The names by which the model of a file knows its data: all that its metadata has. Nothing is matched if the
-// file is not of a job's model.
+// Returns all names in the metadata by which the model knows its data. Matches nothing if the file is not of
+// a job's model.
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
 
-// What the metadata of the file of a job's model says; `sample` is the shape of the model's samples.
-// DATA_LOSS where that cannot be read.
+// Reads the metadata of a job's model file. `sample` is the shape of the model's samples. DATA_LOSS if they
+// cannot be read.
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
                                         const Shape& sample);
 

@@ -13,41 +13,41 @@
 
 namespace tandem {
 
-// What a person should know of a training, in a sentence; empty where there is nothing to say.
+// Each function returns a sentence for people about a training, or "" if there is nothing to say.
 
-// Of parameters that do not begin by their initializers.
+// About parameters that do not begin with their initializers.
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
-// Of loaded weights, if the normalization is computed from this job's data.
+// About loaded weights, if the normalization is computed from this job's data.
 std::string NormalizationNotice(const v1::DatasetSpec& dataset);
-// Of a replica that takes more memory than was planned.
+// About a replica that takes more memory than planned.
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
-// Of a learning rate that the number of replicas has changed; `first_rate` is the first step's.
+// About a learning rate that the number of replicas changed. `first_rate` is the rate of the first step.
 std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate);
 
-// Of samples that stay on the host though the job is on GPUs and does not ask for that. `planned`: whether
-// the plan has them on the GPU; `no_memory` says what a GPU had too little memory for, or is empty.
+// About samples that stay on the host although the job runs on GPUs and does not ask for it. `planned` says
+// whether the plan has them on the GPU. `no_memory` names the part that did not fit on a GPU, or is empty.
 std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool planned,
                        const std::string& no_memory);
 
-// Of a network of convolutions whose samples look like [height, width, channels].
+// About a convolutional network whose samples look like [height, width, channels].
 std::string LayoutNotice(const v1::Model& model);
 
-// Of training samples that are all of one class, of those that dataset.train_limit leaves: `counts` are by
-// class.
+// About training samples of a single class. `counts` are by class, for the samples that dataset.train_limit
+// leaves.
 std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts);
 
-// Of a training that goes on from where `begin` stood, and whose results cannot be compared with those
-// before: `validates` says whether it validates, and `other_data` whether on other data.
+// About a training that continues from `begin` and has results that cannot be compared with the earlier
+// results. `validates` says whether it validates, `other_data` whether on other data.
 std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,
                           bool other_data);
 
-// Of data whose files' contents at these fields changed since the checkpoint of `step`.
+// About data files at these fields that changed since the checkpoint of `step`.
 std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fields);
 
-// Of a training that goes on from where `begin` stood, and whose epochs have other steps than those had.
+// About a training that continues from `begin` with a different number of steps per epoch.
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length);
 
-// That the statistics of batch normalisation are taken now, from so many training samples.
+// Says that the statistics of batch normalisation are now taken from this number of training samples.
 std::string StatisticsNotice(int64_t samples);
 
 }  // namespace tandem

@@ -15,39 +15,39 @@
 
 namespace tandem {
 
-// Steps that are given to a device at a time, at most.
+// The largest number of steps that a device receives at a time.
 inline constexpr int kMostStepsPerLaunch = 64;
 
-// What a job will take, known before any device is opened.
+// The needs of a job, known before any device is opened.
 struct JobPlan {
-  int64_t parameters = 0;            // Learned numbers of one replica.
-  int64_t steps_per_epoch = 0;       // Optimizer steps, a last short batch included but with drop_last.
+  int64_t parameters = 0;            // Learned numbers of a single replica.
+  int64_t steps_per_epoch = 0;       // Optimizer steps. Includes a short last batch unless drop_last.
   int64_t steps = 0;                 // Of all epochs.
-  int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device; see kWorkspaceCapBytes.
-  MemoryGroups memory;               // What it is for.
-  int64_t resident_bytes = 0;  // Of those: of samples that lie on the device; 0 where they are on the host.
-  int64_t host_memory_bytes = 0;  // Of all replicas together, on the host: data, its order, a copy to write.
-  std::vector<std::string> ops;   // Kinds of op that a device must offer, sorted, each once.
+  int64_t replica_memory_bytes = 0;  // The most that a replica needs on its device. See kWorkspaceCapBytes.
+  MemoryGroups memory;               // The same, by use.
+  int64_t resident_bytes = 0;        // The part for samples on the device. 0 if they are on the host.
+  int64_t host_memory_bytes = 0;     // On the host, for all replicas: data, their order, a copy to write.
+  std::vector<std::string> ops;      // Kinds of op that a device must offer, sorted, without repetition.
 };
 
-// The type in which devices that keep float32 parameters compute the network: float32, bfloat16 or
+// Returns the type in which devices with float32 parameters compute the network: float32, bfloat16 or
 // float16.
 DType ComputeTypeOf(const v1::Training& training);
 
-// Sets every field that has a default and that `spec` leaves out to that default: names of layers and of the
-// job, strides, initializers, the optimizer's numbers, metrics, intervals. What is wrong stays as it is.
+// Sets each missing field with a default to its default: names of layers and of the job, strides,
+// initializers, the optimizer's numbers, metrics, intervals. Wrong fields stay.
 void FillDefaults(v1::JobSpec* spec);
 
-// The part of PlanJob's checks that needs no data: the model, the training and the replicas for themselves.
-// The errors are PlanJob's.
+// Makes the checks of PlanJob that need no data: model, training and replicas. Errors as PlanJob.
 absl::Status CheckJob(const v1::JobSpec& spec);
 
-// Checks a job as a whole against its data and plans it: every layer's shape, the loss, the optimizer, the
-// replicas, and the step graph. Links no backend. `spec` may have its defaults filled in or not.
-// INVALID_ARGUMENT with all fields at fault, relative to the JobSpec ("model.layers[3].conv2d.kernel[0]").
-// spec.dataset's source is not looked at. Samples lie on the device where spec.replicas.device_kind is GPU
-// and spec.gpu has them there, or says nothing and they fit below its memory_limit_bytes; whether a device
-// has so much is for the caller to see.
+// Checks a job against its data and plans it: every layer's shape, the loss, the optimizer, the replicas and
+// the step graph. Links no backend. The defaults of `spec` may be filled in. Ignores spec.dataset's source.
+// INVALID_ARGUMENT with all wrong fields, relative to the JobSpec ("model.layers[3].conv2d.kernel[0]").
+//
+// Samples are planned on the device if spec.replicas.device_kind is GPU and spec.gpu asks for it. If spec.gpu
+// gives no place, they are planned on the device if they fit into its memory_limit_bytes. The caller must
+// check that a device has enough memory.
 absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& spec, const DatasetInfo& dataset);
 
 }  // namespace tandem

@@ -21,13 +21,14 @@ namespace tandem {
 // Computes a trained network's outputs. Used by one thread at a time.
 class Predictor {
  public:
-  // The most samples that are computed at once.
+  // The largest number of samples in a run.
   static constexpr int64_t kBatch = 64;
 
-  // For inputs of `type`. `model` and `device` outlive it.
+  // For inputs of `type`. `model` and `device` must outlive this object.
   Predictor(const TrainedModel& model, SampleType type, Device& device);
 
-  // The outputs, float32 [samples, ...], of samples [samples, ...] of the type's dtype and the model's shape.
+  // Returns the outputs, float32 [samples, ...]. `samples` is [samples, ...] with the type's dtype and the
+  // model's shape.
   absl::StatusOr<Tensor> Run(const Tensor& samples);
 
  private:
@@ -40,19 +41,19 @@ class Predictor {
   std::map<int64_t, std::unique_ptr<Executable>> executables_;  // By samples.
 };
 
-// How an output is said.
+// The form of a prediction.
 struct PredictionFormat {
-  bool classifies = true;  // The output's last dimension has one logit a class.
-  int top_k = 5;           // Of a classifier.
+  bool classifies = true;  // The last dimension of the output has a logit for each class.
+  int top_k = 5;           // For a classifier.
   bool outputs = false;
   std::vector<std::string> class_names;
 };
 
-// What one sample's output says; of an output of several positions, such as a language model's, the classes
-// are those of the last.
+// Returns the prediction of a single sample. If the output has several positions, as in a language model, the
+// classes are those of the last position.
 v1::Prediction MakePrediction(const Shape& shape, const float* output, const PredictionFormat& format);
 
-// Whether a job's network gives one logit a class.
+// Returns whether a job's network gives a logit for each class.
 bool Classifies(const v1::Loss& loss);
 
 }  // namespace tandem

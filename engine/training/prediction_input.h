@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// The samples of an input, [samples, ...] of the type and the shape of those that the model was trained on:
-// images decoded, converted and scaled as the job's own were; arrays; rows of a table. Nothing in the input
-// is trusted. INVALID_ARGUMENT, saying what is wrong, where it cannot be read or does not fit.
+// Reads the samples of an input, [samples, ...] with the type and shape of the model's training samples.
+// Images are decoded, converted and scaled like the job's. Arrays and rows of a table are accepted too.
+// Trusts nothing in the input. INVALID_ARGUMENT with the fault if the input cannot be read or does not fit.
 absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const TrainedModel& model);
 
 }  // namespace tandem

@@ -31,103 +31,102 @@
 
 namespace tandem {
 
-// What the replicas of a job share. All of it outlives them.
+// The objects that the replicas of a job share. All of them must outlive the replicas.
 struct ReplicaContext {
   const v1::JobSpec* spec = nullptr;  // With its defaults.
   const OpenedDataset* data = nullptr;
-  // Its training samples as the source has them.
+  // The training samples as in the source.
   const Dataset* unchanged_samples = nullptr;
-  // Whether samples lie on the devices: see resident_data.h.
+  // Whether samples are on the devices. See resident_data.h.
   bool resident = false;
   const DealtSamples* dealt = nullptr;
   const LearningRate* learning_rate = nullptr;
-  // Parameters and statistics that do not begin by their initializers, float32, by name.
+  // Parameters and statistics that do not begin with their initializers, float32, by name.
   const std::map<std::string, Tensor>* initial_weights = nullptr;
   int64_t first_step = 0;  // From 0 over all epochs.
   int64_t steps = 0;       // Of the whole training.
 };
 
-// One copy of the network on a device of its own. Used by one thread at a time.
+// A copy of the network on its own device. Used by a single thread at a time.
 class Replica {
  public:
-  // `communicator` outlives it.
+  // `communicator` must outlive the replica.
   Replica(const ReplicaContext& context, std::unique_ptr<Device> device, Communicator* communicator);
 
-  // Compiles all that it will run, with variables laid out like those of `like`, a replica of this process.
-  // Where that is null, as those of rank 0 are, in whichever process that is.
+  // Compiles all graphs. Variables get the layouts of `like`, a replica of this process. If null, they get
+  // the layouts of rank 0, even if it is in another process.
   absl::Status Open(const Replica* like);
 
-  // Whether samples lie on its device. After Open.
+  // Returns whether samples are on its device. Call it after Open.
   bool resident() const { return resident_; }
-  // Why they do not though they were to: the device has no memory for them. Empty otherwise.
+  // Returns why the samples could not be placed on the device: it lacks the memory. Empty otherwise.
   const std::string& why_not_resident() const { return why_not_resident_; }
 
-  // What a person should know of how its steps are done; see Executable::notice. After a few steps.
+  // Returns Executable::notice, for people. Call it after a few steps.
   std::string notice() const;
 
-  // Takes its shares by `dealt` from step `next_step` on, which is the next.
+  // Takes shares by `dealt` from step `next_step` on, which must be the next step.
   absl::Status Redeal(const DealtSamples* dealt, int64_t next_step);
 
-  // Bytes that it holds on its device, batches that are prepared ahead included. After Open.
+  // Returns its bytes on the device, including prepared batches. Call it after Open.
   int64_t bytes() const;
 
-  // Gives all replicas the same initial parameters, by the seed or as they are given, and statistics: all of
-  // them call this together.
+  // Sets the same initial parameters and statistics in all replicas, from the seed or from initial_weights.
+  // All replicas must call this together.
   absl::Status InitializeParameters();
 
-  // Takes the next steps of training, `count` from step `first` on, from 0 over all epochs, and the averaging
-  // that follows the last of them; none follows another. All replicas take the same steps. One that takes
-  // steps of its own and gets nothing of a batch takes none.
+  // Takes `count` training steps from step `first` on, counted from 0 over all epochs, then the averaging
+  // after the last of them. No earlier step of the group may have an averaging. All replicas take the same
+  // steps. A replica that takes its own steps skips a batch in which it has no samples.
   absl::Status TrainSteps(int64_t first, int64_t count);
 
-  // Runs the replica's share of the whole validation set after `steps` steps, with the means of what replicas
-  // have of their own, and says what it measured: all of them call this together. The replica's own variables
-  // stay as they are. CANCELLED once `cancelled`, which is asked before every batch, returns true.
+  // Runs the replica's share of the validation set after `steps` steps, and returns the measurement. State
+  // that differs between replicas is replaced by its mean during the run, then restored. All replicas must
+  // call this together. Calls `cancelled` before every batch. CANCELLED if it returns true.
   absl::StatusOr<Measurement> Validate(int64_t steps, const std::function<bool()>& cancelled);
 
-  // Where the job WantsPopulationStatistics, when training has ended after `steps` steps: runs the replica's
-  // share of the training samples, with what is exported in the place of its own parameters, and gives
-  // PopulationStatistics::TakeSums. All replicas call this together, and then give what all of them gave, in
-  // the order of ranks, to WriteStatistics, which replaces the running statistics. CANCELLED as in Validate.
+  // For a job that WantsPopulationStatistics, after training has ended at step `steps`: runs the replica's
+  // share of the training samples with the exported parameters, and returns PopulationStatistics::TakeSums.
+  // All replicas must call this together. Then each must pass the sums of all, in the order of ranks, to
+  // WriteStatistics, which replaces the running statistics. CANCELLED as in Validate.
   absl::StatusOr<std::vector<double>> SumStatistics(int64_t steps, const std::function<bool()>& cancelled);
   absl::Status WriteStatistics(absl::Span<const std::vector<double>> sums) {
     return population_->Write(sums);
   }
 
-  // A number that is the same for replicas whose parameters are equal bit for bit, and hardly ever for
-  // others.
+  // Returns a digest of the parameters. Replicas with bit-equal parameters have equal digests, other replicas
+  // hardly ever.
   absl::StatusOr<double> ParametersDigest() const;
 
-  // What training has measured since the last call.
+  // Returns the measurements of training since the last call.
   absl::StatusOr<Measurement> TakeTraining();
 
-  // Whether its speed is to be told from each step: then its device is waited for where it would be of no use
-  // otherwise. Not before the first call.
+  // Sets whether to time each step. Timing waits for the device where training would not. Default: false.
   void SetMeasured(bool is_measured);
 
-  // Returns when its device has done all that it was given, whatever came of it.
+  // Returns when the device has done all its work, and ignores its error.
   void Wait() { (void)device_->Wait(); }
 
-  // Of its training so far, or since whoever asked last set it to 0.
+  // Returns the speed since the beginning, or since a caller reset it to 0.
   ReplicaSpeed* speed() { return &speed_; }
 
-  // Copies what the replica keeps from step to step: the first one all of it, the others only what is not
-  // alike.
+  // Copies the state that the replica keeps from step to step. Rank 0 copies all of it, other ranks only
+  // state that is not `alike`.
   absl::StatusOr<ReplicaVariables> ReadVariables(const Alike& alike) const;
-  // In place of InitializeParameters: gives it what a checkpoint has for it, by name. FAILED_PRECONDITION
-  // where that is not all, or more, or of other shapes.
+  // Call it instead of InitializeParameters. Restores the state from a checkpoint's values, by name.
+  // FAILED_PRECONDITION if a value is missing, unknown or of another shape.
   absl::Status RestoreVariables(const std::map<std::string, const Tensor*>& values);
 
  private:
-  // Opens it with samples on the device or not, as resident_ says.
+  // Opens the replica, with samples on the device if resident_.
   absl::Status OpenAsPlaced(const Replica* like);
-  // Writes what samples on the device there are variables for and is not there yet.
+  // Writes the samples whose variables exist and are not written yet.
   absl::Status UploadSamples();
-  // Loaders, too.
+  // Drops the executables and the loaders.
   void DropExecutables();
-  // The first inputs of a graph, as a loader over `data` gives them.
+  // Returns the first inputs of a graph, as a loader over `data` gives them.
   static std::vector<const void*> InputsOf(const Dataset& data, const void* samples, const void* targets);
-  // What loaders give: samples, or which ones.
+  // Returns the data for loaders: samples, or indices of samples on the device.
   const Dataset* train_data() const {
     return train_picks_ == nullptr ? context_.data->train.get() : train_picks_.get();
   }
@@ -135,80 +134,80 @@ class Replica {
     return validation_picks_ == nullptr ? context_.data->validation.get() : validation_picks_.get();
   }
   int LoaderDepth(const Dataset& data, bool picks) const;
-  // Puts the variable `by`, and where not all have it alike the mean over the replicas, in the place of
-  // `name`, whose value is appended to `own` where it changes.
+  // Replaces the value of variable `name` by the value of `by`. Takes the mean over the replicas unless
+  // `is_alike`. If the value changes, appends the old value to `own`.
   absl::Status Replace(const std::string& name, const std::string& by, bool is_alike,
                        std::vector<NamedTensor>* own);
-  // Whether a parameter or a statistic has a moving average.
+  // Returns whether a parameter or a statistic has a moving average.
   bool HasAverage(const std::string& name) const { return variables_->kind(AverageName(name)).ok(); }
-  // The variable that a model has under a parameter's or a statistic's name.
+  // Returns the variable that a model exports under this name.
   std::string ExportedBy(const std::string& name) const {
     return HasAverage(name) ? AverageName(name) : name;
   }
-  // The same for all parameters, by what is exported after `steps` steps: means, and moving averages.
+  // Replaces all parameters by the exported values after `steps` steps: means and moving averages.
   absl::Status ReplaceParameters(int64_t steps, std::vector<NamedTensor>* own);
   absl::Status PutBack(const std::vector<NamedTensor>& own);
-  // Sums up the statistics of the replica's share of an epoch, with the parameters as they are.
+  // Sums up the statistics of the replica's share of an epoch, with the current parameters.
   absl::Status RunStatistics(int64_t steps, const std::function<bool()>& cancelled);
-  // Runs the replica's share with the statistics as they are.
+  // Runs the replica's validation share with the current statistics.
   absl::StatusOr<Measurement> RunValidation(const std::function<bool()>& cancelled);
-  // Compiles what the shares by which samples are dealt need, and begins to load them.
+  // Compiles the graphs for the current shares, and starts to load them.
   absl::Status TakeShares(int64_t first_step);
   absl::Status CompileTraining(int64_t step_of_epoch);
-  // What replica `rank` does at such a step.
+  // Returns the work of replica `rank` in this step of an epoch.
   StepShape ShapeOf(int64_t step_of_epoch, int rank) const;
-  // Settles the layouts of variables by compiling what rank 0 compiles first, where that is of another share.
+  // Sets the layouts of variables: compiles rank 0's first graph, if its share is different.
   absl::Status LayOutAsFirst();
   // Runs the executables of a step.
   absl::Status RunStep(int64_t step);
-  // How many steps, `step` the first of at most `count`, are runs of one executable.
+  // Returns the number of steps from `step` on, at most `count`, that are runs of the same executable.
   int64_t StepsAlike(int64_t step, int64_t count) const;
-  // Runs such an executable so often, as few launches as the device can make of it.
+  // Runs these steps in as few launches as the device allows.
   absl::Status RunStepsAlike(int64_t step, int64_t count);
-  // What parameter_averaging averages after `step`.
+  // Averages the variables that parameter_averaging averages after `step`.
   absl::Status Average(int64_t step);
   bool ScalesLoss() const { return variables_->kind(kSkippedMeter).ok(); }
-  // Where it does: the scale that it begins with.
+  // Sets the first scale, if the loss is scaled.
   absl::Status InitializeLossScale();
-  // The meter's sums; cleared.
+  // Returns and clears the meter's sums.
   absl::StatusOr<std::vector<double>> TakeMeter(const char* name);
 
   ReplicaContext context_;
   const int rank_;
   const int replicas_;
   const std::unique_ptr<Device> device_;
-  // For the device's memory; null where that is the host's.
+  // For the device's memory. Null if it is the host's.
   const std::unique_ptr<Communicator> device_communicator_;
   TimedCommunicator communicator_;
   bool resident_;
   std::string why_not_resident_;
-  // Of samples on the device; null otherwise.
+  // Indices of samples on the device. Null if samples are on the host.
   std::unique_ptr<const Dataset> train_picks_;
   std::unique_ptr<const Dataset> validation_picks_;
   std::set<DataSplit> uploaded_;
   std::unique_ptr<Variables> variables_;
   std::vector<Parameter> parameters_;
   std::vector<Statistic> statistics_;
-  // A part of the replica's share of a batch; see PartsOf.
+  // A part of the replica's share of a batch. See PartsOf.
   struct Part {
     int64_t samples = 0;
     Executable* executable = nullptr;
   };
-  // Those of a step, by the samples of the whole batch.
+  // The parts of a step, by the samples of the whole batch.
   std::map<int64_t, std::vector<Part>> steps_;
-  // What runs them, each once.
+  // The executables of all parts, without repetition.
   std::vector<std::unique_ptr<Executable>> training_;
-  // By the replica's own samples.
+  // Executables by the replica's own samples.
   std::map<int64_t, std::unique_ptr<Executable>> validation_;
-  // Null where the job does not want them.
+  // Null if the job does not want population statistics.
   std::unique_ptr<PopulationStatistics> population_;
   std::unique_ptr<Loader> train_loader_;
   std::unique_ptr<Loader> validation_loader_;
 
   ReplicaSpeed speed_;
   bool is_measured_ = false;
-  double earlier_wait_seconds_ = 0;  // Of loaders before the one that there is.
-  // As of the last TakeTraining.
+  double earlier_wait_seconds_ = 0;  // Of earlier loaders.
+  // Totals at the last TakeTraining.
   int64_t samples_ = 0;
   double wait_seconds_ = 0;
   double reduce_seconds_ = 0;

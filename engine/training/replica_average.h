@@ -11,14 +11,15 @@
 
 namespace tandem {
 
-// Replaces a variable of every replica by its mean: all replicas call this together, with `shares` that are
-// alike and add up to 1, one a replica. A replica of share 0 takes the mean all the same. Equal shares: the
-// sum in the order of ranks, times 1 over their number; otherwise the sum of the shares' parts in that order.
+// Replaces a variable of every replica by its mean. All replicas must call this together with equal `shares`,
+// which have an entry for each replica and add up to 1. A replica with share 0 also receives the mean. Equal
+// shares: the sum in the order of ranks, divided by their number. Otherwise: the sum of share times value, in
+// the same order.
 absl::Status AverageVariable(const std::string& name, absl::Span<const double> shares, Variables* variables,
                              Communicator* communicator);
 
-// What AverageVariable makes of the values that replicas have, bit for bit. They are of one floating-point
-// type and shape, and as many as shares.
+// Returns the result of AverageVariable for these values, bit for bit. All values have the same
+// floating-point type and shape. There are as many values as shares.
 Tensor MeanOf(absl::Span<const Tensor* const> values, absl::Span<const double> shares);
 
 }  // namespace tandem

@@ -9,36 +9,36 @@
 
 namespace tandem {
 
-// Stands alone in Replicas.devices for all of a kind; the daemon puts their names in its place.
+// The only entry of Replicas.devices that names all devices of a kind. The daemon replaces it by their names.
 inline constexpr char kAllDevices[] = "all";
 
-// The least that a measured load is of the largest.
+// The least measured load, relative to the largest.
 inline constexpr double kLeastMeasuredLoad = 0.25;
 
-// Sets what has a default and is left out: the count, the kind of devices that are named, the way to be
-// parallel and its settings. Names of devices become whole ("devices/cpu:0"). What is wrong stays as it is.
+// Sets missing fields with a default: the count, the kind of the named devices, the parallelism and its
+// settings. Completes device names ("devices/cpu:0"). Wrong fields stay.
 void FillReplicasDefaults(v1::Replicas* replicas);
 
-// The loads of the replicas that are made, those of load 0 left out, in the order of ranks: as many as there
-// are replicas. `replicas` has its defaults.
+// Returns the loads of all replicas in the order of ranks, without loads of 0: an entry for each replica.
+// `replicas` has its defaults.
 std::vector<double> LoadsOf(const v1::Replicas& replicas);
 
-// Puts loads that were measured in place of the wish for them.
+// Writes measured loads into `replicas`, in place of the request to measure.
 void SettleLoads(const std::vector<double>& loads, v1::Replicas* replicas);
 
-// The devices on which there are replicas, where devices are named; empty otherwise. Replica r, of those that
-// are made, is on number r modulo their number.
+// Returns the devices that have replicas, if devices are named, else an empty vector. Replica r is on entry r
+// modulo the vector's size.
 std::vector<std::string> UsedDevices(const v1::Replicas& replicas);
 
-// How many devices the replicas are on: those, or what replicas_per_device makes of their number.
+// Returns the number of devices with replicas: UsedDevices, or as replicas_per_device gives it.
 int DeviceCountOf(const v1::Replicas& replicas);
 
-// Loads of which the first is as large, in proportion, as any replica's can become: LoadsOf, the largest
-// first, or, where they are measured, what that may find.
+// Returns loads in which the first share is the largest that any replica can get. They are LoadsOf, the
+// largest load first, or the extreme result of measuring.
 std::vector<double> LargestLoads(const v1::Replicas& replicas);
 
-// What is wrong with spec.replicas, for itself and for the batches, by fields relative to the JobSpec. `spec`
-// has its defaults.
+// Adds the mistakes in spec.replicas, alone and with the batch sizes. Fields are relative to the JobSpec.
+// `spec` has its defaults.
 void CheckReplicas(const v1::JobSpec& spec, FieldViolations& violations);
 
 }  // namespace tandem

@@ -24,73 +24,73 @@
 
 namespace tandem {
 
-// Puts the replicas' measurements together, in the order of ranks, tells the observer of them, and says what
-// follows from them. Whoever comes last with a measurement calls the observer, so its calls come one at a
-// time. Thread-safe.
+// Combines the replicas' measurements in the order of ranks, reports them to the observer, and draws
+// conclusions. The last replica with a measurement calls the observer, so calls to it never overlap.
+// Thread-safe.
 class Reporter {
  public:
-  // `spec` has its defaults; `devices` are names in the order of ranks; `learning_rate`, which hears of each
-  // epoch, `averaging`, `clock` and `observer`, which may be null, outlive it.
+  // `spec` has its defaults. `devices` are names in the order of ranks. `learning_rate` is told of each
+  // epoch. `observer` may be null. All pointers must outlive this object.
   Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
            bool validates, LearningRate* learning_rate, const AveragingPolicy* averaging, const Clock* clock,
            TrainerObserver* observer);
 
-  // Goes on from a state that State gave to a reporter of the same job. Before Start.
+  // Continues from the State of a reporter of the same job. Call it before Start.
   void Restore(const TrainingState& state) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Training begins. Before any measurement.
+  // Begins training. Call it before any measurement.
   void Start() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The loads by which replicas get their shares from here on, one each.
+  // Sets the replicas' loads from here on, an entry for each.
   void SetLoads(std::vector<double> loads) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What replica `rank` measured since the last report up to and with step `steps`, counted from 1 over all
-  // epochs. All replicas call this for the same steps. OUT_OF_RANGE where the mean loss is not finite, or
-  // gradients have not been for 200 steps in a row.
+  // Takes the measurements of replica `rank` from the last report to step `steps`, counted from 1 over all
+  // epochs. All replicas must call this for the same steps. OUT_OF_RANGE if the mean loss is not finite, or
+  // if gradients were not finite for 200 steps in a row.
   absl::Status AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What replica `rank` measured in validation, where `after` has one, after AddTraining. Where `after` is
-  // finished it is one more. OUT_OF_RANGE as above.
+  // Takes the validation of replica `rank` after AddTraining, if `after` has a validation. A finished
+  // training has another validation. OUT_OF_RANGE as above.
   absl::Status AddValidation(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What was done since the last report, or since what came after it, is neither training nor validation.
+  // Excludes the time since the last report, or since later work, from training and validation.
   void LeaveOut() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The following hold from when all replicas have added what they measured at a step until one adds anything
-  // again.
+  // The next functions are valid after all replicas have added their measurements of a step, until a replica
+  // adds another measurement.
 
-  // Why training ends early after the step; reason UNSPECIFIED where it does not.
+  // Returns why training ends early after the step, or the reason UNSPECIFIED.
   TrainingOutcome EarlyEnd() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the step brought the best result so far.
+  // Returns whether the step brought the best result so far.
   bool Improved() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the epoch in progress, cut short, where training ends within it.
+  // Ends the current epoch early. Call it if training ends within the epoch.
   void CloseEpoch() ABSL_LOCKS_EXCLUDED(mutex_);
-  // All that is known after the step, for Restore.
+  // Returns the whole state after the step, for Restore.
   TrainingState State() const ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What came of the training so far. At any time.
+  // Returns the results so far. Call it at any time.
   v1::TrainingSummary Summary() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The replicas' measurements of one report as they come.
+  // The replicas' measurements for a report.
   struct Gathering {
     std::vector<Measurement> measurements;  // By rank.
-    int count = 0;                          // Of those that have come.
+    int count = 0;                          // The number of measurements so far.
 
     explicit Gathering(size_t replicas) : measurements(replicas) {}
-    // True for the last replica to come; the next one begins anew.
+    // Adds a measurement. Returns true for the last replica, and then begins the next report.
     bool Add(int rank, Measurement measurement);
   };
 
   v1::Evaluation Evaluate(const Measurement& measurement) const;
-  // Tells of a measurement to which no sample counts. `what` is "training" or "validation".
+  // Reports a measurement without counted samples. `what` is "training" or "validation".
   void TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The epoch in progress as it is now; begins the next.
+  // Returns the current epoch and begins the next.
   v1::EpochSummary TakeEpoch(int64_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells of an epoch, after its validation where it has one.
+  // Reports an epoch, after its validation if it has one.
   void FinishEpoch(v1::EpochSummary epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TrainingLength length_;
@@ -104,23 +104,23 @@ class Reporter {
 
   mutable Mutex mutex_;
   Judge judge_ ABSL_GUARDED_BY(mutex_);
-  // Apart, as a replica may have validated before another has said how its training went.
+  // Separate, because a replica may validate before another replica has added its training.
   Gathering training_ ABSL_GUARDED_BY(mutex_);
   Gathering validation_ ABSL_GUARDED_BY(mutex_);
   std::vector<double> loads_ ABSL_GUARDED_BY(mutex_);
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Steps in a row, up to the last report, that were left out as their gradients were not finite.
+  // The number of skipped steps in a row before the last report, because gradients were not finite.
   int64_t steps_left_out_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);  // Of the last report, or of what came after it.
-  // The epoch in progress so far.
+  absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);  // The time of the last report, or of later work.
+  // The current epoch so far.
   std::vector<Measurement> epoch_shares_ ABSL_GUARDED_BY(mutex_);
   absl::Duration epoch_duration_ ABSL_GUARDED_BY(mutex_);
   // A trained epoch that waits for its validation.
   v1::EpochSummary trained_epoch_ ABSL_GUARDED_BY(mutex_);
 
-  // As TrainingState has it.
+  // As in TrainingState.
   std::optional<v1::Evaluation> ended_by_ ABSL_GUARDED_BY(mutex_);
-  int64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;  // That were trained, over all epochs.
+  int64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;  // Trained samples, over all epochs.
   v1::TrainingSummary summary_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,7 +1,7 @@
 #ifndef TANDEM_ENGINE_TRAINING_RESUME_FIXTURE_H_
 #define TANDEM_ENGINE_TRAINING_RESUME_FIXTURE_H_
 
-// For tests of trainings that leave files: checkpoints, the best model, the last.
+// For tests of trainings that write files: checkpoints, the best model and the last model.
 
 #include <cstdint>
 #include <functional>
@@ -20,11 +20,11 @@ inline constexpr char kFolder[] = "/d";
 inline constexpr char kBest[] = "/d/best.safetensors";
 inline constexpr char kModel[] = "/d/model.safetensors";
 
-// With batch normalisation, an optimizer with state, a plateau, and an odd last batch: 8 steps in an epoch.
-// `training` is more of the message.
+// Returns a job with batch normalisation, optimizer state, a plateau and a short last batch: 8 steps in an
+// epoch. `training` is appended to its training message.
 v1::JobSpec SmallJob(int replicas, const std::string& training = "");
 
-// The path of the checkpoint of a step.
+// Returns the path of the checkpoint of a step.
 inline std::string CheckpointPath(int64_t step) {
   return absl::StrCat(kFolder, "/", CheckpointFileName(step));
 }
@@ -65,11 +65,11 @@ struct Result {
   v1::TrainingSummary summary;
 };
 
-// Runs a trainer over the files of `env`, with `act` called after each report of a step.
+// Runs a trainer over the files of `env`. Calls `act` after each report of a step.
 Result TrainWithFiles(const v1::JobSpec& spec, const std::string& kind, FaultyEnv* env, Recorder* recorder,
                       const std::function<void(Trainer&, int64_t step)>& act = {});
 
-// The training that nothing interrupts.
+// The result of an uninterrupted training.
 struct Whole {
   Whole(const v1::JobSpec& spec, const std::string& kind);
   FaultyEnv env;

@@ -16,28 +16,28 @@
 
 namespace tandem {
 
-// Where a training goes on.
+// The state from which a training continues.
 struct Resumption {
   TrainingState state;
-  // The checkpoint that training goes on from, without its seconds.
+  // The checkpoint to continue from, without its seconds.
   v1::Checkpoint checkpoint;
-  // For TensorsOfReplica.
+  // The input of TensorsOfReplica.
   std::map<std::string, Tensor> tensors;
-  // What a person should know of it.
+  // Notices for people.
   std::vector<std::string> notices;
 };
 
-// Reads the newest checkpoint in `folder`, where there is one, for a job of `replicas` replicas. One that is
-// damaged is passed by where there is an older one, which the notices say; with `sets_aside` it is renamed,
-// so that it counts as none any more. Where the checkpoint is of another number of replicas, all begin with
-// the mean of what its replicas had of their own, as `spec` weights them, and the notices say so.
-// FAILED_PRECONDITION where there is none that can be used, though there is one.
+// Reads the newest checkpoint in `folder`, if any, for a job of `replicas` replicas. Skips a damaged
+// checkpoint if an older checkpoint exists, and adds a notice. If `sets_aside`, renames the damaged file, so
+// that it no longer counts. If the checkpoint has another number of replicas, all replicas begin with the
+// mean of their states, weighted as `spec` says, with a notice. Returns nothing without checkpoints.
+// FAILED_PRECONDITION if checkpoints exist but none can be used.
 absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::string& folder,
                                                           const v1::Replicas& spec, int replicas,
                                                           bool sets_aside);
 
-// Whether a training that ended so ends there too as `training`, whose length is `length`, says: a checkpoint
-// of one that has ended may be gone on from with more epochs, say.
+// Returns whether an ended training also ends there under `training`, whose length is `length`. For example,
+// more epochs let an ended training continue.
 bool StillEnds(const TrainingState& state, const v1::Training& training, const TrainingLength& length);
 
 }  // namespace tandem

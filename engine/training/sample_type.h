@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// That a model reads what the data set's samples consist of: tokens by an embedding that has a vector for
-// each of them, numbers by other layers. `model` has its defaults; fields are relative to the Model.
+// Checks that a model accepts the data set's samples. Tokens need an embedding with a vector for each token.
+// Numbers need other layers. `model` has its defaults. Fields are relative to the Model.
 void CheckSampleType(const v1::Model& model, const DatasetInfo& dataset, FieldViolations& violations);
 
 }  // namespace tandem

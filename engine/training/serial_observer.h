@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// Another observer, whose calls come one at a time from whichever threads. Thread-safe.
+// Passes calls to another observer, without overlap, from any thread. Thread-safe.
 class SerialObserver final : public TrainerObserver {
  public:
-  // `inner` outlives it; null where nobody is to be told.
+  // `inner` must outlive this object. If null, calls do nothing.
   explicit SerialObserver(TrainerObserver* inner) : inner_(inner) {}
 
   void OnStarted(int64_t step) override { Tell(&TrainerObserver::OnStarted, step); }

@@ -12,31 +12,31 @@
 
 namespace tandem {
 
-// How replicas of several workers follow what the clock and commands say: rank 0 looks and tells all others,
-// every tenth of a second or so, so that telling costs next to nothing; the number of steps until it looks
-// again is told with it. Where replicas step alone, they are told at averagings only. One for each replica,
-// of its thread.
+// Distributes the clock's and the commands' signals to the replicas of several workers. Rank 0 looks about
+// every tenth of a second and broadcasts the signals, so the cost is small. It also broadcasts the number of
+// steps until the next look. Replicas that take their own steps are told at averagings only. Each replica has
+// its own object, used by its thread alone.
 class SignalLine {
  public:
-  // All of these outlive it.
+  // All pointers must outlive this object.
   struct Options {
-    StepSchedule* schedule = nullptr;  // This worker's.
+    StepSchedule* schedule = nullptr;  // The schedule of this worker.
     const AveragingPolicy* averaging = nullptr;
     const Clock* clock = nullptr;
     Communicator* communicator = nullptr;
   };
   explicit SignalLine(const Options& options) : options_(options) {}
 
-  // What follows `step`: StepSchedule::After. All replicas call this for the same steps.
+  // Returns StepSchedule::After of `step`. All replicas must call this for the same steps.
   absl::StatusOr<AfterStep> After(int64_t step);
 
  private:
-  // Steps until rank 0 looks again.
+  // Returns the number of steps until rank 0 looks again.
   int64_t Pace();
 
   const Options options_;
   int64_t next_look_ = 0;  // The step.
-  // Of rank 0: when it last looked, and for how many steps then.
+  // For rank 0: the time of the last look, and the number of steps it covered.
   absl::Duration look_time_ = absl::ZeroDuration();
   int64_t look_steps_ = 1;
 };

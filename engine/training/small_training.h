@@ -10,7 +10,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
-// A training for tests, on whichever devices.
+// A training for tests, on any device.
 
 namespace tandem {
 
@@ -21,10 +21,10 @@ Message Parse(const std::string& text) {
   return message;
 }
 
-// A small LeNet on 61 synthetic samples: 7 batches of 8 and one of 5 in an epoch.
+// Returns a small LeNet on 61 synthetic samples: an epoch has 7 batches of 8 and a batch of 5.
 v1::JobSpec SmallLenet(int replicas);
 
-// Everything that a training said.
+// Records all calls of a training.
 class TrainingRecorder : public TrainerObserver {
  public:
   void OnStarted(int64_t step) override {

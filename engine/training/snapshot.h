@@ -13,37 +13,37 @@
 
 namespace tandem {
 
-// What a replica keeps from step to step, by its variables' names, in the order of the layers.
+// The state that a replica keeps from step to step, by variable name, in the order of the layers.
 struct ReplicaVariables {
-  // Of each of these: where all replicas have it alike only the first replica says it.
+  // State that all replicas share is in the first replica's vectors alone.
   std::vector<NamedTensor> parameters;
   std::vector<NamedTensor> optimizer_state;
-  std::vector<NamedTensor> statistics;  // Then their moving averages, where there are any.
+  std::vector<NamedTensor> statistics;  // The moving averages follow, if any.
 };
 
-// All replicas, by rank, as they are between two steps.
+// All replicas, by rank, between two steps.
 using Snapshot = std::vector<ReplicaVariables>;
 
-// As a checkpoint has them: "shared/<variable>" for what all replicas have alike, and for each replica
-// "replica/<rank>/<variable>" for what is its own.
+// Returns the tensors of a checkpoint: "shared/<variable>" for state that all replicas share, and
+// "replica/<rank>/<variable>" for each replica's own state.
 std::vector<NamedTensor> CheckpointTensors(Snapshot snapshot);
-// The part of a checkpoint of `replicas` replicas from which any number of others can begin: the means, with
-// these shares, of what was their own.
+// Returns the part of a checkpoint from which any number of replicas can begin. A replica's own state becomes
+// the mean with these shares, an entry for each replica of the checkpoint.
 std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> checkpoint,
                                                 absl::Span<const double> shares);
-// The part of a checkpoint that is for the replica `rank`: variables by name. Moves nothing.
+// Returns a checkpoint's variables for the replica `rank`, by name. Copies nothing.
 std::map<std::string, const Tensor*> TensorsOfReplica(const std::map<std::string, Tensor>& checkpoint,
                                                       int rank);
 
-// As a model has them, float32: the parameters, then the statistics; with `averaged` the moving averages of
-// both under the same names. Means with `shares` where replicas have their own.
+// Returns a model's tensors, float32: parameters, then statistics. If `averaged`, the moving averages replace
+// both. State that differs between replicas becomes the mean with `shares`.
 absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, bool averaged,
                                                       absl::Span<const double> shares);
 
-// OUT_OF_RANGE, naming the parameter, where one is infinite or not a number after `steps` steps.
+// OUT_OF_RANGE with the parameter's name if it is not finite after `steps` steps.
 absl::Status CheckFinite(const ReplicaVariables& variables, int64_t steps);
 
-// The variable in which the moving average of a parameter or a statistic is kept.
+// Returns the name of the variable with the moving average of a parameter or a statistic.
 std::string AverageName(const std::string& variable);
 
 }  // namespace tandem

@@ -15,46 +15,46 @@
 
 namespace tandem {
 
-// Steps of a training, counted over all epochs. The last epoch may be cut short.
+// The steps of a training, counted over all epochs. The last epoch may be cut short.
 struct TrainingLength {
   int64_t steps_per_epoch = 1;
   int64_t steps = 1;   // In all.
-  int64_t epochs = 1;  // That are begun.
-  // By how much a step's number would be larger if epochs had always had so many steps: not 0 only where a
-  // training goes on from a checkpoint whose epochs had others. Epochs go by that number.
+  int64_t epochs = 1;  // The number of begun epochs.
+  // Added to a step's number before it is converted to an epoch. Not 0 only if training continues from a
+  // checkpoint whose epochs had another number of steps.
   int64_t epoch_shift = 0;
 
-  // Of the epochs or steps that `training` gives.
+  // Returns the length for the epochs or steps of `training`.
   static TrainingLength Of(const v1::Training& training, int64_t steps_per_epoch, int64_t epoch_shift = 0);
-  // The epoch, from 1, of the step that is the `steps`-th of all.
+  // Returns the epoch, from 1, of the `steps`-th step of all.
   int64_t EpochOf(int64_t steps) const { return (steps + epoch_shift - 1) / steps_per_epoch + 1; }
-  // How many of its epoch's steps come before `step`.
+  // Returns the number of earlier steps in the epoch of `step`.
   int64_t StepOfEpoch(int64_t step) const { return (step + epoch_shift) % steps_per_epoch; }
-  // How many epochs are whole after `steps` steps.
+  // Returns the number of whole epochs after `steps` steps.
   int64_t WholeEpochs(int64_t steps) const { return (steps + epoch_shift) / steps_per_epoch; }
 };
 
-// What all replicas do after a step.
+// The actions of all replicas after a step.
 struct AfterStep {
-  bool report = false;      // Say what was measured since the last report. With any of the others.
-  bool ends_epoch = false;  // The epoch in progress ends, whole or, with the training, cut short.
+  bool report = false;      // Report the measurements since the last report. True with any other action.
+  bool ends_epoch = false;  // The current epoch ends, whole or cut short with the training.
   bool validate = false;
   bool checkpoint = false;
-  // Training has ended, for what was measured: the finished network is validated once more.
+  // Training has ended by its measurements: the finished network is validated again.
   bool is_finished = false;
-  // Why no step follows, whatever is measured: COMPLETED, TIME_LIMIT or PAUSE_REQUESTED. UNSPECIFIED where
-  // one does.
+  // Why no step follows, apart from measurements: COMPLETED, TIME_LIMIT or PAUSE_REQUESTED. UNSPECIFIED if a
+  // step follows.
   v1::StateReason end = v1::STATE_REASON_UNSPECIFIED;
 
-  // Whether training ends, whatever is measured, and does not go on another time.
+  // Returns whether training ends for good, apart from measurements.
   bool ends_training() const {
     return end != v1::STATE_REASON_UNSPECIFIED && end != v1::STATE_REASON_PAUSE_REQUESTED;
   }
-  // Whether there is more to do than a report.
+  // Returns whether there is an action other than a report.
   bool settles() const { return ends_epoch || validate || checkpoint || end != v1::STATE_REASON_UNSPECIFIED; }
 };
 
-// What depends on the clock, or on a command.
+// Signals of the clock and of commands.
 struct StepSignals {
   bool report_is_due = false;
   bool checkpoint_is_due = false;
@@ -62,62 +62,62 @@ struct StepSignals {
   bool pause = false;
 };
 
-// What follows each step. The most of it follows from the step's number. What depends on the clock or on a
-// command is decided by the first replica that has taken the step; the others, which may be steps behind it,
-// learn of it when they have. Steps count from 0 over all epochs. Thread-safe.
+// Decides the actions after each step. Most actions depend on the step's number. The first replica that has
+// taken a step decides the actions that depend on the clock or on a command. Other replicas may be steps
+// behind and get the same decision later. Steps count from 0 over all epochs. Thread-safe.
 class StepSchedule {
  public:
   struct Options {
     TrainingLength length;
     int replicas = 1;
     bool validates = false;
-    int64_t first_step = 0;     // That training begins with.
-    double seconds_before = 0;  // That it has taken already.
-    // Where it is true when the first replica has taken a step, training is paused after that. Outlives the
-    // schedule.
+    int64_t first_step = 0;     // The first step of this run.
+    double seconds_before = 0;  // The time of earlier runs.
+    // If it is true when the first replica has taken a step, training pauses after this step. Must outlive
+    // the schedule.
     const std::atomic<bool>* pause = nullptr;
-    const Clock* clock = nullptr;  // Outlives the schedule.
-    // Whether there is a report after a step in any case; null for never.
+    const Clock* clock = nullptr;  // Must outlive the schedule.
+    // Returns whether a report always follows a step. Null: never.
     std::function<bool(int64_t step)> reports_after;
   };
   // `spec` has its defaults.
   StepSchedule(const v1::JobSpec& spec, Options options);
 
-  // The first step begins.
+  // Begins the first step.
   void Start() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Steps go on after validation: the time until then does not count for reports.
+  // Continues after validation. The time before the call does not count for reports.
   void Restart() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What the clock and commands say now.
+  // Returns the current signals of the clock and of commands.
   StepSignals Look() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // How many steps from `step` on a replica takes before it asks what follows: from 1 to `most`, and none
-  // beyond one after which something follows in any case. Each replica asks before it takes them; the `most`
-  // of the first one counts for all.
+  // Returns the number of steps that a replica takes from `step` on before it calls After: from 1 to `most`.
+  // The steps end where an action always follows. Each replica calls this before it takes the steps. The
+  // first replica's `most` counts for all.
   int64_t StepsFrom(int64_t step, int64_t most) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // What follows `step`. Each replica asks once for each last step that StepsFrom gives, in their order, when
-  // it has taken it.
+  // Returns the actions after `step`. Each replica calls this after the last step of each StepsFrom, in
+  // order.
   AfterStep After(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The same with signals that all replicas were given alike, in place of those that the first one sees.
+  // As After, with signals that all replicas received, in place of the first replica's own look.
   AfterStep After(int64_t step, const StepSignals& signals) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // What has been decided, and by how many replicas it is still to be asked for.
+  // A decision, and the number of replicas that have not asked for it.
   struct Decided {
     AfterStep after;
     int left = 0;
   };
 
-  // Whether an interval ends with step number `steps`, from 1.
+  // Returns whether an interval ends with step number `steps`, from 1.
   template <typename Interval>
   bool IsDue(const Interval& interval, int64_t steps) const;
-  // Whether there is a report after it whatever the clock says, and nothing else follows.
+  // Returns whether the step always has a report and no other action.
   bool ReportsAfter(int64_t steps) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether something follows step number `steps` whatever the clock and commands say.
+  // Returns whether step number `steps` always has an action.
   bool SettlesAfter(int64_t steps) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StepSignals LookLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // `signals` are null where the first replica is to look.
+  // If `signals` is null, the first replica looks.
   AfterStep Take(int64_t step, const StepSignals* signals) ABSL_LOCKS_EXCLUDED(mutex_);
   AfterStep Decide(int64_t step, const StepSignals& signals) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -129,7 +129,7 @@ class StepSchedule {
 
   Mutex mutex_;
   std::map<int64_t, Decided> decided_ ABSL_GUARDED_BY(mutex_);  // By step.
-  // How many steps are taken from a step on, and by how many replicas that is still to be asked for.
+  // The number of steps from a step on, and the number of replicas that have not asked for it.
   struct Group {
     int64_t steps = 1;
     int left = 0;
@@ -137,8 +137,9 @@ class StepSchedule {
   std::map<int64_t, Group> groups_ ABSL_GUARDED_BY(mutex_);  // By their first step.
   int64_t reported_steps_ ABSL_GUARDED_BY(mutex_);
   absl::Duration start_time_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);        // Of a report.
-  absl::Duration checkpoint_time_ ABSL_GUARDED_BY(mutex_);  // Of the last that the clock asked for.
+  absl::Duration last_time_ ABSL_GUARDED_BY(mutex_);  // Of the last report.
+  // Of the last checkpoint that the clock triggered.
+  absl::Duration checkpoint_time_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace tandem

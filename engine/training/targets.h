@@ -23,7 +23,7 @@ constexpr TargetKind KindOf(TargetType type) {
   return TargetKind::kClassProbabilities;
 }
 
-// What losses and metrics know of a data set's targets, in training and in validation.
+// Return the form of a data set's targets, for losses and metrics, in training and in validation.
 inline Target TrainingTargetOf(const DatasetInfo& data) {
   return {KindOf(data.train_target_type()), data.train_target_shape(), data.classes};
 }
@@ -31,8 +31,8 @@ inline Target ValidationTargetOf(const DatasetInfo& data) {
   return {KindOf(data.target_type), data.target_shape, data.classes};
 }
 
-// What is wrong with the numbers of a split's targets, which the loss takes by their kind: "are from -1 to 2,
-// but ..."; empty if the loss takes them. Reads all targets if they must lie in [0, 1].
+// Returns the fault of a split's target numbers for the loss ("are from -1 to 2, but ..."), or "". The loss
+// accepts the kind of target. Reads all targets if they must be in [0, 1].
 std::string TargetRangeFault(const v1::Loss& loss, const Dataset& split, const DatasetInfo& data);
 
 }  // namespace tandem

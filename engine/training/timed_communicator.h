@@ -13,15 +13,15 @@
 
 namespace tandem {
 
-// Another communicator whose reductions' time is counted, waiting included: what of it the caller has to wait
-// for, where they go on beside its work. A device that does later what it is given is waited for on demand,
-// as otherwise its own work would be counted among them, or nowhere.
+// Passes calls to another communicator and measures their time, including waits. If reductions overlap the
+// caller's work, only the caller's wait counts. SetWaits is for devices that run their work later. Without
+// it, the device's own work would count as reduction, or not at all.
 class TimedCommunicator final : public Communicator {
  public:
-  // Both outlive it.
+  // Both must outlive this object.
   TimedCommunicator(Communicator* inner, Device* device) : inner_(inner), device_(device) {}
 
-  // Whether the device is waited for before and after each reduction from now on.
+  // Sets whether each reduction waits for the device before and after it.
   void SetWaits(bool waits) { waits_ = waits; }
 
   int rank() const override { return inner_->rank(); }
@@ -36,11 +36,11 @@ class TimedCommunicator final : public Communicator {
       return begun.status();
     });
     if (status.ok()) return begun;
-    // The caller never hears its number.
+    // The caller never receives the number, so this call awaits it.
     if (begun.ok()) inner_->Await(*begun).IgnoreError();
     return status;
   }
-  // What was begun is awaited even where the device has failed: nobody else would.
+  // A begun reduction is awaited even if the device has failed, because nobody else would await it.
   absl::Status Await(int64_t begun) override {
     return Timed(/*always=*/true, [&] { return inner_->Await(begun); });
   }
@@ -49,12 +49,12 @@ class TimedCommunicator final : public Communicator {
   void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
   absl::Status status() const override { return inner_->status(); }
 
-  // Seconds in these three so far. From the thread that reduces.
+  // Returns the seconds in these three calls so far. Call it from the thread that reduces.
   double seconds() const { return seconds_; }
 
  private:
-  // The first error of the device, the call and the device after it. `always`: the call is made although the
-  // device has failed before it.
+  // Runs `call` between two waits for the device. Returns the first error of the three. `always`: makes the
+  // call even if the first wait failed.
   absl::Status Timed(bool always, absl::FunctionRef<absl::Status()> call) {
     absl::Status first = Settle();
     if (!first.ok() && !always) return first;

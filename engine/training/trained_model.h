@@ -15,21 +15,21 @@ namespace tandem {
 
 // A trained network.
 struct TrainedModel {
-  v1::JobSpec spec;                       // The job that trained it, defaults filled in.
+  v1::JobSpec spec;                       // The job that trained it, with its defaults.
   std::map<std::string, Tensor> weights;  // Parameters and statistics, float32, by name.
   TrainedOn trained_on;
 };
 
-// Reads the model of the job `spec` from a file that the job made. DATA_LOSS, naming the path, where it is
-// not sound, something is missing, or it is not of this job.
+// Reads the model of the job `spec` from the job's file. DATA_LOSS with the path if the file is damaged,
+// incomplete or of another job.
 absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std::string& path);
 
-// The names by which a job's data are matched to the model at `path`, of which spec.initial_weights loads
-// some layers: columns if the first layer is loaded, classes if the last one is. Other classes are taken,
-// with a notice. `spec` has its defaults. INVALID_ARGUMENT where the file cannot be read.
+// Returns the names by which a job's data are matched to the model at `path`, from which spec.initial_weights
+// loads layers. Columns are matched if the first layer is loaded, classes if the last layer is loaded. Other
+// classes are accepted with a notice. `spec` has its defaults. INVALID_ARGUMENT if the file cannot be read.
 absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const std::string& path);
 
-// Gives the variables of a graph of the model their values.
+// Writes the model's weights into the variables of its graph.
 absl::Status WriteWeights(const TrainedModel& model, Variables& variables);
 
 }  // namespace tandem

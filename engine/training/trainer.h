@@ -21,21 +21,21 @@
 
 namespace tandem {
 
-// Hears what happens in a training. Calls come one at a time, from a thread of the Trainer, which waits for
-// them: they must be quick.
+// Receives the events of a training. Calls do not overlap. They come from threads of the Trainer, which block
+// until the call returns, so calls must be quick.
 class TrainerObserver {
  public:
   virtual ~TrainerObserver() = default;
-  // Data is open, parameters are initialised, or those of the checkpoint of step `step`, replicas have formed
-  // their group. Step 0: training begins.
+  // The data are open, the replicas have formed their group, and the parameters are set. `step` is the step
+  // of the loaded checkpoint, or 0 for a new training.
   virtual void OnStarted(int64_t /*step*/) {}
-  // After OnStarted: training goes on from this checkpoint. Its seconds are not set.
+  // Called after OnStarted if training continues from this checkpoint. Its seconds are not set.
   virtual void OnResumed(const v1::Checkpoint& /*checkpoint*/) {}
   virtual void OnProgress(const v1::Progress& /*progress*/) {}
   virtual void OnEpoch(const v1::EpochSummary& /*epoch*/) {}
-  // A validation within an epoch; or after the last epoch, of the network as it was finished.
+  // A validation within an epoch, or of the finished network after the last epoch.
   virtual void OnValidation(const v1::ValidationResult& /*result*/) {}
-  // A checkpoint is durable.
+  // The checkpoint is durable.
   virtual void OnCheckpoint(const v1::Checkpoint& /*checkpoint*/) {}
   // The model with this result, the best so far, is durable at Options.best_path.
   virtual void OnBestModel(const v1::BestResult& /*best*/) {}
@@ -44,84 +44,86 @@ class TrainerObserver {
   virtual void OnNotice(absl::string_view /*message*/) {}
 };
 
-// Opens the device that a replica computes on.
+// Opens the device of a replica.
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const v1::Device& device)>;
 
-// A worker's place among those that train one job together, each a process with as many replicas. All of them
-// run a Trainer over the same job, and come to the same results; the first one alone writes checkpoints and
-// the best model, and decides what depends on the clock, and its Pause counts. An error of one ends all.
+// The place of a worker among the workers of a job. Each worker is a process with the same number of
+// replicas. All workers run a Trainer over the same job and get the same results. Only the first worker
+// writes checkpoints and the best model, decides by the clock, and obeys Pause. An error of a worker ends
+// all.
 struct TrainerGroup {
-  int worker = 0;  // It has the ranks from worker times (devices / workers) on.
+  int worker = 0;  // Its first rank is worker * (devices / workers).
   int workers = 1;
-  // Connects this worker's ranks, `count` from `first` on, with those of all others; entry i is the end of
-  // rank first + i. Called by Run, where there are several workers.
+  // Connects this worker's ranks, `count` from `first` on, with the ranks of all other workers. Entry i is
+  // the end of rank first + i. Run calls it if there are several workers.
   std::function<absl::StatusOr<std::vector<std::unique_ptr<Communicator>>>(int first, int count)> connect;
 };
 
-// Trains one job: opens its data, makes its replicas, and takes it through its epochs.
+// Trains a job: opens its data, creates its replicas, and runs its epochs.
 class Trainer {
  public:
   struct Options {
-    // Defaults filled in or not.
+    // With or without its defaults.
     v1::JobSpec spec;
     // spec.dataset with its source.
     v1::DatasetSpec dataset;
-    // One for each replica that is made, in the order of ranks; replicas that share a device name it again.
-    // Those of other workers too.
+    // An entry for each replica of all workers, in the order of ranks. Replicas on the same device repeat its
+    // name.
     std::vector<v1::Device> devices;
     TrainerGroup group;
     DeviceFactory device_factory;
-    // Outlives the Trainer; may be null.
+    // May be null. Must outlive the Trainer.
     TrainerObserver* observer = nullptr;
-    // For the report interval and for rates.
+    // The clock of the report interval and of rates.
     const Clock* clock = Clock::Real();
-    // The file that spec.initial_weights names.
+    // The file of spec.initial_weights.
     std::string initial_weights_path;
-    // What that file's content must have, in hexadecimal digits; empty: it is not known.
+    // The SHA-256 of this file in hexadecimal digits. Empty: unknown.
     std::string initial_weights_sha256;
-    // The folder where checkpoints are written, and read when Run begins: where there are any, training goes
-    // on from the newest. Empty: none is written. All workers are given this and the next path alike, and see
-    // the same files.
+    // The folder of checkpoints. Run continues from the newest checkpoint in it. Empty: writes no checkpoint.
+    // All workers must get the same folder and best_path, and see the same files.
     std::string checkpoint_folder;
-    // Where the model with the best result is written, where spec.training.best_model.keep_weights asks for
-    // it. Empty: it is not.
+    // The path of the model with the best result, if spec.training.best_model.keep_weights. Empty: it is not
+    // written.
     std::string best_path;
-    // For these files and the model.
+    // The file system of these files and of the model.
     RandomAccessEnv* env = RandomAccessEnv::Real();
-    // Replicas that wait so long for others end the training with DEADLINE_EXCEEDED, which names these.
+    // The longest wait of replicas for other replicas. Then Run returns DEADLINE_EXCEEDED with the missing
+    // replicas.
     absl::Duration watchdog = absl::Minutes(30);
   };
 
-  // Checks the options. INVALID_ARGUMENT with the fields at fault.
+  // Checks the options. INVALID_ARGUMENT with the wrong fields.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(Options options);
   virtual ~Trainer() = default;
 
-  // Trains to the end, or to a pause; call once. CANCELLED after Cancel; RESOURCE_EXHAUSTED where there is no
-  // memory; DATA_LOSS where the data cannot be read or does not fit; OUT_OF_RANGE where the loss, or a
-  // parameter is infinite or not a number (the message says the step, and that of the last checkpoint);
-  // FAILED_PRECONDITION where the checkpoint that is there cannot be used, or workers do not agree;
-  // UNAVAILABLE, naming its rank, where another worker is lost or hangs.
+  // Trains to the end or to a pause. Call it a single time. Errors:
+  //   CANCELLED            Cancel was called
+  //   RESOURCE_EXHAUSTED   there is not enough memory
+  //   DATA_LOSS            the data cannot be read or do not fit
+  //   OUT_OF_RANGE         the loss or a parameter is not finite; the message names the step and the last
+  //   checkpoint FAILED_PRECONDITION  the checkpoint cannot be used, or workers do not agree UNAVAILABLE
+  //   another worker, named by its rank, is lost or hangs
   virtual absl::Status Run() = 0;
 
-  // Makes Run return soon, after the step in progress. From any thread.
+  // Makes Run return CANCELLED soon, after the current step. Any thread may call it.
   virtual void Cancel() = 0;
 
-  // Makes Run return soon, with the outcome PAUSE_REQUESTED and a checkpoint, after a step; unless training
-  // ends before. From any thread.
+  // Makes Run return soon, after a step, with a checkpoint and the outcome PAUSE_REQUESTED, unless training
+  // ends before. Any thread may call it.
   virtual void Pause() = 0;
 
-  // How Run, which returned OK, ended.
+  // Returns the outcome of a Run that returned OK.
   virtual TrainingOutcome outcome() const = 0;
 
-  // What came of the training so far. After Run.
+  // Returns the results so far. Call it after Run.
   virtual v1::TrainingSummary Summary() const = 0;
 
-  // Writes the model as safetensors (temporary file, fsync, rename): parameters as "<layer>.weight" and
-  // "<layer>.bias" in float32, statistics as "<layer>.running_mean" and such, the means of what replicas have
-  // of their own, and the job as it was submitted, with its defaults and the loads that were measured, as
-  // metadata. The moving averages of the parameters in
-  // their place, where there are any; the best weights in place of the last, where best_model.export_best
-  // says so. After Run, and on the first worker alone.
+  // Writes the model as safetensors, atomically: temporary file, fsync, rename. Parameters are
+  // "<layer>.weight" and "<layer>.bias" in float32, statistics "<layer>.running_mean" and so on. State that
+  // differs between replicas becomes its mean. Moving averages, if any, replace the parameters. If
+  // best_model.export_best, the best weights replace the last. The metadata hold the job as submitted, with
+  // its defaults and measured loads. Call it after Run, on the first worker alone.
   virtual absl::Status SaveModel(const std::string& path) const = 0;
 };
 

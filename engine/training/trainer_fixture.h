@@ -9,10 +9,11 @@
 
 namespace tandem {
 
-// For a job on devices of `kind`, "cpu" or "reference": one a replica, each with one thread.
+// Returns options for a job on devices of `kind`, "cpu" or "reference": a device with a single thread for
+// each replica.
 Trainer::Options OptionsFor(const v1::JobSpec& spec, const std::string& kind, TrainerObserver* observer);
 
-// Trains to the end, and saves the model where `model_path` is given.
+// Trains to the end. Saves the model if `model_path` is not empty.
 absl::Status Train(const v1::JobSpec& spec, const std::string& kind, TrainingRecorder* recorder,
                    const std::string& model_path = "");
 

@@ -17,58 +17,59 @@
 
 namespace tandem {
 
-// By what results were judged: "the largest accuracy", "the least loss of mse { }". Empty where nothing was.
+// The measures by which results were judged: "the largest accuracy", "the least loss of mse { }". Empty if
+// unused.
 struct Aims {
   std::string best = {};
   std::string early_stopping = {};
   std::string plateau = {};
 };
 
-// Where a training stands between two steps, but for what its replicas keep in variables. Random numbers and
-// the order of the samples follow from the seed and the step alone, so the step stands for them.
+// The state of a training between two steps, without the replicas' variables. Random numbers and the order of
+// the samples depend on the seed and the step alone, so the step represents them.
 struct TrainingState {
   int64_t step = 0;  // Steps taken.
-  // What epochs were counted by, as in TrainingLength. 0 steps before a training begins.
+  // The counting of epochs, as in TrainingLength. 0 before a training begins.
   int64_t steps_per_epoch = 0;
   int64_t epoch_shift = 0;
-  // How it has ended, where it has: no step follows. A pause is no end.
+  // Why training has ended, if it has. A pause is no end.
   TrainingOutcome end;
-  // The statistics of batch normalisation are already those of all training samples.
+  // Whether batch normalisation already has the statistics of all training samples.
   bool population_statistics = false;
-  // What was measured when training ended, where the finished network, which the summary has, was validated
-  // once more.
+  // The measurement that ended training, if the finished network was validated again. The summary has the
+  // second validation.
   std::optional<v1::Evaluation> ended_by;
 
-  // The epoch in progress: what each replica measured in it, and how long it has taken.
+  // The current epoch: the measurements of each replica, and the time so far.
   std::vector<Measurement> epoch_shares;
   double epoch_seconds = 0;
 
-  std::vector<double> loads;  // By which replicas get their shares, one each.
-  int64_t samples = 0;        // That were trained, over all epochs.
+  std::vector<double> loads;  // The loads of the replicas.
+  int64_t samples = 0;        // Trained samples, over all epochs.
   v1::TrainingSummary summary;
   EarlyStopping::State early_stopping;
   // The newest measurement that the plateau has not seen.
   std::optional<double> plateau_measure;
-  std::optional<Plateau::State> plateau;  // None where the schedule watches nothing.
+  std::optional<Plateau::State> plateau;  // Nothing if the schedule watches no measure.
   Aims aims = {};
 
-  // The names by which the model knows its data, to which data are matched when training goes on.
+  // The names by which the model knows its data. Data are matched to them when training continues.
   DataNames names = {};
-  // What the data held: a DataDigest.
+  // A DataDigest of the data.
   std::map<std::string, std::string> data;
 };
 
-// TrainingLength::epoch_shift of a training that goes on from `state` with so many steps an epoch: epochs
-// that were whole count as such, and of one in progress the same part, rounded down to a step.
+// Returns the TrainingLength::epoch_shift of a training that continues from `state` with another number of
+// steps in an epoch. Whole epochs stay whole. The current epoch keeps its fraction, rounded down to a step.
 int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch);
 
-// Forgets what was validated and what follows from measurements: the best result, early stopping's count, the
-// plateau's best. For a training that goes on with other measurements; the plateau's rate stays.
+// Forgets validations and their conclusions: the best result, early stopping's count, the plateau's best. The
+// plateau's rate stays. For a training that continues with other measurements.
 void ForgetResults(TrainingState* state);
 
-// As JSON, in which every number comes back as it was.
+// Returns the state as JSON that preserves every number exactly.
 std::string ToJson(const TrainingState& state);
-// DATA_LOSS, saying what is wrong, where it is no such JSON.
+// Reads the JSON of ToJson. DATA_LOSS with the fault if it is wrong.
 absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text);
 
 }  // namespace tandem

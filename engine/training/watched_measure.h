@@ -12,40 +12,40 @@
 
 namespace tandem {
 
-// "loss".
+// The name of the loss as a measure.
 inline constexpr char kLossMeasure[] = "loss";
 
-// One number of an evaluation, and which way it is better.
+// A number of an evaluation, and its better direction.
 struct WatchedMeasure {
   std::string name;
   bool downwards = true;
 
-  // What is looked for: "the least loss".
+  // Returns the aim for people: "the least loss".
   std::string ToString() const;
-  // Not a number where the evaluation does not have it.
+  // Returns the number, or NaN if the evaluation does not have it.
   double Of(const v1::Evaluation& evaluation) const;
-  // Whether `value` is better than `other` by more than `margin`. Any number is better than what is none.
+  // Returns whether `value` is better than `other` by more than `margin`. Any number is better than NaN.
   bool IsBetter(double value, double other, double margin = 0) const {
     if (std::isnan(other)) return !std::isnan(value);
     return downwards ? value < other - margin : value > other + margin;
   }
 };
 
-// Names of all that an evaluation of this training has: "loss", then the metrics.
+// Returns the names of all measures of this training: "loss", then the metrics.
 std::vector<std::string> MeasureNames(const v1::Training& training);
 
-// Which way a measure improves, PLATEAU_MODE_MIN or PLATEAU_MODE_MAX: `mode` if given, else as the measure
-// says. A spec keeps a mode that was left out as it is: a fork or an override may change the metric, and the
-// mode follows.
+// Returns the better direction of a measure, PLATEAU_MODE_MIN or PLATEAU_MODE_MAX: `mode` if given, else the
+// measure's own direction. A missing mode stays missing in a spec, so that it follows a metric that a fork or
+// an override changes.
 v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode);
 
-// The measure of this name.
+// Returns the measure with this name.
 WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode);
 
-// The measure of the best result: best_model's, or early_stopping's if best_model has no metric, or the loss.
+// Returns the measure of the best result: best_model's metric, else early_stopping's metric, else the loss.
 WatchedMeasure BestMeasure(const v1::Training& training);
 
-// Says under `field` where there is no such measure, or no such mode.
+// Adds a violation under `field` if the measure or the mode does not exist.
 void CheckMeasure(const v1::Training& training, absl::string_view field, const std::string& metric,
                   v1::PlateauMode mode, FieldViolations& violations);
 

@@ -32,11 +32,11 @@
 
 namespace tandem {
 
-// The replicas of a worker, as threads. What they share is made by Run, before they start. `rank` counts all
-// replicas of the job, `local` those of this worker.
+// Runs the replicas of a worker, each on its own thread. Run creates the shared objects before the threads
+// start. `rank` counts all replicas of the job, `local` the replicas of this worker.
 class WorkerTrainer final : public Trainer {
  public:
-  // `submitted` is the data set as the job names it, which may be without the source that options.spec has.
+  // `submitted` is the data set as in the job. It may lack the source that options.spec has.
   WorkerTrainer(Options options, v1::DatasetSpec submitted)
       : options_(std::move(options)),
         submitted_dataset_(std::move(submitted)),
@@ -55,7 +55,7 @@ class WorkerTrainer final : public Trainer {
   absl::Status SaveModel(const std::string& path) const override;
 
  private:
-  // Replicas of the job, and of this worker.
+  // The numbers of replicas of the job and of this worker.
   int count() const { return static_cast<int>(options_.devices.size()); }
   int local_count() const { return static_cast<int>(replicas_.size()); }
   bool spread() const { return options_.group.workers > 1; }
@@ -65,76 +65,75 @@ class WorkerTrainer final : public Trainer {
     dealt_ = all_dealt_.back().get();
   }
 
-  // Makes, or joins, the group of all replicas.
+  // Creates or joins the group of all replicas.
   absl::Status Connect();
-  // The names to which the data are matched: those of the checkpoint, or of the model that training begins
-  // with; none where there is neither.
+  // Returns the names to which the data are matched: from the checkpoint, or from the model of the initial
+  // weights. Nothing without either.
   absl::StatusOr<std::optional<DataNames>> NamesOfModel() const;
-  // After Resume.
+  // Opens the data. Call it after Resume.
   absl::Status OpenData();
   absl::Status OpenWeights();
-  // Tells of a normalization that may differ from the normalization that the loaded weights were trained
-  // with.
+  // Notifies of a normalization that may differ from the normalization of the loaded weights.
   void NoteNormalization();
-  // Takes what the checkpoint has, where there is one.
+  // Loads the checkpoint, if any.
   absl::Status Resume();
-  // What replicas share, and what begins where the checkpoint ended. FAILED_PRECONDITION: the checkpoint is
-  // past the end of the job.
+  // Creates the objects that replicas share, and restores their state from the checkpoint.
+  // FAILED_PRECONDITION if the checkpoint is past the end of the job.
   absl::Status Prepare();
-  // Connects, and takes in what is there. An error of one worker is that of all.
+  // Connects, then opens all inputs. An error of a worker becomes the error of all workers.
   absl::Status Begin();
-  // A replica's thread.
+  // The body of a replica's thread.
   void RunReplica(int local);
-  // Opens the replicas one after the other, those of all workers, as algorithms are timed while they compile.
+  // Opens the replicas of all workers one after the other, because algorithms are timed while they compile.
   absl::Status OpenInTurn(int local);
   absl::Status OpenReplica(int local);
-  // Gives the replica what it begins with.
+  // Sets the first state of the replica.
   absl::Status FillReplica(int local);
-  // Tells the observer what a person should know.
+  // Sends the first notices to the observer.
   void TellOfStart();
-  // The same of what the first steps have shown, once.
+  // Sends the notices that depend on the first steps, a single time.
   void TellOfFirstSteps();
   absl::Status Train(int local);
   absl::Status TakeSteps(int local);
-  // How many steps may be taken from `step` on before anybody looks, `size` of them being given at a time.
+  // Returns the number of steps from `step` on until the next look, if a device gets `size` steps at a time.
   int64_t MostStepsFrom(int64_t step, int64_t size) const;
   using AddMethod = absl::Status (Reporter::*)(int rank, int64_t steps, const AfterStep& after,
                                                Measurement measurement);
-  // Gives the reporter what this replica measured, and, by one of this worker's, what those of others did.
+  // Adds this replica's measurement to the reporter. A replica of this worker also adds those of other
+  // workers.
   absl::Status Add(AddMethod add, int local, int64_t steps, const AfterStep& after, Measurement own);
-  // What comes after `steps` steps, the replicas having added what they measured: all of them call this. True
-  // where training ends.
+  // Does the actions after `steps` steps, after all replicas have added their measurements. All replicas must
+  // call it. Returns true if training ends.
   absl::StatusOr<bool> Settle(int local, int64_t steps, const AfterStep& after);
   TrainingOutcome OutcomeOf(const AfterStep& after) const;
-  // Where the job wants them, gives the network the statistics of all training samples when training has
-  // ended after `steps` steps: all of them call this.
+  // After the end of training at `steps` steps, gives the network the statistics of all training samples, if
+  // the job wants them. All replicas must call it.
   absl::Status TakeStatistics(int local, int64_t steps);
-  // The same where the newest validation was before that: there is one more.
+  // Calls TakeStatistics, and validates again if the statistics changed. All replicas must call it.
   absl::Status Finish(int local, int64_t steps);
-  // Whether the newest measurement is the best, and its model is to be kept.
+  // Returns whether the newest measurement is the best and its model is to be kept.
   bool KeepsBest() const {
     return reporter_->Improved() && options_.spec.training().best_model().keep_weights() &&
            !options_.best_path.empty();
   }
-  // OK if each replica can train on its shares of a whole batch and of an epoch's last, dealt by `loads`.
-  // INVALID_ARGUMENT if one cannot, as batch_norm cannot train on one sample.
+  // OK if each replica can train on its share of a whole batch and of an epoch's last batch, dealt by
+  // `loads`. INVALID_ARGUMENT otherwise. For example, batch_norm cannot train on a single sample.
   absl::Status CheckLoads(const std::vector<double>& loads) const;
-  // Gives what a replica keeps to be written. That it is finite is seen before: no later step's loss would
-  // say that the last update was too large.
+  // Passes the replica's state to the keeper, after a check that it is finite. No later loss would show that
+  // the last update was too large.
   absl::Status Keep(int local, int64_t steps, CheckpointKeeper::Purpose purpose);
-  // That what training ends with is finite.
+  // Checks that the final state is finite.
   absl::Status CheckModel() const;
-  // Adds to an error of the numbers from which checkpoint the job would go on.
+  // Adds the checkpoint from which the job would continue to an error of the numbers.
   absl::Status WithCheckpoint(absl::Status status) const;
-  // Measures the replica after `step`, where that is to be done, and deals by the loads that follow: all
-  // replicas call this.
+  // Measures the replica after `step`, if due, and deals by the resulting loads. All replicas must call it.
   absl::Status MeasureLoads(int local, int64_t step);
 
   absl::StatusOr<Snapshot> TakeSnapshot() const;
   absl::Status WriteModelOf(const Snapshot& snapshot, const std::string& path,
                             const std::optional<v1::BestResult>& best = std::nullopt) const;
 
-  // Ends the training with the first error that comes here.
+  // Ends the training. The first error counts.
   void Fail(const absl::Status& status);
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   absl::Status failure() const {
@@ -147,47 +146,47 @@ class WorkerTrainer final : public Trainer {
   const int first_rank_;
   SerialObserver observer_;
   std::vector<std::unique_ptr<Communicator>> communicators_;
-  std::atomic<Communicator*> group_{nullptr};  // One of them, once there are.
+  std::atomic<Communicator*> group_{nullptr};  // One of the communicators, after Connect.
 
   OpenedDataset data_;
   DataDigest data_digest_;                         // Empty without checkpoints.
-  std::map<std::string, Tensor> initial_weights_;  // By name; those that a checkpoint does not stand for.
-  int64_t planned_bytes_ = 0;                      // Of one replica.
-  bool told_of_first_steps_ = false;               // Of the first replica's thread.
-  MemoryGroups planned_memory_;                    // The same, by what it is for.
-  // The training samples as the source has them: data_.train's, or data_.train itself.
+  std::map<std::string, Tensor> initial_weights_;  // By name. Empty if a checkpoint replaces them.
+  int64_t planned_bytes_ = 0;                      // Of a single replica.
+  bool told_of_first_steps_ = false;               // Used by the first replica's thread.
+  MemoryGroups planned_memory_;                    // planned_bytes_, by use.
+  // The training samples as in the source: the source of data_.train, or data_.train itself.
   const Dataset* unchanged_samples_ = nullptr;
-  bool resident_ = false;  // Whether samples are planned to lie on the devices.
-  // The last one holds; the one before it did until loads were measured.
+  bool resident_ = false;  // Whether samples are planned on the devices.
+  // The last entry is current. Earlier entries were valid until loads were measured.
   std::vector<std::unique_ptr<DealtSamples>> all_dealt_;
   std::atomic<const DealtSamples*> dealt_{nullptr};
-  std::unique_ptr<LoadMeter> load_meter_;  // Null where loads are not to be measured.
+  std::unique_ptr<LoadMeter> load_meter_;  // Null if loads are not measured.
   std::unique_ptr<LearningRate> learning_rate_;
-  // What a checkpoint says, until the replicas have taken it.
+  // The checkpoint, until the replicas have taken it.
   absl::optional<Resumption> resumed_;
-  TrainingState state_;  // When Run began.
+  TrainingState state_;  // At the start of Run.
   TrainingLength length_;
   std::atomic<bool> pause_{false};
   std::unique_ptr<StepSchedule> schedule_;
   std::unique_ptr<Reporter> reporter_;
-  std::unique_ptr<CheckpointKeeper> keeper_;  // Null where nothing is kept.
-  // Each made and used by its own thread while Run runs; the first is read by the others while they are
-  // opened.
+  std::unique_ptr<CheckpointKeeper> keeper_;  // Null if nothing is kept.
+  // Each replica is created and used by its own thread during Run. Other replicas read the first replica
+  // while they are opened.
   std::vector<std::unique_ptr<Replica>> replicas_;
-  // On the first worker, when training has ended: what those of others keep, in the order of ranks.
+  // On the first worker after training: the state of other workers' replicas, in the order of ranks.
   Snapshot others_;
 
   std::atomic<bool> failed_{false};
   mutable Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
-  // Of this worker's replicas, those that are open, in the order of ranks; after a failure, that they need
-  // not wait.
+  // The number of opened replicas of this worker, in the order of ranks. After a failure all count as opened,
+  // so that none waits.
   int opened_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Of the replica that takes most.
+  // The bytes of the largest replica.
   int64_t replica_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool completed_ ABSL_GUARDED_BY(mutex_) = true;
   TrainingOutcome outcome_ ABSL_GUARDED_BY(mutex_);
-  bool population_statistics_ ABSL_GUARDED_BY(mutex_) = false;  // As TrainingState has it.
+  bool population_statistics_ ABSL_GUARDED_BY(mutex_) = false;  // As in TrainingState.
 };
 
 }  // namespace tandem
