@@ -53,7 +53,7 @@ Alike AveragingPolicy::AlikeAfter(int64_t steps) const {
 
 std::vector<double> AveragingPolicy::SharesAfter(int64_t step) const {
   const int64_t step_of_epoch = length_.StepOfEpoch(step);
-  // All replicas get something of every batch but an epoch's last, which is shorter.
+  // Each replica has samples in every batch, except perhaps in an epoch's short last batch.
   if (step_of_epoch + 1 < length_.steps_per_epoch || step_of_epoch % every_ != 0) return Shares();
   std::vector<double> weights = weights_;
   for (size_t rank = 0; rank < weights.size(); ++rank) {

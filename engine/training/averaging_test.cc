@@ -19,7 +19,7 @@ using ::testing::DoubleEq;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Two epochs of 21 samples in batches of 4: 5 whole ones and one of a single sample.
+// Two epochs of 21 samples in batches of 4: 5 whole batches, and a batch with a single sample.
 v1::JobSpec Job(int64_t every_iterations) {
   v1::JobSpec spec;
   spec.mutable_training()->set_global_batch_size(4);
@@ -35,7 +35,7 @@ DatasetInfo Data() {
   return data;
 }
 
-// The steps, from 1, after which replicas are averaged.
+// Returns the steps, from 1, after which replicas are averaged.
 std::vector<int64_t> Points(const v1::JobSpec& spec) {
   const DealtSamples dealt(spec, Data(), {1, 1});
   std::vector<int64_t> points;
@@ -91,7 +91,7 @@ TEST(ReplicaAverageTest, MeansByShares) {
   EXPECT_THAT(MeanOf({&a, &a, &a}, {1.0 / 3, 1.0 / 3, 1.0 / 3}).data<double>(),
               ElementsAre(DoubleEq(1), DoubleEq(8)));
   EXPECT_EQ(MeanOf({&a, &b}, {0.25, 0.75}).data<double>()[0], 2.5);
-  // What does not count may be anything.
+  // A value with share 0 may be anything.
   EXPECT_THAT(MeanOf({&a, &b}, {1, 0}).data<double>(), ElementsAre(1, 8));
   EXPECT_THAT(MeanOf({&c, &c}, {0.5, 0.5}).data<float>(), ElementsAre(0.1f));
 }
@@ -103,7 +103,7 @@ TEST(LoadMeterTest, LoadsFollowFromSpeeds) {
   int64_t measured_after = 0;
   for (int64_t step = 100; step < 120 && measured_after == 0; ++step) {
     for (int rank = 0; rank < 3; ++rank) {
-      // The first steps are slow; the third replica takes eight times as long as the first.
+      // The first steps are slow. The third replica is eight times slower than the first.
       speeds[rank].samples += 10;
       speeds[rank].seconds += step < 103 ? 100 : rank == 2 ? 0.8 : rank == 1 ? 0.196 : 0.1;
       if (const std::optional<double> speed = meter.Measure(step, &speeds[rank]); speed.has_value()) {
@@ -121,7 +121,7 @@ TEST(LoadMeterTest, LoadsFollowFromSpeeds) {
   EXPECT_EQ(loads.replicas(2).load(), 0.25);
   EXPECT_EQ(loads.replicas(2).device(), "devices/cpu:2");
   EXPECT_NEAR(loads.replicas(0).samples_per_second(), 100, 1e-6);
-  // Nobody is left with nothing.
+  // Every replica gets samples.
   const v1::WorkerLoads few = meter.Loads(measured, 113, 3);
   for (const v1::ReplicaLoad& replica : few.replicas()) EXPECT_EQ(replica.load(), 1);
 }

@@ -23,10 +23,10 @@
 namespace tandem {
 namespace {
 
-// Names in a message; nobody reads more.
+// The most names in a message. Nobody reads more.
 constexpr size_t kNamesInMessage = 8;
 
-// What the first replica had, by its name in a graph.
+// Returns the variables of the first replica, by their names in a graph.
 std::map<std::string, SafetensorsEntry> VariablesOf(const SafetensorsHeader& checkpoint) {
   std::map<std::string, SafetensorsEntry> variables;
   for (const auto& [name, entry] : checkpoint.tensors) {
@@ -84,14 +84,14 @@ absl::Status CheckCheckpointFits(const v1::JobSpec& job, const DatasetInfo& data
     }
     there.erase(found);
   }
-  // Names of what the optimizer keeps begin with what it is.
+  // Names of optimizer state contain a slash, other names do not.
   for (const auto& [name, entry] : there) {
     if (IsOfLossScaling(name)) continue;
     (absl::StrContains(name, '/') ? of_optimizer : of_model).push_back(absl::StrCat("it has ", name, " too"));
   }
   FieldViolations violations;
   Blame("model", std::move(of_model), violations);
-  // Of other parameters it has another state.
+  // If the parameters differ, the optimizer's state differs too, and is not worth a message.
   if (violations.empty()) Blame("training.optimizer", std::move(of_optimizer), violations);
   return violations.ToStatus();
 }

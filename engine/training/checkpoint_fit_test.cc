@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// As SmallJob's.
+// The data of SmallJob.
 DatasetInfo Data() {
   DatasetInfo data;
   data.shape = Shape({1, 8, 8});
@@ -26,7 +26,7 @@ DatasetInfo Data() {
   return data;
 }
 
-// Of the job's last checkpoint.
+// Returns the header of the job's last checkpoint.
 SafetensorsHeader CheckpointOf(const v1::JobSpec& spec) {
   FaultyEnv env;
   Recorder recorder;
@@ -42,7 +42,7 @@ SafetensorsHeader CheckpointOf(const v1::JobSpec& spec) {
   return header;
 }
 
-// "field: what is wrong" of the only fault.
+// Returns "field: fault" of the only violation.
 std::string FaultOf(const v1::JobSpec& spec, const SafetensorsHeader& checkpoint) {
   const absl::Status status = CheckCheckpointFits(spec, Data(), checkpoint);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
@@ -56,7 +56,7 @@ TEST(CheckpointFitTest, OneOfTheJobFits) {
   const SafetensorsHeader checkpoint = CheckpointOf(spec);
   EXPECT_TRUE(CheckCheckpointFits(spec, Data(), checkpoint).ok());
   EXPECT_EQ(StateOfCheckpoint(checkpoint)->step, 8);
-  // What does not show in it.
+  // Changes that a checkpoint does not show.
   v1::JobSpec other = spec;
   other.mutable_replicas()->set_count(5);
   other.mutable_training()->set_epochs(9);
@@ -65,7 +65,7 @@ TEST(CheckpointFitTest, OneOfTheJobFits) {
   other.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
   other.mutable_training()->clear_schedule();
   EXPECT_TRUE(CheckCheckpointFits(other, Data(), checkpoint).ok());
-  // The scale of a loss may begin anew, or end.
+  // Loss scaling may begin or end with the new training.
   other.mutable_training()->set_precision(v1::PRECISION_FLOAT16);
   EXPECT_TRUE(CheckCheckpointFits(other, Data(), checkpoint).ok());
   SafetensorsHeader scaled = checkpoint;
@@ -99,7 +99,7 @@ TEST(CheckpointFitTest, WhatDiffersIsNamed) {
   EXPECT_THAT(FaultOf(precise, checkpoint), HasSubstr("float64"));
 }
 
-// "" where something is left to train after `step` steps of epochs of `steps_per_epoch`.
+// Returns "" if steps are left after `step` steps in epochs of `steps_per_epoch`.
 std::string NothingLeft(const v1::JobSpec& spec, int64_t step, int64_t steps_per_epoch) {
   TrainingState state;
   state.step = step;
@@ -115,12 +115,12 @@ TEST(CheckpointFitTest, WhatIsLeftFollowsFromTheEpochsThatWereTrained) {
   v1::JobSpec spec = SmallJob(1, "epochs: 3");
   EXPECT_EQ(NothingLeft(spec, 23, 8), "");
   EXPECT_THAT(NothingLeft(spec, 24, 8), HasSubstr("of step 24 has 3 epochs: nothing is left to train"));
-  // Of larger batches, or less data.
+  // Epochs of 16 steps, as after a change to larger batches or less data.
   EXPECT_EQ(NothingLeft(spec, 32, 16), "");
   EXPECT_THAT(NothingLeft(spec, 48, 16), HasSubstr("has 3 epochs"));
   spec.mutable_training()->set_epochs(4);
   EXPECT_EQ(NothingLeft(spec, 48, 16), "");
-  // Of smaller ones.
+  // Epochs of 2 steps, as after a change to smaller batches.
   EXPECT_THAT(NothingLeft(spec, 8, 2), HasSubstr("has 4 epochs"));
   spec = SmallJob(1, "steps: 48");
   EXPECT_EQ(NothingLeft(spec, 47, 16), "");

@@ -78,12 +78,12 @@ void CheckpointKeeper::WriteAll() {
 }
 
 void CheckpointKeeper::Write(Work work) {
-  // First, so that no checkpoint speaks of a best model that is not there.
+  // The model comes first, so that no checkpoint names a missing best model.
   if (work.purpose.best) {
     const absl::Status status =
         options_.save_model(options_.best_path, work.snapshot, work.state.summary.best());
     if (options_.observer == nullptr) {
-      // Nobody to tell.
+      // No observer to notify.
     } else if (status.ok()) {
       options_.observer->OnBestModel(work.state.summary.best());
     } else {
@@ -140,7 +140,7 @@ void CheckpointKeeper::RemoveOthers(int64_t step, int64_t best_step) {
   int newest = 0;
   for (const std::string& file : files.ok() ? *files : std::vector<std::string>()) {
     const int64_t other = *StepOfCheckpointFile(file);
-    // What is newer than the newest was passed by: training did not go on from it.
+    // A file newer than `step` was skipped as damaged: training did not continue from it.
     const bool is_newest = other <= step && newest++ < options_.checkpoints.keep_last();
     if (is_newest || (options_.checkpoints.keep_best() && other == best_step)) continue;
     status.Update(options_.env->RemoveFile(absl::StrCat(options_.checkpoint_folder, "/", file)));

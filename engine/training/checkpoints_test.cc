@@ -1,4 +1,4 @@
-// Which checkpoints are kept, and what comes of one that is damaged.
+// Tests which checkpoints are kept, and how training handles damaged checkpoints.
 
 #include <algorithm>
 #include <atomic>
@@ -61,7 +61,7 @@ TEST(CheckpointsTest, TheNewestAreKept) {
 }
 
 TEST(CheckpointsTest, TheBestIsKept) {
-  // The loss falls: the largest is an early one.
+  // The loss falls, so the largest loss is early.
   v1::JobSpec spec =
       SmallJob(2, "best_model { mode: PLATEAU_MODE_MAX keep_weights: true } validation { every_steps: 4 }");
   spec.mutable_checkpoints()->set_every_epochs(2);
@@ -72,7 +72,7 @@ TEST(CheckpointsTest, TheBestIsKept) {
   ASSERT_TRUE(result.status.ok()) << result.status;
   const int64_t best = result.summary.best().step();
   ASSERT_LT(best, 32);
-  // Each was the best when it was written.
+  // Each checkpoint was the best when it was written.
   EXPECT_EQ(recorder.best_checkpoints, recorder.best_steps);
   EXPECT_EQ(recorder.best_checkpoints.back(), best);
   EXPECT_THAT(Standing(&env), ElementsAre(32, best));
@@ -93,7 +93,7 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
             absl::StatusCode::kCancelled);
   EXPECT_THAT(Standing(&env), ElementsAre(16, 8));
   Damage(&env, 16);
-  // Beside what a process leaves that dies while it writes.
+  // A process that dies during a write leaves this file.
   ASSERT_TRUE(env.CreateFile(CheckpointPath(24) + ".tmp").ok());
   Recorder second;
   ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &second).status.ok());
@@ -106,7 +106,7 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
   EXPECT_TRUE(env.ReadFile(CheckpointPath(16) + ".damaged").ok());
   EXPECT_FALSE(env.ReadFile(CheckpointPath(24) + ".tmp").ok());
 
-  // Where all are, nothing is begun anew.
+  // If all checkpoints are damaged, training refuses to start over.
   Damage(&env, 32);
   Damage(&env, 24);
   Recorder third;
@@ -118,7 +118,7 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
 }
 
 TEST(CheckpointsTest, TheOneBeforeStandsUntilTheNewOneWasReadBack) {
-  // One write is lost on its way to the disk.
+  // A single write is lost before it reaches the disk.
   class LossyFile : public RandomAccessFile {
    public:
     explicit LossyFile(std::unique_ptr<RandomAccessFile> file) : file_(std::move(file)) {}
@@ -166,7 +166,7 @@ TEST(CheckpointsTest, OneThatHasEndedGoesOnWithMoreEpochs) {
   EXPECT_EQ(recorder.started, 16);
   EXPECT_EQ(*env.ReadFile(kModel), Whole(SmallJob(1), "cpu").model);
 
-  // It stops where nothing gets better by so much; with more patience it has not ended.
+  // Training stops because nothing improves by 100. With more patience it has not ended.
   const auto stopping = [](int patience) {
     return SmallJob(1, absl::StrCat("epochs: 9 early_stopping { min_delta: 100 patience: ", patience, " }"));
   };
@@ -178,7 +178,8 @@ TEST(CheckpointsTest, OneThatHasEndedGoesOnWithMoreEpochs) {
   EXPECT_EQ(more.summary.steps(), 40);
 }
 
-// At each creation, write, sync, rename and removal: whatever was durable then is a checkpoint to go on from.
+// A fault at each creation, write, sync, rename and removal: training continues from the newest durable
+// checkpoint.
 TEST(CheckpointsTest, WhereverTheDiskGoesTrainingGoesOnFromAWholeCheckpoint) {
   v1::JobSpec spec = SmallJob(1, "steps: 8 best_model {}");
   spec.mutable_checkpoints()->set_every_steps(2);
@@ -196,14 +197,14 @@ TEST(CheckpointsTest, WhereverTheDiskGoesTrainingGoesOnFromAWholeCheckpoint) {
     options.env = &env;
     absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
     ASSERT_TRUE(trainer.ok()) << trainer.status();
-    // It goes on to its end, and tells of what could not be written.
+    // The first training ends, and reports every failed write.
     ASSERT_TRUE((*trainer)->Run().ok());
     completed = first.notices.empty();
     env.CutPower();
     Recorder second;
     const Result result = TrainWithFiles(spec, "cpu", &env, &second);
     ASSERT_TRUE(result.status.ok()) << points << ": " << result.status;
-    // What was told of stands.
+    // Every reported checkpoint is durable.
     EXPECT_GE(second.started, first.checkpoints.empty() ? 0 : first.checkpoints.back()) << points;
     EXPECT_EQ(*env.ReadFile(kModel), whole.model) << points;
     EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest)) << points;
@@ -211,7 +212,7 @@ TEST(CheckpointsTest, WhereverTheDiskGoesTrainingGoesOnFromAWholeCheckpoint) {
   EXPECT_GT(points, 30);
 }
 
-// Dropout, augmentation, batch normalisation and an odd last batch; the disk goes a few changes after each
+// Dropout, augmentation, batch normalisation and a short last batch. The disk fails a few changes after each
 // kill.
 TEST(CheckpointsTest, KilledAtRandomStepsItEndsBitForBitWhereAWholeOneDoes) {
   std::mt19937 random(20261120);

@@ -25,7 +25,7 @@ EarlyStopping Make(v1::EarlyStopping spec) {
   return EarlyStopping(spec);
 }
 
-// After how many of these losses training ends; 0 where it goes on.
+// Returns the number of losses after which training ends, or 0 if it continues.
 int StopsAfter(EarlyStopping stopping, const std::vector<double>& losses, v1::StateReason* reason) {
   for (size_t i = 0; i < losses.size(); ++i) {
     const TrainingOutcome outcome = stopping.Observe(Measured(losses[i]), static_cast<int64_t>(i + 1));
@@ -46,14 +46,14 @@ TEST(EarlyStoppingTest, CountsMeasurementsWithoutImprovement) {
   EXPECT_EQ(StopsAfter(Make(spec), {3, 3, 2, 2, 1, 1, 0}, &reason), 0);
   spec.set_patience(1);
   EXPECT_EQ(StopsAfter(Make(spec), {3, 2, 2}, &reason), 3);
-  // An improvement that is no more than min_delta is none; the best stays the one that counted.
+  // An improvement of at most min_delta does not count. The best loss stays.
   spec.set_patience(2);
   spec.set_min_delta(0.5);
   EXPECT_EQ(StopsAfter(Make(spec), {3, 2.75, 2.5}, &reason), 3);
   EXPECT_EQ(StopsAfter(Make(spec), {3, 2.75, 2.25, 2}, &reason), 0);
-  // What is not a number is no improvement.
+  // NaN is no improvement.
   EXPECT_EQ(StopsAfter(Make(spec), {3, std::nan(""), std::nan("")}, &reason), 3);
-  // The first number after it is one.
+  // The first number after NaN is an improvement.
   EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), 3, 2, 1}, &reason), 0);
   EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), std::nan(""), 3, 2}, &reason), 0);
   EXPECT_EQ(StopsAfter(Make(spec), {std::nan(""), std::nan(""), std::nan("")}, &reason), 3);

@@ -32,14 +32,14 @@ absl::Status AtDataset(const absl::Status& status) {
   return violations.ToStatus();
 }
 
-// The samples to measure on, and the order in which replicas would take them.
+// The samples to measure, and the order in which replicas would take them.
 struct Part {
   OpenedDataset data;
   const Dataset* samples = nullptr;
   std::unique_ptr<Sampler> sampler;
 };
 
-// That images come to their size as those that the model was trained on.
+// Checks that the images are resized like the model's training images.
 absl::Status CheckResize(const v1::DatasetSpec& dataset, const TrainedOn& trained_on) {
   const auto way = [](std::optional<v1::ImageResize> resize) {
     return resize == v1::IMAGE_RESIZE_UNSPECIFIED ? v1::IMAGE_RESIZE_STRETCH : resize;
@@ -55,7 +55,7 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
                               const v1::JobSpec& spec) {
   Part part;
   const DataNames names = NamesOf(model.trained_on);
-  // The model has a normalization of its own.
+  // The model has its own normalization.
   v1::DatasetSpec dataset = request.dataset;
   dataset.clear_normalization();
   TANDEM_RETURN_IF_ERROR(CheckResize(dataset, model.trained_on));
@@ -71,7 +71,7 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   }
   info.normalization = model.trained_on.normalization;
   info.mixes_classes = false;
-  // Samples of some classes, or tokens, alone have labels below the model's.
+  // Only samples of single classes or tokens have labels below the model's number of classes.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
   const Shape& output = outputs.back();
   const bool one_label = info.target_type == TargetType::kClass && output.rank() == 1;
@@ -102,7 +102,7 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   return part;
 }
 
-// That the model's output, and what is measured, go with the data's targets.
+// Checks that the model's output and the metrics fit the data's targets.
 absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
   const DatasetInfo& info = part.data.info;
   const Target target = ValidationTargetOf(info);
@@ -119,8 +119,8 @@ absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
   return CheckMetricTargets(spec.training(), target, outputs.back(), part.samples->size());
 }
 
-// The job's variables take the layouts that its training chose, so that what is computed is what the job
-// computed. Where a device has too little memory for that, they take others.
+// Gives the job's variables the layouts of its training, so that the computation is equal bit for bit. If the
+// device has too little memory for the training graph, variables get other layouts.
 absl::Status SettleLayouts(const v1::JobSpec& spec, const DatasetInfo& info, int64_t memory_bytes,
                            Device& device, Variables* variables) {
   const int64_t batch = std::min(spec.training().global_batch_size(), info.train_samples);
@@ -133,7 +133,7 @@ absl::Status SettleLayouts(const v1::JobSpec& spec, const DatasetInfo& info, int
        .replicas =
            spec.replicas().has_parameter_averaging() ? 1 : static_cast<int>(LoadsOf(spec.replicas()).size()),
        .dtype = device.dtype()});
-  // Other data may have too few samples to be trained on.
+  // Other data may have too few samples for training.
   if (!step.ok()) return absl::OkStatus();
   if (memory_bytes > 0 && PlanMemory(step->graph).arena_bytes > memory_bytes) return absl::OkStatus();
   return device.Compile(step->graph, variables).status();
@@ -161,7 +161,7 @@ class Evaluating {
   }
 
  private:
-  // All that a replica of the job would take.
+  // Measures the whole share of replica `rank` of the job.
   absl::StatusOr<Measurement> RunShare(int rank, const TrainedModel& model) {
     Measurement measurement;
     if (Evaluator::IsNeeded(spec_.training())) {
@@ -225,12 +225,12 @@ absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const Ev
     v1::Training* const training = spec.mutable_training();
     training->clear_metrics();
     for (const v1::Metric metric : request.metrics) training->add_metrics(metric);
-    // The job's k is for top_k alone; a job that did not ask for that has none.
+    // The job's k belongs to top_k. A job without top_k has no k.
     const auto& metrics = training->metrics();
     if (std::find(metrics.begin(), metrics.end(), v1::METRIC_TOP_K) == metrics.end()) training->clear_top_k();
     FillMetricDefaults(training);
   }
-  // Fields of the training are those of the request, too.
+  // Field names of the training equal those of the request.
   TANDEM_RETURN_IF_ERROR(CheckMetrics(spec.training()));
   TANDEM_ASSIGN_OR_RETURN(Part part, OpenPart(model, request, spec));
   TANDEM_RETURN_IF_ERROR(CheckTargets(spec, part));

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 constexpr int kClasses = 4;
 
-// 27 validation samples in batches of 16: of several replicas, some have less in the last.
+// 27 validation samples in batches of 16: some replicas have fewer samples in the last batch.
 v1::JobSpec Spec(int replicas) {
   v1::JobSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
@@ -61,7 +61,7 @@ class LastEpoch : public TrainerObserver {
   v1::EpochSummary epoch;
 };
 
-// A trained job: what its last validation gave, and its model.
+// A trained job: its last validation and its model.
 struct Trained {
   v1::Evaluation validation;
   TrainedModel model;
@@ -155,7 +155,7 @@ TEST(EvaluationTest, MeasuresOtherMetricsThanTheJob) {
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->metrics().at("top_2_accuracy"), trained.validation.metrics().at("top_2_accuracy"));
 
-  // Of a job without a k it is the usual one, which 4 classes are too few for.
+  // Without a k the job has the default k, which is too large for 4 classes.
   trained.model.spec.mutable_training()->clear_metrics();
   trained.model.spec.mutable_training()->clear_top_k();
   const absl::Status refused = EvaluateModel(trained.model, request, *device).status();
@@ -196,7 +196,7 @@ std::string WriteTable(const std::string& name, const std::string& text) {
   return path;
 }
 
-// A model of one dense layer with these weights and no bias.
+// A model with a single dense layer, with these weights and no bias.
 TrainedModel DenseModel(const std::string& loss, const std::vector<std::vector<float>>& weights) {
   TrainedModel model;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
@@ -259,7 +259,7 @@ TEST(EvaluationTest, ClassesAreMatchedByName) {
   EXPECT_EQ(fault.field, "dataset.csv.train");
   EXPECT_THAT(fault.description,
               HasSubstr("row 3, column 'kind' is 'elk', a class that the model does not know"));
-  // Numbers are labels, which a notice says; fewer than the model has will do.
+  // Numbers are labels, with a notice. Fewer classes than the model's are accepted.
   std::vector<std::string> notices;
   EvaluationRequest request = RequestFor(dataset);
   request.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
@@ -270,7 +270,7 @@ TEST(EvaluationTest, ClassesAreMatchedByName) {
   EXPECT_EQ(notices.size(), 1u);
 }
 
-// A scale for bytes says nothing of floats.
+// A scale for bytes does not apply to floats.
 TEST(EvaluationTest, SamplesAreOfTheModelsType) {
   TrainedModel model = DenseModel("mse", {{3, -5}});
   model.trained_on.sample_type = SampleType::kBytes;
@@ -294,7 +294,7 @@ TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
   EXPECT_EQ(fault().field, "dataset.image_folder.resize");
   EXPECT_THAT(fault().description,
               HasSubstr("is IMAGE_RESIZE_STRETCH, but the model was trained with IMAGE_RESIZE_CROP"));
-  // Their other faults come next.
+  // The next checks find their other faults.
   dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_CROP);
   EXPECT_EQ(fault().field, "dataset.image_folder.train");
   model.trained_on.resize = v1::IMAGE_RESIZE_UNSPECIFIED;

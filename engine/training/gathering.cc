@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// Each rank's row is its own and zero elsewhere, so that the sum is all of them exactly.
+// Each rank fills its own row and leaves the others zero, so the sum has all rows exactly.
 absl::StatusOr<std::vector<double>> GatherRows(const std::vector<double>& own, size_t width,
                                                Communicator* communicator) {
   std::vector<double> rows(width * communicator->world_size(), 0);
@@ -85,7 +85,7 @@ absl::StatusOr<Snapshot> GatherVariables(const ReplicaVariables& own, const Alik
     ReplicaVariables variables;
     for (const auto& [kind, is_alike] : kinds) {
       if (is_alike) continue;
-      // Replicas have variables of the same names in the same order.
+      // Replicas have variables with the same names in the same order.
       for (const auto& [name, value] : own.*kind) {
         Tensor given = rank == communicator->rank() ? value : Tensor(value.dtype(), value.shape());
         TANDEM_RETURN_IF_ERROR(
@@ -107,7 +107,7 @@ absl::Status CheckBeginsAlike(int64_t step, double digest, Communicator* communi
                                                         all[rank][0], ", and rank 0 from step ", all[0][0],
                                                         "; all workers need to see the same checkpoint"));
     }
-    // What rank 0 has was taken over byte by byte.
+    // Rank 0's parameters were copied byte by byte, so a difference comes from the layout.
     if (all[rank][1] != all[0][1]) {
       return absl::FailedPreconditionError(
           absl::StrCat("rank ", rank,

@@ -15,7 +15,7 @@ namespace tandem {
 namespace {
 
 constexpr char kField[] = "initial_weights";
-// Names in a message; nobody reads more.
+// The most names in a message. Nobody reads more.
 constexpr size_t kNamesInMessage = 12;
 
 std::string SourceField(const v1::InitialWeights& weights) {
@@ -30,7 +30,7 @@ std::string SomeNames(std::vector<std::string> names) {
 
 bool IsFloat(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
 
-// The wanted tensors with their shapes, in the order of the layers.
+// Returns the selected tensors with their shapes, in the order of the layers.
 std::vector<std::pair<std::string, Shape>> Wanted(const LayerTable& table,
                                                   const v1::InitialWeights& weights) {
   const std::set<std::string> of_layers = TensorsOf(table, weights.layers());
@@ -45,8 +45,8 @@ std::vector<std::pair<std::string, Shape>> Wanted(const LayerTable& table,
   return wanted;
 }
 
-// What is wrong with a file for what is wanted of it, for people; empty where nothing is. `find` gives the
-// entry of a name, or null.
+// Returns why a file does not have the wanted tensors, for people, or "". `find` returns the entry with a
+// name, or null.
 template <typename Find>
 std::string Misfit(const std::vector<std::pair<std::string, Shape>>& wanted, const Find& find) {
   std::vector<std::string> missing;
@@ -73,7 +73,7 @@ std::string Misfit(const std::vector<std::pair<std::string, Shape>>& wanted, con
   return absl::StrJoin(faults, "; ");
 }
 
-// What is wanted of a file; `misfit` gets what is wrong with it for that.
+// Returns the wanted tensors of a file. `misfit` receives the fault, if any.
 std::map<std::string, Tensor> Take(SafetensorsContents contents,
                                    const std::vector<std::pair<std::string, Shape>>& wanted,
                                    std::string* misfit) {
@@ -106,10 +106,10 @@ void CheckInitialWeights(const v1::JobSpec& spec, FieldViolations& violations) {
                    absl::StrCat("is \"", weights.artifact().job(), "\"; give \"jobs/<id>\""));
   }
   const absl::StatusOr<LayerTable> table = ListLayers(spec.model());
-  if (!table.ok()) return;  // The plan says it.
+  if (!table.ok()) return;  // The plan reports the error.
   CheckLayerPatterns(*table, absl::StrCat(kField, ".layers"), weights.layers(), violations);
   CheckLayerPatterns(*table, absl::StrCat(kField, ".except_layers"), weights.except_layers(), violations);
-  // Where `layers` match nothing at all, that was said.
+  // If `layers` match nothing, the violation is already there.
   const bool matches = weights.layers().empty() || !TensorsOf(*table, weights.layers()).empty();
   if (matches && Wanted(*table, weights).empty()) {
     violations.Add(kField, "wants nothing of the file; name layers to load");

@@ -35,7 +35,7 @@ v1::JobSpec Spec(const std::string& weights) {
   return spec;
 }
 
-// A file for the network above, with a head for `classes`.
+// Writes a file for the network above, with a head for `classes`.
 std::string WriteModel(int64_t classes, DType dtype = DType::kFloat32) {
   std::vector<NamedTensor> tensors;
   const auto add = [&](const std::string& name, Shape shape) {

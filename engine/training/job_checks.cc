@@ -33,7 +33,7 @@ constexpr int kMaxRestarts = 100;
 constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
 
-// That a required count is in [1, kMaxCount].
+// Checks that a required count is in [1, kMaxCount].
 void CheckCount(absl::string_view field, int64_t value, FieldViolations& violations) {
   if (value == 0) {
     violations.Add(field, "is 0 or left out; it must be at least 1");
@@ -80,7 +80,7 @@ void CheckPrecision(const v1::Training& training, FieldViolations& violations) {
         scaling.growth_interval() >= 0, "at least 1");
 }
 
-// That an interval is of whole numbers from 1, and is there.
+// Checks that an interval is present and consists of whole numbers from 1.
 void CheckInterval(absl::string_view field, int64_t every_epochs, int64_t every_steps,
                    FieldViolations& violations) {
   const auto check = [&](absl::string_view name, int64_t value) {
@@ -117,7 +117,7 @@ void CheckBestModel(const v1::Training& training, FieldViolations& violations) {
   }
 }
 
-// For a job whose model is right.
+// Checks batch_norm_statistics. The job's model is right.
 void CheckStatistics(const v1::JobSpec& spec, FieldViolations& violations) {
   constexpr char kField[] = "training.batch_norm_statistics";
   const v1::BatchNormStatistics statistics = spec.training().batch_norm_statistics();
@@ -126,7 +126,7 @@ void CheckStatistics(const v1::JobSpec& spec, FieldViolations& violations) {
   }
   if (!WantsPopulationStatistics(spec)) return;
   const absl::StatusOr<LayerTable> table = ListLayers(spec.model());
-  if (!table.ok()) return;  // The plan says it.
+  if (!table.ok()) return;  // The plan reports the error.
   const std::set<std::string> frozen = TensorsOf(*table, spec.frozen_layers());
   const std::vector<Statistic>& all = table->statistics;
   if (all.empty()) {
@@ -185,7 +185,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   violations.AddAll("training.loss", CheckLoss(training.loss()));
   violations.AddAll("training.optimizer", CheckOptimizer(training.optimizer()));
   CheckCount("training.global_batch_size", training.global_batch_size(), violations);
-  // Each part is planned for itself.
+  // Each part is planned separately.
   constexpr int64_t kMaxParts = 65536;
   if (training.accumulation_steps() > kMaxParts) {
     violations.Add("training.accumulation_steps",
@@ -215,7 +215,7 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
   }
 }
 
-// When it runs, and beside what.
+// Checks when the job runs, and beside which jobs.
 void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
   const auto check = [&](absl::string_view field, bool given, bool right, double value,
                          absl::string_view range) {
@@ -236,7 +236,7 @@ void CheckScheduling(const v1::JobSpec& spec, FieldViolations& violations) {
         spec.max_restarts(), "from 0 to 100");
 }
 
-// What a job may take of GPUs.
+// Checks the job's limits on GPUs.
 void CheckGpuLimits(const v1::GpuOptions& gpu, FieldViolations& violations) {
   const auto check = [&](absl::string_view field, int64_t value, bool right, absl::string_view wanted) {
     if (value != 0 && !right)
@@ -250,7 +250,7 @@ void CheckGpuLimits(const v1::GpuOptions& gpu, FieldViolations& violations) {
   check("max_blocks", gpu.max_blocks(), gpu.max_blocks() > 0, "at least 1");
 }
 
-// That nothing waits for a measure that training alone does not have.
+// Checks that no setting waits for a measure that a training without validation lacks.
 void CheckWatchedInTraining(const v1::Training& training, FieldViolations& violations) {
   const v1::Metric plateau = training.schedule().plateau().metric();
   for (const int number : training.metrics()) {
@@ -269,7 +269,7 @@ void CheckWatchedInTraining(const v1::Training& training, FieldViolations& viola
   }
 }
 
-// Where samples are, and how steps are given to GPUs.
+// Checks the place of the samples, and the number of steps for each launch.
 void CheckPlacement(const v1::GpuOptions& gpu, FieldViolations& violations) {
   if (!v1::GpuOptions::DataPlacement_IsValid(gpu.data())) {
     violations.Add("gpu.data", absl::StrCat("is ", static_cast<int>(gpu.data()), ", which is no placement"));
@@ -280,7 +280,7 @@ void CheckPlacement(const v1::GpuOptions& gpu, FieldViolations& violations) {
   }
 }
 
-// That samples which must be on a GPU can be.
+// Checks that samples which must be on a GPU can be there.
 void CheckResident(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldViolations& violations) {
   if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU ||
       spec.gpu().data() != v1::GpuOptions::DATA_PLACEMENT_GPU_MEMORY) {

@@ -16,7 +16,7 @@ std::string WhyNoJobName(absl::string_view name) {
   const bool plain = std::all_of(name.begin(), name.end(), [](char c) {
     return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.';
   });
-  // The id begins with it, and stands on command lines and names folders: no "-rf", no "..".
+  // The id begins with the name, is used on command lines and names folders: "-rf" and ".." must fail.
   const bool begins_well = name.empty() || absl::ascii_isalnum(name.front());
   if (plain && begins_well && name.size() <= kMaxJobNameLength) return "";
   return absl::StrCat(

@@ -20,7 +20,7 @@ WatchedMeasure OfPlateau(const v1::Training& training) {
       spec.mode());
 }
 
-// Losses of two kinds cannot be compared.
+// Returns the aim of a measure. Losses of two kinds cannot be compared, so the kind is a part of it.
 std::string AimOf(const WatchedMeasure& measure, const v1::Training& training) {
   if (measure.name != kLossMeasure) return measure.ToString();
   return absl::StrCat(measure.ToString(), " of ", training.loss().ShortDebugString());
@@ -54,7 +54,7 @@ Judge::Judge(const v1::Training& training, LearningRate* learning_rate)
 
 void Judge::Compare(const v1::Evaluation& evaluation, bool validation, int64_t epoch, int64_t steps) {
   const double value = best_measure_.Of(evaluation);
-  // What is no number is no result.
+  // NaN is no result.
   improved_ = !std::isnan(value) && (!best_.has_value() || best_measure_.IsBetter(value, best_->value()));
   if (improved_) {
     best_.emplace();

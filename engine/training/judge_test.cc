@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// The best of these losses, each of an epoch of one step.
+// Returns the best of these losses. Each epoch has a single step.
 v1::BestResult BestOf(const v1::Training& training, const std::vector<double>& losses) {
   LearningRate learning_rate({.schedule = training.schedule(), .learning_rate = 0.1});
   Judge judge(training, &learning_rate);
@@ -24,7 +24,7 @@ v1::BestResult BestOf(const v1::Training& training, const std::vector<double>& l
   return state.summary.best();
 }
 
-// As where a fork of a job that looked for the best accuracy asks for the least loss.
+// A fork may ask for the least loss after its parent asked for the best accuracy.
 TEST(JudgeTest, TheBestFollowsAMetricThatIsChangedLater) {
   v1::JobSpec spec =
       FromText<v1::JobSpec>(R"(training { best_model { metric: "accuracy" } metrics: METRIC_ACCURACY })");
@@ -63,7 +63,7 @@ TEST(JudgeTest, WhatLooksForSomethingElseBeginsAnew) {
   ASSERT_TRUE(same.plateau.has_value());
   EXPECT_EQ(same.plateau->best, 0.75);
 
-  // A fork looks for the least loss: 3, then 2, are worse numbers than 0.75, and not worse losses.
+  // A fork looks for the least loss. 3 and 2 are worse numbers than 0.75, but not worse losses.
   spec.mutable_training()->mutable_early_stopping()->set_metric("loss");
   spec.mutable_training()->mutable_schedule()->mutable_plateau()->clear_metric();
   FillDefaults(&spec);

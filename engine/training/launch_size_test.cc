@@ -5,8 +5,8 @@
 namespace tandem {
 namespace {
 
-// What follows from steps that take so long, the first 100 of them. After every `disturbed_every` there is
-// something else that takes a second.
+// Returns the size after 100 steps of duration `step`. After every `disturbed_every` steps, other work takes
+// a second.
 int64_t Measured(absl::Duration step, int64_t disturbed_every = 1000) {
   FakeClock clock{absl::UnixEpoch()};
   LaunchSize launch(0, &clock);
@@ -30,9 +30,9 @@ TEST(LaunchSizeTest, IsWhatTakesTwoMilliseconds) {
 }
 
 TEST(LaunchSizeTest, WhatComesBetweenStepsIsNotMeasured) {
-  // With a report after every 10 steps it takes longer, but comes to the same.
+  // With a report after every 10 steps it takes longer, with the same result.
   EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/10), 32);
-  // Here nothing is ever as it is without reports.
+  // Every step has a report, so nothing is measured.
   EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/1), 1);
 }
 

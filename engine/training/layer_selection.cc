@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr char kInputName[] = "input";
-// Names in a message; nobody reads more.
+// The most names in a message. Nobody reads more.
 constexpr size_t kNamesInMessage = 12;
 
 bool KeepsTensors(const BuiltLayer& layer) {
@@ -89,7 +89,7 @@ void CheckLayerPatterns(const LayerTable& table, absl::string_view field, const 
 void CheckFrozenLayers(const v1::JobSpec& spec, FieldViolations& violations) {
   if (spec.frozen_layers().empty()) return;
   const absl::StatusOr<LayerTable> table = ListLayers(spec.model());
-  if (!table.ok()) return;  // The plan says it.
+  if (!table.ok()) return;  // The plan reports the error.
   CheckLayerPatterns(*table, "frozen_layers", spec.frozen_layers(), violations);
   const std::set<std::string> frozen = TensorsOf(*table, spec.frozen_layers());
   const bool any_left =

@@ -69,7 +69,7 @@ TEST(LayerSelectionTest, FrozenLayersMarkTheirParameters) {
   }
   EXPECT_THAT(frozen, ElementsAre("block.conv2d_1.weight", "block.conv2d_1.bias", "block.batch_norm_1.weight",
                                   "block.batch_norm_1.bias"));
-  // Its statistics are read only.
+  // The frozen layer's statistics are read only.
   for (const Node& node : graph.nodes())
     EXPECT_THAT(node.op->MutatedInputs(), ElementsAre()) << node.op->kind();
 }

@@ -1,5 +1,5 @@
-// Trainings whose loss is scaled. On reference devices, which have float64: a scale near the largest of its
-// numbers makes gradients overflow as they do in float16, and powers of two change no bit of them.
+// Trainings with a scaled loss, on reference devices with float64. A scale near float64's maximum makes
+// gradients overflow as in float16. Powers of two change no bit of them.
 
 #include <string>
 #include <vector>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 constexpr double kHuge = 0x1p1020;
 
-// With large gradients: scaled by kHuge they overflow.
+// A job with large gradients: scaled by kHuge, they overflow.
 v1::JobSpec Steep(int replicas) {
   v1::JobSpec spec = SmallLenet(replicas);
   spec.mutable_dataset()->mutable_normalization()->add_standard_deviation(1e-3);
@@ -53,7 +53,7 @@ TEST(LossScalingTest, AScaledLossTrainsAsItselfAndItsScaleGrows) {
     for (const int replicas : {1, 2}) {
       SCOPED_TRACE(absl::StrCat(optimizer, " ", replicas));
       v1::JobSpec spec = SmallLenet(replicas);
-      // Whole batches: halves are exact, wherever gradients are multiplied by a replica's share.
+      // With whole batches, all replicas' shares are halves, and multiplying by them is exact.
       spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
       *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(optimizer);
       spec.mutable_training()->set_accumulation_steps(replicas == 1 ? 2 : 1);
@@ -71,7 +71,8 @@ TEST(LossScalingTest, AScaledLossTrainsAsItselfAndItsScaleGrows) {
   }
 }
 
-// Where every step sees the same samples, those after the ones that are left out are as if these were not.
+// Every step sees the same samples. So the steps after skipped steps equal the steps of a training without
+// skips.
 TEST(LossScalingTest, AStepWhoseGradientsAreNotFiniteIsAsIfItWereNot) {
   for (const char* optimizer :
        {"momentum { learning_rate: 1e-7 dampening: 0.5 }", "adam {}", "nadam {}", "muon {}"}) {
@@ -111,7 +112,7 @@ TEST(LossScalingTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
     ScaleBy(kHuge, 5, &spec);
     Whole whole(spec, "reference");
     ASSERT_GT(whole.recorder.epochs[0].skipped_steps(), 1);
-    // While steps are left out, and later.
+    // During the skipped steps, and later.
     for (const int64_t pause : {1, 11}) {
       SCOPED_TRACE(absl::StrCat(replicas, " ", pause));
       FaultyEnv env;

@@ -1,5 +1,5 @@
-// A model that goes on with other data: columns and classes are matched by name, whether training goes on
-// from a checkpoint or begins with weights.
+// Trainings that continue with other data. Columns and classes are matched by name, for a checkpoint and for
+// initial weights.
 
 #include <fstream>
 #include <string>
@@ -23,7 +23,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Twelve rows of y = 3a - 5b, the columns in an order of one's own.
+// Twelve rows of y = 3a - 5b, with the columns in a given order.
 std::string Rows(const std::vector<std::string>& columns) {
   std::string text = absl::StrJoin(columns, ",") + "\n";
   for (int i = 0; i < 12; ++i) {
@@ -84,7 +84,7 @@ TEST_F(MatchedDataTest, AForkTakesClassesByName) {
   const auto checkpoint = ReadCheckpoint(&env, CheckpointPath(1));
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_THAT(TrainingStateFromJson(checkpoint->state)->names.classes, ElementsAre("bird", "cat", "dog"));
-  // A part of the classes: the network stays as it is.
+  // With a subset of the classes the network keeps its outputs.
   Result result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n", 2), "cpu", &env, &recorder);
   EXPECT_TRUE(result.status.ok()) << result.status;
   result = TrainWithFiles(Animals("a,b,kind\n1,1,dog\n0,1,cat\n0,2,elk\n", 3), "cpu", &env, &recorder);
@@ -103,7 +103,7 @@ TEST_F(MatchedDataTest, DataThatStayedAreNoNotice) {
 }
 
 TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
-  // A rate at which nothing is learned: the losses of the first step are those of the weights.
+  // At this rate the weights hardly change, so the losses of the first step are the losses of the weights.
   FaultyEnv env;
   Recorder trained, next;
   ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 8, 0.05), "cpu", &env, &trained).status.ok());
@@ -131,7 +131,7 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("has no column 'b', which is a feature of the model"));
-  // Columns of a layer that begins anew are one's own.
+  // A layer with new weights accepts any columns.
   v1::JobSpec anew = Job(Rows({"a", "c", "y"}), 1);
   anew.mutable_model()->add_layers()->mutable_dense()->set_units(1);
   anew.mutable_initial_weights()->add_layers("dense_2");
@@ -157,7 +157,7 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {
       Contains(HasSubstr("0 was 'bird' and is 'cat', 1 was 'cat' and is 'dog', 2 was 'dog' and is 'elk'")));
 }
 
-// A fork's results are its own: what its parent validated is not what it has.
+// A fork has its own results and none of its parent's validations.
 TEST_F(MatchedDataTest, AForkWithoutValidationHasNoneOfItsParents) {
   FaultyEnv env;
   Recorder recorder;
@@ -176,7 +176,7 @@ TEST_F(MatchedDataTest, AForkWithoutValidationHasNoneOfItsParents) {
   EXPECT_THAT(recorder.notices, Contains(HasSubstr("are of validation, which this job does not have")));
 }
 
-// On other data an older best result would stand for ever.
+// On other data, an old best result might never be beaten.
 TEST_F(MatchedDataTest, TheBestResultOfOtherDataIsForgotten) {
   FaultyEnv env;
   Recorder recorder;

@@ -1,4 +1,4 @@
-// Losses and metrics in a whole training, over replicas and short batches.
+// Losses and metrics in whole trainings, with several replicas and short batches.
 
 #include <cmath>
 #include <memory>
@@ -24,8 +24,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// 45 samples of 4 classes in batches of 8, and 27 for validation. The rate is too low for any weight to
-// change.
+// 45 samples of 4 classes in batches of 8, and 27 samples for validation. The rate is too low to change any
+// weight.
 v1::JobSpec Job(const std::string& training, int replicas, int outputs = 4, int classes = 4) {
   v1::JobSpec spec;
   const std::string text = absl::StrCat("dataset { synthetic { shape: [6] classes: ", classes,
@@ -62,8 +62,8 @@ void ExpectNear(const v1::Evaluation& a, const v1::Evaluation& b, double toleran
       << a.DebugString() << b.DebugString();
 }
 
-// What is measured over all samples does not depend on how they are dealt: also where samples weigh
-// differently, and where a batch's, or a replica's, are all ignored.
+// Measurements over all samples do not depend on the replicas. This holds for weighted samples, and for
+// batches or replicas with ignored samples alone.
 TEST(MeasuresTest, DoNotDependOnReplicas) {
   const std::string metrics =
       " metrics: [METRIC_ACCURACY, METRIC_TOP_K, METRIC_PRECISION, METRIC_RECALL, METRIC_F1, "
@@ -129,7 +129,7 @@ TEST(MeasuresTest, TwoClassesMayBeSides) {
   EXPECT_EQ(oracle->validation().metrics().at("auc"), cpu->validation().metrics().at("auc"));
 }
 
-// Perplexity is of the loss as it is reported.
+// Perplexity follows from the reported loss.
 TEST(MeasuresTest, PerplexityFollowsTheLoss) {
   const absl::StatusOr<v1::EpochSummary> epoch =
       Train(Job("loss { softmax_cross_entropy {} } metrics: METRIC_PERPLEXITY", 3), "cpu");
@@ -137,7 +137,7 @@ TEST(MeasuresTest, PerplexityFollowsTheLoss) {
   EXPECT_EQ(epoch->validation().metrics().at("perplexity"), std::exp(epoch->validation().loss()));
 }
 
-// One validation sample. Its class is ignored in one of these jobs: then nothing was measured.
+// There is a single validation sample. In a job that ignores its class, nothing is measured.
 TEST(MeasuresTest, AValidationThatIgnoresAllLabelsIsNoResult) {
   int without_result = 0;
   for (int ignored = 0; ignored < 4; ++ignored) {
@@ -162,7 +162,7 @@ TEST(MeasuresTest, AValidationThatIgnoresAllLabelsIsNoResult) {
     }
     ++without_result;
     EXPECT_TRUE(validation.metrics().empty());
-    // It is not the best, and does not count as a measurement that has not improved.
+    // The empty validation is not the best, and does not count as a measurement without improvement.
     ASSERT_EQ(recorder.epochs.size(), 3);
     for (const v1::EpochSummary& epoch : recorder.epochs) EXPECT_FALSE(epoch.has_best());
     EXPECT_THAT(recorder.notices, Contains(HasSubstr("cannot measure the validation loss after step 6: all 1 "
@@ -172,7 +172,7 @@ TEST(MeasuresTest, AValidationThatIgnoresAllLabelsIsNoResult) {
   EXPECT_EQ(without_result, 1);
 }
 
-// The fields that a job is refused for, on data with classes.
+// Returns the fields for which a job is refused, on data with classes.
 std::vector<std::string> FaultsOf(const v1::JobSpec& spec, int64_t validation_samples = 27) {
   const DatasetInfo data = {
       .shape = Shape({6}), .classes = 4, .train_samples = 45, .validation_samples = validation_samples};

@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// A network in a graph of its own, without what a step has around it.
+// A network in its own graph, without the rest of a step.
 struct BuiltNetwork {
   Graph graph;
   ModelTrace trace;
@@ -50,7 +50,7 @@ double Operations(const Graph& graph, const Node& node) {
   return node.op->Cost(types(node.inputs), types(node.outputs)).flops;
 }
 
-// Figures of each layer for itself: what belongs to layers within a block is theirs.
+// Adds the figures of each layer. Layers within a block own their figures.
 void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
   const Graph& graph = built.graph;
   std::vector<bool> counted(graph.nodes().size(), false);
@@ -86,7 +86,7 @@ void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
     description.set_parameters(description.parameters() + learned);
     description.set_parameter_bytes(description.parameter_bytes() + bytes);
     description.set_operations(description.operations() + line.operations());
-    // A block's output is that of a layer within it, or of its own nodes.
+    // A block's output comes from a layer within it, or from its own nodes.
     const bool block = layer.kind == "residual" || layer.kind == "repeat";
     if (!block || operations > 0) {
       description.set_output_bytes(description.output_bytes() + line.output_bytes());
@@ -94,7 +94,7 @@ void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
   }
 }
 
-// A loss that takes any output: gradients need one to begin from.
+// Adds a loss that accepts any output, because gradients begin from a loss.
 absl::StatusOr<LossValues> AddSomeLoss(const Value& output, ValueId value, Graph& graph) {
   v1::Loss loss;
   const std::vector<int64_t> extents(output.shape.extents().begin(), output.shape.extents().end() - 1);
@@ -107,7 +107,7 @@ absl::StatusOr<LossValues> AddSomeLoss(const Value& output, ValueId value, Graph
   return AddLoss(loss, value, graph.AddInput("target", DType::kFloat32, output.shape), graph);
 }
 
-// None where the network cannot be trained by itself.
+// Returns the bytes, or nothing if the network cannot be trained alone.
 absl::optional<int64_t> TrainingBytes(const v1::Model& model, int64_t samples) {
   BuiltNetwork built;
   if (!Build(model, samples, /*training=*/true, built).ok()) return absl::nullopt;
@@ -118,7 +118,7 @@ absl::optional<int64_t> TrainingBytes(const v1::Model& model, int64_t samples) {
   for (const Parameter& parameter : built.network.parameters) targets.push_back(parameter.value);
   const absl::StatusOr<std::vector<ValueId>> gradients = AppendGradients(built.graph, loss->loss, targets);
   if (!gradients.ok()) return absl::nullopt;
-  // An optimizer has them all at the end.
+  // An optimizer needs all gradients at the end.
   for (const ValueId gradient : *gradients) built.graph.MarkOutput(gradient);
   return PlanMemory(built.graph).arena_bytes + VariableBytes(built.graph);
 }

@@ -54,7 +54,7 @@ TEST(ModelDescriptionTest, PlansMemoryForTheBatch) {
   EXPECT_GT(one.inference_memory_bytes(), one.parameter_bytes());
   EXPECT_GT(many.inference_memory_bytes(), one.inference_memory_bytes());
   EXPECT_GT(many.training_memory_bytes(), many.inference_memory_bytes());
-  // Parameters, and their gradients.
+  // Parameters and their gradients.
   EXPECT_GT(one.training_memory_bytes(), 2 * one.parameter_bytes());
 }
 

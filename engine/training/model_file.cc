@@ -52,7 +52,7 @@ absl::Status AddNames(const char* key, const std::vector<std::string>& names,
   return AddJson(key, list, metadata);
 }
 
-// How the training table was read; none where the metadata does not say.
+// Returns the format of the training table, or nothing if the metadata do not have it.
 absl::StatusOr<std::optional<TrainedOn::Table>> TableIn(const std::map<std::string, std::string>& metadata) {
   const auto delimiter = metadata.find(kDelimiter);
   if (delimiter == metadata.end()) return std::optional<TrainedOn::Table>();
@@ -71,7 +71,7 @@ absl::StatusOr<std::optional<TrainedOn::Table>> TableIn(const std::map<std::stri
   return std::optional<TrainedOn::Table>(std::move(table));
 }
 
-// None where the metadata has no such key. `what` is for errors.
+// Returns the names, or nothing if the metadata do not have `key`. `what` is for errors.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std::string>& metadata,
                                                  const char* key, absl::string_view what) {
   std::vector<std::string> names;

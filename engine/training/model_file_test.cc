@@ -17,7 +17,7 @@ constexpr char kResize[] = "image_resize";
 
 TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   const std::string path = ::testing::TempDir() + "/model_file_test.safetensors";
-  // The data set as it was submitted says nothing of its files.
+  // The data set as submitted does not name its files.
   v1::JobSpec spec;
   spec.mutable_dataset()->set_name("cats-and-dogs");
   TrainedOn trained_on{
@@ -50,7 +50,7 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
 
   header->metadata[kResize] = "IMAGE_RESIZE_FOLD";
   EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(header->metadata, sample).status()));
-  // It says none where images are as they were.
+  // Without the key, images were not resized.
   header->metadata.erase(kResize);
   EXPECT_EQ(ReadTrainedOn(header->metadata, sample)->resize, std::nullopt);
   for (const char* key : {"normalization", "samples"}) {
@@ -83,7 +83,7 @@ TEST(ModelFileTest, SaysForWhichResultItWasKept) {
   v1::BestResult other = best;
   other.set_step(40);
   EXPECT_FALSE(IsModelOf(header->metadata, other));
-  // One step may be measured twice.
+  // A step may be measured twice.
   other = best;
   other.set_value(std::nextafter(0.1, 0.0));
   EXPECT_FALSE(IsModelOf(header->metadata, other));

@@ -32,10 +32,10 @@ namespace {
 
 constexpr int kDefaultRestarts = 3;
 
-// Adds up what the graphs of one replica take.
+// Adds up the memory of a replica's graphs.
 class MemoryTally {
  public:
-  // `most_workspace` is the most that a step may have.
+  // `most_workspace` is the limit on a step's workspace.
   explicit MemoryTally(int64_t most_workspace) : most_workspace_(most_workspace) {}
 
   void Add(const Graph& graph) {
@@ -46,7 +46,7 @@ class MemoryTally {
     for (const Node& node : graph.nodes()) ops_.insert(std::string(node.op->kind()));
   }
 
-  // A loader's batches: those that it keeps ready and the one that is read, each as large as the largest.
+  // Adds a loader's batches: the prepared batches and the current batch, each as large as the largest.
   void AddBatches(int64_t batch_bytes, int prefetch) { others_.data += batch_bytes * (1 + prefetch); }
 
   int64_t variable_bytes() const {
@@ -73,12 +73,12 @@ class MemoryTally {
 
  private:
   const int64_t most_workspace_;
-  MemoryGroups others_;  // Of all but variables.
+  MemoryGroups others_;  // Of everything except variables.
   std::map<std::string, Value> variables_;
   std::set<std::string> ops_;
 };
 
-// Of an executable, beside its share of kWorkspaceCapBytes.
+// Returns the limit on an executable's workspace, beside its share of kWorkspaceCapBytes.
 int64_t MostWorkspace(const v1::JobSpec& spec) {
   if (spec.replicas().device_kind() != v1::DEVICE_KIND_GPU) return std::numeric_limits<int64_t>::max();
   return spec.gpu().workspace_limit_bytes() > 0 ? spec.gpu().workspace_limit_bytes()
@@ -91,17 +91,17 @@ int64_t InputBytes(const Graph& graph) {
   return bytes;
 }
 
-// Samplers keep the order of an epoch, of the one before it and, for batches that are prepared ahead, of the
-// next.
+// Returns the bytes of the samplers' orders: of the current epoch, of the previous epoch and, for prepared
+// batches, of the next epoch.
 int64_t OrderBytes(const v1::JobSpec& spec, int64_t epochs, const DatasetInfo& dataset) {
-  // Statistics are taken in the order of one more.
+  // Statistics are taken in the order of another epoch.
   if (WantsPopulationStatistics(spec)) ++epochs;
   const int64_t orders = spec.training().shuffle() ? std::min<int64_t>(3, epochs) : 1;
   return (orders * dataset.train_samples + dataset.validation_samples) *
          static_cast<int64_t>(sizeof(uint32_t));
 }
 
-// Once an epoch, where nothing is said.
+// Sets a missing interval to an epoch.
 template <typename Interval>
 void FillIntervalDefaults(Interval* interval) {
   if (interval->every_epochs() == 0 && interval->every_steps() == 0) interval->set_every_epochs(1);
@@ -115,17 +115,17 @@ void FillScalingDefaults(v1::LossScaling* scaling) {
   if (scaling->growth_interval() == 0) scaling->set_growth_interval(defaults.growth_interval);
 }
 
-// After the metrics' defaults.
+// Call it after the metrics' defaults are set.
 void FillStoppingDefaults(v1::Training* training) {
   if (training->has_early_stopping()) FillEarlyStoppingDefaults(training->mutable_early_stopping());
-  // A best_model that was left out stays out, so that a fork that gives one keeps the best weights.
+  // A missing best_model stays missing, so that a fork that sets it keeps the best weights.
   if (!training->has_best_model()) return;
   v1::BestModel* best = training->mutable_best_model();
   if (!best->has_keep_weights()) best->set_keep_weights(true);
 }
 
-// Sizes of the batches that a pass over `samples` has: the full one, then the last where it is shorter and
-// not dropped.
+// Returns the batch sizes of a pass over `samples` samples: the full batch, then a shorter last batch unless
+// it is dropped.
 std::vector<int64_t> BatchSizes(int64_t samples, int64_t batch, bool drop_last) {
   std::vector<int64_t> sizes;
   if (samples >= batch) sizes.push_back(batch);
@@ -188,7 +188,7 @@ absl::Status CheckJob(const v1::JobSpec& job) {
 
 namespace {
 
-// Of a job that was checked.
+// Plans a job after its checks.
 absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& dataset, bool resident) {
   const v1::Training& training = spec.training();
   const bool steps_alone = spec.replicas().has_parameter_averaging();
@@ -210,7 +210,7 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
                     .resident = resident};
     int64_t share_bytes = 0;
     int64_t part_bytes = 0;
-    int64_t samples_before = 0;  // Of the early part before; those of one size share an executable.
+    int64_t samples_before = 0;  // Of the previous early part. Equal parts share an executable.
     for (const StepShape& shape : PartsOf(whole, training.accumulation_steps())) {
       if (shape.is_early && shape.samples == samples_before) {
         share_bytes += part_bytes;
@@ -229,8 +229,8 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
       for (const Parameter& parameter : step.parameters) plan.parameters += parameter.shape.elements();
     }
     batch_bytes = std::max(batch_bytes, share_bytes);
-    // What takes the largest share may refuse the smallest, as batch normalisation does a single sample.
-    // Loads that are measured later are taken only if no replica refuses its share by them.
+    // A graph may accept the largest share and refuse the smallest, as batch normalisation refuses a single
+    // sample. Measured loads are used only if no replica refuses its share.
     for (const int64_t share : DealSamples(batch, LoadsOf(spec.replicas()))) {
       if (share > 0) whole.samples = std::min(whole.samples, share);
     }
@@ -260,17 +260,17 @@ absl::StatusOr<JobPlan> PlanChecked(const v1::JobSpec& spec, const DatasetInfo& 
   plan.memory = tally.groups();
   plan.replica_memory_bytes = plan.memory.total();
   plan.resident_bytes = tally.resident_bytes();
-  // Each worker has its own.
+  // Each worker has its own data.
   plan.host_memory_bytes =
       spec.replicas().workers() *
       (dataset.memory_bytes + OrderBytes(spec, length.epochs, dataset) +
        Evaluator::HostBytes(training, ValidationTargetOf(dataset), dataset.validation_samples));
-  // A copy of the variables, from which a checkpoint is written; of each replica's where they differ.
+  // A copy of the variables for writing a checkpoint, for each replica whose variables differ.
   const int64_t copies = steps_alone ? static_cast<int64_t>(loads.size()) : 1;
   if (!spec.checkpoints().off()) {
     plan.host_memory_bytes += copies * (tally.variable_bytes() - plan.resident_bytes);
   }
-  // What is copied to a device is put together before.
+  // Samples are assembled on the host before they are copied to a device.
   plan.host_memory_bytes += plan.resident_bytes;
   plan.ops = tally.ops();
   return plan;

@@ -49,7 +49,7 @@ v1::JobSpec Lenet(const std::string& more = "") {
   return spec;
 }
 
-// The one violation of a job.
+// Expects a single violation.
 void ExpectViolation(const v1::JobSpec& spec, const std::string& field, const std::string& part,
                      const DatasetInfo& dataset = kFashion) {
   const absl::Status status = PlanJob(spec, dataset).status();
@@ -67,7 +67,7 @@ TEST(PlanTest, KnowsWhatAJobTakes) {
   EXPECT_EQ(plan->steps, 1407);
   EXPECT_THAT(plan->ops, IsSupersetOf({"conv2d", "conv2d_grad_weight", "linear", "max_pool2d", "all_reduce",
                                        "sgd", "normalize", "accumulate", "count_correct"}));
-  // At least the parameters and their momenta, and the largest activation, [64, 20, 24, 24].
+  // At least the parameters, their momenta and the largest activation, [64, 20, 24, 24].
   EXPECT_GT(plan->replica_memory_bytes, kWorkspaceCapBytes + 8 * 431080 + 4 * 64 * 20 * 24 * 24);
   EXPECT_LT(plan->replica_memory_bytes, int64_t{256} << 20);
 }
@@ -110,7 +110,7 @@ TEST(PlanTest, WorkspacesOfGpusAreLimited) {
   const int64_t usual =
       workspace("replicas { device_kind: DEVICE_KIND_GPU } gpu { data: DATA_PLACEMENT_HOST_MEMORY }");
   EXPECT_EQ(usual, workspace(""));
-  // A thousand bytes for each of four graphs: of whole and of last batches, for training and for validation.
+  // A thousand bytes for each of four graphs: whole and last batches, for training and for validation.
   EXPECT_EQ(workspace("replicas { device_kind: DEVICE_KIND_GPU } "
                       "gpu { data: DATA_PLACEMENT_HOST_MEMORY workspace_limit_bytes: 1000 }"),
             kWorkspaceCapBytes + 4 * 1000);
@@ -201,7 +201,7 @@ TEST(PlanTest, TheModelMustFitTheData) {
   ExpectViolation(Lenet(), "model.layers[5]", "\"dense_2\", gives [10], but the loss needs [26]", letters);
 }
 
-// In the last batch, of 3, the second replica has one.
+// In the last batch, of 3 samples, the second replica has a single sample.
 TEST(PlanTest, BatchNormTakesNoSingleSample) {
   const v1::JobSpec spec = Lenet("model { layers { batch_norm {} } }");
   DatasetInfo data = kFashion;
@@ -309,8 +309,8 @@ TEST(PlanTest, EverythingIsReportedAtOnce) {
                           "training.validation_batch_size", "replicas.count", "replicas.prefetch"));
 }
 
-// Admission plans while its caller waits: what a model takes grows as the number of its layers does. In
-// processor time, which does not depend on what else the machine does.
+// Admission plans while its caller waits, so the time must grow linearly with the number of layers. It is
+// measured in processor time, which does not depend on other processes.
 TEST(PlanTest, TheDeepestModelIsPlannedInTime) {
   v1::JobSpec spec = Lenet();
   const auto plan = [&spec](int layers) {
@@ -326,7 +326,7 @@ TEST(PlanTest, TheDeepestModelIsPlannedInTime) {
   plan(256);
   const double quarter = plan(1024);
   const double whole = plan(4096);
-  // 16 where it grows as their square, 64 where it grows as their cube.
+  // The ratio is 16 for quadratic growth, and 64 for cubic growth.
   EXPECT_LT(whole / quarter, 32) << whole << " s after " << quarter << " s";
   spec.mutable_model()->add_layers()->mutable_dense()->set_units(10);
   ExpectViolation(spec, "model.layers", "has 4097 layers; at most 4096 are taken");
@@ -341,7 +341,7 @@ TEST(PlanTest, OptimizersAreCheckedAgainstTheModel) {
   const absl::StatusOr<JobPlan> plan = PlanJob(spec, kFashion);
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_THAT(plan->ops, Contains("adam"));
-  // Parameters, and two moments of each.
+  // Parameters and two moments of each.
   EXPECT_GT(plan->replica_memory_bytes, kWorkspaceCapBytes + 12 * 431080 + 4 * 64 * 20 * 24 * 24);
   group->add_names("*.scale");
   ExpectViolation(spec, "training.optimizer.groups[0].names[1]", "\"*.scale\" matches no parameter");
@@ -356,7 +356,7 @@ TEST(PlanTest, SchedulesAreCheckedAndFilled) {
   EXPECT_EQ(spec.training().schedule().plateau().patience(), 10);
 }
 
-// A fork takes the stored spec and changes fields of it.
+// A fork takes the stored spec and changes its fields.
 TEST(PlanTest, WhatFollowsFromAnotherFieldStaysOut) {
   v1::JobSpec spec = Lenet(R"(training {
     schedule { plateau { metric: METRIC_ACCURACY } warmup { length: 2 } }
@@ -369,12 +369,12 @@ TEST(PlanTest, WhatFollowsFromAnotherFieldStaysOut) {
   EXPECT_EQ(spec.training().schedule().plateau().mode(), v1::PLATEAU_MODE_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
   EXPECT_EQ(spec.training().schedule().warmup().unit(), v1::SCHEDULE_UNIT_UNSPECIFIED);
-  // A fork that gives a best result keeps its weights.
+  // A fork that sets best_model keeps its weights.
   spec.mutable_training()->mutable_best_model()->set_metric("loss");
   FillDefaults(&spec);
   EXPECT_TRUE(spec.training().best_model().keep_weights());
   EXPECT_EQ(BestMeasure(spec.training()).ToString(), "the least loss");
-  // The best result takes over early stopping's mode with its metric.
+  // best_model takes the mode together with the metric of early stopping.
   spec = Lenet("training { early_stopping { metric: 'accuracy' mode: PLATEAU_MODE_MIN patience: 3 } }");
   FillDefaults(&spec);
   EXPECT_EQ(BestMeasure(spec.training()).ToString(), "the least accuracy");
@@ -407,10 +407,10 @@ TEST(PlanTest, SamplesLieOnTheGpuWhereTheyAreOffered) {
   EXPECT_EQ(host.resident_bytes, 0);
   EXPECT_THAT(host.ops, Not(Contains("gather_samples")));
   EXPECT_GT(resident.replica_memory_bytes, host.replica_memory_bytes + kBytes / 2);
-  // What a checkpoint is written from has no samples.
+  // The copy for checkpoints has no samples.
   EXPECT_EQ(resident.host_memory_bytes, host.host_memory_bytes + kBytes);
   EXPECT_EQ(plan("replicas { device_kind: DEVICE_KIND_CPU }").resident_bytes, 0);
-  // Those of training alone, where validation's metrics are computed on the host.
+  // Training samples alone, because the host computes this metric in validation.
   EXPECT_EQ(plan(gpu + "training { metrics: METRIC_F1 }").resident_bytes, kBytes / 7 * 6);
   EXPECT_THAT(
       plan(gpu + "dataset { augmentation { crop { padding: 2 } } augmentation { rotation { degrees: 9 } } }")

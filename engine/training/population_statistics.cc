@@ -88,7 +88,7 @@ absl::Status PopulationStatistics::Write(absl::Span<const std::vector<double>> s
     Tensor mean(DType::kFloat64, statistic.shape);
     for (double& number : mean.data<double>()) number = total[at++] / total[0];
     TANDEM_RETURN_IF_ERROR(variables_.Write(statistic.name, mean));
-    // They are those of the averaged weights, so they are the average, too.
+    // The statistics belong to the averaged weights, so they are also the moving average.
     const std::string average = AverageName(statistic.name);
     if (variables_.kind(average).ok()) TANDEM_RETURN_IF_ERROR(variables_.Write(average, mean));
   }

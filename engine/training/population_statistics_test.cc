@@ -1,4 +1,4 @@
-// Finished networks with the statistics of all training samples, beside plain loops over these.
+// Compares finished networks with the statistics of all training samples with plain loops.
 
 #include <cmath>
 #include <cstdint>
@@ -34,8 +34,8 @@ constexpr int64_t kSide = 4;
 constexpr int64_t kPixels = kSide * kSide;
 constexpr double kEpsilon = 1e-5;
 
-// 7 batches of 8 and one of 6 in an epoch. The first batch_norm has the statistics of pixels, the second
-// those of hidden units.
+// 7 batches of 8 and a batch of 6 in an epoch. The first batch_norm has the statistics of pixels, the second
+// the statistics of hidden units.
 v1::JobSpec TwoNorms(int replicas, const std::string& training = "", int64_t samples = 62) {
   v1::JobSpec spec = Parse<v1::JobSpec>(absl::StrCat(R"(
     dataset {
@@ -71,7 +71,7 @@ struct Trained {
   FaultyEnv env;
 };
 
-// `kind`: "reference" or "cpu".
+// `kind` is "reference" or "cpu".
 void TrainTo(const v1::JobSpec& spec, const std::string& kind, Trained* trained) {
   trained->result = TrainWithFiles(spec, kind, &trained->env, &trained->recorder);
   ASSERT_TRUE(trained->result.status.ok()) << trained->result.status;
@@ -85,12 +85,12 @@ std::vector<double> Numbers(const SafetensorsContents& model, const std::string&
   return {values.begin(), values.end()};
 }
 
-// The sums over batches of samples times mean and times unbiased variance.
+// The sums over batches of samples times mean, and of samples times unbiased variance.
 struct Sums {
   double samples = 0;
   std::vector<double> means, variances;
 
-  // `values[c]` are a channel's of a batch of `count` samples. Normalises them.
+  // Adds and normalises a batch of `count` samples. `values[c]` holds the values of channel c.
   void Add(double count, Rows* values) {
     samples += count;
     means.resize(values->size());
@@ -107,8 +107,8 @@ struct Sums {
   }
 };
 
-// Expects what plain loops make of the samples of epoch `epoch`, in batches as `shares` deals each, with the
-// weights of the model.
+// Expects the statistics of plain loops over the samples of epoch `epoch`, with the model's weights. `shares`
+// deals each batch.
 void ExpectPopulation(const v1::JobSpec& spec, const SafetensorsContents& model, int64_t epoch,
                       const std::vector<double>& shares, double tolerance) {
   absl::StatusOr<OpenedDataset> opened = OpenDataset(spec.dataset());
@@ -174,7 +174,7 @@ TEST(PopulationStatisticsTest, AreThoseOfPlainLoops) {
       const v1::JobSpec spec = TwoNorms(replicas);
       Trained trained;
       TrainTo(spec, kind, &trained);
-      // The samples are those of the epoch that would follow.
+      // The samples are those of the next epoch.
       ExpectPopulation(spec, trained.model, 3, std::vector<double>(replicas, 1.0),
                        std::string(kind) == "cpu" ? 1e-4 : 1e-6);
     }
@@ -203,7 +203,7 @@ TEST(PopulationStatisticsTest, APartOfABatchIsABatchAsInTraining) {
   ExpectPopulation(spec, trained.model, 2, {1, 1, 1}, 1e-6);
 }
 
-// Weights stay as they begin, so that only the pass itself differs.
+// The weights never change, so only the pass over the samples matters.
 v1::JobSpec Unchanged(int replicas, int64_t batch, int64_t samples) {
   v1::JobSpec spec = TwoNorms(replicas, "epochs: 1", samples);
   spec.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(1e-30);
@@ -229,7 +229,7 @@ TEST(PopulationStatisticsTest, TheNumberOfReplicasDoesNotShowOnTheSameBatches) {
 TEST(PopulationStatisticsTest, NorWhereBatchesAreNormalizedWhole) {
   Trained one;
   TrainTo(Unchanged(1, 8, 62), "reference", &one);
-  // Of 8 replicas, some get nothing of the last batch.
+  // With 8 replicas, some have no sample of the last batch.
   for (const int replicas : {2, 8}) {
     SCOPED_TRACE(replicas);
     v1::JobSpec spec = Unchanged(replicas, 8, 62);
@@ -274,14 +274,14 @@ TEST(PopulationStatisticsTest, APausedOrBrokenTrainingEndsBitForBitWhereAWholeOn
         if (step == 20) pauses ? trainer.Pause() : trainer.Cancel();
       });
       EXPECT_FALSE(env.ReadFile(kModel).ok());
-      // Validations with the running statistics.
+      // Validations use the running statistics.
       EXPECT_THAT(first.notices, IsEmpty());
       const Result resumed = TrainWithFiles(spec, "cpu", &env, &second);
       ASSERT_TRUE(resumed.status.ok()) << resumed.status;
       EXPECT_EQ(*env.ReadFile(kModel), whole.model);
       EXPECT_EQ(*env.ReadFile(kBest), *whole.env.ReadFile(kBest));
       EXPECT_EQ(resumed.summary.validation().loss(), whole.summary.validation().loss());
-      // What has ended gives its model again, and takes nothing once more.
+      // An ended training writes its model again, and takes no statistics again.
       Recorder third;
       ASSERT_TRUE(env.RemoveFile(kModel).ok());
       EXPECT_EQ(TrainWithFiles(spec, "cpu", &env, &third).outcome.reason, v1::STATE_REASON_COMPLETED);
@@ -305,7 +305,7 @@ TEST(PopulationStatisticsTest, ATrainingThatStopsEarlyIsValidatedOnceMore) {
       EXPECT_EQ(trained.result.outcome.reason,
                 target ? v1::STATE_REASON_TARGET_REACHED : v1::STATE_REASON_NO_IMPROVEMENT);
       ExpectPopulation(spec, trained.model, steps > 8 ? 3 : steps / 9 + 2, {1, 1}, 1e-4);
-      // After those that training had.
+      // After the validations during training.
       ASSERT_FALSE(trained.recorder.validations.empty());
       const v1::ValidationResult& last = trained.recorder.validations.back();
       EXPECT_EQ(last.step(), steps);
@@ -317,7 +317,7 @@ TEST(PopulationStatisticsTest, ATrainingThatStopsEarlyIsValidatedOnceMore) {
       EXPECT_NE(last.validation().loss(), before);
       EXPECT_EQ(trained.recorder.checkpoints.back(), steps);
       EXPECT_EQ(trained.result.summary.best().value(), last.best().value());
-      // Once more from its checkpoint: it has ended, whatever the finished network's measure is.
+      // From its checkpoint again: training has ended, whatever the finished network's measure is.
       const std::string model = *trained.env.ReadFile(kModel);
       Recorder again;
       const Result same = TrainWithFiles(spec, "cpu", &trained.env, &again);
@@ -329,7 +329,7 @@ TEST(PopulationStatisticsTest, ATrainingThatStopsEarlyIsValidatedOnceMore) {
   }
 }
 
-// The finished network misses the target by which training ended: it has ended all the same.
+// The finished network misses the target that ended training. Training has ended nevertheless.
 TEST(PopulationStatisticsTest, ATargetThatWasReachedStaysReached) {
   v1::JobSpec spec = TwoNorms(1, "epochs: 5 early_stopping { target: 1000 }");
   Trained first;
@@ -338,7 +338,7 @@ TEST(PopulationStatisticsTest, ATargetThatWasReachedStaysReached) {
   const double ended = first.recorder.epochs[0].validation().loss();
   const double finished = first.result.summary.validation().loss();
   ASSERT_NE(ended, finished);
-  // The measure by which the finished network is worse.
+  // A measure by which the finished network is worse.
   v1::EarlyStopping& stopping = *spec.mutable_training()->mutable_early_stopping();
   stopping.set_mode(ended < finished ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX);
   stopping.set_target((ended + finished) / 2);
@@ -352,7 +352,7 @@ TEST(PopulationStatisticsTest, ATargetThatWasReachedStaysReached) {
   EXPECT_THAT(again.losses, IsEmpty());
 }
 
-// As a fork is that asks for them.
+// For example a fork that asks for population statistics.
 TEST(PopulationStatisticsTest, WhatEndedWithoutThemGetsThem) {
   v1::JobSpec spec = TwoNorms(2);
   Whole whole(spec, "cpu");
@@ -391,7 +391,7 @@ TEST(PopulationStatisticsTest, EveryNormOfANetworkIsAlone) {
   }
   EXPECT_EQ(norms, 20);
   EXPECT_THAT(step->statistics, SizeIs(40));
-  // Nothing to do for a replica without samples, whose batches are its own.
+  // A replica without samples, with its own batches, has nothing to do.
   const absl::StatusOr<StepGraph> idle =
       BuildStatisticsGraph(spec, data, {.samples = 0, .batch_samples = 8, .replicas = 9});
   ASSERT_TRUE(idle.ok()) << idle.status();
@@ -426,7 +426,7 @@ TEST(PopulationStatisticsTest, WhatTheyCannotGoWithIsRefused) {
   EXPECT_THAT(Fields(unknown), ElementsAre(kField));
 }
 
-// A layer that is not trained keeps what it has.
+// A frozen layer keeps its statistics.
 TEST(PopulationStatisticsTest, FrozenLayersStay) {
   v1::JobSpec spec = TwoNorms(2);
   spec.add_frozen_layers("batch_norm_1");

@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// softmax(logits), in double precision.
+// Returns softmax(logits), in double precision.
 std::vector<double> Probabilities(absl::Span<const float> logits) {
   const float largest = *std::max_element(logits.begin(), logits.end());
   std::vector<double> probabilities;
@@ -62,7 +62,7 @@ absl::StatusOr<Tensor> Predictor::Run(const Tensor& samples) {
     const int64_t batch = std::min(kBatch, count - begin);
     TANDEM_ASSIGN_OR_RETURN(Executable * executable, ExecutableFor(batch));
     const auto* input = static_cast<const std::byte*>(samples.raw_data()) + begin * sample_bytes;
-    // Inputs are to be aligned for their type, which every sample is.
+    // Inputs must be aligned for their type. Every sample is.
     TANDEM_RETURN_IF_ERROR(executable->Run({input}, nullptr));
     TANDEM_ASSIGN_OR_RETURN(const Tensor output, executable->Output(0));
     const Tensor part = output.CastTo(DType::kFloat32);
@@ -87,7 +87,7 @@ v1::Prediction MakePrediction(const Shape& shape, const float* output, const Pre
   const int64_t classes = shape.rank() == 0 ? 1 : shape[-1];
   const absl::Span<const float> logits(output + shape.elements() - classes, classes);
   const std::vector<double> probabilities = Probabilities(logits);
-  // What is not a number comes last.
+  // NaN comes last.
   const auto key = [&](int64_t i) { return std::isnan(logits[i]) ? -INFINITY : logits[i]; };
   std::vector<int64_t> order(classes);
   std::iota(order.begin(), order.end(), 0);

@@ -28,7 +28,7 @@
 namespace tandem {
 namespace {
 
-// Names of columns in an error.
+// The most column names in an error.
 constexpr size_t kShownNames = 20;
 
 Shape SampleShape(const TrainedModel& model) {
@@ -42,7 +42,7 @@ Shape Batched(int64_t samples, const Shape& sample) {
   return Shape(std::move(extents));
 }
 
-// The largest number that a sample of whole numbers may hold.
+// Returns the largest whole number that a sample may hold.
 int64_t LargestNumber(const TrainedModel& model) {
   if (model.trained_on.sample_type == SampleType::kBytes) return std::numeric_limits<uint8_t>::max();
   int64_t largest = std::numeric_limits<int32_t>::max();
@@ -52,7 +52,7 @@ int64_t LargestNumber(const TrainedModel& model) {
   return largest;
 }
 
-// The numbers as samples of the model's type, of which each must be one.
+// Returns the numbers as samples of the model's type. Checks each number.
 absl::StatusOr<Tensor> AsSamples(const std::vector<double>& numbers, const Shape& shape,
                                  const TrainedModel& model) {
   const SampleType type = model.trained_on.sample_type;
@@ -120,7 +120,7 @@ std::vector<double> NumbersOf(absl::string_view elements) {
   return numbers;
 }
 
-// The elements of an array; none where they are of a type that is not taken.
+// Returns the elements of an array, or an empty vector for a type that is not accepted.
 std::vector<double> NumbersOf(const NpyHeader& header, absl::string_view elements) {
   switch (header.kind) {
     case 'f':
@@ -166,7 +166,7 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
   return AsSamples(numbers, one ? Batched(1, sample) : shape, model);
 }
 
-// Whether a row names the columns: no cell is a number. One among them that is none is a mistake.
+// Returns whether a row names the columns: no cell is a number. A row of names with a number is a mistake.
 bool IsHeader(const std::vector<absl::string_view>& cells) {
   double ignored = 0;
   return std::none_of(cells.begin(), cells.end(), [&](absl::string_view cell) {
@@ -176,7 +176,7 @@ bool IsHeader(const std::vector<absl::string_view>& cells) {
 
 std::string ColumnName(absl::string_view cell) { return NameToUtf8(absl::StripAsciiWhitespace(cell)); }
 
-// Whether a row has all names that the model has for columns; they may be numbers.
+// Returns whether a row has all of the model's column names. They may be numbers.
 bool HoldsNames(const std::vector<absl::string_view>& cells, const std::vector<std::string>& names) {
   std::set<std::string> held;
   for (const absl::string_view cell : cells) held.insert(ColumnName(cell));
@@ -184,12 +184,12 @@ bool HoldsNames(const std::vector<absl::string_view>& cells, const std::vector<s
                      [&](const std::string& name) { return held.count(name) > 0; });
 }
 
-// For messages.
+// Returns the delimiter for messages.
 std::string DelimiterText(char delimiter) {
   return delimiter == '\t' ? "a tab" : absl::StrCat("'", absl::CHexEscape(std::string(1, delimiter)), "'");
 }
 
-// Where a table's first row has the model's columns, by its names for them.
+// Returns the positions of the model's columns in a table's first row, by their names.
 absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_view>& header, char delimiter,
                                                 const std::vector<std::string>& wanted) {
   std::map<std::string, std::vector<size_t>> positions;
@@ -248,7 +248,7 @@ absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, char delimiter,
   return AsSamples(numbers, Batched(samples, SampleShape(model)), model);
 }
 
-// That of the training table; a comma where this does not part the first row and a comma does.
+// Returns the training table's delimiter, or a comma if only a comma splits the first row.
 char DelimiterOf(absl::string_view text, const TrainedModel& model) {
   if (!model.trained_on.table.has_value()) return ',';
   const char delimiter = model.trained_on.table->delimiter;
@@ -259,7 +259,7 @@ char DelimiterOf(absl::string_view text, const TrainedModel& model) {
   return is_whole && absl::StrContains(cells[0], ',') ? ',' : delimiter;
 }
 
-// The columns of a row of `width` cells that the sample's numbers are, by position.
+// Returns the positions of the sample's numbers in a row of `width` cells.
 absl::StatusOr<std::vector<size_t>> ColumnsByPosition(size_t width, char delimiter,
                                                       const TrainedModel& model) {
   const Shape sample = SampleShape(model);
@@ -269,7 +269,7 @@ absl::StatusOr<std::vector<size_t>> ColumnsByPosition(size_t width, char delimit
   const std::optional<TrainedOn::Table>& table = model.trained_on.table;
   if (table.has_value() && table->columns == static_cast<int64_t>(width) &&
       static_cast<int64_t>(table->feature_positions.size()) == sample.elements()) {
-    // A row of the training table, with its targets.
+    // A row as in the training table, with its targets.
     return std::vector<size_t>(table->feature_positions.begin(), table->feature_positions.end());
   }
   return absl::InvalidArgumentError(absl::StrCat(

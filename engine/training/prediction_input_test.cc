@@ -39,7 +39,7 @@ v1::PredictInput Npy(const std::string& type, const std::string& shape, const st
   return input;
 }
 
-// A grey PNG of 2 rows of 3 pixels, 0 to 250 in steps of 50.
+// A grey PNG with 2 rows of 3 pixels, from 0 to 250 in steps of 50.
 v1::PredictInput GreyPng() {
   static constexpr unsigned char kPng[] = {
       0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0x00, 0x00, 0x00, 0x0d, 0x49, 0x48, 0x44,
@@ -71,7 +71,7 @@ TEST(PredictionInputTest, ReadsTables) {
   EXPECT_THAT(FaultOf(Csv("1,2,3\n4,5\n"), Rows()), HasSubstr("row 2 has 2 columns, but the model takes 3"));
   EXPECT_THAT(FaultOf(Csv("1,2,3\n4,x,6\n"), Rows()), HasSubstr("row 2: column 2 holds \"x\""));
   EXPECT_THAT(FaultOf(Csv("a,b,c\n"), Rows()), HasSubstr("no row of numbers"));
-  // A first row with a number in it does not name columns.
+  // A first row with a number does not name columns.
   EXPECT_THAT(FaultOf(Csv("1,x,3\n4,5,6\n"), Rows()), HasSubstr("row 1: column 2 holds \"x\""));
   EXPECT_THAT(FaultOf(Csv("1,2,nan\n"), Rows()), HasSubstr("has the number nan; numbers must be finite"));
   EXPECT_THAT(FaultOf(Csv("1,2,1e300\n"), Rows()), HasSubstr("has the number 1e+300"));
@@ -93,9 +93,9 @@ TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
     EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
   };
   expect("height,\"width, in m\",age\n1,2,3\n4,5,6\n");
-  // In another order, and with more, such as the target.
+  // In another order, and with more columns, such as the target.
   expect("price,age, height ,\"width, in m\"\nten,3,1,2\n,6,4,5\n");
-  // Without names they are in the order of the training table.
+  // Without names, columns have the order of the training table.
   expect("1,2,3\n4,5,6\n");
   EXPECT_THAT(FaultOf(Csv("a,height,c\n1,2,3\n"), model),
               HasSubstr("row 1 names no column \"width, in m\", \"age\""));
@@ -108,7 +108,7 @@ TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
   EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n"), model), HasSubstr("no row of numbers"));
 }
 
-// A model takes the table that it was trained on.
+// A model accepts its own training table.
 TEST(PredictionInputTest, TablesAreReadAsInTraining) {
   TrainedModel model = Rows();
   model.trained_on.feature_names = {"a", "b", "c"};
@@ -122,10 +122,10 @@ TEST(PredictionInputTest, TablesAreReadAsInTraining) {
   };
   expect("b;c;a;y\n2;3;1;dog\n5;6;4;cat\n");
   expect("a;b;c\n1;2;3\n4;5;6\n");
-  // Without names: the features alone, or all columns as in training.
+  // Without names: the features alone, or all columns of the training table.
   expect("1;2;3\n4;5;6\n");
   expect("2;3;1;dog\n5;6;4;cat\n");
-  // Commas are taken, too.
+  // Commas are also accepted.
   expect("a,b,c\n1,2,3\n4,5,6\n");
   expect("1,2,3\n4,5,6\n");
   EXPECT_THAT(FaultOf(Csv("1;2\n"), model),
@@ -138,7 +138,7 @@ TEST(PredictionInputTest, TablesAreReadAsInTraining) {
   EXPECT_THAT(FaultOf(Csv("1;2;3\n"), model), HasSubstr("separated by a tab"));
 }
 
-// As pandas names columns of its own.
+// pandas names columns by numbers if they have no names.
 TEST(PredictionInputTest, NamesMayBeNumbers) {
   TrainedModel model = Rows();
   model.trained_on.feature_names = {"0", "1", "2"};
@@ -199,7 +199,7 @@ TEST(PredictionInputTest, ReadsImages) {
   EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
   EXPECT_THAT(read->data<uint8_t>(), ElementsAre(0, 50, 100, 150, 200, 250));
 
-  // Three channels of the same, and scaled where the job's images were.
+  // A grey image for a model with three channels has equal channels, and is resized if the job's images were.
   read = ReadPredictInput(GreyPng(), Model("model { input { shape: [3, 2, 3] } }", SampleType::kBytes));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->data<uint8_t>()[6], 0);

@@ -18,10 +18,10 @@
 namespace tandem {
 namespace {
 
-// Of validation, which comes as often as it does.
+// For validation, which may come at any time.
 constexpr int64_t kAnyNumberOfSteps = std::numeric_limits<int64_t>::max();
 
-// What a parameter begins with, if nobody gives it weights.
+// Returns the first value of a parameter without initial weights.
 Tensor InitialValueOf(const Parameter& parameter, uint64_t seed) {
   Tensor value = Initialize(parameter.initializer, parameter.shape, parameter.fans, seed, parameter.name);
   if (parameter.zero_row == Parameter::kNoRow) return value;
@@ -130,7 +130,7 @@ absl::Status Replica::TakeShares(int64_t first_step) {
   Sampler& sampler = *context_.dealt->train;
   TANDEM_RETURN_IF_ERROR(CompileTraining(0));
   TANDEM_RETURN_IF_ERROR(CompileTraining(sampler.steps_per_epoch() - 1));
-  // Loaders know of steps only to find their epochs.
+  // Loaders need steps only to find their epochs.
   const int64_t shift = context_.dealt->length.epoch_shift;
   train_loader_ = std::make_unique<Loader>(train_data(), &sampler, rank_, first_step + shift,
                                            context_.steps + shift, LoaderDepth(*train_data(), resident_));
@@ -152,7 +152,7 @@ absl::Status Replica::TakeShares(int64_t first_step) {
 }
 
 int Replica::LoaderDepth(const Dataset& data, bool picks) const {
-  // To say which samples takes less than to hand that from one thread to another.
+  // Drawing indices is cheaper than passing them between threads.
   return picks && data.target_bytes() == 0 ? 0 : context_.spec->replicas().prefetch();
 }
 
@@ -166,7 +166,7 @@ absl::Status Replica::UploadSamples() {
 }
 
 std::vector<const void*> Replica::InputsOf(const Dataset& data, const void* samples, const void* targets) {
-  // Where nothing is drawn for samples on the device, their graphs have no second input.
+  // Without random numbers, graphs over samples on the device have no second input.
   if (data.target_bytes() == 0) return {samples};
   return {samples, targets};
 }
@@ -232,7 +232,7 @@ absl::Status Replica::InitializeLossScale() {
 }
 
 absl::StatusOr<double> Replica::ParametersDigest() const {
-  // FNV-1a over whole words, of which a double has the upper bits exactly.
+  // FNV-1a over whole words. A double keeps the upper bits exactly.
   uint64_t digest = 0xcbf29ce484222325;
   for (const Parameter& parameter : parameters_) {
     TANDEM_ASSIGN_OR_RETURN(const Tensor value, variables_->Read(parameter.name));
@@ -299,7 +299,7 @@ absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
 
 absl::Status Replica::Average(int64_t step) {
   const std::vector<double> shares = context_.dealt->averaging.SharesAfter(step);
-  // In an order that all replicas have, whichever executable declared them first.
+  // Sorted, so that all replicas have the same order, whichever executable declared the variables first.
   std::set<std::string> names;
   for (const Parameter& parameter : parameters_) {
     if (!parameter.frozen) names.insert(parameter.name);
@@ -354,7 +354,7 @@ absl::StatusOr<std::vector<double>> Replica::TakeMeter(const char* name) {
 absl::StatusOr<Measurement> Replica::TakeTraining() {
   Measurement measurement;
   TANDEM_ASSIGN_OR_RETURN(measurement.sums, TakeMeter(kTrainingMeter));
-  // A device may have ended its work because a reduction in it was aborted: then these are no sums.
+  // If a reduction was aborted, the device may have ended early, and the sums are wrong.
   TANDEM_RETURN_IF_ERROR(communicator_.status());
   measurement.samples = std::exchange(samples_, 0);
   const double waited = earlier_wait_seconds_ + train_loader_->wait_seconds();
@@ -421,10 +421,10 @@ absl::StatusOr<std::vector<double>> Replica::SumStatistics(int64_t steps,
 absl::Status Replica::RunStatistics(int64_t steps, const std::function<bool()>& cancelled) {
   Sampler& sampler = *context_.dealt->train;
   const Dataset& data = *train_data();
-  // Samples and what is drawn are those of the epoch that would follow.
+  // The samples and random numbers are those of the next epoch.
   const int64_t first_step = context_.dealt->length.EpochOf(steps) * sampler.steps_per_epoch();
   const int64_t end = first_step + sampler.steps_per_epoch();
-  // No step of training follows that would take batches from it.
+  // No training step follows that would take its batches.
   earlier_wait_seconds_ += train_loader_->wait_seconds();
   train_loader_.reset();
   train_loader_ =
@@ -496,7 +496,7 @@ absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) cons
 }
 
 absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*>& values) {
-  // What the loss is scaled by may begin anew, and is left where the loss is not scaled any more.
+  // The loss scale starts anew if the checkpoint lacks it. It is ignored if the loss is no longer scaled.
   TANDEM_RETURN_IF_ERROR(InitializeLossScale());
   const size_t given = std::count_if(values.begin(), values.end(),
                                      [&](const auto& value) { return !IsOfLossScaling(value.first); });

@@ -32,7 +32,7 @@ void AddTo(const Tensor& more, Tensor* sum) {
   for (size_t i = 0; i < numbers.size(); ++i) numbers[i] += others[i];
 }
 
-// A replica that does not count may have anything, NaN too.
+// A replica with share 0 may have any value, even NaN.
 Tensor PartOf(const Tensor& value, double share) {
   if (share == 0) return Tensor(value.dtype(), value.shape());
   Tensor part = value;

@@ -37,7 +37,7 @@ bool TakesAll(const v1::Replicas& replicas) {
   return replicas.devices_size() == 1 && replicas.devices(0) == kAllDevices;
 }
 
-// The kind in "devices/cpu:0"; none where that is no device's name.
+// Returns the kind in "devices/cpu:0", or nothing if it is no device's name.
 absl::optional<v1::DeviceKind> KindOf(absl::string_view name) {
   if (!absl::ConsumePrefix(&name, kDevices)) return absl::nullopt;
   for (const auto& [word, kind] : kKinds) {
@@ -108,11 +108,11 @@ void CheckDevices(const v1::Replicas& replicas, FieldViolations& violations) {
   }
 }
 
-// Of a replica that takes part: wider than any two devices differ, and far from where sums lose them.
+// The bounds of a replica's load: wider than any two devices differ, and far from loss of precision.
 constexpr double kLeastLoad = 1e-6;
 constexpr double kMostLoad = 1e6;
 
-// Returns whether there are loads that can be dealt by.
+// Returns whether samples can be dealt by the loads.
 bool CheckLoads(const v1::Replicas& replicas, FieldViolations& violations) {
   const auto& loads = replicas.worker_load();
   if (loads.empty()) return true;
@@ -156,7 +156,7 @@ void CheckWorkers(const v1::Replicas& replicas, FieldViolations& violations) {
   }
 }
 
-// That each replica gets something of a whole batch, and enough for its parts.
+// Checks that each replica gets samples of a whole batch, and enough for its parts.
 void CheckBatch(const v1::JobSpec& spec, FieldViolations& violations) {
   const v1::Training& training = spec.training();
   const int64_t batch = training.global_batch_size();
@@ -172,7 +172,7 @@ void CheckBatch(const v1::JobSpec& spec, FieldViolations& violations) {
   const std::vector<int64_t> shares = DealSamples(batch, loads);
   const auto least = std::min_element(shares.begin(), shares.end());
   if (*least == 0) {
-    // By its place among all, those that are not made included.
+    // The position among all loads, including loads of 0.
     int at = static_cast<int>(least - shares.begin());
     int rank = 0;
     while (!(spec.replicas().worker_load(rank) > 0) || at-- > 0) ++rank;

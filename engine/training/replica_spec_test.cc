@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A job of batches of 8 with these replicas, and their defaults.
+// A job with batches of 8 and these replicas, with their defaults.
 v1::JobSpec Job(const std::string& replicas) {
   v1::JobSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(replicas, spec.mutable_replicas())) << replicas;
@@ -29,7 +29,7 @@ std::vector<FieldViolation> Faults(const v1::JobSpec& spec) {
   return violations.violations();
 }
 
-// That exactly one field is at fault, and what is said of it.
+// Expects a single violation, of `field`, with `words`.
 void ExpectFault(const std::string& replicas, const std::string& field, const std::string& words) {
   const std::vector<FieldViolation> faults = Faults(Job(replicas));
   ASSERT_EQ(faults.size(), 1) << replicas;
@@ -85,7 +85,7 @@ TEST(ReplicaSpecTest, Loads) {
   ExpectFault("worker_load: [nan, 1]", "replicas.worker_load[0]", "is nan");
   ExpectFault("worker_load: [1, 1] auto_worker_load: true", "replicas.auto_worker_load",
               "leave one of them out");
-  // Of 8 samples.
+  // A batch has 8 samples.
   ExpectFault("worker_load: [1, 0, 0.01]", "training.global_batch_size",
               "the replica of replicas.worker_load[2], 0.01, gets nothing");
   ExpectFault("count: 9", "training.global_batch_size", "is 8, less than the 9 replicas");

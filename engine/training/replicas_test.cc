@@ -1,5 +1,5 @@
-// Trainings by several replicas: both ways of averaging, unequal shares, and batch normalisation over all of
-// them.
+// Trainings with several replicas: both ways of averaging, unequal shares, and batch normalisation over all
+// replicas.
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,8 @@ void ExpectNear(const std::vector<double>& actual, const std::vector<double>& ex
   }
 }
 
-// That the first 20 losses do not depend on the number of replicas, with batches of which some get nothing.
+// Checks that the first 20 losses do not depend on the number of replicas. Some replicas have no samples of a
+// batch.
 void ExpectSameLosses(const v1::JobSpec& job, const std::string& kind, double tolerance) {
   v1::JobSpec spec = job;
   spec.mutable_training()->clear_epochs();
@@ -62,7 +63,7 @@ void ExpectSameLosses(const v1::JobSpec& job, const std::string& kind, double to
   }
 }
 
-// Within the message and all messages of it.
+// Sets `sync` in the message and in all messages within it.
 void SynchronizeBatchNorms(google::protobuf::Message* message) {
   if (auto* norm = dynamic_cast<v1::BatchNorm*>(message); norm != nullptr) norm->set_sync(true);
   const google::protobuf::Reflection& reflection = *message->GetReflection();
@@ -80,7 +81,7 @@ void SynchronizeBatchNorms(google::protobuf::Message* message) {
   }
 }
 
-// `model`, a template, on 61 images of so many pixels a side, 8 of them in a batch and 5 in the last.
+// A job of template `model` on 61 square images of `side` pixels: batches of 8, and 5 in the last.
 v1::JobSpec JobOfTemplate(const v1::ModelTemplate& model, int64_t side) {
   v1::JobSpec spec = SmallLenet(1);
   v1::SyntheticSource* data = spec.mutable_dataset()->mutable_synthetic();
@@ -93,12 +94,12 @@ v1::JobSpec JobOfTemplate(const v1::ModelTemplate& model, int64_t side) {
   return spec;
 }
 
-// Deeplearning4j's, of 28x28 pixels.
+// Deeplearning4j's LeNet, for 28x28 pixels.
 v1::JobSpec WholeLenet() {
   v1::ModelTemplate model;
   model.mutable_lenet();
   v1::JobSpec spec = JobOfTemplate(model, 28);
-  // More, and its losses grow without bound.
+  // With a higher rate its losses diverge.
   spec.mutable_training()->mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.005);
   return spec;
 }
@@ -122,7 +123,7 @@ TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
   ExpectSameLosses(NarrowResnet(/*width=*/4, /*side=*/16), "reference", 1e-8);
 }
 
-// Samples of class 1 weigh nothing, and those of the others not alike.
+// Samples of class 1 have weight 0, and the other classes have different weights.
 v1::JobSpec Weighted(v1::JobSpec spec) {
   *spec.mutable_training()->mutable_loss() =
       Parse<v1::Loss>("softmax_cross_entropy { class_weights: [1, 1, 3, 0.25] ignore_index: 1 }");
@@ -137,7 +138,7 @@ TEST(ReplicasTest, NorInAWeightedLoss) {
 TEST(ReplicasTest, NorDoPartsShowInAWeightedLoss) {
   v1::JobSpec spec = Weighted(SmallLenet(1));
   const std::vector<double> expected = LossesOf(spec, "reference");
-  // A replica of three has two samples of some batches, so no more parts.
+  // A replica of three may have two samples of a batch, so it has at most two parts.
   for (const auto& [replicas, parts] : {std::pair(1, 2), std::pair(1, 3), std::pair(1, 8), std::pair(3, 2)}) {
     spec.mutable_replicas()->set_count(replicas);
     spec.mutable_training()->set_accumulation_steps(parts);
@@ -146,7 +147,7 @@ TEST(ReplicasTest, NorDoPartsShowInAWeightedLoss) {
 }
 
 TEST(ReplicasTest, SynchronizedBatchNormalizationOnTheCpu) {
-  // Rounding shows later.
+  // Rounding differences appear later.
   v1::JobSpec spec = NarrowResnet();
   spec.mutable_training()->clear_epochs();
   spec.mutable_training()->set_steps(2);
@@ -196,7 +197,7 @@ TEST(ReplicasTest, LoadsDoNotShowInAllReduce) {
     TrainingRecorder recorder;
     ASSERT_TRUE(Train(spec, "reference", &recorder).ok());
     ExpectNear(recorder.losses(), expected, 1e-10);
-    // Of 61 samples, and who is of no load is not there.
+    // An epoch has 61 samples. A replica with load 0 does not exist.
     const auto& shares = recorder.epochs[0].replicas();
     ASSERT_EQ(shares.size(), last > 0 ? 3 : 2);
     EXPECT_GT(shares[1].samples(), shares[0].samples());
@@ -205,14 +206,14 @@ TEST(ReplicasTest, LoadsDoNotShowInAllReduce) {
   }
 }
 
-// What is made of all replicas' gradients before a step, and what a step is made of.
+// Ops on the gradients of all replicas before a step, and on the parts of a step.
 TEST(ReplicasTest, UnequalLoadsDoNotShowInStepsThatClipDecayAndAccumulate) {
   v1::JobSpec spec = SmallLenet(1);
   v1::Training& training = *spec.mutable_training();
   training.clear_epochs();
   training.set_steps(12);
   training.set_accumulation_steps(3);
-  // So that each part of each replica's share has a sample.
+  // Each part of each replica's share has a sample.
   training.set_global_batch_size(24);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(72);
   training.mutable_optimizer()->mutable_nesterov()->set_learning_rate(0.1);
@@ -228,7 +229,7 @@ TEST(ReplicasTest, UnequalLoadsDoNotShowInStepsThatClipDecayAndAccumulate) {
   spec.mutable_replicas()->clear_count();
   ExpectNear(LossesOf(spec, "reference"), expected, 1e-9);
   ExpectNear(LossesOf(spec, "cpu"), expected, 1e-4);
-  // Which knows a number to 0.4 %, and rounds in each layer.
+  // bfloat16 represents a number to 0.4 %, and rounds in each layer.
   training.set_precision(v1::PRECISION_BFLOAT16);
   ExpectNear(LossesOf(spec, "cpu"), expected, 0.01);
 }
@@ -240,7 +241,7 @@ TEST(ReplicasTest, BucketsDoNotShowInAllReduce) {
   EXPECT_EQ(LossesOf(spec, "cpu"), expected);
 }
 
-// Averages parameters, and learns with plain gradient descent, whose steps add up.
+// Averages parameters. Plain gradient descent makes steps add up.
 v1::JobSpec AveragingJob(int replicas, int64_t every_iterations) {
   v1::JobSpec spec = SmallLenet(replicas);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
@@ -266,7 +267,7 @@ TEST(ReplicasTest, AveragingEachStepOfGradientDescentIsAllReduce) {
 }
 
 TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
-  // Reports come at the averagings alone, and at the ends of epochs.
+  // Reports come only at averagings and at the ends of epochs.
   v1::JobSpec spec = AveragingJob(3, 3);
   spec.mutable_training()->mutable_report()->set_every_steps(1000);
   spec.mutable_replicas()->mutable_parameter_averaging()->set_report_score_after_averaging(true);
@@ -281,15 +282,15 @@ TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
   EXPECT_THAT(averagings, ElementsAre(1, 2, 3, 4, 5, 6, 7, 8, 9));
   EXPECT_EQ(recorder.epochs[2].training().samples(), 64);
   EXPECT_LT(recorder.epochs[2].training().loss(), recorder.epochs[0].training().loss());
-  // It is not what averaging at each step gives.
+  // The result differs from averaging at each step.
   spec.mutable_replicas()->mutable_parameter_averaging()->set_every_iterations(1);
   TrainingRecorder often;
   ASSERT_TRUE(Train(spec, "cpu", &often).ok());
   EXPECT_NE(often.epochs[2].training().loss(), recorder.epochs[2].training().loss());
 }
 
-// The gradient is always -1, so that a step of Adam is sqrt((1 - 0.5^k) / (1 - 0.5^t)) after k updates of its
-// state. Of three samples in batches of two, an epoch's last batch has none for the second replica.
+// The gradient is always -1. So a step of Adam is sqrt((1 - 0.5^k) / (1 - 0.5^t)) after k updates of its
+// state. With three samples in batches of two, the second replica has no samples of an epoch's last batch.
 TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
   const std::string table = testing::TempDir() + "/three.csv";
   std::ofstream(table) << "x,y\n1,1000\n1,1000\n1,1000\n";
@@ -307,7 +308,7 @@ TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
           report { every_steps: 1 }
         }
         replicas { count: 2 parameter_averaging { every_iterations: 1 average_optimizer_state: false } })"));
-  // At the third step k is 3 and 2, and t is 3 for both.
+  // At the third step k is 3 and 2, and t is 3 for both replicas.
   const double third = (1 + std::sqrt(0.75 / 0.875)) / 2;
   ExpectNear(LossesOf(spec, "reference"), {1000, 999, 998, 998 - third}, 1e-9);
 }
@@ -382,7 +383,7 @@ TEST(ReplicasTest, CheckpointsBetweenAveragingsHaveEachReplicaWhole) {
   EXPECT_NE(between->Find("replica/1/dense_1.weight"), nullptr);
   EXPECT_EQ(between->Find("shared/dense_1.weight"), nullptr);
 
-  // The end of the epoch is a point.
+  // Replicas are averaged at the end of the epoch.
   ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &recorder).status.ok());
   between = ParseSafetensors(*env.ReadFile(CheckpointPath(8)));
   ASSERT_TRUE(between.ok()) << between.status();
@@ -408,7 +409,7 @@ TEST(ReplicasTest, AnotherNumberOfReplicasBeginsWithTheMeanAndSaysSo) {
   EXPECT_EQ(second.started, paused.summary.steps());
   EXPECT_EQ(second.epochs[0].training().samples(), 61);
   EXPECT_EQ(second.epochs[0].replicas_size(), 3);
-  // So it is where gradients are reduced.
+  // The same holds for all-reduced gradients.
   spec = SmallJob(1);
   Recorder one, four;
   FaultyEnv other;
@@ -444,7 +445,7 @@ TEST(ReplicasTest, LoadsAreMeasuredOnceAndKept) {
   const Result resumed = TrainWithFiles(spec, "cpu", &env, &second);
   ASSERT_TRUE(resumed.status.ok()) << resumed.status;
   EXPECT_THAT(second.loads, IsEmpty());
-  // The model says by which loads it was trained.
+  // The model has the loads by which it was trained.
   const absl::StatusOr<SafetensorsContents> model = ParseSafetensors(*env.ReadFile(kModel));
   ASSERT_TRUE(model.ok());
   EXPECT_THAT(model->metadata.at("job"), HasSubstr("\"worker_load\":["));
@@ -455,8 +456,8 @@ TEST(ReplicasTest, LoadsAreMeasuredOnceAndKept) {
   }
 }
 
-// A device that does later what it is given, and takes its time for each sample. None goes while another of
-// its group has something to do: that might be with its memory.
+// A device that runs its work later and takes time for each sample. Destroying a device of its group while
+// another has work fails the test, because the work may use the other's memory.
 class LateDevice final : public Device {
  public:
   using Group = std::vector<LateDevice*>;
@@ -488,7 +489,7 @@ class LateDevice final : public Device {
     return std::make_unique<Behind>(this, host);
   }
 
-  int runs_left = 0;  // Until one fails; below 1: none does.
+  int runs_left = 0;  // Until a run fails. Below 1: none fails.
 
  private:
   class Late final : public Executable {
@@ -511,7 +512,7 @@ class LateDevice final : public Device {
     const absl::Duration taken_;
   };
 
-  // Reductions come when the device has come to them.
+  // A reduction begins when the device has reached it.
   class Behind final : public Communicator {
    public:
     Behind(LateDevice* device, Communicator* host) : device_(device), host_(host) {}
@@ -537,8 +538,8 @@ class LateDevice final : public Device {
   absl::Duration owed_;
 };
 
-// Of a training on such devices: those of odd ranks are four times as fast, and the last one fails at run
-// `fails_at`, if that is not 0.
+// Trains on such devices. Devices of odd ranks are four times as fast. If `fails_at` is not 0, the last
+// device fails at that run.
 absl::Status TrainLate(const v1::JobSpec& spec, int fails_at, TrainingRecorder* recorder) {
   Trainer::Options options = OptionsFor(spec, "cpu", recorder);
   const auto group = std::make_shared<LateDevice::Group>();
@@ -565,14 +566,14 @@ TEST(ReplicasTest, LoadsAreThoseOfDevicesThatReturnBeforeTheyAreDone) {
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_THAT(recorder.loads, SizeIs(1));
   ASSERT_EQ(recorder.loads[0].replicas_size(), 2);
-  // 50 and 200 samples a second, but for what the machine does beside.
+  // 50 and 200 samples a second, less on a busy machine.
   EXPECT_LT(recorder.loads[0].replicas(0).samples_per_second(), 60);
   EXPECT_GT(recorder.loads[0].replicas(0).samples_per_second(), 5);
   EXPECT_EQ(recorder.loads[0].replicas(1).load(), 1);
   EXPECT_LT(recorder.loads[0].replicas(0).load(), 0.7);
 }
 
-// A fourth of a batch is one sample, whose values have no variance.
+// A fourth of a batch is a single sample, which has no variance.
 TEST(ReplicasTest, MeasuredLoadsLeaveNoReplicaASampleThatBatchNormRefuses) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
@@ -595,7 +596,7 @@ TEST(ReplicasTest, MeasuredLoadsLeaveNoReplicaASampleThatBatchNormRefuses) {
   EXPECT_EQ(recorder.epochs.back().replicas(0).samples(), 32);
 }
 
-// What a device has been given may be with the memory of others: the end of a job waits for all of them.
+// Work on a device may use the memory of others: the end of a job waits for all devices.
 TEST(ReplicasTest, NoDeviceGoesBeforeAllAreDone) {
   v1::JobSpec spec = SmallLenet(3);
   spec.mutable_training()->set_epochs(1);
@@ -603,7 +604,7 @@ TEST(ReplicasTest, NoDeviceGoesBeforeAllAreDone) {
   EXPECT_EQ(TrainLate(spec, /*fails_at=*/4, &recorder).code(), absl::StatusCode::kDataLoss);
 }
 
-// More replicas than devices share them.
+// More replicas than devices share the devices.
 TEST(ReplicasTest, ReplicasMayShareADevice) {
   const v1::JobSpec spec = SmallLenet(4);
   const std::vector<double> expected = LossesOf(spec, "cpu");

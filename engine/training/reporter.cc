@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// Halved so often, the largest scale is 1 for long.
+// After this many halvings, the largest scale is 1 for a long time.
 constexpr int64_t kMostStepsLeftOut = 200;
 
 double Rate(int64_t samples, double seconds) {
@@ -99,7 +99,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   if (HasLoss(total.sums) && !std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(
         absl::StrCat("the training loss is ", progress.training().loss(), " at step ", steps,
-                     // Between reports nobody looks.
+                     // Nobody looks between reports.
                      reported_steps_ > 0 && reported_steps_ + 1 < steps
                          ? absl::StrCat(" (at step ", reported_steps_, ", the report before, it was finite)")
                          : "",
@@ -166,7 +166,7 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
     share->set_reduce_seconds(epoch_shares_[r].reduce_seconds);
     share->set_load(loads_[r] / loads);
   }
-  // A training that goes on in an epoch that was cut short adds to its shares.
+  // If an epoch was cut short and training continues in it, its shares add up.
   if (length_.StepOfEpoch(steps) != 0) return epoch;
   epoch_shares_.assign(devices_.size(), {});
   epoch_duration_ = absl::ZeroDuration();

@@ -25,7 +25,7 @@ std::string NameOf(DataSplit split, const char* what) {
   return absl::StrCat(kDataPrefix, split == DataSplit::kTraining ? "training_" : "validation_", what);
 }
 
-// The types and shapes of a split as a whole.
+// Return the types and shapes of a whole split.
 TensorType SamplesOf(const DatasetInfo& data, int64_t size) {
   return {DTypeOfSamples(data.sample_type), Batched(size, data.shape)};
 }
@@ -44,8 +44,8 @@ ImageFill FillOf(v1::FillMode fill) {
   }
 }
 
-// What makes a change on a device, with its numbers from `column` on; null where it is made on the host
-// alone.
+// Returns the op for an augmentation on a device, with its numbers from `column` on, or null if only the host
+// can do it.
 std::shared_ptr<const AugmentOp> OpOf(const v1::Augmentation& augmentation, int64_t column) {
   switch (augmentation.kind_case()) {
     case v1::Augmentation::kHorizontalFlip:
@@ -74,7 +74,7 @@ std::shared_ptr<const AugmentOp> OpOf(const v1::Augmentation& augmentation, int6
   return nullptr;
 }
 
-// Which samples, and what was drawn for each.
+// Gives the indices of samples and the random numbers of each.
 class Picks final : public Dataset {
  public:
   // `draws` may be null.
@@ -89,7 +89,7 @@ class Picks final : public Dataset {
   }
   void GatherEpoch(int64_t epoch, absl::Span<const uint32_t> indices, void* samples,
                    void* targets) const override {
-    // Data sets have at most 2^28 samples: the types differ in nothing.
+    // Data sets have at most 2^28 samples, so signed and unsigned indices are equal.
     std::memcpy(samples, indices.data(), indices.size() * sizeof(uint32_t));
     if (draws_ == nullptr) return;
     auto* drawn = static_cast<double*>(targets);
@@ -135,7 +135,7 @@ absl::StatusOr<ResidentBatch> AddResidentBatch(const v1::JobSpec& spec, const Da
                                                DataSplit split, int64_t samples, Graph& graph) {
   const bool training = split == DataSplit::kTraining;
   const int64_t size = training ? data.train_samples : data.validation_samples;
-  // As meters are, they are no part of what a replica is restored from.
+  // Meters are not a part of a checkpoint.
   const auto declare = [&](const char* what, const TensorType& type) {
     return graph.AddVariable(NameOf(split, what), VariableKind::kMeter, type.dtype, type.shape);
   };

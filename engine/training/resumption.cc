@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// Makes one replica's state of those of several.
+// Merges the states of several replicas into the state of a single replica.
 void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   TrainingState& state = resumption->state;
   std::vector<double> shares(state.epoch_shares.size(), 1.0);
@@ -35,7 +35,7 @@ void Join(const v1::Replicas& spec, int replicas, Resumption* resumption) {
   state.loads.clear();
 }
 
-// How many damaged checkpoints stay.
+// The number of damaged checkpoints that remain.
 constexpr int kDamagedKept = 2;
 
 absl::StatusOr<Resumption> ReadResumption(Env* env, const std::string& path) {
@@ -65,7 +65,7 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
   if (folder.empty()) return absl::optional<Resumption>();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListCheckpointFiles(env, folder));
   std::vector<std::string> damaged;
-  absl::Status first;  // What is wrong with the newest.
+  absl::Status first;  // The error of the newest checkpoint.
   for (const std::string& file : files) {
     const std::string path = absl::StrCat(folder, "/", file);
     absl::StatusOr<Resumption> resumption = ReadResumption(env, path);

@@ -1,4 +1,4 @@
-// Whole trainings of networks that read sequences.
+// Whole trainings of networks for sequences.
 
 #include <cmath>
 #include <memory>
@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// Tokens that follow from the one before them seven times in eight.
+// Tokens. Seven of eight follow from the token before them.
 v1::JobSpec TokenJob(const std::string& layers) {
   v1::JobSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
@@ -57,7 +57,7 @@ v1::JobSpec RecurrentNetwork() {
     layers { dense { units: 11 per_position: true } })");
 }
 
-// Losses of the training's reports.
+// Records the losses of the training's reports.
 class LossRecorder : public TrainerObserver {
  public:
   void OnProgress(const v1::Progress& report) override { losses.push_back(report.training().loss()); }
@@ -93,14 +93,14 @@ TEST(SequenceTrainingTest, LearnsOnTheOracleWhateverTheReplicas) {
     const LossRecorder two = Train(spec, "reference", 2);
     ExpectNear(one.losses, two.losses, 20, 1e-8);
     ASSERT_EQ(one.validation.size(), 4);
-    // Guessing is ln 11, about 2.4.
+    // Random guesses have a loss of ln 11, about 2.4.
     EXPECT_NEAR(one.losses.front(), std::log(11.0), 1);
     EXPECT_LT(one.validation.back(), one.validation.front());
     EXPECT_LT(one.validation.back(), 2.2);
   }
 }
 
-// The tokens of a batch's parts and replicas weigh differently.
+// The tokens of a batch's parts and replicas have different weights.
 TEST(SequenceTrainingTest, IgnoredTokensCountForNothingWhateverTheReplicasAndParts) {
   v1::JobSpec spec = RecurrentNetwork();
   spec.mutable_training()->mutable_loss()->mutable_softmax_cross_entropy()->set_ignore_index(3);

@@ -25,8 +25,8 @@ absl::StatusOr<AfterStep> SignalLine::After(int64_t step) {
   if (step < next_look_ || (averaging.steps_alone() && !averaging.AveragesAfter(step))) {
     return options_.schedule->After(step, StepSignals());
   }
-  // Whether a report is due, the time is up, training is to pause and a checkpoint is due; steps until the
-  // next look.
+  // Whether a report is due, the time is up, training is to pause, and a checkpoint is due. Then the number
+  // of steps until the next look.
   double told[5] = {};
   if (options_.communicator->rank() == 0) {
     const StepSignals signals = options_.schedule->Look();

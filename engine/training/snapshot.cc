@@ -16,20 +16,20 @@ constexpr char kShared[] = "shared/";
 
 std::string PrefixOf(int rank) { return absl::StrCat("replica/", rank, "/"); }
 
-// As a model has it, in float32.
+// Checks the value in float32, as in a model.
 bool IsFinite(const Tensor& tensor) {
   const Tensor narrow = tensor.CastTo(DType::kFloat32);
   const absl::Span<const float> values = narrow.data<float>();
   return std::all_of(values.begin(), values.end(), [](float value) { return std::isfinite(value); });
 }
 
-// The mean of the i-th of what each replica says of itself, as an all-reduce makes it, so that a saved model
-// is the one that was validated, bit for bit.
+// Returns the mean over the replicas of entry i of `part`. It is computed as by an all-reduce, so a saved
+// model equals the validated model bit for bit.
 Tensor MeanOfReplicas(const Snapshot& snapshot, std::vector<NamedTensor> ReplicaVariables::*part, size_t i,
                       absl::Span<const double> shares) {
   std::vector<const Tensor*> values;
   for (const ReplicaVariables& replica : snapshot) {
-    // Those that all have alike the first alone says.
+    // State that all replicas share is in the first replica alone.
     if (i < (replica.*part).size()) values.push_back(&(replica.*part)[i].second);
   }
   return values.size() == 1 ? *values[0] : MeanOf(values, shares);
@@ -71,7 +71,7 @@ std::map<std::string, Tensor> AverageCheckpoint(std::map<std::string, Tensor> ch
         values.push_back(&own->second);
       }
     }
-    if (values.size() != shares.size()) continue;  // It is missed when it is to be restored.
+    if (values.size() != shares.size()) continue;  // Restoring reports the missing tensor.
     averaged.emplace(absl::StrCat(kShared, name.substr(first.size())), MeanOf(values, shares));
   }
   return averaged;
@@ -100,7 +100,7 @@ absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, 
   for (size_t i = 0; i < first.optimizer_state.size(); ++i) state[first.optimizer_state[i].first] = i;
   for (size_t i = 0; i < first.parameters.size(); ++i) {
     const std::string& name = first.parameters[i].first;
-    // A parameter that is not trained has no average.
+    // A frozen parameter has no average.
     const auto average = averaged ? state.find(AverageName(name)) : state.end();
     if (average != state.end()) {
       add(name, &ReplicaVariables::optimizer_state, average->second);
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<NamedTensor>> ModelTensors(const Snapshot& snapshot, 
   for (size_t i = 0; i < first.statistics.size(); ++i) {
     const std::string& name = first.statistics[i].first;
     if (absl::StartsWith(name, kAveragePrefix)) continue;
-    // Nor has a statistic of a layer that is not trained.
+    // A statistic of a frozen layer has no average.
     const auto average = averaged ? statistics.find(AverageName(name)) : statistics.end();
     add(name, &ReplicaVariables::statistics, average != statistics.end() ? average->second : i);
   }

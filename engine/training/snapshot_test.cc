@@ -53,7 +53,7 @@ TEST(SnapshotTest, AveragesTakeTheirParametersPlaces) {
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ((*model)[0].first, "a.weight");
   EXPECT_THAT((*model)[0].second.data<float>(), ElementsAre(10, 20));
-  // Without an average, as it is.
+  // Without an average, the value itself.
   EXPECT_THAT((*model)[1].second.data<float>(), ElementsAre(3));
 }
 
@@ -72,7 +72,7 @@ TEST(SnapshotTest, ReplicasThatAreApartAreWholeAndAveraged) {
   for (auto& [name, tensor] : CheckpointTensors(snapshot)) checkpoint.emplace(name, std::move(tensor));
   EXPECT_EQ(TensorsOfReplica(checkpoint, 1).at("b.weight")->data<double>()[0], 7);
   EXPECT_EQ(TensorsOfReplica(checkpoint, 1).at("momentum/a.weight")->data<double>()[0], 5);
-  // For any number of others.
+  // For any number of other replicas.
   const std::map<std::string, Tensor> mean = AverageCheckpoint(std::move(checkpoint), {0.5, 0.5});
   for (const int rank : {0, 5}) {
     const std::map<std::string, const Tensor*> own = TensorsOfReplica(mean, rank);

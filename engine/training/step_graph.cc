@@ -45,7 +45,7 @@ ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
   return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64, MeterShape(spec.training()));
 }
 
-// A training graph's samples beside those of the other replicas.
+// Returns a training graph's share of the samples of all replicas.
 BatchShare BatchShareOf(const v1::JobSpec& spec, const StepShape& shape) {
   BatchShare batch;
   batch.replicas = shape.replicas;
@@ -73,7 +73,7 @@ absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType
   return violations.ToStatus();
 }
 
-// A batch as the graph's first inputs give it; samples are not normalised yet.
+// Adds a batch as the graph's first inputs give it, not yet normalised.
 absl::StatusOr<ResidentBatch> AddBatch(const v1::JobSpec& spec, const DatasetInfo& data, bool training,
                                        const StepShape& shape, Graph& graph) {
   if (shape.resident) {
@@ -90,7 +90,7 @@ absl::StatusOr<ResidentBatch> AddBatch(const v1::JobSpec& spec, const DatasetInf
   return batch;
 }
 
-// The network over a batch. `step` is kNoValue in validation.
+// Adds the network over a batch. `step` is kNoValue in validation.
 absl::StatusOr<Network> AddNormalizedNetwork(const v1::JobSpec& spec, const DatasetInfo& data,
                                              ValueId samples, ValueId step, const StepShape& shape,
                                              Graph& graph) {
@@ -108,11 +108,11 @@ absl::StatusOr<Network> AddNormalizedNetwork(const v1::JobSpec& spec, const Data
                     training ? BatchShareOf(spec, shape) : BatchShare());
 }
 
-// The part that training and validation share.
+// The common part of training and validation.
 struct Forward {
   Network network;
   ValueId loss = kNoValue;
-  // The weights' sum over the graph's samples, if the loss is a sum of weighted losses; otherwise kNoValue.
+  // The sum of the weights of the graph's samples, if the loss is weighted. Otherwise kNoValue.
   ValueId loss_weight = kNoValue;
   int64_t loss_rows = 0;  // The samples of the graph, or the positions in them.
   // Inputs of training.
@@ -148,7 +148,7 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
   return forward;
 }
 
-// Values of the parameters that learn: of the others, which it marks as frozen, there is no gradient.
+// Returns the values of the trained parameters. Marks the others as frozen, so that they get no gradient.
 std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, StepGraph& step) {
   std::vector<ValueId> learning;
   for (Parameter& parameter : step.parameters) {
@@ -162,7 +162,7 @@ std::vector<ValueId> LearningParameters(const v1::JobSpec& spec, StepGraph& step
 // Adds up the gradients of a batch's parts in variables.
 class GradientSums {
  public:
-  // A gradient counts by `factor`.
+  // A gradient is multiplied by `factor`.
   GradientSums(double factor, Graph* graph) : factor_(factor), graph_(graph) {}
 
   // Adds a gradient to the sum of its parameter, and returns the sum.
@@ -172,7 +172,7 @@ class GradientSums {
   // Adds the weights of a part's samples to their sum, and returns the sum.
   absl::StatusOr<ValueId> AddWeight(ValueId weight) { return AddTo(kLossWeightSum, 1, weight); }
 
-  // Sets them to zero for the next step.
+  // Sets the sums to zero for the next step.
   absl::Status Clear() {
     for (const ValueId sum : sums_) {
       const Value& value = graph_->value(sum);
@@ -201,15 +201,15 @@ class GradientSums {
   std::vector<ValueId> sums_;
 };
 
-// A graph up to what its parameters are changed by.
+// A graph up to the gradients.
 struct Backward {
   std::vector<ValueId> targets;    // Parameters that learn.
-  std::vector<ValueId> gradients;  // Of these, reduced where there are several replicas.
+  std::vector<ValueId> gradients;  // Of the targets. Reduced if there are several replicas.
   // Inputs.
   ValueId learning_rate = kNoValue;
   ValueId steps = kNoValue;
-  absl::optional<GradientSums> sums;  // None where the share is one part.
-  // Whether the step counts, where only running it tells.
+  absl::optional<GradientSums> sums;  // Nothing if the share has a single part.
+  // Whether the step counts, if only the run can tell.
   ValueId apply = kNoValue;
 };
 
@@ -219,7 +219,7 @@ ValueId AddLossScale(DType dtype, Graph& graph) {
   return graph.AddVariable(kLossScale, VariableKind::kOptimizerState, dtype, Shape());
 }
 
-// Brings the gradients back to their size, and says whether the step counts.
+// Divides the gradients by the scale. Sets whether the step counts.
 absl::Status AddUnscaling(const v1::LossScaling& scaling, DType dtype, Backward& backward, Graph& graph) {
   if (backward.gradients.empty()) return absl::OkStatus();
   ValueId scale = graph.FindVariable(kLossScale);
@@ -255,16 +255,16 @@ bool NormalizesTogether(const Graph& graph) {
 struct GradientScale {
   // The gradient of the loss begins with this value; kNoValue means 1.
   ValueId start = kNoValue;
-  // Each replica's gradients are multiplied by this number when they are reduced.
+  // The factor of this replica's gradients in the reduction.
   double share = 1;
-  // Of a weighted loss whose parts are added up: gradients are multiplied by `rows` and divided by `weight`,
-  // which is the sum over the whole batch. kNoValue: nothing is left to divide by.
+  // For a weighted loss with added parts: gradients are multiplied by `rows` and divided by `weight`, the sum
+  // over the whole batch. kNoValue: no division remains.
   ValueId weight = kNoValue;
   double rows = 1;
 };
 
-// For a weighted loss that is a sum. Its gradient is divided by the weights of the whole batch, over all
-// replicas and parts. So one replica, several and several parts minimise the same mean.
+// For a weighted loss, which is a sum. Its gradient is divided by the weights of the whole batch, over all
+// replicas and parts. So a single replica, several replicas and several parts minimise the same mean.
 absl::StatusOr<GradientScale> AddWeightedScale(const v1::JobSpec& spec, const StepShape& shape,
                                                const Forward& forward, absl::optional<GradientSums>& sums,
                                                Graph& graph) {
@@ -274,8 +274,8 @@ absl::StatusOr<GradientScale> AddWeightedScale(const v1::JobSpec& spec, const St
   GradientScale scale;
   ValueId weight = forward.loss_weight;
   if (sums.has_value()) {
-    // The weights of later parts are not known yet: the sums are divided when all parts are there. Until then
-    // gradients have about the size of a mean's.
+    // The weights of later parts are not known yet, so the sums are divided after the last part. Until then
+    // gradients have about the size of a mean's gradients.
     scale.rows = static_cast<double>(forward.loss_rows / shape.samples * shape.batch_samples);
     TANDEM_ASSIGN_OR_RETURN(scale.start, graph.Add(std::make_shared<ScaleOp>(1 / scale.rows), {one}));
     TANDEM_ASSIGN_OR_RETURN(weight, sums->AddWeight(weight));
@@ -304,7 +304,8 @@ GradientScale AddMeanScale(const v1::JobSpec& spec, const StepShape& shape, int6
   if (ScalesLoss(spec)) {
     scale.start = AddLossScale(shape.dtype, graph);
   } else if (scale.share != 1 && !NormalizesTogether(graph)) {
-    // Gradients begin as the replica's share, which saves a pass over all of them before they are reduced.
+    // The loss's gradient starts with the replica's share, which saves a pass over all gradients before the
+    // reduction.
     scale.start = graph.AddConstant(scale.share, graph.value(loss).dtype, Shape());
     scale.share = 1;
   }
@@ -361,7 +362,7 @@ absl::StatusOr<Backward> AddBackward(const v1::JobSpec& spec, const DatasetInfo&
   return backward;
 }
 
-// What a replica without samples has its graph from: that of one with some.
+// Returns the shape of a replica with samples, as the base of the graph of a replica without samples.
 StepShape ShapeWithSamples(StepShape shape) {
   shape.samples = 2;
   shape.batch_samples = std::max(shape.batch_samples, shape.samples);
@@ -372,9 +373,9 @@ ValueId AddZero(const Value& like, Graph& graph) {
   return graph.AddConstant(0, like.dtype, Shape(like.shape));
 }
 
-// What a replica without samples reduces with `others`, and how its running statistics follow from that, in a
-// graph that has the variables for these. Returns what comes of the reductions, by the others' values. (The
-// zeros may be overwritten by it, so it is the scale that makes them nothing.)
+// Adds the reductions of `others` to the graph of a replica without samples, and the resulting updates of
+// running statistics. Returns the results of the reductions by the values of `others`. A scale of 0 makes
+// this replica's part zero, because the reduction may overwrite its zeros.
 absl::StatusOr<std::map<ValueId, ValueId>> AddIdleReductions(const Graph& others, Graph& graph) {
   const auto variable = [&](ValueId id) { return graph.FindVariable(others.value(id).name); };
   std::map<ValueId, ValueId> reduced;
@@ -399,7 +400,7 @@ absl::StatusOr<std::map<ValueId, ValueId>> AddIdleReductions(const Graph& others
   return reduced;
 }
 
-// For a replica without samples: it takes part in all that the others reduce, and adds nothing to it.
+// For a replica without samples: joins all reductions of the others and adds nothing to them.
 absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetInfo& data,
                                          const StepShape& shape, StepGraph& step) {
   Graph& graph = step.graph;
@@ -428,8 +429,7 @@ absl::StatusOr<Backward> AddIdleBackward(const v1::JobSpec& spec, const DatasetI
   return backward;
 }
 
-// The moving averages of what a step has changed: `parameters`, and the statistics of layers that are
-// trained.
+// Adds moving averages of everything that a step changes: `parameters` and the statistics of trained layers.
 absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId> parameters,
                          const std::vector<Statistic>& statistics, const Backward& backward, Graph& graph) {
   const auto add = [&](ValueId averaged, VariableKind kind) {
@@ -450,7 +450,7 @@ absl::Status AddAverages(const v1::WeightAverage& spec, absl::Span<const ValueId
   return absl::OkStatus();
 }
 
-// Has the running statistics of batch normalisation forget all but the newest batch.
+// Makes the running statistics of batch normalisation hold the newest batch alone.
 void ForgetEarlierBatches(google::protobuf::RepeatedPtrField<v1::Layer>* layers) {
   for (v1::Layer& layer : *layers) {
     if (layer.has_batch_norm()) layer.mutable_batch_norm()->set_momentum(1);

@@ -82,7 +82,7 @@ TEST(StepGraphTest, ReplicasWithAndWithoutSamplesReduceTheSame) {
   EXPECT_TRUE(Buckets(Build(8, 1).graph).empty());
 }
 
-// A backend can reduce a bucket while it computes the gradients of the layers before.
+// A backend can reduce a bucket while it computes the gradients of earlier layers.
 TEST(StepGraphTest, ABucketIsReducedAsSoonAsItsGradientsAreThere) {
   const StepGraph step = Build(4);
   const Graph& graph = step.graph;
@@ -91,7 +91,7 @@ TEST(StepGraphTest, ABucketIsReducedAsSoonAsItsGradientsAreThere) {
   for (const Node* reduction : reductions) {
     NodeId last = kNoNode;
     for (const ValueId input : reduction->inputs) last = std::max(last, graph.value(input).producer);
-    // At most the gradient of the same layer's input comes between.
+    // At most the gradient of the same layer's input is between them.
     EXPECT_LE(reduction->id - last, 2) << graph.ToString();
   }
   const auto is_gradient = [](const Node& node) { return node.op->kind() == "linear_grad_weight"; };
@@ -99,8 +99,7 @@ TEST(StepGraphTest, ABucketIsReducedAsSoonAsItsGradientsAreThere) {
   EXPECT_EQ(std::count_if(graph.nodes().begin(), graph.nodes().begin() + reductions[1]->id, is_gradient), 4);
 }
 
-// What is reduced is not needed before all of the backward pass is over, and then in the order in which it
-// comes.
+// The results of reductions are read after the whole backward pass, in the order of the reductions.
 TEST(StepGraphTest, ReducedGradientsAreReadAsLateAsCanBe) {
   const StepGraph step = Build(4);
   const Graph& graph = step.graph;
@@ -121,7 +120,7 @@ TEST(StepGraphTest, ReducedGradientsAreReadAsLateAsCanBe) {
   EXPECT_TRUE(std::is_sorted(first_readers.begin(), first_readers.end()));
 }
 
-// What the gradient of the loss begins with; NaN where only running the graph tells.
+// Returns the first gradient of the loss, or NaN if only a run can tell.
 double FirstGradient(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     if (node.op->kind() != "softmax_cross_entropy_grad") continue;
@@ -145,7 +144,7 @@ TEST(StepGraphTest, GradientsBeginAsTheReplicasShareAndAreOnlyAddedUp) {
   EXPECT_EQ(FirstGradient(step.graph), 0.25);
   EXPECT_THAT(ScalesOfReductions(step.graph), ElementsAre(1, 1, 1));
   EXPECT_EQ(FirstGradient(Build(8, 1).graph), 1);
-  // One that has no samples adds nothing.
+  // A replica without samples adds nothing.
   EXPECT_THAT(ScalesOfReductions(Build(0).graph), ElementsAre(0, 0, 0));
 }
 
@@ -160,7 +159,7 @@ TEST(StepGraphTest, PartsOfAShareBeginAsAllOfIt) {
   }
 }
 
-// There the reduction takes the share.
+// In these cases the reduction applies the share.
 TEST(StepGraphTest, AScaledLossAndSyncedNormsKeepTheirGradients) {
   const StepShape shape = {.samples = 2, .batch_samples = 8, .replicas = 2};
   v1::JobSpec scaled = Deep();

@@ -21,7 +21,7 @@ class StepScheduleTest : public testing::Test {
     spec_.mutable_checkpoints()->set_every_epochs(1);
   }
 
-  // Takes all steps of epochs of 4 steps; steps are named from 1.
+  // Takes all steps of epochs of 4 steps. Recorded steps count from 1.
   void Take(int64_t first_step = 0, double seconds_before = 0) {
     const TrainingLength length = TrainingLength::Of(spec_.training(), 4);
     StepSchedule schedule(spec_, {.length = length,
@@ -48,7 +48,7 @@ class StepScheduleTest : public testing::Test {
     }
   }
 
-  // Takes all steps of epochs of 4 steps, up to `most` at a time: the last ones of each group.
+  // Takes all steps of epochs of 4 steps, up to `most` at a time. Returns the last step of each group.
   std::vector<int64_t> Groups(int64_t most) {
     const TrainingLength length = TrainingLength::Of(spec_.training(), 4);
     StepSchedule schedule(spec_, {.length = length,
@@ -61,7 +61,7 @@ class StepScheduleTest : public testing::Test {
     std::vector<int64_t> ends;
     for (int64_t step = 0; step < length.steps;) {
       const int64_t steps = schedule.StepsFrom(step, most);
-      // The first one's wish counts.
+      // The first replica's `most` counts.
       EXPECT_EQ(schedule.StepsFrom(step, 1), steps);
       step += steps;
       schedule.After(step - 1);
@@ -95,7 +95,7 @@ TEST_F(StepScheduleTest, GroupsOfStepsEndWhereSomethingFollows) {
   spec_.mutable_training()->set_epochs(0);
   spec_.mutable_training()->set_steps(7);
   EXPECT_THAT(Groups(64), ElementsAre(4, 5, 7));
-  // Reports count from the last one, whatever it was for.
+  // The interval counts from the last report of any kind.
   spec_.mutable_training()->mutable_report()->set_every_steps(2);
   EXPECT_THAT(Groups(64), ElementsAre(2, 4, 5, 7));
 }
@@ -112,13 +112,13 @@ TEST_F(StepScheduleTest, EpochByEpoch) {
 TEST_F(StepScheduleTest, CheckpointsByTheClock) {
   spec_.mutable_training()->set_epochs(3);
   spec_.mutable_checkpoints()->clear_every_epochs();
-  // Steps take a second.
+  // A step takes a second.
   spec_.mutable_checkpoints()->set_every_minutes(3 / 60.0);
   Take();
   EXPECT_THAT(checkpoints_, ElementsAre(3, 6, 9, 12));
   Take(/*first_step=*/1);
   EXPECT_THAT(checkpoints_, ElementsAre(4, 7, 10, 12));
-  // Beside the others.
+  // In addition to the other interval.
   spec_.mutable_checkpoints()->set_every_steps(5);
   Take();
   EXPECT_THAT(checkpoints_, ElementsAre(3, 5, 6, 9, 10, 12));
@@ -182,12 +182,12 @@ TEST_F(StepScheduleTest, APauseEndsNoEpoch) {
   EXPECT_THAT(validated_, IsEmpty());
   EXPECT_THAT(checkpoints_, ElementsAre(3));
   EXPECT_THAT(reported_, ElementsAre(3));
-  // And goes on from there.
+  // Training continues from the pause.
   pause_ = false;
   pause_before_ = 0;
   Take(3);
   EXPECT_THAT(epochs_, ElementsAre(4, 8));
-  // What is complete is not paused.
+  // A complete training is not paused.
   pause_before_ = 8;
   Take(4);
   EXPECT_EQ(end_, v1::STATE_REASON_COMPLETED);
@@ -200,7 +200,7 @@ TEST_F(StepScheduleTest, TheTimeLimitEndsTheEpochInProgress) {
   EXPECT_EQ(ended_, 5);
   EXPECT_THAT(epochs_, ElementsAre(4, 5));
   EXPECT_THAT(validated_, ElementsAre(4, 5));
-  // Over all attempts.
+  // The limit covers all attempts.
   Take(0, /*seconds_before=*/3);
   EXPECT_EQ(ended_, 2);
   Take(0, /*seconds_before=*/40);
@@ -217,7 +217,7 @@ TEST_F(StepScheduleTest, TheFirstReplicaDecidesForAll) {
                                 .clock = &clock_,
                                 .reports_after = [](int64_t step) { return step == 1; }});
   schedule.Start();
-  // One is two steps ahead when the command comes.
+  // A replica is two steps ahead when the command comes.
   EXPECT_FALSE(schedule.After(0).report);
   EXPECT_TRUE(schedule.After(1).report);
   pause_ = true;

@@ -10,7 +10,7 @@ namespace tandem {
 
 std::string TargetRangeFault(const v1::Loss& loss, const Dataset& split, const DatasetInfo& data) {
   if (!TakesProbabilities(loss)) return "";
-  constexpr float kRounding = 1e-5F;  // Of probabilities that were computed in float32.
+  constexpr float kRounding = 1e-5F;  // Of probabilities computed in float32.
   const std::optional<Range> range = RangeOfTargets(split, data);
   if (!range.has_value() || (range->least >= -kRounding && range->largest <= 1 + kRounding)) return "";
   return absl::StrCat("are from ", range->least, " to ", range->largest,

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// Fails from one of its waits on.
+// A device that fails from one of its waits on.
 class FailingDevice final : public Device {
  public:
   explicit FailingDevice(int good) : good_(good) {}
@@ -41,7 +41,7 @@ class TimedCommunicatorTest : public testing::Test {
 };
 
 TEST_F(TimedCommunicatorTest, WhatWasBegunWhenTheDeviceFailedHasEnded) {
-  // Before the call it is well, and behind it not.
+  // The device is well before the call and fails after it.
   FailingDevice device(1);
   TimedCommunicator timed(&late_, &device);
   timed.SetWaits(true);

@@ -44,7 +44,7 @@ absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const s
   };
   const bool first = !table.parameters.empty() && is_loaded(table.parameters.front());
   const bool last = !table.parameters.empty() && is_loaded(table.parameters.back());
-  // A token is an input and an output.
+  // A token is both an input and an output.
   const bool tokens = ReadsTokens(spec.model());
   names.matches_inputs = names.matches_inputs && first;
   names.matches_outputs = names.matches_outputs && (last || (tokens && first));

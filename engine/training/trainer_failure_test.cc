@@ -1,4 +1,4 @@
-// Trainings that are cancelled, or that cannot go on.
+// Trainings that are cancelled or cannot continue.
 
 #include <fstream>
 #include <memory>
@@ -80,7 +80,7 @@ TEST(TrainerFailureTest, ALossThatIsNotANumberEndsTheRun) {
   }
 }
 
-// No later step measures what the last update did, and without validation nothing else does.
+// Only this check sees the last update: no later step and no validation measures it.
 TEST(TrainerFailureTest, AModelThatIsNotFiniteAfterTheLastStepIsNoSuccess) {
   for (const char* kind : {"reference", "cpu"}) {
     for (const int replicas : {1, 2}) {
@@ -103,7 +103,7 @@ TEST(TrainerFailureTest, SaysWhereAReplicaTakesMoreMemoryThanPlanned) {
   ASSERT_TRUE(Train(SmallLenet(2), "cpu", &within).ok());
   EXPECT_TRUE(within.notices.empty()) << within.notices[0];
 
-  // The oracle gives every value memory of its own.
+  // The reference backend gives every value its own memory.
   v1::JobSpec spec = SmallLenet(1);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(20000);
   spec.mutable_training()->set_global_batch_size(20000);
@@ -149,7 +149,7 @@ TEST(TrainerFailureTest, DataThatDoesNotFitIsDataLoss) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("the loss needs [5]"));
 }
 
-// One feature and one target a row.
+// A table with a feature and a target in each row.
 std::string WriteTable(const std::string& name, const std::string& rows) {
   const std::string path = testing::TempDir() + "/" + name;
   std::ofstream(path) << "x,y\n" << rows;
@@ -225,7 +225,7 @@ TEST(TrainerFailureTest, ADeviceThatCannotBeOpenedEndsAllReplicas) {
   }
 }
 
-// Where so many threads wait for each other, for a time.
+// A place where several threads wait for each other, for a limited time.
 class Meeting {
  public:
   explicit Meeting(int expected) : expected_(expected) {}
@@ -249,8 +249,8 @@ class Meeting {
   bool missed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A CPU that, when it is waited for, waits until the others are waited for too, as a GPU whose work waits for
-// that of other ranks does.
+// A CPU device whose Wait waits for the Wait of the others. It imitates a GPU whose work waits for the work
+// of other ranks.
 class MeetingDevice final : public Device {
  public:
   MeetingDevice(std::unique_ptr<Device> inner, bool compiles, Meeting* meeting)
@@ -273,7 +273,8 @@ class MeetingDevice final : public Device {
   Meeting* const meeting_;
 };
 
-// The group is told first: others that wait for the rank that failed would be waited for by its device.
+// An error aborts the group first. Otherwise the device's wait would block on ranks that wait for the failed
+// rank.
 TEST(TrainerFailureTest, AnErrorIsToldBeforeTheDeviceIsWaitedFor) {
   Meeting meeting(2);
   Trainer::Options options = OptionsFor(SmallLenet(2), "cpu", nullptr);

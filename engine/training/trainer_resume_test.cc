@@ -1,4 +1,4 @@
-// Trainings that end early, are paused, or break off and go on.
+// Trainings that end early, pause, or break off and continue.
 
 #include <algorithm>
 #include <atomic>
@@ -34,7 +34,7 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
       v1::JobSpec spec =
           SmallJob(replicas, "best_model {} weight_average { decay: 0.9 } accumulation_steps: 2");
       spec.mutable_training()->set_drop_last(drop_last);
-      // An epoch of 61 samples is 8 steps; 7 where the last five are dropped.
+      // An epoch of 61 samples has 8 steps, or 7 if the last five samples are dropped.
       const int64_t steps_per_epoch = drop_last ? 7 : 8;
       Whole whole(spec, kind);
       for (const int64_t pause : {1, 6, 8, 13}) {
@@ -46,7 +46,7 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         });
         ASSERT_TRUE(paused.status.ok()) << paused.status;
         ASSERT_EQ(paused.outcome.reason, v1::STATE_REASON_PAUSE_REQUESTED);
-        // The pause comes with the next step, or the one after it.
+        // The pause takes effect at the next step or the step after it.
         const int64_t step = paused.summary.steps();
         EXPECT_GE(step, pause + 1);
         EXPECT_LE(step, pause + 2);
@@ -73,7 +73,7 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         EXPECT_EQ(losses, whole.recorder.losses);
         EXPECT_EQ(rates, whole.recorder.rates);
         EXPECT_LT(rates.back(), rates.front());
-        // An epoch that was interrupted is one epoch.
+        // An interrupted epoch counts as a single epoch.
         ASSERT_EQ(first.epochs.size() + second.epochs.size(), 4);
         for (size_t i = 0; i < second.epochs.size(); ++i) {
           const v1::EpochSummary& expected = whole.recorder.epochs[first.epochs.size() + i];
@@ -109,7 +109,7 @@ TEST(TrainerResumeTest, ATrainingThatBreaksOffGoesOnFromItsLastCheckpoint) {
     EXPECT_EQ(second.started, 16);
     EXPECT_EQ(*env.ReadFile(kModel), whole.model);
     EXPECT_EQ(second.epochs.size(), 2);
-    // One that has come to its end has nothing left to do, and gives its model again.
+    // A complete training has no steps left and writes its model again.
     ASSERT_TRUE(env.RemoveFile(kModel).ok());
     Recorder third;
     EXPECT_EQ(TrainWithFiles(spec, "cpu", &env, &third).outcome.reason, v1::STATE_REASON_COMPLETED);
@@ -125,7 +125,7 @@ TEST(TrainerResumeTest, EpochsGoOnWhereTheyGetOtherSteps) {
     Recorder first;
     ASSERT_TRUE(TrainWithFiles(SmallJob(replicas), "cpu", &env, &first).status.ok());
     ASSERT_EQ(first.checkpoints.back(), 32);
-    // Four epochs of 8 steps are four of 2.
+    // Four epochs of 8 steps become four epochs of 2.
     v1::JobSpec spec = SmallJob(replicas, "epochs: 6");
     spec.mutable_training()->set_global_batch_size(32);
     Recorder second;
@@ -144,7 +144,7 @@ TEST(TrainerResumeTest, EpochsGoOnWhereTheyGetOtherSteps) {
     EXPECT_EQ(second.epochs[1].epoch(), 6);
     EXPECT_EQ(second.epochs[1].epochs(), 6);
     EXPECT_THAT(second.checkpoints, ElementsAre(34, 36));
-    // And four and two of 13, which a pause does not change.
+    // Then four epochs of 8, two of 2 and the rest of 13. A pause does not change this.
     spec.mutable_training()->set_epochs(8);
     spec.mutable_training()->set_global_batch_size(5);
     std::string whole;
@@ -183,7 +183,7 @@ TEST(TrainerResumeTest, AnEpochInProgressGoesOnAtTheSamePart) {
   Recorder second;
   const Result result = TrainWithFiles(spec, "cpu", &env, &second);
   ASSERT_TRUE(result.status.ok()) << result.status;
-  // 5 of 8 steps were done, which are 2 of 4.
+  // 5 of 8 steps become 2 of 4.
   EXPECT_EQ(result.summary.steps(), 15);
   ASSERT_EQ(second.epochs.size(), 1);
   EXPECT_EQ(second.epochs[0].epoch(), 2);
@@ -217,11 +217,11 @@ TEST(TrainerResumeTest, StepsAreALengthToo) {
   EXPECT_EQ(recorder.epochs[1].epochs(), 2);
   EXPECT_EQ(recorder.epochs[1].training().samples(), 40);
   EXPECT_TRUE(recorder.epochs[1].has_validation());
-  // The second has five steps of eight.
+  // The second epoch has five of eight steps.
   EXPECT_EQ(result.summary.epochs(), 1);
 }
 
-// As a fork does that trains longer.
+// For example a fork that trains longer.
 TEST(TrainerResumeTest, AnEpochThatWasCutShortGoesOn) {
   FaultyEnv env;
   Recorder whole;
@@ -268,7 +268,7 @@ TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
       SCOPED_TRACE(absl::StrCat(replicas, validation));
       FaultyEnv env;
       Recorder recorder;
-      // Nothing is better than the first by so much.
+      // No loss improves by 100.
       const v1::JobSpec spec = SmallJob(
           replicas, absl::StrCat("epochs: 9 ", validation, "early_stopping { patience: 2 min_delta: 100 }"));
       const Result result = TrainWithFiles(spec, "cpu", &env, &recorder);
@@ -280,7 +280,7 @@ TEST(TrainerResumeTest, StopsEarlyForAllReplicas) {
       ASSERT_EQ(recorder.epochs.size(), validation.empty() ? 3 : 2);
       EXPECT_EQ(recorder.epochs.back().step(), steps);
       EXPECT_EQ(recorder.checkpoints.back(), steps);
-      // Once more from its checkpoint: it has ended.
+      // From its checkpoint again: training has ended.
       const std::string model = *env.ReadFile(kModel);
       Recorder again;
       const Result same = TrainWithFiles(spec, "cpu", &env, &again);
@@ -305,7 +305,7 @@ TEST(TrainerResumeTest, StopsAtATargetAndInTime) {
   result = TrainWithFiles(SmallJob(2, "epochs: 1000 early_stopping { max_seconds: 0.000001 }"), "cpu", &other,
                           &timed);
   EXPECT_EQ(result.outcome.reason, v1::STATE_REASON_TIME_LIMIT) << result.status;
-  // The first step may begin within the time.
+  // The first step may begin within the time limit.
   EXPECT_LE(timed.losses.size(), 2);
   ASSERT_EQ(timed.epochs.size(), 1);
   EXPECT_TRUE(timed.epochs[0].has_validation());
@@ -316,7 +316,7 @@ TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
   v1::JobSpec spec = SmallJob(2, "best_model { export_best: true }");
   spec.mutable_training()->clear_schedule();
   spec.mutable_training()->mutable_optimizer()->mutable_adam()->set_learning_rate(0.5);
-  // It may be larger than the memory that is left.
+  // The model may be larger than the remaining memory.
   class PiecesEnv : public FaultyEnv {
    public:
     absl::StatusOr<std::string> ReadFile(const std::string& path) override {
@@ -332,7 +332,7 @@ TEST(TrainerResumeTest, TheBestModelMayBeTheResult) {
   env.trained = true;
   EXPECT_EQ(*env.ReadFile(kModel), *env.ReadFile(kBest));
   EXPECT_EQ(recorder.best_steps.back(), result.summary.best().step());
-  // By which a fork knows it, who has only what a checkpoint says.
+  // A fork has only the checkpoint, and finds the best result in it.
   const std::vector<std::string> checkpoints = *ListCheckpointFiles(&env, kFolder);
   ASSERT_FALSE(checkpoints.empty());
   const auto checkpoint = ReadCheckpoint(&env, absl::StrCat(kFolder, "/", checkpoints[0]));
@@ -360,7 +360,7 @@ TEST(TrainerResumeTest, ACheckpointThatCannotBeWrittenIsToldAndTrainingGoesOn) {
   FullEnv env;
   Recorder recorder;
   const Result result = TrainWithFiles(SmallJob(1), "cpu", &env, &recorder, [&](Trainer&, int64_t step) {
-    // The checkpoint of the first epoch is written meanwhile.
+    // Meanwhile the checkpoint of the first epoch is written.
     while (step == 12 && !env.ReadFile(CheckpointPath(8)).ok()) std::this_thread::yield();
     if (step == 12) env.full = true;
   });
@@ -393,7 +393,7 @@ TEST(TrainerResumeTest, ANumberThatIsNotFiniteNamesTheLastGoodCheckpoint) {
   EXPECT_EQ(result.summary.epochs(), 1);
 }
 
-// As where a changed job is given the folder of a longer one.
+// For example a changed job in the folder of a longer job.
 TEST(TrainerResumeTest, ACheckpointPastTheEndIsRefused) {
   FaultyEnv env;
   Recorder first;

@@ -137,9 +137,8 @@ TEST(TrainerTest, BatchNormTrainsOnTheCpuAsOnTheOracle) {
   }
 }
 
-// A momentum of 1 makes the statistics those of the newest batch. With a rate that moves no weight and one
-// step an epoch, always of the same samples, the mean over replicas of their halves' means is the whole
-// batch's.
+// A momentum of 1 makes the statistics those of the newest batch. The rate moves no weight, and each epoch is
+// a step over the same samples. So the mean of the replicas' half-batch means is the mean of the whole batch.
 TEST(TrainerTest, StatisticsAreMeansOverReplicas) {
   v1::JobSpec spec = SmallResnet(1);
   spec.mutable_model()->mutable_layers()->DeleteSubrange(2, 2);
@@ -164,7 +163,7 @@ TEST(TrainerTest, StatisticsAreMeansOverReplicas) {
   EXPECT_EQ(validation[4], validation[5]);
 }
 
-// Validation takes the means over replicas for itself alone: without any, training comes to the same.
+// Validation averages statistics only for itself: training without validation has the same result.
 TEST(TrainerTest, ValidationLeavesTheReplicasTheirOwnStatistics) {
   v1::JobSpec spec = SmallResnet(2);
   spec.mutable_training()->set_epochs(2);
@@ -191,7 +190,7 @@ TEST(TrainerTest, ValidationLeavesTheReplicasTheirOwnStatistics) {
   }
 }
 
-// What is dropped follows from the seed, the step and a sample's place in the batch.
+// The dropped elements depend on the seed, the step and a sample's place in the batch.
 TEST(TrainerTest, DropoutDoesNotDependOnReplicas) {
   v1::JobSpec spec = SmallLenet(1);
   v1::Model* model = spec.mutable_model();
@@ -239,7 +238,7 @@ TEST(TrainerTest, ReportsSayWhereTrainingIs) {
   EXPECT_EQ(epoch.replicas(1).samples(), 30);
   EXPECT_EQ(epoch.replicas(1).device(), "devices/cpu:1");
   EXPECT_GT(epoch.replicas(1).reduce_seconds(), 0);
-  // The epoch's mean is that of its steps, weighted by their samples.
+  // The epoch's mean is the mean of its steps, weighted by their samples.
   double sum = 0;
   for (int i = 8; i < 16; ++i)
     sum += recorder.progress[i].training().loss() * recorder.progress[i].training().samples();
@@ -256,7 +255,7 @@ TEST(TrainerTest, ReportsComeAtTheIntervalAndAtTheEndOfAnEpoch) {
   EXPECT_THAT(steps, ::testing::ElementsAre(3, 6, 8, 11, 14, 16, 19, 22, 24));
   EXPECT_EQ(recorder.progress[1].training().samples(), 24);
 
-  // By time: the clock stands still, but for a second that passes at the first report.
+  // By time: the clock stands still except for a second at the first report.
   spec.mutable_training()->mutable_report()->set_every_steps(4);
   spec.mutable_training()->mutable_report()->set_every_seconds(1);
   FakeClock clock(absl::UnixEpoch());
@@ -290,7 +289,7 @@ TEST(TrainerTest, EveryOptimizerTrainsOnEveryBackendAndAnyNumberOfReplicas) {
       spec.mutable_replicas()->set_count(2);
       const absl::Status status = Train(spec, "cpu", &cpu);
       ASSERT_TRUE(status.ok()) << status;
-      // Where a gradient is nothing but rounding, the adaptive ones make whole steps of it.
+      // If a gradient is rounding alone, adaptive optimizers turn it into whole steps.
       ExpectNear(oracle.losses(), shared.losses(), 4, 1e-6);
       ExpectNear(oracle.losses(), cpu.losses(), 2, 1e-3);
     }
@@ -314,7 +313,7 @@ TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
   EXPECT_EQ(recorder.epochs[1].learning_rate(), 0.05);
   EXPECT_EQ(recorder.epochs[2].learning_rate(), 0.025);
   EXPECT_THAT(recorder.notices, ::testing::ElementsAre(HasSubstr("multiplied by 2")));
-  // The first step's rate was 0: the second begins from the same weights.
+  // The first step's rate was 0, so the second step begins from the same weights.
   spec.mutable_training()->clear_schedule();
   TrainingRecorder constant;
   ASSERT_TRUE(Train(spec, "cpu", &constant).ok());
@@ -329,7 +328,7 @@ TEST(TrainerTest, TheLearningRateDropsOnAPlateau) {
       v1::JobSpec spec = SmallLenet(replicas);
       spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(validation);
       spec.mutable_training()->set_epochs(4);
-      // No loss is lower than another by so much.
+      // No loss is lower than another by 100.
       *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(
           "plateau { patience: 0 factor: 0.5 threshold: 100 threshold_mode: THRESHOLD_MODE_ABS }");
       TrainingRecorder recorder;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kModel[] = "/d/model.safetensors";
 
-// 61 samples: 7 batches of 8 and one of 5 in an epoch.
+// 61 samples: 7 batches of 8 and a batch of 5 in an epoch.
 v1::JobSpec SmallJob(int replicas, const std::string& training, const std::string& layer = "") {
   v1::JobSpec spec;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
@@ -93,14 +93,14 @@ TEST(TrainerWeightsTest, ABatchInPartsIsTheSameBatch) {
             Train(SmallJob(replicas, absl::StrCat("epochs: 2 accumulation_steps: ", parts)), kind);
         ExpectNear(in_parts.recorder.losses, whole.recorder.losses, tolerance);
         ExpectNear(in_parts.recorder.validation, whole.recorder.validation, tolerance);
-        // Sums of gradients are no part of a model.
+        // Sums of gradients are not a part of a model.
         EXPECT_EQ(in_parts.model.tensors.size(), 4);
       }
     }
   }
 }
 
-// What a sample is changed by, mixed with and loses follows from its place in the batch, or in the data.
+// Augmentation, mixing and dropout of a sample depend on its place in the batch or in the data, not on parts.
 TEST(TrainerWeightsTest, PartsDrawWhatTheWholeBatchDraws) {
   v1::JobSpec spec = SmallJob(1, "epochs: 2", "layers { dropout { rate: 0.5 } }");
   for (const char* augmentation : {"", "crop { padding: 2 }", "mixup {}", "cutmix {}"}) {
@@ -113,7 +113,7 @@ TEST(TrainerWeightsTest, PartsDrawWhatTheWholeBatchDraws) {
     spec.mutable_replicas()->set_count(1);
     const Result whole = Train(spec, "reference");
     for (const int replicas : {1, 2, 3}) {
-      // Parts of one size, and of different sizes.
+      // Parts of equal and of different sizes.
       for (const int parts : {2, 8 / 3, 8 / replicas}) {
         if (parts > 8 / replicas) continue;
         SCOPED_TRACE(absl::StrCat(augmentation, " ", replicas, " ", parts));
@@ -128,7 +128,7 @@ TEST(TrainerWeightsTest, PartsDrawWhatTheWholeBatchDraws) {
 }
 
 TEST(TrainerWeightsTest, TheMovingAverageOfTheWeightsIsTheModel) {
-  // By hand: the decay of step 3 is the smaller one of 3 / 12 and what the job says.
+  // By hand: the decay of step 3 is the smaller of 3 / 12 and the job's decay.
   for (const auto& [said, decay] : {std::pair(0.125, 0.125), std::pair(0.75, 0.25)}) {
     for (const auto& [kind, replicas] : {std::pair("reference", 1), std::pair("cpu", 2)}) {
       SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", said));
@@ -154,12 +154,12 @@ TEST(TrainerWeightsTest, ValidationIsThatOfTheAverage) {
   const Result average = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0.999999999 }"), "cpu");
   EXPECT_EQ(average.recorder.losses, plain.recorder.losses);
   EXPECT_NE(average.recorder.validation[0], plain.recorder.validation[0]);
-  // It is the weights themselves.
+  // With decay 0 the average equals the weights.
   const Result same = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0 }"), "cpu");
   ExpectNear(same.recorder.validation, plain.recorder.validation, 1e-6);
 }
 
-// PyTorch's Embedding zeroes the row of padding_idx, and gives it no gradient.
+// Like PyTorch's Embedding, the row of padding_idx is zero and gets no gradient.
 TEST(TrainerWeightsTest, TheVectorOfThePaddingTokenIsZero) {
   v1::JobSpec spec;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-// JSON has no numbers that are not finite. Finite ones are written with as many digits as bring them back.
+// JSON has no non-finite numbers, so they become strings. Finite numbers get enough digits to be exact.
 json FromDouble(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -36,7 +36,7 @@ json FromMeasurement(const Measurement& measurement) {
           {"skipped_steps", measurement.skipped_steps}};
 }
 
-// Reads members of an object, and remembers the first that is not there or not as it should be.
+// Reads members of an object. Remembers the first member that is missing or wrong.
 class ObjectReader {
  public:
   explicit ObjectReader(const json& object) : object_(object) {}
@@ -118,7 +118,7 @@ json FromMessage(const Message& message) {
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
 
-// More than any training comes to, and less than what does not add up any more.
+// Above the length of any training, and small enough that sums do not overflow.
 constexpr int64_t kMostSteps = int64_t{1} << 61;
 constexpr int64_t kMostShift = int64_t{1} << 60;
 

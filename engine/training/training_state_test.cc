@@ -74,7 +74,7 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_EQ(read->names.targets, state.names.targets);
   EXPECT_EQ(read->names.classes, state.names.classes);
   EXPECT_EQ(read->data, state.data);
-  // A second time gives the same text.
+  // A second conversion gives the same text.
   EXPECT_EQ(ToJson(*read), ToJson(state));
 }
 
@@ -102,13 +102,13 @@ TEST(TrainingStateTest, EpochsGoOnWhateverTheirSteps) {
   EXPECT_EQ(state.step + EpochShift(state, 4), 14);
   state.step = 53;
   EXPECT_EQ(state.step + EpochShift(state, 3), 9);
-  // Another time.
+  // The number of steps changes again.
   state.step = 60;
   state.steps_per_epoch = 4;
   state.epoch_shift = -40;
   EXPECT_EQ(state.step + EpochShift(state, 4), 20);
   EXPECT_EQ(state.step + EpochShift(state, 8), 40);
-  // A file may say so.
+  // A damaged file may have such a number.
   state.step = int64_t{1} << 61;
   state.steps_per_epoch = 1;
   state.epoch_shift = int64_t{1} << 60;

@@ -31,7 +31,7 @@ std::vector<std::string> MeasureNames(const v1::Training& training) {
 
 v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode) {
   if (mode != v1::PLATEAU_MODE_UNSPECIFIED) return mode;
-  // Errors of any kind; all else counts what is right.
+  // Errors of any kind are better if they are lower. All other metrics count correct answers.
   constexpr absl::string_view kDownwards[] = {kLossMeasure, "mae", "rmse", "perplexity"};
   const bool downwards =
       std::find(std::begin(kDownwards), std::end(kDownwards), metric) != std::end(kDownwards);

@@ -120,7 +120,7 @@ TEST(WeightAverageTest, AveragesParametersAndStatistics) {
   }
 }
 
-// With a batch_norm layer.
+// A job with a batch_norm layer.
 v1::JobSpec NormJob(int replicas, const std::string& training) {
   v1::JobSpec spec = SmallJob(replicas, training);
   spec.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.05);
@@ -153,7 +153,7 @@ TEST(WeightAverageTest, TheModelHasTheAverageOfWeightsAndStatistics) {
         const Tensor value = plain.Find(name)->CastTo(DType::kFloat64);
         const Tensor actual = tensor.CastTo(DType::kFloat64);
         Numbers& average = averages[name];
-        // The first average is what the model says, as nothing says the initial values.
+        // The first expected average comes from the model, because the test does not know the initial values.
         if (step == 1) average.assign(actual.data<double>().begin(), actual.data<double>().end());
         for (size_t i = 0; i < average.size(); ++i) {
           if (step > 1) average[i] = decay * average[i] + (1 - decay) * value.data<double>()[i];
@@ -165,7 +165,7 @@ TEST(WeightAverageTest, TheModelHasTheAverageOfWeightsAndStatistics) {
   }
 }
 
-// The decay is far from what so few steps can fill.
+// So few steps cannot reach the full decay.
 TEST(WeightAverageTest, AnAveragedNetworkIsAsGoodAsItsWeightsInAShortTraining) {
   for (const char* kind : {"reference", "cpu"}) {
     for (const int replicas : {1, 3}) {
@@ -186,7 +186,7 @@ TEST(WeightAverageTest, AnAveragedNetworkIsAsGoodAsItsWeightsInAShortTraining) {
   }
 }
 
-// Statistics are each replica's own, and so are their averages.
+// Statistics and their averages differ between replicas.
 TEST(WeightAverageTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
   for (const bool averages_parameters : {false, true}) {
     v1::JobSpec spec = NormJob(3, "epochs: 2 best_model {} weight_average {}");

@@ -1,7 +1,9 @@
-// One step of gradient descent on a weighted loss. PyTorch computed the right gradients, on the whole batch
+// A step of gradient descent on a weighted loss. PyTorch computed the expected gradients on the whole batch
 // at once:
+//
 //   x[i][j] = ((5 i + 3 j) % 16 - 8) / 8; weight[c][j] = ((7 c + 4 j) % 11 - 5) / 8; bias[c] = (c - 1) / 4
 //   torch.nn.functional.cross_entropy(torch.nn.functional.linear(x, weight, bias), labels, ...).backward()
+//
 // The batch has 8 samples of 3 features and 3 classes.
 
 #include <algorithm>
@@ -55,7 +57,7 @@ const WeightedCase& Weighted() {
   return *kCase;
 }
 
-// A replica of class 0 alone has no weights, yet its smoothed targets have a loss.
+// A replica with class 0 alone has a weight of 0, yet its smoothed targets have a loss.
 const WeightedCase& Smoothed() {
   static const auto* const kCase = new WeightedCase{
       "softmax_cross_entropy { class_weights: [0, 2, 5] ignore_index: 2 label_smoothing: 0.125 }",
@@ -96,7 +98,7 @@ std::vector<float> Samples() {
   return numbers;
 }
 
-// A replica's step, in parts. Returns what it subtracted from the parameters, divided by the learning rate.
+// Runs a replica's step in parts. Returns the change of the parameters divided by the learning rate.
 absl::StatusOr<std::vector<double>> Step(const WeightedCase& weighted, v1::JobSpec spec,
                                          const StepShape& whole, const std::string& device_name,
                                          Communicator* communicator) {

@@ -35,10 +35,10 @@
 namespace tandem {
 namespace {
 
-// After so many, devices have found out how they are best given steps.
+// After this many steps, devices have settled how they run steps.
 constexpr int64_t kFirstSteps = 3;
 
-// Where there is too little memory, with what was planned.
+// Adds the plan to an error about memory.
 absl::Status WithPlan(const absl::Status& status, const MemoryGroups& planned) {
   if (!absl::IsResourceExhausted(status)) return status;
   return absl::ResourceExhaustedError(absl::StrCat(
@@ -97,7 +97,7 @@ absl::Status WorkerTrainer::OpenData() {
       NoteNormalization();
     }
   }
-  // The job for itself was checked when the trainer was made.
+  // Create checked the job without its data.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   for (const auto& [name, split] :
@@ -212,7 +212,7 @@ absl::Status WorkerTrainer::Prepare() {
 }
 
 absl::Status WorkerTrainer::OpenWeights() {
-  // A checkpoint has more than they are.
+  // A checkpoint replaces the initial weights.
   if (!options_.spec.has_initial_weights() || resumed_.has_value()) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(CheckModelSha256(options_.initial_weights_path, options_.initial_weights_sha256));
   absl::StatusOr<std::map<std::string, Tensor>> weights =
@@ -231,7 +231,7 @@ void WorkerTrainer::NoteNormalization() {
 
 absl::Status WorkerTrainer::Begin() {
   if (failed()) return failure();
-  // First, so that workers hear of each other's ends from then on.
+  // The connection comes first, so that workers learn of each other's failures.
   TANDEM_RETURN_IF_ERROR(Connect());
   const absl::Status opened = CatchNoMemory([this]() -> absl::Status {
     TANDEM_RETURN_IF_ERROR(Resume());
@@ -243,7 +243,7 @@ absl::Status WorkerTrainer::Begin() {
                                ? opened
                                : absl::Status(opened.code(), absl::StrCat("worker ", options_.group.worker,
                                                                           ": ", opened.message())));
-  // Whichever counts for all.
+  // Any worker's error becomes the error of all.
   return communicators_[0]->Barrier();
 }
 
@@ -292,7 +292,7 @@ void WorkerTrainer::RunReplica(int local) {
   });
   const bool ends_group = !status.ok() && count() > 1 && !failed();
   if (ends_group) {
-    // Which of several devices gave trouble matters; the reports' own errors are of all of them.
+    // The rank matters if a device failed. Errors of the reports concern all ranks.
     const bool shared = absl::IsOutOfRange(status);
     if (!shared) {
       const int rank = first_rank_ + local;
@@ -300,13 +300,14 @@ void WorkerTrainer::RunReplica(int local) {
           status.code(),
           absl::StrCat("replica ", rank, " on ", options_.devices[rank].name(), ": ", status.message()));
     }
-    // First, as the device may wait for ranks that wait for this one.
+    // Abort comes first, because the device may wait for ranks that wait for this rank.
     communicators_[local]->Abort(status);
   }
-  // What a device has not done yet may touch the memory of others, which goes when all have come here.
+  // Unfinished work of a device may use the memory of others. That memory is freed after all threads are
+  // here.
   if (replicas_[local] != nullptr) replicas_[local]->Wait();
   if (status.ok()) return;
-  // The first error of all counts, which may be that of another worker.
+  // The first error of all workers counts.
   if (ends_group) status = communicators_[local]->Barrier();
   Fail(status);
   MutexLock lock(&mutex_);
@@ -323,7 +324,7 @@ absl::Status WorkerTrainer::OpenInTurn(int local) {
   return absl::OkStatus();
 }
 
-// In the order of ranks: the first decides how variables are laid out.
+// Opens in the order of ranks, because the first rank decides the layouts of variables.
 absl::Status WorkerTrainer::OpenReplica(int local) {
   {
     MutexLock lock(&mutex_);
@@ -390,7 +391,7 @@ absl::Status WorkerTrainer::Train(int local) {
   Communicator& communicator = *communicators_[local];
   TANDEM_RETURN_IF_ERROR(communicator.Barrier());
   if (local == 0) {
-    // All have taken what is theirs.
+    // All replicas have copied their state.
     const absl::optional<Resumption> resumed = std::exchange(resumed_, absl::nullopt);
     initial_weights_.clear();
     reporter_->Start();
@@ -405,7 +406,7 @@ absl::Status WorkerTrainer::Train(int local) {
   if (state_.end.reason == v1::STATE_REASON_UNSPECIFIED) TANDEM_RETURN_IF_ERROR(TakeSteps(local));
   const bool had_ended = state_.end.reason != v1::STATE_REASON_UNSPECIFIED || state_.step >= length_.steps;
   if (had_ended && WantsPopulationStatistics(options_.spec) && !state_.population_statistics) {
-    // As of another job, that did not want them.
+    // The job of the checkpoint did not want these statistics.
     TANDEM_RETURN_IF_ERROR(Finish(local, state_.step));
     if (KeepsBest()) TANDEM_RETURN_IF_ERROR(Keep(local, state_.step, {.best = true}));
   }
@@ -419,7 +420,7 @@ absl::Status WorkerTrainer::Train(int local) {
 }
 
 int64_t WorkerTrainer::MostStepsFrom(int64_t step, int64_t size) const {
-  // Where replicas meet in every step, and where a step has parts, the device is given one at a time anyway.
+  // With several replicas or parts, the device gets a single step at a time anyway.
   const bool meets = options_.devices.size() > 1 && !dealt().averaging.steps_alone();
   if (meets || options_.spec.training().accumulation_steps() > 1) return 1;
   if (!resident_ || (load_meter_ != nullptr && step < state_.step + LoadMeter::kSteps)) return 1;
@@ -434,10 +435,10 @@ absl::Status WorkerTrainer::TakeSteps(int local) {
                       .averaging = &dealt().averaging,
                       .clock = options_.clock,
                       .communicator = communicators_[local].get()});
-  // Several workers are to come to the same without a word.
+  // Several workers must choose the same size without communication.
   const int64_t given = options_.spec.gpu().steps_per_launch();
   LaunchSize launch(spread() ? std::max<int64_t>(1, given) : given, options_.clock);
-  bool looked = true;  // Whether there was a report after the steps before.
+  bool looked = true;  // Whether a report followed the previous steps.
   for (int64_t next = state_.step; next < length_.steps;) {
     if (failed()) return failure();
     const int64_t steps = schedule_->StepsFrom(next, MostStepsFrom(next, launch.size()));
@@ -464,7 +465,7 @@ absl::Status WorkerTrainer::TakeSteps(int local) {
       if (ends) break;
       if (local == 0 && after.validate) schedule_->Restart();
     }
-    // One that steps alone might report again before the others have taken note.
+    // A replica that takes its own steps could report again before the others have seen the report.
     if (dealt().averaging.steps_alone()) TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
   }
   return absl::OkStatus();
@@ -499,7 +500,7 @@ TrainingOutcome WorkerTrainer::OutcomeOf(const AfterStep& after) const {
 }
 
 absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const AfterStep& after) {
-  // What all replicas measured decides what follows.
+  // The measurements of all replicas decide.
   TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
   const TrainingOutcome outcome = OutcomeOf(after);
   const bool ends = outcome.reason != v1::STATE_REASON_UNSPECIFIED;
@@ -510,7 +511,7 @@ absl::StatusOr<bool> WorkerTrainer::Settle(int local, int64_t steps, const After
     outcome_ = outcome;
   }
   if (ends && !pauses && !after.ends_training() && WantsPopulationStatistics(options_.spec)) {
-    // With the statistics that it was validated with.
+    // The model keeps the statistics of its validation.
     if (after.validate && KeepsBest()) TANDEM_RETURN_IF_ERROR(Keep(local, steps, {.best = true}));
     TANDEM_RETURN_IF_ERROR(Finish(local, steps));
   }
@@ -567,7 +568,7 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
     state.names =
         DataNames{.features = info.feature_names, .targets = info.target_names, .classes = info.class_names};
     state.data = data_digest_;
-    // Loads that are still to be measured are none.
+    // Loads that are still to be measured are not saved.
     if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
     MutexLock lock(&mutex_);
     state.population_statistics = population_statistics_;
@@ -607,7 +608,7 @@ absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
   Communicator& communicator = *communicators_[local];
   const std::optional<double> speed = load_meter_->Measure(step, replicas_[local]->speed());
   if (!speed.has_value()) return absl::OkStatus();
-  // All of them come to the same loads, in whichever worker.
+  // All replicas of all workers compute the same loads.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> measured,
                           GatherNumbers({*speed}, &communicator));
   if (local == 0) {
@@ -627,7 +628,7 @@ absl::Status WorkerTrainer::MeasureLoads(int local, int64_t step) {
     Deal(std::move(values));
     observer_.OnWorkerLoads(loads);
   }
-  // One after the other, as algorithms are timed while they compile.
+  // One replica after the other, because algorithms are timed while they compile.
   for (int turn = 0; turn <= count(); ++turn) {
     TANDEM_RETURN_IF_ERROR(communicator.Barrier());
     if (turn == first_rank_ + local) TANDEM_RETURN_IF_ERROR(replicas_[local]->Redeal(&dealt(), step + 1));
@@ -677,7 +678,7 @@ absl::Status WorkerTrainer::SaveModel(const std::string& path) const {
   if (options_.group.worker != 0) {
     return absl::FailedPreconditionError("the first of several workers has the model");
   }
-  // Without any result, the last model is the only one.
+  // Without any result, the last model is the only model.
   if (options_.spec.training().best_model().export_best() && !options_.best_path.empty() &&
       reporter_ != nullptr && reporter_->Summary().has_best()) {
     return CopyFileAtomically(options_.env, options_.best_path, path);

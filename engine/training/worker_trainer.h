@@ -109,7 +109,8 @@ class WorkerTrainer final : public Trainer {
   // After the end of training at `steps` steps, gives the network the statistics of all training samples, if
   // the job wants them. All replicas must call it.
   absl::Status TakeStatistics(int local, int64_t steps);
-  // Calls TakeStatistics, and validates again if the statistics changed. All replicas must call it.
+  // Takes the statistics, then validates the finished network again. For a newest validation that came before
+  // the statistics. All replicas must call it.
   absl::Status Finish(int local, int64_t steps);
   // Returns whether the newest measurement is the best and its model is to be kept.
   bool KeepsBest() const {

@@ -1,4 +1,4 @@
-// Several workers that train one job together, each with a Trainer of its own; here they are threads.
+// Several workers that train a job together, each with its own Trainer. Here they are threads.
 
 #include <atomic>
 #include <cstdint>
@@ -29,10 +29,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What is to be different for one worker.
+// Changes the options of a worker.
 using Change = std::function<void(int worker, Trainer::Options& options)>;
 
-// The workers of one run of a job.
+// The workers of a run of a job.
 class Workers {
  public:
   Workers(const v1::JobSpec& spec, int workers, const std::string& kind, const std::string& folder,
@@ -65,7 +65,7 @@ class Workers {
     }
   }
 
-  // Trains, and saves the model where all went well.
+  // Trains. Saves the model if all workers succeed.
   absl::Status Run(const std::string& model_path = "") {
     std::vector<std::thread> threads;
     for (size_t worker = 0; worker < trainers_.size(); ++worker) {
@@ -93,7 +93,7 @@ class Workers {
 
 class WorkersTest : public testing::Test {
  protected:
-  // An empty folder.
+  // Returns a new empty folder.
   std::string Folder(const std::string& name) {
     const std::string folder =
         absl::StrCat(testing::TempDir(), "/workers-",
@@ -103,7 +103,7 @@ class WorkersTest : public testing::Test {
     return folder;
   }
 
-  // The parameters, as the model's file has them, without what differs in its metadata.
+  // Returns the parameters of a model file, without its metadata, which differ.
   static std::string Tensors(const std::string& path) {
     const absl::StatusOr<std::string> file = Env::Real()->ReadFile(path);
     EXPECT_TRUE(file.ok()) << file.status();
@@ -112,7 +112,8 @@ class WorkersTest : public testing::Test {
     return file->substr(sizeof(header) + header);
   }
 
-  // That `workers` workers come to the same, bit for bit, as one with as many replicas.
+  // Checks that `workers` workers have the same result, bit for bit, as a single worker with as many
+  // replicas.
   void ExpectLikeOne(const v1::JobSpec& spec, int workers, const std::string& kind) {
     const std::string alone = Folder("1"), together = Folder(absl::StrCat(workers));
     Workers one(spec, 1, kind, alone), several(spec, workers, kind, together);
@@ -154,7 +155,7 @@ TEST_F(WorkersTest, StatisticsOfAllSamples) {
   v1::JobSpec spec = WithBatchNorm(4);
   spec.mutable_training()->set_batch_norm_statistics(v1::BATCH_NORM_STATISTICS_POPULATION);
   ExpectLikeOne(spec, 2, "cpu");
-  // With a validation of the finished network after what ended its training.
+  // The finished network is validated again after the validation that ended training.
   spec.mutable_training()->mutable_early_stopping()->set_target(1e9);
   spec.mutable_model()->mutable_layers(1)->mutable_batch_norm()->set_sync(true);
   ExpectLikeOne(spec, 4, "cpu");
@@ -164,14 +165,14 @@ TEST_F(WorkersTest, ThreeOfOneReplicaAreLikeOneOfThree) { ExpectLikeOne(SmallLen
 
 TEST_F(WorkersTest, TwoOfTwoReplicasAreLikeOneOfFour) { ExpectLikeOne(WithBatchNorm(4), 2, "reference"); }
 
-// A bucket a layer.
+// Gives each layer its own bucket.
 v1::JobSpec InManyBuckets(v1::JobSpec spec) {
   spec.mutable_replicas()->mutable_all_reduce()->set_bucket_bytes(1);
   spec.mutable_replicas()->mutable_all_reduce()->set_first_bucket_bytes(1);
   return spec;
 }
 
-// Reductions that go on beside the backward pass, with those of batch norm's statistics between them.
+// Reductions overlap the backward pass. The reductions of batch norm's statistics are between them.
 TEST_F(WorkersTest, ManyBuckets) { ExpectLikeOne(InManyBuckets(SmallLenet(2)), 2, "cpu"); }
 
 TEST_F(WorkersTest, ManyBucketsWithSynchronousBatchNorm) {
@@ -187,8 +188,8 @@ TEST_F(WorkersTest, ManyBucketsInParts) {
   ExpectLikeOne(spec, 2, "cpu");
 }
 
-// Without overlap, and with a link so slow that all of a step's reductions go on when the backward pass has
-// ended, losses and parameters are the same to the bit.
+// The link is so slow that all reductions of a step still run when the backward pass has ended. Losses and
+// parameters equal those without overlap to the bit.
 TEST_F(WorkersTest, OverlapChangesNothing) {
   const v1::JobSpec spec = InManyBuckets(WithBatchNorm(2));
   std::vector<std::string> models;
@@ -215,7 +216,7 @@ TEST_F(WorkersTest, OverlapChangesNothing) {
   EXPECT_EQ(models[1], models[0]);
 }
 
-// Counts what begins.
+// Counts begun reductions.
 class CountedBegins final : public Communicator {
  public:
   CountedBegins(std::unique_ptr<Communicator> inner, std::atomic<int>* begun)
@@ -238,7 +239,7 @@ class CountedBegins final : public Communicator {
   std::atomic<int>* const begun_;
 };
 
-// A worker that gives up while reductions go on over a link that would take minutes ends all of them at once.
+// Over this link, reductions would take minutes. A worker that aborts ends all of them at once.
 TEST_F(WorkersTest, AnAbortEndsReductionsThatGoOn) {
   const v1::JobSpec spec = InManyBuckets(SmallLenet(2));
   std::atomic<int> begun{0};
@@ -281,7 +282,7 @@ TEST_F(WorkersTest, AveragedParameters) {
   v1::ParameterAveraging* averaging = spec.mutable_replicas()->mutable_parameter_averaging();
   averaging->set_every_iterations(3);
   averaging->set_average_optimizer_state(false);
-  // Between two averagings.
+  // A checkpoint between two averagings.
   spec.mutable_checkpoints()->set_every_steps(4);
   ExpectLikeOne(spec, 2, "cpu");
 }
@@ -322,13 +323,13 @@ TEST_F(WorkersTest, PauseAndGoOn) {
   ASSERT_TRUE(second.Run(together + "/model").ok()) << second.statuses()[0];
   EXPECT_EQ(second.first().outcome().reason, v1::STATE_REASON_COMPLETED);
   EXPECT_EQ(Tensors(together + "/model"), Tensors(alone + "/model"));
-  // What has ended ends again, with the same model.
+  // An ended training ends again with the same model.
   Workers third(spec, 2, "cpu", together);
   ASSERT_TRUE(third.Run(together + "/again").ok()) << third.statuses()[0];
   EXPECT_EQ(Tensors(together + "/again"), Tensors(alone + "/model"));
 }
 
-// Takes longer for a run, and is otherwise the device that it has.
+// Slows down each run of a device.
 class SlowedDevice final : public Device {
  public:
   explicit SlowedDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
