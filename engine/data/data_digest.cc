@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a folder, but for hidden ones.
+// Returns the files of a folder, without hidden files.
 absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;
@@ -53,7 +53,7 @@ absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images)
 
 absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
   v1::DatasetSpec copy = spec;
-  // How samples are called and changed.
+  // These fields name and change samples, but do not select them.
   copy.clear_name();
   copy.clear_class_names();
   copy.clear_normalization();

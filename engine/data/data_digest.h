@@ -11,17 +11,17 @@
 namespace tandem {
 
 // The SHA-256 of the content of each path of a data set's source, in hexadecimal digits, by the path's field
-// ("csv.train"). A folder's is that of its files' paths and contents; hidden files do not count, and in a
-// folder of images only images do. kDataSettings has that of the rest of the source, of limits and of the
-// split, which also decide on the samples.
+// ("csv.train"). The digest of a folder covers its files' paths and contents, without hidden files. In a
+// folder of images only images count. kDataSettings is the key of the digest of all settings that decide the
+// samples: the rest of the source, limits and the split.
 using DataDigest = std::map<std::string, std::string>;
 
 inline constexpr char kDataSettings[] = "settings";
 
-// Reads all files of `spec`, whose paths can be opened as they are. Errors name the path.
+// Reads all files of `spec`, whose paths can be opened unchanged. Errors name the path.
 absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec);
 
-// The fields that both have with other digests. Paths of which only one has a digest do not count.
+// Returns the fields whose digests differ. A field with a digest in only one of the two does not count.
 std::vector<std::string> ChangedFields(const DataDigest& before, const DataDigest& now);
 
 }  // namespace tandem

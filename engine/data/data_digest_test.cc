@@ -17,7 +17,7 @@ TEST(DataDigestTest, IsTheSha256OfAFile) {
   spec.mutable_csv()->set_train(WriteFile(FreshFolder() + "/a.csv", "abc"));
   const absl::StatusOr<DataDigest> digest = DigestData(spec);
   ASSERT_TRUE(digest.ok()) << digest.status();
-  // That of FIPS 180-4's example.
+  // The example of FIPS 180-4.
   EXPECT_EQ(digest->at("csv.train"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
@@ -28,7 +28,7 @@ TEST(DataDigestTest, NamesWhatChanged) {
   spec.mutable_csv()->set_validation(WriteFile(folder + "/b.csv", "x,y\n3,4\n"));
   const DataDigest before = *DigestData(spec);
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), IsEmpty());
-  // Of the same length.
+  // A file of the same length.
   WriteFile(folder + "/b.csv", "x,y\n3,5\n");
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre("csv.validation"));
   std::filesystem::remove(folder + "/b.csv");
@@ -80,7 +80,7 @@ TEST(DataDigestTest, SettingsDecideOnTheSamplesToo) {
   EXPECT_THAT(ChangedFields(before, *DigestData(spec)), ElementsAre(kDataSettings));
 }
 
-// A table that lies elsewhere, or under another name, is the same.
+// A moved or renamed table has the same digest.
 TEST(DataDigestTest, PathsDoNotCount) {
   const std::string folder = FreshFolder();
   v1::DatasetSpec spec;

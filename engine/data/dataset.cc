@@ -29,7 +29,8 @@ constexpr size_t kMaxClassNameBytes = 1024;
 
 absl::Status NoSource() { return FieldError("", "gives no source; give one, such as idx or synthetic"); }
 
-// The names that a source matches by itself: those of classes only if the spec does not rename them.
+// Returns the names that a source matches itself. Class names are included only if the spec does not rename
+// classes.
 DataNames NamesForSource(const v1::DatasetSpec& spec, const DataNames* model) {
   DataNames names = model == nullptr ? DataNames{.matches_inputs = false, .matches_outputs = false} : *model;
   if (spec.class_names_size() > 0 || !names.matches_outputs) names.classes.clear();
@@ -104,7 +105,7 @@ absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
   return NoSource();
 }
 
-// What can be said of a spec without its files.
+// Checks the parts of a spec that need no files.
 void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   for (const auto& [field, limit] : {std::pair("train_limit", spec.train_limit()),
                                      std::pair("validation_limit", spec.validation_limit())}) {
@@ -117,7 +118,7 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   }
 }
 
-// That names can be told to clients and kept with the model, both of which take UTF-8 alone.
+// Checks that class names fit clients and the model's metadata: both accept UTF-8 alone.
 void CheckClassNames(const DatasetInfo& info, FieldViolations& violations) {
   for (const std::string& name : info.class_names) {
     const bool short_enough = name.size() <= kMaxClassNameBytes;
@@ -132,11 +133,11 @@ void CheckClassNames(const DatasetInfo& info, FieldViolations& violations) {
   }
 }
 
-// That the number of classes is no more than a file with so many targets can need.
+// Checks that the number of classes is at most the number that a file with so many targets can need.
 void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, FieldViolations& violations) {
   const int64_t samples = std::max(source.train_samples, source.validation_samples);
   const int64_t most = kMaxClassesAnyway + samples * std::max<int64_t>(source.target_shape.elements(), 1);
-  // Synthetic data have limits of their own.
+  // Synthetic data have their own limits.
   if (source.classes <= most || spec.has_synthetic()) return;
   const char* const field = spec.has_npy() ? "npy.classes" : spec.has_csv() ? "csv.classes" : "";
   violations.Add(
@@ -144,10 +145,10 @@ void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, Fie
                           " classes; correct it, or the labels from which it follows"));
 }
 
-// Whether the source has made the validation split already.
+// Returns whether the source makes the validation split itself.
 bool SplitsItself(const v1::DatasetSpec& spec) { return spec.has_text() && spec.text().validation().empty(); }
 
-// The samples that a split of the training samples takes for validation; 0 where there is none to make.
+// Returns the number of training samples that a split takes for validation, or 0.
 int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
   if (!spec.has_validation_split() || SplitsItself(spec) || source.validation_samples > 0) return 0;
   return SplitSamples(source.train_samples, spec.validation_split().fraction());
@@ -155,8 +156,8 @@ int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {
 
 int64_t Limited(int64_t samples, int64_t limit) { return limit > 0 ? std::min(samples, limit) : samples; }
 
-// The info of a source, with what the rest of the spec makes of it. `labels` gets the model's label of each
-// of the source's, or stays empty where they are alike.
+// Returns the source's info after the rest of the spec. `labels` receives the model's label of each label of
+// the source, or stays empty if labels are equal.
 absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInfo& source,
                                    const DataNames* model, std::vector<int32_t>* labels) {
   FieldViolations violations;
@@ -164,7 +165,7 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
   CheckClassCount(spec, source, violations);
   DatasetInfo info = source;
   if (SplitsItself(spec)) {
-    // Nothing is left to do.
+    // The source has made the split.
   } else if (spec.has_validation_split() && source.validation_samples > 0) {
     violations.Add("validation_split",
                    "is given, but the data set has validation samples of its own; leave one of them out");
@@ -177,7 +178,7 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
   if (violations.empty()) {
     info.train_samples = Limited(info.train_samples, spec.train_limit());
     info.validation_samples = Limited(info.validation_samples, spec.validation_limit());
-    // Of subsets.
+    // The indices of the subsets.
     if (info.train_samples < source.train_samples) {
       info.memory_bytes += source.train_samples * static_cast<int64_t>(sizeof(uint32_t));
     }
@@ -267,7 +268,7 @@ absl::StatusOr<DatasetInfo> DeriveOrExplain(const v1::DatasetSpec& spec,
                                             const DataNames* model) {
   std::vector<int32_t> labels;
   if (source.ok()) return Derive(spec, *source, model, &labels);
-  // Both at once.
+  // Reports the faults of the source and of the spec together.
   if (!absl::IsInvalidArgument(source.status())) return source.status();
   FieldViolations violations;
   violations.AddAll("", source.status());
@@ -302,7 +303,7 @@ absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use) {
                           DescribeSource(spec, NamesForSource(spec, /*model=*/nullptr)));
   std::vector<int32_t> labels;
   TANDEM_ASSIGN_OR_RETURN(const DatasetInfo info, Derive(spec, source, /*model=*/nullptr, &labels));
-  // Which of the source's samples are wanted.
+  // Marks the selected samples of the source.
   std::vector<bool> wanted(source.train_samples);
   if (const int64_t validation = SplitOff(spec, source); validation > 0) {
     SplitIndices split = SplitAtRandom(source.train_samples, validation, spec.validation_split().seed());
@@ -313,7 +314,7 @@ absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use) {
   }
   const int64_t bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type));
   return StreamSource(spec, [&](int64_t first, int64_t count, const void* samples, const int32_t* classes) {
-    // Files that have more by now are refused by who reads them.
+    // The reader refuses a file that has grown.
     const int64_t end = std::min(first + count, source.train_samples);
     for (int64_t begin = first; begin < end;) {
       int64_t next = begin + 1;

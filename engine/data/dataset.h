@@ -19,19 +19,19 @@
 
 namespace tandem {
 
-// What a sample consists of. Its elements, dense and row-major, are the step graph's `input`.
+// The elements of a sample. They are the step graph's `input`, dense and row-major.
 enum class SampleType : uint8_t {
-  kBytes,   // uint8, such as pixels; normalised in the step.
-  kFloats,  // float32, likewise.
+  kBytes,   // uint8, such as pixels. The step normalises them.
+  kFloats,  // float32. The step normalises them.
   kTokens,  // int32, from 0 to DatasetInfo.classes - 1.
 };
 
-// What a sample's target is. The batch's, one behind the other, are the step graph's `target`.
+// The target of a sample. The targets of a batch, one after the other, are the step graph's `target`.
 enum class TargetType : uint8_t {
   kClass,   // int32 [batch], from 0 to DatasetInfo.classes - 1.
-  kValues,  // float32 [batch, extents...]: regression, several labels.
+  kValues,  // float32 [batch, extents...]: regression, or several labels.
   kTokens,  // int32 [batch, length], from 0 to DatasetInfo.classes - 1: the next token at each position.
-  kClassProbabilities,  // float32 [batch, classes], adding up to 1 each: of training samples that are mixed.
+  kClassProbabilities,  // float32 [batch, classes], each row adding up to 1: mixed training samples.
 };
 
 constexpr DType DTypeOfSamples(SampleType type) {
@@ -41,116 +41,116 @@ constexpr DType DTypeOfSamples(SampleType type) {
 constexpr DType DTypeOfTargets(TargetType type) {
   return type == TargetType::kClass || type == TargetType::kTokens ? DType::kInt32 : DType::kFloat32;
 }
-// For messages: "bytes", "floats", "tokens".
+// Returns "bytes", "floats" or "tokens", for messages.
 absl::string_view ToString(SampleType type);
-// For messages: "classes", "values", "tokens", "class probabilities".
+// Returns "classes", "values", "tokens" or "class probabilities", for messages.
 absl::string_view ToString(TargetType type);
 
-// What a data set holds, known without its samples.
+// The description of a data set, known without its samples.
 struct DatasetInfo {
-  Shape shape;          // Of one sample: [channels, height, width], [features] or [length].
-  int64_t classes = 0;  // Labels are 0 .. classes - 1; of tokens, the vocabulary; 0 where targets are values.
+  Shape shape;          // Of a sample: [channels, height, width], [features] or [length].
+  int64_t classes = 0;  // Labels are 0 .. classes - 1. For tokens, the vocabulary. 0 if targets are values.
   int64_t train_samples = 0;       // After DatasetSpec.train_limit.
-  int64_t validation_samples = 0;  // After DatasetSpec.validation_limit; 0 where there is no validation.
-  int64_t memory_bytes = 0;  // What it takes of the host's memory once opened, by all replicas together.
+  int64_t validation_samples = 0;  // After DatasetSpec.validation_limit. 0 without validation.
+  int64_t memory_bytes = 0;        // Host memory of the opened data set, shared by all replicas.
   SampleType sample_type = SampleType::kBytes;
   TargetType target_type = TargetType::kClass;
-  Shape target_shape = Shape();  // Of one sample's target: [] for a class, [extents...], [length].
-  bool mixes_classes = false;    // Training batches have class probabilities, where target_type is a class.
-  // Of bytes and floats. Where it is to be computed from the data, the numbers of OpenDataset's result alone
-  // are it; until then they are stand-ins of the right size.
+  Shape target_shape = Shape();  // Of a sample's target: [] for a class, [extents...], [length].
+  bool mixes_classes = false;    // Training batches have class probabilities although target_type is a class.
+  // For bytes and floats. If it is computed from the data, only the result of OpenDataset has its numbers.
+  // Before, it has stand-ins of the right size.
   ResolvedNormalization normalization = {};
-  std::vector<std::string> class_names = {};  // As many as classes, or none.
-  // Labels follow from the names, as those of folders do: other names would be other labels.
+  std::vector<std::string> class_names = {};  // As many as classes, or empty.
+  // Labels follow from the names, as for folders: other names would mean other labels.
   bool labels_follow_names = false;
-  // Of a table's columns, in the order of the sample's and the target's numbers; none if it does not name
-  // them.
+  // Names of a table's columns, in the order of the sample's and the target's numbers. Empty if the table
+  // does not name them.
   std::vector<std::string> feature_names = {};
   std::vector<std::string> target_names = {};
-  // How many columns the table has, and the positions of its features.
+  // The number of columns of the table, and the positions of its features.
   int64_t table_columns = 0;
   std::vector<int64_t> feature_positions = {};
-  // All training samples are of one class, if the source knows it without its samples.
+  // All training samples have the same class, if the source knows this without its samples.
   bool one_label = false;
-  // Of data with one class: what may have gone wrong, and the mend.
+  // For data with a single class: the likely mistake, and how to mend it.
   std::string one_class_mend = {};
-  // Sentences about what a person may not expect.
+  // Sentences for people about unexpected properties.
   std::vector<std::string> notices = {};
 
-  // What training batches have as targets, and what one sample's is then like.
+  // Return the type of targets in training batches, and the shape of a single target.
   TargetType train_target_type() const {
     return mixes_classes ? TargetType::kClassProbabilities : target_type;
   }
   Shape train_target_shape() const { return mixes_classes ? Shape({classes}) : target_shape; }
 };
 
-// Samples and their targets, by index; DatasetInfo says of what types and shapes. Thread-safe: immutable once
-// opened.
+// Samples and their targets, by index. DatasetInfo has their types and shapes. Immutable after opening, so
+// thread-safe.
 class Dataset {
  public:
   virtual ~Dataset() = default;
 
   virtual int64_t size() const = 0;
-  // Of one sample, and of one target.
+  // Return the bytes of a sample and of a target.
   virtual int64_t sample_bytes() const = 0;
   virtual int64_t target_bytes() const = 0;
-  // Writes the samples with `indices`, each below size(), one after the other, dense and row-major, to
-  // `samples`, and their targets to `targets`. Both have room for indices.size() and are aligned for their
-  // types.
+  // Writes the samples with `indices`, each below size(), to `samples`, one after the other, dense and
+  // row-major. Writes their targets to `targets`. Both have room for indices.size() entries and are aligned
+  // for their types.
   virtual void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const = 0;
-  // The same as epoch `epoch`, from 1, has them: where training samples are changed at random, anew in each
-  // epoch.
+  // As Gather, for epoch `epoch`, from 1. Augmented training samples differ in each epoch.
   virtual void GatherEpoch(int64_t /*epoch*/, absl::Span<const uint32_t> indices, void* samples,
                            void* targets) const {
     Gather(indices, samples, targets);
   }
 };
 
-// A data set's two splits.
+// The two splits of a data set.
 struct OpenedDataset {
   DatasetInfo info;
   std::unique_ptr<const Dataset> train;
-  std::unique_ptr<const Dataset> validation;  // Null where there is none.
+  std::unique_ptr<const Dataset> validation;  // Null without validation.
 };
 
-// Reads what is needed to know a data set: headers and labels, and that image files are as long as their
-// headers say. The spec needs its source, with paths that can be opened as they are. Errors, all
-// INVALID_ARGUMENT with the fields at fault relative to the spec ("idx.train_images"): a file that is
-// missing, truncated, not IDX, of another type or rank, or larger than kMaxDatasetBytes; counts that differ;
-// a label outside the classes; bad numbers.
+// Reads headers and labels, and checks that image files are as long as their headers say. `spec` has its
+// source, with paths that can be opened unchanged.
 //
-// If `model` is given, columns, classes and characters are matched to the model's by name: samples, targets
-// and labels are then as the model has them. Names that the model does not know, or columns that it misses,
-// are INVALID_ARGUMENT too.
+// All errors are INVALID_ARGUMENT with the wrong fields relative to the spec ("idx.train_images"). A file may
+// be missing, truncated, not IDX, of another type or rank, or larger than kMaxDatasetBytes. Counts may
+// differ, a label may be outside the classes, or numbers may be wrong.
+//
+// If `model` is given, columns, classes and characters are matched to the model's by name. Samples, targets
+// and labels then have the model's form. Names that the model does not know, and missing columns, are also
+// INVALID_ARGUMENT.
 absl::StatusOr<DatasetInfo> DescribeDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
-// The part of `spec` that decides on DescribeDataset's reading: the source, and class_names if they are
-// given.
+// Returns the part of `spec` that decides what DescribeDataset reads: the source, and class_names if given.
 v1::DatasetSpec SourceAlone(const v1::DatasetSpec& spec);
-// DescribeDataset(spec) from DescribeDataset(SourceAlone(spec)), which may be an error. Reads no file.
+// Returns DescribeDataset(spec), given `source` = DescribeDataset(SourceAlone(spec)), which may be an error.
+// Reads no file.
 absl::StatusOr<DatasetInfo> DescribeFromSource(const v1::DatasetSpec& spec,
                                                const absl::StatusOr<DatasetInfo>& source);
 
-// As DescribeDataset, and opens it for reading; samples of files are held in memory. Training samples are as
-// the source has them; Augment (augment/augmenter.h) makes of them what an epoch trains on.
+// As DescribeDataset, and opens the data for reading. Samples of files are held in memory. Training samples
+// are unchanged. Augment (augment/augmenter.h) makes an epoch's samples from them.
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
-// Takes some samples, one after the other as Dataset::Gather writes them, and their classes. `first` is the
-// number of the first of them, from 0. `samples` is null for tokens, `classes` where targets are no classes.
+// Takes `count` samples, as Dataset::Gather writes them, and their classes. `first` is the number of the
+// first sample, from 0. `samples` is null for tokens. `classes` is null if targets are no classes.
 using UseSamples =
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const int32_t* classes)>;
 
-// Gives all training samples of OpenDataset(spec), piece by piece: a sample each time at least, in any order
-// of pieces. The memory that it takes does not grow with their number, but for a few bytes a sample. Nothing
-// is given of samples and targets that are both tokens. Errors as OpenDataset.
+// Passes all training samples of OpenDataset(spec) to `use`, in pieces of at least a sample, in any order of
+// pieces. The memory does not grow with the number of samples, except for a few bytes each. Never calls `use`
+// if both samples and targets are tokens. Errors as OpenDataset.
 absl::Status StreamTraining(const v1::DatasetSpec& spec, UseSamples use);
 
-// The largest file of samples that is read, decompressed.
+// The largest file of samples that is read, in decompressed bytes.
 inline constexpr int64_t kMaxDatasetBytes = int64_t{8} << 30;
-// The most samples in a split.
+// The largest number of samples in a split.
 inline constexpr int64_t kMaxSamples = int64_t{1} << 28;
-// As many classes, or tokens of a vocabulary, as any data set may have, and as many more as a split has
-// targets: more would cost memory and mean nothing.
+// A data set may have this many classes or vocabulary tokens, and another for each target of a split. More
+// classes would cost memory without use.
 inline constexpr int64_t kMaxClassesAnyway = int64_t{1} << 18;
 
 }  // namespace tandem

@@ -24,7 +24,8 @@ std::string Header(uint8_t type, const std::vector<uint32_t>& extents) {
   return header;
 }
 
-// Four images of 2x3 whose bytes count up, labels 0 1 2 1; two of them again for validation.
+// Four images of 2x3 with ascending bytes and the labels 0 1 2 1. Two of them are also the validation
+// samples.
 class IdxTest : public ::testing::Test {
  protected:
   IdxTest() {
@@ -40,7 +41,7 @@ class IdxTest : public ::testing::Test {
     return path;
   }
 
-  // That describing and opening both refuse the spec for one field, with `part` in the message.
+  // Expects that describing and opening both refuse the spec for a single field, with `part` in the message.
   void ExpectViolation(const std::string& field, const std::string& part) {
     for (const absl::Status& status : {DescribeDataset(spec_).status(), OpenDataset(spec_).status()}) {
       const std::vector<FieldViolation> violations = GetFieldViolations(status);
@@ -93,7 +94,7 @@ TEST_F(IdxTest, ValidationAndLimits) {
   EXPECT_EQ(opened->train->size(), 3);
   EXPECT_EQ(opened->validation->size(), 4);
   EXPECT_EQ(DescribeDataset(spec_)->train_samples, 3);
-  // Both files are read whole; the limit is a subset of the four.
+  // Both files are read whole. The limit is a subset of the four samples.
   EXPECT_EQ(DescribeDataset(spec_)->memory_bytes, 2 * 4 * (6 + 1) + 4 * 4);
 }
 
@@ -107,7 +108,7 @@ TEST_F(IdxTest, RefusesAFolder) {
   ExpectViolation("idx.train_images", "is not a regular file");
 }
 
-// Its labels are counted before it ends: that count says nothing.
+// The labels are counted before the file's end is found. The error must not compare this count.
 TEST_F(IdxTest, ATruncatedFileOfManyLabelsIsThatAlone) {
   constexpr int kSamples = 3'000'000;
   spec_.mutable_idx()->set_train_images(
@@ -157,7 +158,7 @@ TEST_F(IdxTest, RefusesOtherFormatsTypesAndRanks) {
 TEST_F(IdxTest, RefusesAHeaderThatAnnouncesTooMuch) {
   spec_.mutable_idx()->set_train_images(Write("images", Header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})));
   ExpectViolation("idx.train_images", "more than the");
-  // A small file that says it is huge takes no memory before it is found out.
+  // A small file that claims to be huge takes no memory before the claim is checked.
   spec_.mutable_idx()->set_train_images(Write("images", Gzipped(Header(8, {4, 1 << 14, 1 << 14}))));
   ExpectViolation("idx.train_images", "is truncated");
 }

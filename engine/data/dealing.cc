@@ -15,7 +15,7 @@ std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads
     const double exact = std::isfinite(static_cast<double>(samples) * load)
                              ? static_cast<double>(samples) * load / total
                              : static_cast<double>(samples) * (load / total);
-    // Rounding may lift a whole number's quotient a hair above or below it.
+    // Rounding may move a whole quotient slightly above or below its value.
     const double whole = std::floor(exact + 1e-9);
     counts.push_back(static_cast<int64_t>(whole));
     remainders.push_back(load > 0 ? exact - whole : -1);
@@ -25,7 +25,7 @@ std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return remainders[a] > remainders[b]; });
-  // Fewer are left than there are loads, but for what rounding adds.
+  // Fewer samples remain than there are loads, except for rounding.
   for (size_t i = 0; dealt < samples && !order.empty(); ++i, ++dealt) ++counts[order[i % order.size()]];
   return counts;
 }

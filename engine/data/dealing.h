@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// How many of `samples` each replica gets: in proportion to the loads, by largest remainder (Hamilton's
-// method); of equal remainders the lower rank's counts. Loads are at least 0 and not all 0. The counts add up
-// to `samples`.
+// Returns each replica's number of samples, in proportion to its load, by largest remainder (Hamilton's
+// method). Of equal remainders the lower rank wins. Loads are at least 0 and not all 0. The numbers add up to
+// `samples`.
 std::vector<int64_t> DealSamples(int64_t samples, absl::Span<const double> loads);
 
 }  // namespace tandem

@@ -22,7 +22,7 @@ TEST(DealingTest, UnequalLoadsByLargestRemainder) {
   EXPECT_THAT(DealSamples(5, {1, 0, 1}), ElementsAre(3, 0, 2));
 }
 
-// As jobs must not have them; but nothing but numbers may come of it.
+// Jobs must not have such loads, but the results must be numbers.
 TEST(DealingTest, LoadsAtTheEndsOfWhatNumbersAre) {
   EXPECT_THAT(DealSamples(8, std::vector<double>{1e308}), ElementsAre(8));
   EXPECT_THAT(DealSamples(8, std::vector<double>{8e307, 8e307}), ElementsAre(4, 4));

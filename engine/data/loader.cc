@@ -6,9 +6,9 @@
 namespace tandem {
 namespace {
 
-// Gathering is cheap where it takes less than this part of the time between calls.
+// Gathering is cheap if it takes less than this part of the time between calls.
 constexpr int kCheapPart = 100;
-// Steps in a row that say the same: one may have been held up by whatever else runs.
+// The number of steps in a row before a change. A single step may be slowed down by other work.
 constexpr int kStepsToChange = 16;
 
 }  // namespace
@@ -96,7 +96,7 @@ bool Loader::AwaitPrepared(int64_t step) {
   taken_ = step;
   mutex_.Await(absl::Condition(this, &Loader::MayTake));
   if (prepared_ > step) return true;
-  // As it would be without a thread.
+  // As without a thread.
   if (out_of_memory_) throw std::bad_alloc();
   return false;
 }

@@ -15,42 +15,42 @@
 
 namespace tandem {
 
-// A replica's samples of one step, as a step graph takes them; DatasetInfo says of what types and shapes.
+// A replica's samples of a step, as a step graph takes them. DatasetInfo has their types and shapes.
 struct Batch {
   int64_t samples = 0;
   const void* input = nullptr;   // [samples, ...]
   const void* target = nullptr;  // [samples, ...]
 };
 
-// Gives one replica its samples, step after step and epoch after epoch, and prepares some steps ahead on a
-// thread of its own. Where gathering takes less than a hundredth of the time between calls, for some steps in
-// a row, the caller does it when it asks: waking a thread costs more than that where every core computes. The
-// thread comes back when samples become dear. Next is called by one thread.
+// Gives a replica its samples, step after step and epoch after epoch. Prepares some steps ahead on its own
+// thread. If gathering takes less than a hundredth of the time between calls, for some steps in a row, the
+// caller gathers instead. Waking a thread costs more than that if all cores compute. The thread returns when
+// gathering becomes expensive. Only one thread may call Next.
 class Loader {
  public:
-  // `dataset` and `sampler` outlive it. It will give the steps from `first_step` to before `steps`, counted
-  // from 0 over all epochs, and keep up to `depth` of them ready; with a depth of 0 it has no thread and
-  // gathers when asked. `clock` outlives it.
+  // Gives the steps from `first_step` to before `steps`, counted from 0 over all epochs. Keeps up to `depth`
+  // of them ready. With depth 0 there is no thread, and Next gathers. `dataset`, `sampler` and `clock` must
+  // outlive the loader.
   Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps, int depth,
          const Clock* clock = Clock::Real());
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The next step's samples, which stay until the next call. At most steps - first_step calls.
-  // std::bad_alloc where there is no memory for them, whichever thread finds that.
+  // Returns the samples of the next step. They are valid until the next call. Allows steps - first_step
+  // calls. Throws std::bad_alloc if there is no memory for the samples, in either thread.
   Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Of the batches that it holds.
+  // Returns the bytes of its batches.
   int64_t bytes() const;
-  // Seconds that Next has taken in all.
+  // Returns the total time in Next, in seconds.
   double wait_seconds() const { return absl::ToDoubleSeconds(waited_); }
 
  private:
   struct Slot {
     int64_t samples = 0;
-    absl::Duration gathering;  // What it took.
-    // Of bytes, whatever the types.
+    absl::Duration gathering;  // The time it took.
+    // Tensors of bytes, for any type.
     Tensor input;
     Tensor target;
   };
@@ -58,13 +58,13 @@ class Loader {
   // Fills the slot of step `step`, counted from 0 over all epochs.
   void Fill(int64_t step);
   Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
-  // Waits until the thread has prepared the step. False where it will not: it was to stop.
+  // Waits until the thread has prepared the step. Returns false if the thread stops first.
   bool AwaitPrepared(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Has a thread prepare the steps from `step` on.
+  // Starts a thread that prepares the steps from `step` on.
   void StartThread(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   void StopThread() ABSL_LOCKS_EXCLUDED(mutex_);
   void PrepareAhead(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Decides who gathers from here on: `slot` was taken, and the caller had computed for `between` before.
+  // Decides who gathers the next steps. The caller took `slot` after computing for `between`.
   void Judge(const Slot& slot, absl::Duration between) ABSL_LOCKS_EXCLUDED(mutex_);
   bool MayPrepare() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stop_ || prepared_ <= taken_ + depth_;
@@ -77,22 +77,23 @@ class Loader {
   const int64_t steps_;
   const int depth_;
   const Clock* const clock_;
-  // One for each step ahead and one that the caller reads: those of the steps from taken_ to taken_ + depth_.
-  // A slot belongs to the thread until prepared_ counts it, then to the caller.
+  // Slots of the steps from taken_ to taken_ + depth_: the caller's step and the steps ahead. A slot belongs
+  // to the thread until prepared_ counts it, then to the caller.
   std::vector<Slot> slots_;
   absl::Duration waited_;
-  absl::Duration last_end_ = absl::InfiniteDuration();  // When Next returned; infinite before the first time.
-  int contrary_steps_ = 0;  // In a row, that speak for gathering in the other way.
+  // The return of the last Next. Infinite before the first.
+  absl::Duration last_end_ = absl::InfiniteDuration();
+  int contrary_steps_ = 0;  // Steps in a row that favour the other way to gather.
 
   Mutex mutex_;
   // The next step to fill, and the step that the caller reads.
   int64_t prepared_ ABSL_GUARDED_BY(mutex_);
   int64_t taken_ ABSL_GUARDED_BY(mutex_);
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has.
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has ended.
   bool out_of_memory_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t next_;        // The step that Next gives.
-  std::thread thread_;  // None where the caller gathers.
+  int64_t next_;        // The next step of Next.
+  std::thread thread_;  // Not joinable if the caller gathers.
 };
 
 }  // namespace tandem

@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// Sample i is the bytes i, i and its label is i.
+// Sample i is the bytes i, i, and its label is i.
 class CountingDataset final : public Dataset {
  public:
   int64_t size() const override { return 10; }
@@ -31,7 +31,7 @@ class CountingDataset final : public Dataset {
   }
 };
 
-// No memory for its samples after the first step's.
+// Has no memory for samples after the first step.
 class GreedyDataset final : public Dataset {
  public:
   int64_t size() const override { return 8; }
@@ -77,7 +77,7 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
   }
 }
 
-// Counts the steps that were gathered.
+// Counts the gathered steps.
 class WatchedDataset final : public Dataset {
  public:
   int64_t size() const override { return samples_.size(); }
@@ -115,14 +115,14 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
     for (int step = 0; step < 5; ++step) {
       const Batch batch = loader.Next();
       EXPECT_TRUE(dataset.WaitFor(step + 1 + depth));
-      // Nor more: what is read would be overwritten.
+      // The thread gathers no further, because that would overwrite the caller's samples.
       EXPECT_LE(dataset.gathered(), step + 1 + depth);
       EXPECT_EQ(static_cast<const int32_t*>(batch.target)[0], step);
     }
   }
 }
 
-// Every thread has a time of its own, which it moves by hand.
+// Each thread has its own time, which it moves by hand.
 class OwnTime final : public Clock {
  public:
   absl::Time Now() const override { return absl::UnixEpoch() + time_; }
@@ -134,7 +134,7 @@ class OwnTime final : public Clock {
 };
 thread_local absl::Duration OwnTime::time_;
 
-// Takes as much time for a step as it is told to, and says which thread took it.
+// Takes a settable time for a step, and records the thread that took it.
 class SlowDataset final : public Dataset {
  public:
   int64_t size() const override { return samples_.size(); }
@@ -174,7 +174,7 @@ TEST(LoaderTest, CallersGatherWhatIsCheapThemselves) {
     for (const uint32_t index : ShuffledOrder(10, 5, epoch)) order.push_back(index);
   }
   int step = 0;
-  // Takes steps, with a second of computing behind each, until it is the caller who gathers, or not.
+  // Takes steps, each with a second of computing, until the caller gathers or no longer gathers.
   const auto becomes = [&](bool caller) {
     for (const int last = step + 40; step < last;) {
       const Batch batch = loader.Next();

@@ -41,14 +41,15 @@ class RelabelledDataset final : public Dataset {
   const std::vector<int32_t> labels_;
 };
 
-// The source that makes labels of names: its field.
+// Returns the field of the source that makes labels from names.
 const char* NamingField(const v1::DatasetSpec& spec) {
   if (spec.has_image_folder()) return "image_folder.train";
   if (spec.has_csv()) return "csv.train";
   return spec.has_text() ? "text.train" : "class_names";
 }
 
-// The labels of names that are numbers from 0, such as folders "0" to "9"; empty if a name is anything else.
+// Returns the labels of names that are numbers from 0, such as folders "0" to "9". Empty if any name is
+// something else.
 std::vector<int32_t> NumbersOf(const std::vector<std::string>& names) {
   std::vector<int32_t> numbers;
   for (const std::string& name : names) {
@@ -59,7 +60,7 @@ std::vector<int32_t> NumbersOf(const std::vector<std::string>& names) {
   return numbers;
 }
 
-// Labels by position, with a notice of what each of the model's outputs was and is.
+// Keeps labels by position. Adds a notice with the old and the new meaning of each output.
 void TakeOtherClasses(const DataNames& model, DatasetInfo& info) {
   std::string pairs;
   const size_t count = std::min({model.classes.size(), info.class_names.size(), kShownPairs});
@@ -104,7 +105,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const v1::DatasetSpec& spec, c
     return labels;
   }
   if (model.classes.empty()) {
-    // Names beside numbers do not change what the numbers mean.
+    // Names given for numbers do not change the meaning of the numbers.
     if (spec.class_names_size() > 0 || !info.labels_follow_names) return labels;
     if (spec.has_text()) {
       return FieldError("text.tokens",

@@ -12,13 +12,14 @@
 
 namespace tandem {
 
-// Gives `info`, which describes `spec`, the classes of `model`, and returns the model's label of each label
-// of the data. An empty list means that labels stay as they are. INVALID_ARGUMENT with the field at fault,
-// relative to the spec, if the model does not know a class.
+// Gives `info`, which describes `spec`, the classes of `model`. Returns the model's label for each label of
+// the data. An empty vector means that labels stay. INVALID_ARGUMENT with the wrong field, relative to the
+// spec, if the model does not know a class.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const v1::DatasetSpec& spec, const DataNames& model,
                                                   DatasetInfo& info);
 
-// `whole` with label i, or token i, as labels[i]. `whole` itself if `labels` is empty or `whole` is null.
+// Returns `whole` with labels[i] in place of label or token i. Returns `whole` itself if `labels` is empty or
+// `whole` is null.
 std::unique_ptr<const Dataset> Relabel(std::unique_ptr<const Dataset> whole, const DatasetInfo& info,
                                        const std::vector<int32_t>& labels);
 

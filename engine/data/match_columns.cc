@@ -8,7 +8,8 @@
 namespace tandem {
 namespace {
 
-// Whether the model has the features in another order than the spec, or the table if the spec has none.
+// Returns whether the model orders the features differently from the spec, or from the table if the spec has
+// no order.
 bool AreReordered(const v1::CsvSource& source, const DataNames& model, const DatasetInfo& info) {
   if (info.feature_names != model.features) return false;
   const auto& given = source.feature_columns();

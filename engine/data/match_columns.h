@@ -9,9 +9,9 @@
 namespace tandem {
 
 // Adds a notice to `info`, which describes `spec`, if columns are matched to the model's by position because
-// only one of the two names its columns. Data without names get the model's. INVALID_ARGUMENT, relative to
-// the spec, if a number a column is given for the normalization, and columns come in another order than the
-// spec has them.
+// only one of the two names its columns. Data without names get the model's names. INVALID_ARGUMENT, relative
+// to the spec, if the normalization has a number for each column and the model orders the columns
+// differently.
 absl::Status MatchColumns(const v1::DatasetSpec& spec, const DataNames& model, DatasetInfo& info);
 
 }  // namespace tandem

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Data that are matched to the names of a model. All right values are by hand.
+// Matches data to the names of a model. All expected values are computed by hand.
 class MatchTest : public ::testing::Test {
  protected:
   v1::DatasetSpec Spec(const std::string& text) {
@@ -114,7 +114,7 @@ TEST_F(MatchTest, ATableWithoutNamesIsMatchedByPosition) {
   EXPECT_THAT(opened.info.notices[0], HasSubstr("by position: the features are taken for 'a', 'b'"));
 }
 
-// Arrays and tables know columns in different ways: numbers may stand for anything.
+// Arrays and tables name columns differently, and numbers may mean anything.
 TEST_F(MatchTest, DataOrModelsWithoutNamesAreMatchedByPosition) {
   const DataNames model = {.features = {"a"}, .targets = {"y"}};
   OpenedDataset opened = Open(Labels({0, 1}), model);
@@ -168,7 +168,7 @@ TEST_F(MatchTest, ClassesOfATableAreMatchedByName) {
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 1));
   EXPECT_THAT(opened.info.class_names, ElementsAre("bird", "cat", "dog"));
   EXPECT_EQ(opened.info.classes, 3);
-  // One class alone.
+  // Data with a single class.
   EXPECT_THAT(Targets<int32_t>(*Open(Table("x,kind\n1,dog\n"), model).train), ElementsAre(2));
   ExpectFault(Table("x,kind\n1,dog\n2,elk\n"), model, "csv.train",
               "row 3, column 'kind' is 'elk', a class that the model does not know");
@@ -178,7 +178,7 @@ TEST_F(MatchTest, ClassesOfATableAreMatchedByName) {
   // Names that are numbers are names.
   const DataNames numbers = {.features = {"x"}, .targets = {"kind"}, .classes = {"10", "7", "a"}};
   EXPECT_THAT(Targets<int32_t>(*Open(Table("x,kind\n1,7\n2,10\n"), numbers).train), ElementsAre(1, 0));
-  // Numbers of a model whose names were given beside them.
+  // Labels of a model whose names came from elsewhere.
   opened = Open(Table("x,kind\n1,2\n2,0\n"), model);
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 0));
   EXPECT_THAT(opened.info.class_names, ElementsAre("bird", "cat", "dog"));
@@ -207,7 +207,7 @@ TEST_F(MatchTest, CharactersAreMatchedToTheVocabulary) {
   bytes.mutable_text()->set_tokens(v1::TEXT_TOKENS_BYTES);
   ExpectFault(bytes, model, "text.tokens", "are bytes, but the model's are characters");
   ExpectFault(Text("bcdb"), {}, "text.tokens", "give TEXT_TOKENS_BYTES");
-  // In validation, too, characters that the training text does not have.
+  // Validation text may have characters that the training text lacks.
   v1::DatasetSpec spec = Text("abcabc");
   spec.mutable_text()->set_validation(WriteFile(folder_ + "/other.txt", "eda"));
   EXPECT_THAT(Samples<int32_t>(*Open(spec, model).validation), ElementsAre(4, 3));
@@ -230,7 +230,7 @@ TEST_F(MatchTest, NamesBesideNumbersAreMatched) {
 }
 
 TEST_F(MatchTest, LabelsAreMatchedToClassesThatNumbersName) {
-  // As folders are sorted.
+  // The order of sorted folders.
   const DataNames model = {.classes = {"0", "1", "10", "2"}};
   const OpenedDataset opened = Open(Labels({2, 0, 1}), model);
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(3, 0, 1));
@@ -241,7 +241,7 @@ TEST_F(MatchTest, LabelsAreMatchedToClassesThatNumbersName) {
 }
 
 TEST_F(MatchTest, AModelWithoutNamesKnowsNumbers) {
-  // In the order of the alphabet "10" is before "2".
+  // As text, "10" comes before "2".
   std::string table = "x,kind\n1,2\n2,10\n3,a\n";
   const DataNames model = {.features = {"x"}};
   ExpectFault(Table(table, "targets: TARGET_KIND_CLASS"), model, "csv.train",
@@ -258,11 +258,11 @@ TEST_F(MatchTest, OtherClassesMayBeTakenWithANotice) {
   ASSERT_EQ(opened.info.notices.size(), 1u);
   EXPECT_THAT(opened.info.notices[0],
               HasSubstr("by position: 0 was 'bird' and is 'cat', 1 was 'cat' and is 'elk'"));
-  // Those that it knows keep their labels.
+  // Known classes keep their labels.
   opened = Open(Table("x,kind\n1,cat\n"), model);
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(1));
   EXPECT_THAT(opened.info.notices, IsEmpty());
-  // Numbers may be values, and are if no class is known.
+  // Numbers become values if no class is known.
   EXPECT_EQ(Open(Table("x,y\n1,0.5\n"), model).info.target_type, TargetType::kValues);
 }
 

@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Samples and targets that lie in memory, one behind the other.
+// Samples and targets in memory, one after the other.
 class MemoryDataset final : public Dataset {
  public:
-  // `samples` and `targets` hold as many of them, of `sample_bytes` and `target_bytes` each.
+  // `samples` and `targets` hold the same number of entries, of `sample_bytes` and `target_bytes` each.
   MemoryDataset(int64_t sample_bytes, std::vector<uint8_t> samples, int64_t target_bytes,
                 std::vector<uint8_t> targets);
 
@@ -28,7 +28,7 @@ class MemoryDataset final : public Dataset {
   const std::vector<uint8_t> targets_;
 };
 
-// The bytes of `values`, as MemoryDataset holds them.
+// Returns the bytes of `values`, as MemoryDataset holds them.
 template <typename T>
 std::vector<uint8_t> BytesOf(const std::vector<T>& values) {
   const auto* begin = reinterpret_cast<const uint8_t*>(values.data());

@@ -10,7 +10,7 @@ namespace tandem {
 
 namespace {
 
-// More would be no channels.
+// More entries than any data set has channels.
 constexpr int64_t kMostNormalizedChannels = int64_t{1} << 20;
 
 }  // namespace

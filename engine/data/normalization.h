@@ -11,17 +11,17 @@
 namespace tandem {
 
 // A Normalization with its defaults: x = (sample * scale - mean[channel]) / standard_deviation[channel]. mean
-// and standard_deviation have one number for all channels or one a channel.
+// and standard_deviation have a number for all channels, or a number for each.
 struct ResolvedNormalization {
   double scale = 1;
   std::vector<double> mean = {0};
   std::vector<double> standard_deviation = {1};
 };
 
-// Channels are the first extent of a sample: [channels, height, width] or [features]. `samples` is the
-// samples' type: kUInt8 or kFloat32. Where the numbers are to be computed from the data, they are stand-ins
-// of their size, mean 0 and standard deviation 1. INVALID_ARGUMENT with the fields at fault, relative to the
-// Normalization ("mean", "standard_deviation[1]").
+// Fills in the defaults. Channels are the first extent of a sample: [channels, height, width] or [features].
+// `samples` is the samples' type: kUInt8 or kFloat32. Numbers that must be computed from the data get
+// stand-ins of their size, mean 0 and standard deviation 1. INVALID_ARGUMENT with the wrong fields, relative
+// to the Normalization ("mean", "standard_deviation[1]").
 absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
                                                            const Shape& sample, DType samples);
 

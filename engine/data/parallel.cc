@@ -28,7 +28,7 @@ std::vector<absl::Status> RunInParallel(size_t count, const std::function<absl::
     try {
       threads.emplace_back(run);
     } catch (const std::exception&) {
-      // The memory is short, or no thread can be had: those that run do it all.
+      // The system has no memory or thread left. The running threads do all the work.
       break;
     }
   }

@@ -9,9 +9,9 @@
 
 namespace tandem {
 
-// Calls work(i) for i in [0, count), on as many threads as the machine has cores, or as can be had. Returns
-// each one's status; those behind the first failure in the order of time may not have been called, and are
-// then OK. RESOURCE_EXHAUSTED where one has no memory.
+// Calls work(i) for i in [0, count) on as many threads as the machine has cores, or as the system allows.
+// Returns the status of each call. After the first failure, work may not be called for further i, and their
+// status is OK. RESOURCE_EXHAUSTED for a call without memory.
 std::vector<absl::Status> RunInParallel(size_t count, const std::function<absl::Status(size_t)>& work);
 
 }  // namespace tandem

@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// How many of eight are done; -1: one failed.
+// Returns the number of finished calls of eight, or -1 if a call failed.
 int RunEight() {
   std::atomic<int> done = 0;
   for (const absl::Status& status : RunInParallel(8, [&done](size_t) {
@@ -23,7 +23,7 @@ int RunEight() {
 
 TEST(ParallelTest, DoesAll) { EXPECT_EQ(RunEight(), 8); }
 
-// As where a data set is read under a limit of memory: no thread's stack fits.
+// A data set may be read under a memory limit that leaves no room for a thread's stack.
 TEST(ParallelDeathTest, DoesAllWhereNoThreadCanBeHad) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers need memory for themselves";

@@ -44,7 +44,7 @@ Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
       }
     }
     share.order = order;
-    // Nobody is more than an epoch behind: steps are taken together, and queues are short.
+    // Replicas take steps together and queues are short, so no replica is more than an epoch behind.
     orders_.erase(orders_.begin(), orders_.lower_bound(key - 1));
   }
   share.begin = step * full_ + ShareFirst(step, rank);

@@ -12,24 +12,24 @@
 
 namespace tandem {
 
-// The order in which an epoch takes the samples: a permutation that follows from the seed and the epoch alone
-// (Fisher and Yates 1938, with Philox numbers), so it is the same for any number of replicas.
+// Returns the order of the samples in an epoch: a permutation that depends on the seed and the epoch alone,
+// and not on replicas (Fisher and Yates 1938, with Philox numbers).
 std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch);
 
-// Which samples each replica takes at each step of each epoch: the epoch's order is cut into batches, and
-// each batch into the replicas' shares, one behind the other. Thread-safe.
+// Assigns samples to each replica at each step of each epoch. It cuts the epoch's order into batches, and
+// each batch into the replicas' shares, one after the other. Thread-safe.
 class Sampler {
  public:
   struct Options {
     int64_t samples = 0;        // In the data set; at least 1.
-    int64_t batch = 0;          // In a global batch; at least 1. The last one of an epoch may be smaller.
-    std::vector<double> loads;  // One a replica; see DealSamples.
+    int64_t batch = 0;          // In a global batch; at least 1. An epoch's last batch may be smaller.
+    std::vector<double> loads;  // An entry for each replica. See DealSamples.
     bool shuffle = false;
     uint64_t seed = 0;
-    // Leaves out what fills no whole batch at the end of an epoch; a batch larger than the data is the data.
+    // Drops an incomplete batch at the end of an epoch. A batch larger than the data becomes the data.
     bool drop_last = false;
   };
-  // Order and position of one replica's samples.
+  // The order and the position of a replica's samples.
   struct Share {
     std::shared_ptr<const std::vector<uint32_t>> order;
     int64_t begin = 0;
@@ -40,15 +40,15 @@ class Sampler {
   explicit Sampler(Options options);
 
   int64_t steps_per_epoch() const { return steps_; }
-  // Of all replicas in an epoch.
+  // Returns the samples of all replicas in an epoch.
   int64_t epoch_samples() const { return (steps_ - 1) * full_ + last_; }
-  // Samples of all replicas at a step, counted from 0 in its epoch.
+  // Returns the samples of all replicas at a step, counted from 0 in its epoch.
   int64_t BatchSamples(int64_t step) const { return step + 1 < steps_ ? full_ : last_; }
-  // Samples of one replica at a step.
+  // Returns the number of a replica's samples at a step.
   int64_t ShareSamples(int64_t step, int rank) const { return Counts(step)[rank]; }
-  // The place in the whole batch of the first of them.
+  // Returns the place of a replica's first sample in the whole batch.
   int64_t ShareFirst(int64_t step, int rank) const;
-  // The samples of one replica at a step of an epoch, which counts from 1.
+  // Returns the samples of a replica at a step of an epoch. Epochs count from 1.
   Share ShareOf(int64_t epoch, int64_t step, int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -63,7 +63,7 @@ class Sampler {
   const std::vector<int64_t> full_counts_;
   const std::vector<int64_t> last_counts_;
   Mutex mutex_;
-  // The newest epochs' orders: replicas may stand in different ones.
+  // Orders of the newest epochs. Replicas may be in different epochs.
   std::map<int64_t, std::shared_ptr<const std::vector<uint32_t>>> orders_ ABSL_GUARDED_BY(mutex_);
 };
 

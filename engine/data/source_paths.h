@@ -8,19 +8,19 @@
 
 namespace tandem {
 
-// What a path may lead to.
+// The kind of target of a path.
 enum class PathKind { kFile, kFolder, kFileOrFolder };
 
 // A path in a data set's source.
 struct SourcePath {
   std::string field;            // Relative to the spec: "cifar.train[1]".
-  std::string* path = nullptr;  // In the spec; may be empty.
+  std::string* path = nullptr;  // In the spec. May be empty.
   PathKind kind = PathKind::kFile;
-  bool required = false;  // Whether the source makes no sense without it.
+  bool required = false;  // Whether the source needs it.
 };
 
-// All paths of `spec`'s source, those that are left out too; none where it has no source, or one without
-// files. They are valid until the spec is changed otherwise.
+// Returns all paths of `spec`'s source, also empty paths. Returns none without a source or for a source
+// without files. The pointers are valid until the spec is changed by other means.
 std::vector<SourcePath> PathsOf(v1::DatasetSpec* spec);
 
 }  // namespace tandem

@@ -46,7 +46,7 @@ TEST(SplitTest, SetsPartOfTheTrainingSamplesAside) {
   std::sort(all.begin(), all.end());
   EXPECT_EQ(parts, all);
 
-  // From the seed alone, and another for another one.
+  // The split depends on the seed alone.
   EXPECT_EQ(Rows(*OpenDataset(Spec("validation_split { fraction: 0.25 seed: 3 }"))->validation), validation);
   EXPECT_NE(Rows(*OpenDataset(Spec("validation_split { fraction: 0.25 seed: 4 }"))->validation), validation);
 }

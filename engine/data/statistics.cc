@@ -148,7 +148,7 @@ absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const 
         spec, [&](int64_t /*first*/, int64_t count, const void* samples, const int32_t* classes) {
           if (samples != nullptr) sum.Add(samples, count);
           for (int64_t i = 0; i < count && classes != nullptr && pass == 0; ++i) {
-            // Files may change from one reading to the next.
+            // Files may change between two readings.
             if (classes[i] < info.classes) ++counts.classes[classes[i]];
           }
         }));

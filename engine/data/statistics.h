@@ -13,21 +13,21 @@
 
 namespace tandem {
 
-// Of the raw samples, bytes or floats, one number a channel (the first extent of a sample). The deviation is
-// that of the samples themselves: the root of the mean squared distance from the mean.
+// Statistics of the raw samples, bytes or floats, with a number for each channel (the first extent of a
+// sample). The deviation is the root of the mean squared distance from the mean.
 struct ChannelStatistics {
   std::vector<double> mean;
   std::vector<double> standard_deviation;
 };
 
-// Adds up the statistics of samples that come piece by piece. Not thread-safe.
+// Adds up the statistics of samples that arrive in pieces. Not thread-safe.
 class StatisticsSum {
  public:
-  // Of samples as `info` describes them.
+  // `info` describes the samples.
   explicit StatisticsSum(const DatasetInfo& info);
 
-  // How often all samples must be added: bytes once, floats twice, so that a large mean does not hide a small
-  // deviation; tokens never.
+  // Returns how often all samples must be added. Bytes need a pass, floats two, so that a large mean does not
+  // hide a small deviation. Tokens need none.
   int passes() const;
   // Adds samples, one after the other as Dataset::Gather writes them.
   void Add(const void* samples, int64_t count);
@@ -45,43 +45,45 @@ class StatisticsSum {
   const int64_t area_;
   int64_t samples_ = 0;
   bool is_second_pass_ = false;
-  // Of bytes: how often each is in each channel, which is exact, and faster than sums.
+  // For bytes: the count of each value in each channel. Counts are exact, and faster than sums.
   std::vector<std::array<int64_t, 256>> counts_;
-  // Of floats: sums, and in the end means.
+  // For floats: sums, and in the end means.
   std::vector<double> means_;
   std::vector<double> squares_;
 };
 
-// Reads all samples of `dataset`, one of the splits that `info` describes. Empty for tokens.
+// Reads all samples of `dataset`, a split that `info` describes, and returns their statistics. Empty for
+// tokens.
 ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
 
-// How many samples each class has; reads all targets. Empty where targets are no classes.
+// Returns the number of samples of each class. Reads all targets. Empty if targets are no classes.
 std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
 
-// The least and the largest of some numbers.
+// The smallest and the largest of some numbers.
 struct Range {
   float least;
   float largest;
 };
 
-// The range of all targets' numbers; reads all targets. Empty if targets are no values, and without samples.
+// Returns the range of all targets' numbers. Reads all targets. Empty if targets are no values, and without
+// samples.
 std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
 
-// Reads all samples of `dataset`, piece by piece. `use` takes the number of the first of a piece, how many
-// there are, and what Dataset::Gather gives.
+// Reads all samples of `dataset` in pieces. Calls `use` with the number of a piece's first sample, its count,
+// and the results of Dataset::Gather.
 void ForAllSamples(
     const Dataset& dataset,
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use);
 
-// What is counted of a data set's training samples.
+// Counts of a data set's training samples.
 struct TrainingCounts {
   // Empty for tokens.
   ChannelStatistics statistics;
-  // Samples of each class; empty where targets are no classes.
+  // Samples of each class. Empty if targets are no classes.
   std::vector<int64_t> classes;
 };
 
-// Counts the training samples of OpenDataset(spec), which `info` describes, without holding them: see
+// Counts the training samples of OpenDataset(spec), which `info` describes, without holding them. See
 // StreamTraining. Errors as OpenDataset.
 absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const DatasetInfo& info);
 

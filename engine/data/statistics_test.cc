@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Bytes that are not alike.
+// Returns bytes that are not all equal.
 std::string Noise(size_t size) {
   std::string bytes(size, '\0');
   uint32_t state = 7;
@@ -49,7 +49,7 @@ std::string Big(uint32_t number) {
   return bytes;
 }
 
-// A grey image of 3 x 2 pixels.
+// Returns a grey image of 3 x 2 pixels.
 std::string GreyPng(const std::string& pixels) {
   std::string rows;
   for (int y = 0; y < 2; ++y) rows += std::string(1, '\0') + pixels.substr(y * 3, 3);
@@ -69,7 +69,7 @@ v1::DatasetSpec Parse(const std::string& text) {
   return spec;
 }
 
-// That counting the samples as they are read gives what counting them in memory gives.
+// Checks that counting during reading equals counting in memory.
 void ExpectSame(const v1::DatasetSpec& source) {
   for (const char* const more : {"", "validation_split { fraction: 0.3 seed: 5 }", "train_limit: 7",
                                  "validation_split { fraction: 0.3 seed: 5 } train_limit: 7"}) {
@@ -81,7 +81,7 @@ void ExpectSame(const v1::DatasetSpec& source) {
     const ChannelStatistics statistics = ComputeStatistics(*opened->train, opened->info);
     const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, opened->info);
     ASSERT_TRUE(counts.ok()) << counts.status();
-    // To the bit: they are added in the same order.
+    // Equal to the bit, because the order of addition is equal.
     EXPECT_EQ(counts->statistics.mean, statistics.mean);
     EXPECT_EQ(counts->statistics.standard_deviation, statistics.standard_deviation);
     EXPECT_EQ(counts->classes, CountClasses(*opened->train, opened->info));
@@ -133,7 +133,7 @@ TEST_F(StatisticsTest, OfArrays) {
   expect("<f4", Floats(elements), targets);
   expect("<f4", Floats(elements),
          Write("v.npy", Npy("<f4", absl::StrCat("(", samples, ", 2)"), Floats(2 * samples))));
-  // Tokens with a class each.
+  // Tokens with a class for each sample.
   std::string tokens;
   for (size_t i = 0; i < elements; ++i) tokens += Little(i % 50, 2);
   expect("<i2", tokens, targets);
@@ -173,7 +173,7 @@ TEST_F(StatisticsTest, OfRecords) {
   ExpectSame(Parse(absl::StrCat("cifar { train: '", first, "' train: '", second, "' }")));
 }
 
-// The memory that samples take does not grow with their number.
+// The memory does not grow with the number of samples.
 TEST_F(StatisticsTest, SamplesComeInSmallPieces) {
   const int samples = 16384, features = 1024;
   const std::string inputs =
@@ -196,7 +196,7 @@ TEST_F(StatisticsTest, SamplesComeInSmallPieces) {
   EXPECT_LE(largest, 2 << 20);
 }
 
-// What only reading finds is an error with its field, as it is where samples are kept.
+// Faults that appear only during reading name their fields, as if samples were kept.
 TEST_F(StatisticsTest, ErrorsNameTheirFields) {
   const std::string nan("\0\0\xc0\x7f", 4);
   const v1::DatasetSpec spec = Parse(absl::StrCat(

@@ -15,7 +15,7 @@ Subset::Subset(std::shared_ptr<const Dataset> whole, std::vector<uint32_t> indic
 void Subset::Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const {
   auto* sample = static_cast<uint8_t*>(samples);
   auto* target = static_cast<uint8_t*>(targets);
-  // In pieces, so that no memory is needed.
+  // Maps the indices in pieces, which needs no heap memory.
   constexpr size_t kPiece = 64;
   uint32_t mapped[kPiece];
   for (size_t begin = 0; begin < indices.size(); begin += kPiece) {

@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// Some samples of another data set, in an order of its own.
+// Some samples of another data set, in their own order.
 class Subset final : public Dataset {
  public:
   // Sample i is `whole`'s sample indices[i].
@@ -25,12 +25,12 @@ class Subset final : public Dataset {
   const std::vector<uint32_t> indices_;
 };
 
-// How many of `samples`, at least 2, a validation split of the given fraction takes: the nearest number, and
-// at least one, and not all.
+// Returns the size of a validation split of `samples`, at least 2, with the given fraction. It is the nearest
+// number that leaves a sample in each split.
 int64_t SplitSamples(int64_t samples, double fraction);
 
-// The indices of the samples that a split takes for training and for validation, each in rising order: which
-// they are follows from `seed` and the two numbers alone.
+// The indices of a split's training and validation samples, each ascending. They depend on `seed` and the two
+// numbers alone.
 struct SplitIndices {
   std::vector<uint32_t> train;
   std::vector<uint32_t> validation;

@@ -18,8 +18,8 @@ namespace {
 constexpr int64_t kMaxSampleBytes = int64_t{1} << 28;
 constexpr int64_t kMaxPatternBytes = int64_t{1} << 30;
 
-// Of all classes, one behind the other: a vector each would take many times the memory where samples are
-// small.
+// The patterns of all classes, one after the other. A vector for each pattern would take many times the
+// memory of small samples.
 using Patterns = std::vector<uint8_t>;
 
 // Calls write(i, byte) with random bytes for i in [0, size).
@@ -119,7 +119,7 @@ class SyntheticValues final : public Dataset {
   const std::shared_ptr<const Patterns> patterns_;
 };
 
-// One time in so many a token follows at random.
+// Every eighth token, on average, is random.
 constexpr uint32_t kSurprise = 8;
 
 class SyntheticTokens final : public Dataset {
@@ -164,7 +164,7 @@ Kind KindOf(const v1::SyntheticSource& source) {
   return source.vocabulary() != 0 ? Kind::kTokens : source.values() != 0 ? Kind::kValues : Kind::kClasses;
 }
 
-// Patterns that a source needs.
+// Returns the number of patterns that a source needs.
 int64_t PatternCount(const v1::SyntheticSource& source) {
   switch (KindOf(source)) {
     case Kind::kClasses:
@@ -184,7 +184,7 @@ void CheckNumber(absl::string_view field, int64_t value, int64_t least, int64_t 
                  absl::StrCat("is ", value, "; it must be from ", least, " to ", most));
 }
 
-// That the source says one thing about its targets, and that its patterns are not too large.
+// Checks that the source has a single kind of target, and that its patterns are not too large.
 void CheckTargets(const v1::SyntheticSource& source, const Shape& shape, FieldViolations& violations) {
   const int64_t elements = std::max<int64_t>(1, shape.elements());
   const int64_t most = kMaxPatternBytes / elements;
@@ -262,7 +262,7 @@ absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source)
 
 absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use) {
   TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenSynthetic(source));
-  // Their targets are tokens, too.
+  // Their targets are also tokens.
   if (opened.info.sample_type == SampleType::kTokens) return absl::OkStatus();
   const bool have_classes = opened.info.target_type == TargetType::kClass;
   ForAllSamples(*opened.train, [&](int64_t first, int64_t count, const void* samples, const void* targets) {

@@ -7,14 +7,13 @@
 
 namespace tandem {
 
-// A SyntheticSource, as DescribeDataset and OpenDataset before limits and splits. With classes, a sample's
-// label is random, and each of its bytes is the mean of its class's pattern, uniform random bytes, and of
-// noise, uniform random bytes of its own. With values and with a vocabulary, as the message says. Samples are
-// made when they are gathered: a set takes no memory but its patterns'. Paths of fields are relative to the
-// DatasetSpec.
+// DescribeDataset and OpenDataset for a SyntheticSource, before limits and splits. With classes, a sample's
+// label is random. Each byte is the mean of two uniform random bytes: of its class's pattern, and of the
+// sample's own noise. The message SyntheticSource describes values and vocabularies. Samples are made when
+// they are gathered, so only patterns take memory. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source);
 absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source);
-// Gives the training samples as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use);
 
 }  // namespace tandem

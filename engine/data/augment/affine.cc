@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// The pixel (x, y), seen from the centre, is read at (xx x + xy y, yx x + yy y).
+// The pixel (x, y), relative to the centre, is read at (xx x + xy y, yx x + yy y).
 struct Matrix {
   double xx, xy, yx, yy;
 };
@@ -32,7 +32,7 @@ T Rounded(float value) {
   }
 }
 
-// Bilinear: the four pixels about the place, each counting by its nearness.
+// Resamples bilinearly: the four nearest pixels, weighted by their nearness.
 template <typename T>
 void Resample(const Matrix& matrix, v1::FillMode fill, const ImageShape& shape, const T* source, T* image) {
   const int64_t height = shape.height, width = shape.width, area = height * width;
@@ -107,7 +107,7 @@ class Scale final : public Transform<T> {
   const ImageShape shape_;
 };
 
-// Beyond these a place in the source would be too far away to be anything but a mistake.
+// Beyond these limits, places in the source would be so far away that the scale must be a mistake.
 constexpr double kMinScale = 0.01;
 constexpr double kMaxScale = 10;
 

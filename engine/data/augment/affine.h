@@ -9,14 +9,14 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// Check a message. INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckRotation(const v1::RandomRotation& rotation);
 absl::Status CheckScale(const v1::RandomScale& scale);
 
-// Turns an image about its centre, counter-clockwise where the angle is above 0. T is uint8_t or float.
+// Rotates an image about its centre, counter-clockwise if the angle is above 0. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeRotation(const v1::RandomRotation& rotation, const ImageShape& shape);
-// Makes an image larger about its centre where the factor is above 1, else smaller.
+// Scales an image about its centre: larger if the factor is above 1, else smaller.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeScale(const v1::RandomScale& scale, const ImageShape& shape);
 

@@ -20,7 +20,7 @@
 namespace tandem {
 namespace {
 
-// Samples that are no images have the shape [1, 1, elements], which only mixup looks at.
+// Samples that are no images have the shape [1, 1, elements]. Only mixup reads it.
 ImageShape ImageShapeOf(const Shape& shape) {
   if (shape.rank() == 3) return {.channels = shape[0], .height = shape[1], .width = shape[2]};
   return {.channels = 1, .height = 1, .width = shape.elements()};
@@ -30,7 +30,7 @@ bool IsMixing(const v1::Augmentation& augmentation) {
   return augmentation.has_mixup() || augmentation.has_cutmix();
 }
 
-// The name of the message's field, and what is wrong with what it says.
+// The name of a message's field, and its fault.
 struct Checked {
   const char* field;
   absl::Status status;
@@ -173,7 +173,7 @@ class AugmentedDataset final : public Dataset {
   std::unique_ptr<const Mixing<T>> mixing_;
 };
 
-// What transforms draw for the samples of an epoch.
+// Draws the numbers of the transforms for the samples of an epoch.
 class Draws final : public AugmentationDraws {
  public:
   Draws(const Augmentations& augmentations, const DatasetInfo& info, uint64_t seed) : seed_(seed) {

@@ -11,36 +11,37 @@
 
 namespace tandem {
 
-// A DatasetSpec's augmentation.
+// The augmentation of a DatasetSpec.
 using Augmentations = google::protobuf::RepeatedPtrField<v1::Augmentation>;
 
-// Whether it makes class probabilities of classes.
+// Returns whether the augmentations turn classes into class probabilities.
 bool MixesClasses(const Augmentations& augmentations);
 
-// That the augmentation makes sense for such samples and targets. INVALID_ARGUMENT with the fields at fault,
-// relative to the DatasetSpec ("augmentation[1].crop.padding").
+// Checks that the augmentations fit the samples and targets. INVALID_ARGUMENT with the wrong fields, relative
+// to the DatasetSpec ("augmentation[1].crop.padding").
 absl::Status CheckAugmentation(const Augmentations& augmentations, const DatasetInfo& info);
 
-// `train`, changed at random as `augmentations` say, epoch by epoch; `train` itself where they are none. What
-// is drawn follows from the seed, the epoch and the sample's index in the data set alone, so it is the same
-// for any number of replicas and threads. Its targets are of DatasetInfo's train_target_type(). `info` is the
-// data set's and was checked by CheckAugmentation.
+// Returns `train` with random changes in each epoch, or `train` itself without augmentations. The changes
+// depend on the seed, the epoch and the sample's index in the data set alone, and not on replicas or threads.
+// The targets have the type DatasetInfo::train_target_type(). `info` describes the data set and passed
+// CheckAugmentation.
 std::unique_ptr<const Dataset> Augment(std::unique_ptr<const Dataset> train,
                                        const Augmentations& augmentations, const DatasetInfo& info,
                                        uint64_t seed);
 
-// What Augment's changes draw, without any change: for a device that makes them by the ops of
+// Draws the random numbers of Augment without changing samples. A device applies them with the ops of
 // engine/graph/ops/augmentation.h. Thread-safe.
 class AugmentationDraws {
  public:
   virtual ~AugmentationDraws() = default;
-  // Numbers that are drawn for a sample: those of the first change, then those of the second, and so on.
+  // Returns the number of random numbers for a sample: those of the first change, then those of the second,
+  // and so on.
   virtual int64_t columns() const = 0;
-  // Draws those of sample `index` in epoch `epoch`.
+  // Draws the numbers of sample `index` in epoch `epoch` into `drawn`, which has room for columns() numbers.
   virtual void Draw(int64_t epoch, uint32_t index, double* drawn) const = 0;
 };
 
-// As Augment draws for images of bytes; `augmentations` mix no classes.
+// Returns the draws of Augment for images of bytes. `augmentations` mix no classes.
 std::unique_ptr<const AugmentationDraws> DrawFor(const Augmentations& augmentations, const DatasetInfo& info,
                                                  uint64_t seed);
 

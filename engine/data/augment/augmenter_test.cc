@@ -39,7 +39,7 @@ Augmentations Parsed(const std::string& text) { return Parse<v1::DatasetSpec>(te
 
 RandomStream Stream(uint64_t sample) { return RandomStream(1, RandomPurpose::kAugmentation, 1, sample); }
 
-// The first stream whose draws please `wanted`.
+// Returns the first stream whose draws satisfy `wanted`.
 template <typename Wanted>
 RandomStream StreamThat(const Wanted& wanted) {
   for (uint64_t sample = 0;; ++sample) {
@@ -80,7 +80,7 @@ TEST(FlipTest, HalfOfTheTimeByDefault) {
   EXPECT_NEAR(flipped, 5000, 5 * 50);
 }
 
-// Of a stream whose first draws of [-1, 1] are these.
+// Returns a stream whose first draws from [-1, 1] are these.
 RandomStream Moves(int right, int down) {
   return StreamThat([&](RandomStream& random) {
     const int x = static_cast<int>(random.NextBelow(3)) - 1;
@@ -111,7 +111,7 @@ TEST(TranslationTest, EveryPlaceIsEquallyLikely) {
       RandomStream random = Stream(i);
       const int x = static_cast<int>(random.NextBelow(3)), y = static_cast<int>(random.NextBelow(3));
       if (3 * y + x == place) ++counts[place];
-      // Where the 5, which stood at row 1 and column 1, is now.
+      // The new place of the 5, which was at row 1 and column 1.
       if (3 * y + x == place && y < 2) {
         ASSERT_EQ(image[3 * y + x], 5);
       }
@@ -123,7 +123,7 @@ TEST(TranslationTest, EveryPlaceIsEquallyLikely) {
 TEST(AffineTest, AQuarterTurnIsCounterClockwise) {
   const ImageShape square = {.channels = 1, .height = 3, .width = 3};
   const auto rotation = MakeRotation<float>(Parse<v1::RandomRotation>("degrees: 90"), square);
-  // A draw so near to 1 that the angle is nearly 90 degrees.
+  // This draw is so near to 1 that the angle is nearly 90 degrees.
   const RandomStream most = StreamThat([](RandomStream& random) { return random.NextUniform() > 1 - 1e-4; });
   const std::vector<float> turned = Applied<float>(*rotation, most, {1, 2, 3, 4, 5, 6, 7, 8, 9});
   const std::vector<float> expected = {3, 6, 9, 2, 5, 8, 1, 4, 7};
@@ -207,7 +207,7 @@ TEST(MixingTest, MixupWeighsAndCutmixReplaces) {
   }
 }
 
-// Sample i is 1x4x4 bytes 16 i to 16 i + 15 of class i.
+// Sample i is 1x4x4 bytes from 16 i to 16 i + 15, with class i.
 class Digits final : public Dataset {
  public:
   int64_t size() const override { return 10; }
@@ -234,7 +234,7 @@ constexpr char kMany[] = R"(
   augmentation { rotation { degrees: 15 } } augmentation { erase { height: 2 width: 2 } }
   augmentation { brightness { strength: 0.2 } } augmentation { mixup {} })";
 
-// What `replicas` replicas get over two epochs, by sample.
+// Returns the samples that `replicas` replicas get over two epochs, by sample.
 std::vector<std::vector<float>> Seen(int replicas, int64_t batch, int depth) {
   const std::unique_ptr<const Dataset> train = Augmented(kMany);
   std::vector<std::vector<float>> seen(20);
@@ -286,7 +286,7 @@ TEST(AugmentTest, FollowsFromTheSeed) {
   EXPECT_THAT(labels, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
 }
 
-// What is drawn apart from the changes is what they draw: a transform that is given it makes the same image.
+// Draws without changes equal the draws of the changes: a transform with these numbers makes the same image.
 TEST(AugmentTest, DrawsAreThoseOfTheChanges) {
   const Augmentations augmentations = Parsed(R"(
     augmentation { erase { probability: 0.5 height: 1 width: 2 } }

@@ -10,11 +10,11 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckCutmix(const v1::Cutmix& cutmix);
 
-// For images: the rectangle has the proportions of the image, its centre may be anywhere in it, and what
-// stands out is cut off. T is uint8_t or float.
+// For images. The rectangle has the image's proportions. Its centre is anywhere in the image, and parts
+// outside the image are cut off. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Mixing<T>> MakeCutmix(const v1::Cutmix& cutmix, const ImageShape& shape);
 

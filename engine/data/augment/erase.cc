@@ -44,7 +44,7 @@ class Erase final : public Transform<T> {
   const ImageShape shape_;
 };
 
-// Far beyond any image.
+// Far above the size of any image.
 constexpr int64_t kMaxPixels = 1 << 20;
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckErase(const v1::RandomErase& erase);
 
-// Sets a rectangle to zero, in all channels; its centre column is drawn first, then its row. T is uint8_t or
-// float.
+// Sets a rectangle to zero in all channels. Draws the column of its centre first, then the row. T is uint8_t
+// or float.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeErase(const v1::RandomErase& erase, const ImageShape& shape);
 

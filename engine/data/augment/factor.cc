@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// x -> mean + factor (x - mean).
+// Changes x to mean + factor (x - mean).
 template <typename T>
 void Spread(float factor, float mean, T* image, int64_t elements) {
   if constexpr (std::is_same_v<T, uint8_t>) {

@@ -9,13 +9,13 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckFactor(const v1::RandomFactor& factor);
 
-// x -> f x, where f is drawn. T is uint8_t or float.
+// Changes x to f x with a random factor f. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeBrightness(const v1::RandomFactor& factor, const ImageShape& shape);
-// x -> m + f (x - m), where m is the mean of the image, all channels together.
+// Changes x to m + f (x - m). m is the mean of the image over all channels.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeContrast(const v1::RandomFactor& factor, const ImageShape& shape);
 

@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckFlip(const v1::RandomFlip& flip);
 
-// Mirrors an image, left to right or top to bottom, with the message's probability. T is uint8_t or float.
+// Mirror an image, left to right or top to bottom, with the message's probability. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeHorizontalFlip(const v1::RandomFlip& flip, const ImageShape& shape);
 template <typename T>

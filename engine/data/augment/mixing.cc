@@ -5,7 +5,8 @@
 namespace tandem {
 namespace {
 
-// The logarithm of a number from Gamma(alpha, 1): those of a small alpha are often too small for a double.
+// Returns the logarithm of a number from Gamma(alpha, 1). Numbers of a small alpha are often too small for a
+// double.
 double DrawLogGamma(RandomStream& random, double alpha) {
   if (alpha < 1) return DrawLogGamma(random, alpha + 1) + std::log(1 - random.NextUniform()) / alpha;
   const double d = alpha - 1.0 / 3, c = 1 / std::sqrt(9 * d);

@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckMixup(const v1::Mixup& mixup);
 
-// For samples of any shape. T is uint8_t or float.
+// For samples of any shape, with `elements` elements. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Mixing<T>> MakeMixup(const v1::Mixup& mixup, int64_t elements);
 

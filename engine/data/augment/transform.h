@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// Of an image whose planes, row by row, lie one behind the other: [channels, height, width].
+// The shape of an image: planes one after the other, row by row, [channels, height, width].
 struct ImageShape {
   int64_t channels = 0;
   int64_t height = 0;
@@ -16,24 +16,24 @@ struct ImageShape {
   int64_t elements() const { return channels * height * width; }
 };
 
-// The most numbers that a transform draws.
+// The largest number of random numbers of a transform.
 inline constexpr int kMostDrawn = 4;
 
-// A random change of one image. T is uint8_t or float. Immutable, so any number of threads may use it.
+// A random change of an image. T is uint8_t or float. Immutable, so thread-safe.
 template <typename T>
 class Transform {
  public:
   virtual ~Transform() = default;
-  // How many numbers it draws, at most kMostDrawn: those of the op in engine/graph/ops/augmentation.h that
-  // does the same on a device.
+  // Returns the number of random numbers, at most kMostDrawn. They equal the numbers of the op in
+  // engine/graph/ops/augmentation.h that makes the same change on a device.
   virtual int numbers() const = 0;
-  // Draws them.
+  // Draws the numbers into `drawn`.
   virtual void Draw(RandomStream& random, double* drawn) const = 0;
-  // Changes `image` by what was drawn. `scratch` has room for another image.
+  // Changes `image` by the numbers of Draw. `scratch` has room for another image.
   virtual void Apply(const double* drawn, T* image, T* scratch) const = 0;
 };
 
-// Where the pixel at `i` of a line of `n` is read, i being anywhere; -1 where zero stands instead.
+// Returns the place where pixel `i` of a line of `n` is read, for any i, or -1 for a zero.
 inline int64_t FillIndex(int64_t i, int64_t n, v1::FillMode fill) {
   if (i >= 0 && i < n) return i;
   switch (fill) {

@@ -9,12 +9,12 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with the fields at fault, relative to the message.
+// Check a message. INVALID_ARGUMENT with the wrong fields, relative to the message.
 absl::Status CheckTranslation(const v1::RandomTranslation& translation, const ImageShape& shape);
 absl::Status CheckCrop(const v1::RandomCrop& crop, const ImageShape& shape);
 
-// Moves an image by whole pixels, first drawn to the right, then down: an integer of each range is as likely
-// as any other. T is uint8_t or float.
+// Moves an image by whole pixels. Draws the move to the right first, then the move down. All integers of a
+// range are equally likely. T is uint8_t or float.
 template <typename T>
 std::unique_ptr<const Transform<T>> MakeTranslation(const v1::RandomTranslation& translation,
                                                     const ImageShape& shape);

@@ -33,7 +33,7 @@ constexpr const char* kCifar10Classes[] = {"airplane", "automobile", "bird",  "c
 constexpr const char* kCifar10Train[] = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                                          "data_batch_4.bin", "data_batch_5.bin"};
 
-// How records are laid out and which label counts.
+// The layout of records, and the label that counts.
 struct Records {
   int label_bytes = 1;
   int label_at = 0;
@@ -44,7 +44,7 @@ struct Records {
 // A file of records, or a member of an archive.
 struct Part {
   std::string field;   // "cifar.train[2]"
-  std::string path;    // Of the file, or of the archive.
+  std::string path;    // Of the file or the archive.
   std::string member;  // Empty for a file.
   int64_t records = 0;
   std::string ToString() const { return member.empty() ? path : absl::StrCat(path, ": ", member); }
@@ -68,14 +68,14 @@ Records RecordsOf(const v1::CifarSource& source, bool has_cifar100) {
 
 std::string Basename(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
-// The name that a file has without compression.
+// Returns the name of a file without the suffix of its compression.
 std::string PlainName(const std::string& name) {
   absl::string_view plain = name;
   if (!absl::ConsumeSuffix(&plain, ".gz")) absl::ConsumeSuffix(&plain, ".xz");
   return std::string(plain);
 }
 
-// Names of classes, one a line.
+// Returns the names of classes, a line each.
 std::vector<std::string> NamesFrom(absl::string_view content, int classes) {
   std::vector<std::string> names = absl::StrSplit(content, absl::ByAnyChar("\r\n"), absl::SkipWhitespace());
   if (static_cast<int>(names.size()) != classes) names.clear();
@@ -95,7 +95,7 @@ absl::Status CheckRecords(Part& part, int64_t bytes, const Records& records) {
   return absl::OkStatus();
 }
 
-// Decompressed, by reading the file where it does not say it.
+// Returns the decompressed length. Reads the file if it does not state the length.
 absl::StatusOr<int64_t> LengthOf(const std::string& path, const Records& records) {
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
   const int64_t stated = file->StatedLength();
@@ -112,7 +112,7 @@ absl::StatusOr<int64_t> LengthOf(const std::string& path, const Records& records
   }
 }
 
-// Puts the wanted ones of `found` (plain name to part) in their order.
+// Puts the needed parts of `found` (by plain name) in their order.
 absl::Status Order(const v1::CifarSource& source, const std::string& where,
                    std::map<std::string, Part>& found, Layout& layout) {
   const bool hundred = source.variant() == v1::CIFAR_VARIANT_CIFAR100 ||
@@ -157,7 +157,7 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
     const std::string plain = PlainName(Basename(path));
     std::error_code ignored;
     if (!entry->is_regular_file(ignored)) continue;
-    // Of one plain and one compressed, the plain one.
+    // Of a plain and a compressed file, the plain file counts.
     if (IsWanted(plain) && (!found.contains(plain) || path.size() < found[plain].path.size())) {
       found[plain] = {.field = "cifar.path", .path = path, .member = ""};
     }
@@ -274,17 +274,17 @@ absl::StatusOr<DatasetInfo> InfoOf(const Layout& layout) {
   return info;
 }
 
-// Samples of a split, and where a part's begin.
+// The samples of a split.
 struct CifarSplit {
   std::vector<uint8_t> images;
   std::vector<int32_t> labels;
   explicit CifarSplit(int64_t records) : images(records * kImageBytes), labels(records) {}
 };
 
-// Takes a record: its number among the split's.
+// Takes a record. `index` is its number in the split.
 using TakeRecord = std::function<void(int64_t index, int32_t label, const uint8_t* image)>;
 
-// Reads a part's records, of which the first is number `first`.
+// Reads the records of a part. The first has the number `first`.
 absl::Status ReadRecords(const Part& part, const Records& records, int64_t first, const TakeRecord& take,
                          const std::function<absl::StatusOr<int64_t>(void*, int64_t)>& read) {
   constexpr int64_t kRecordsAtOnce = 64;
@@ -319,14 +319,14 @@ absl::Status ReadFile(const Part& part, const Records& records, int64_t first, c
                      [&](void* data, int64_t size) { return file->Read(data, size); });
 }
 
-// A part, and where its records go.
+// A part with the taker of its records.
 struct Job {
   const Part* part;
   TakeRecord take;
   int64_t first;
 };
 
-// An error of the files, by the statuses of their readings.
+// Returns the violations of all failed parts.
 absl::Status OfFiles(const std::vector<Job>& jobs, const std::vector<absl::Status>& statuses) {
   FieldViolations violations;
   for (size_t i = 0; i < jobs.size(); ++i) {
@@ -365,7 +365,7 @@ void AddJobs(const std::vector<Part>& parts, const TakeRecord& take, std::vector
   }
 }
 
-// Keeps records in the split, which outlives it.
+// Returns a function that stores records in the split, which must outlive it.
 TakeRecord Keeping(CifarSplit& split) {
   return [&split](int64_t index, int32_t label, const uint8_t* image) {
     split.labels[index] = label;
@@ -388,7 +388,7 @@ absl::Status StreamCifar(const v1::CifarSource& source, UseSamples use) {
       jobs);
   if (layout.archive) return ReadArchive(source.path(), jobs, layout.records);
   std::vector<absl::Status> statuses(jobs.size());
-  // One after the other: `use` takes one sample at a time.
+  // Files are read in turn, because `use` takes a single sample at a time.
   for (size_t i = 0; i < jobs.size(); ++i) {
     statuses[i] = ReadFile(*jobs[i].part, layout.records, jobs[i].first, jobs[i].take);
   }

@@ -7,12 +7,12 @@
 
 namespace tandem {
 
-// A CifarSource, as DescribeDataset and OpenDataset before limits and splits. Describing looks at the files'
-// lengths alone, where a compressed file says it; opening reads the files on several threads. Paths of fields
-// are relative to the DatasetSpec.
+// DescribeDataset and OpenDataset for a CifarSource, before limits and splits. Describing checks the files'
+// lengths alone, if a compressed file states its length. Opening reads the files on several threads. Fields
+// in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeCifar(const v1::CifarSource& source);
 absl::StatusOr<OpenedDataset> OpenCifar(const v1::CifarSource& source);
-// Gives the training samples as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamCifar(const v1::CifarSource& source, UseSamples use);
 
 }  // namespace tandem

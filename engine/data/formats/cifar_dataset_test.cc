@@ -37,7 +37,7 @@ std::string Tar(const std::vector<std::pair<std::string, std::string>>& members)
 
 class CifarTest : public ::testing::Test {
  protected:
-  // Six files, of two records each: labels 0 1, 2 3, ... and pixels of the same numbers.
+  // Six files of two records each. Labels are 0 1, 2 3, ... and pixels have the same numbers.
   std::vector<std::pair<std::string, std::string>> Files() {
     std::vector<std::pair<std::string, std::string>> files;
     for (int i = 0; i < 5; ++i) {
@@ -73,7 +73,7 @@ TEST_F(CifarTest, ReadsAFolderOfPlainOrCompressedFiles) {
   spec_.mutable_cifar()->set_path(folder_);
   int i = 0;
   for (const auto& [name, content] : Files()) {
-    // One in three each.
+    // A third of the files is plain, a third gzip, a third xz.
     const int how = i++ % 3;
     WriteFile(absl::StrCat(folder_, "/", name,
                            how == 1   ? ".gz"
@@ -137,7 +137,7 @@ TEST_F(CifarTest, RefusesWhatIsNotCifar) {
   ExpectViolation(spec_, "cifar.path", "data_batch_3.bin.xz is damaged", false);
   spec_.mutable_cifar()->add_train("x");
   ExpectViolation(spec_, "cifar.train", "give one of them");
-  // A few bytes that say to be 3.6 GB of records: no room is made for these.
+  // A few bytes that claim to be 3.6 GB of records. No memory is reserved for them.
   std::string forged = Gzipped("short");
   const uint32_t stated = 1195435u * 3073u;
   for (int i = 0; i < 4; ++i) forged[forged.size() - 4 + i] = static_cast<char>(stated >> (8 * i));

@@ -19,17 +19,17 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kInflatedChunk = int64_t{1} << 18;
-// Before a file has shown how long it is.
+// The most memory that is reserved before the file's real length is known.
 constexpr int64_t kMostReserved = int64_t{1} << 26;
-// By how many times a file can grow, some bytes of it more or less: 258 bytes take two bits of deflate at
-// least; of LZMA 273 bytes take 14 decisions, each of a 45th of a bit at least. What says more of itself is
-// not believed, as readers make room for what is stated.
+// The largest growth of a file, a few bytes aside. In deflate, 258 bytes need at least two bits. In LZMA, 273
+// bytes need 14 decisions of at least a 45th of a bit. Larger stated lengths are not believed, because
+// readers reserve the stated length.
 constexpr int64_t kMostGrowthOfGzip = 1032;
 constexpr int64_t kMostGrowthOfXz = 8192;
-// What the decompressor of an xz file may take: xz -9 needs 65 MiB, larger dictionaries (7-Zip) more.
+// The memory limit of the xz decompressor: xz -9 needs 65 MiB, larger dictionaries (7-Zip) more.
 constexpr uint64_t kXzMemory = uint64_t{256} << 20;
-// What the list of an xz file's blocks may take: a million blocks. Of a file that has more it is found by
-// reading how long it is.
+// The memory limit of the list of an xz file's blocks: a million blocks. A file with more blocks must be read
+// to know its length.
 constexpr uint64_t kXzIndexMemory = uint64_t{32} << 20;
 
 // Plain or gzip: zlib reads both.
@@ -164,7 +164,7 @@ class XzFile final : public CompressedFile {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::string& path) {
-  // Without O_NONBLOCK a named pipe would hold the caller up.
+  // Without O_NONBLOCK, opening a named pipe would block.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const int error = errno;

@@ -11,8 +11,8 @@
 
 namespace tandem {
 
-// A regular file that is read from its begin to its end: plain, or compressed by gzip or xz, told by its
-// first bytes. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
+// A regular file that is read from beginning to end: plain, or compressed by gzip or xz. The first bytes tell
+// the format. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
 class CompressedFile {
  public:
   static absl::StatusOr<std::unique_ptr<CompressedFile>> Open(const std::string& path);
@@ -20,32 +20,32 @@ class CompressedFile {
   CompressedFile(const CompressedFile&) = delete;
   CompressedFile& operator=(const CompressedFile&) = delete;
 
-  // Reads up to `size` decompressed bytes; fewer only at the end.
+  // Reads up to `size` decompressed bytes, fewer only at the end. Returns their number.
   virtual absl::StatusOr<int64_t> Read(void* data, int64_t size) = 0;
 
-  // Reads all, before any Read. It may be at most `max_bytes`: a small file that would become huge takes no
-  // more memory than that, and a plain one that is longer is refused before it is read.
+  // Reads the whole file. Call it before any Read. INVALID_ARGUMENT if the content has more than `max_bytes`.
+  // A small file with a huge content takes no more memory than that. A longer plain file is refused unread.
   absl::StatusOr<std::string> ReadAll(int64_t max_bytes);
 
-  // INVALID_ARGUMENT where it is plain, and longer than that: it need not be read to know.
+  // INVALID_ARGUMENT if the file is plain and longer than `max_bytes`. Does not read the file.
   absl::Status CheckPlainLength(int64_t max_bytes) const;
-  // INVALID_ARGUMENT: it is longer than that.
+  // Returns the INVALID_ARGUMENT of a content above `max_bytes`.
   absl::Status TooLong(int64_t max_bytes) const;
 
-  // For a whole that is read: `most`, or less where `times` as many bytes, what their reader makes of them
-  // included, would take more than half of this machine's memory.
+  // Returns the limit for a file that is read whole: `most`, or less if `times` as many bytes would fill more
+  // than half of this machine's memory. `times` covers the reader's own copies.
   static int64_t MostInMemory(int64_t most, int64_t times);
 
-  // The decompressed length, from the file's size, trailer or index, without decompressing; -1 where they do
-  // not say it, or say more than can be. A gzip file of several members says that of the last one.
+  // Returns the decompressed length from the file's size, trailer or index, without decompressing. Returns -1
+  // if it is missing or impossible. For a gzip file with several members it is the length of the last member.
   virtual int64_t StatedLength() = 0;
 
   const std::string& path() const { return path_; }
-  // INVALID_ARGUMENT: the path, then `what`.
+  // Returns INVALID_ARGUMENT with the path, then `what`.
   absl::Status Error(const std::string& what) const;
 
  protected:
-  // `plain_bytes`: the file's size where it is not compressed.
+  // `plain_bytes` is the file's size if it is not compressed.
   explicit CompressedFile(std::string path, int64_t plain_bytes = 0)
       : path_(std::move(path)), plain_bytes_(plain_bytes) {}
 

@@ -47,7 +47,7 @@ TEST_F(CompressedFileTest, ReadsPlainGzipAndXz) {
 }
 
 TEST_F(CompressedFileTest, LengthsThatCannotBeAreNotBelieved) {
-  // As long as can be, for the files' sizes.
+  // The strongest compression, so the largest growth.
   const std::string zeros(16 << 20, '\0');
   EXPECT_EQ(Stated(Gzipped(zeros)), 16 << 20);
   EXPECT_EQ(Stated(Xzipped(zeros)), 16 << 20);
@@ -77,7 +77,7 @@ TEST_F(CompressedFileTest, ASmallFileThatBecomesHugeIsRefusedInTime) {
   ExpectError(huge, " is longer than the 1000000 bytes", 1000000);
 }
 
-// All memory would not hold it.
+// The content would not fit into any memory.
 TEST_F(CompressedFileTest, AFileWithoutEndIsRefusedUnread) {
   WriteFile(path_, "a,b\n");
   std::filesystem::resize_file(path_, uintmax_t{1} << 41);

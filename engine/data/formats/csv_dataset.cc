@@ -22,10 +22,10 @@
 namespace tandem {
 namespace {
 
-// Different names of classes, and their bytes: beyond that a column names no classes.
+// The limits of class names: their number and their bytes. A column beyond them names no classes.
 constexpr size_t kMaxClassNames = 1 << 20;
 constexpr size_t kMaxNamesBytes = size_t{64} << 20;
-// Of samples that are given at once.
+// The bytes of samples that are passed at once.
 constexpr size_t kStreamedBytes = size_t{1} << 20;
 
 template <typename T>
@@ -34,7 +34,7 @@ void Append(T value, std::vector<uint8_t>* bytes) {
   bytes->insert(bytes->end(), begin, begin + sizeof value);
 }
 
-// A class that is a number; below `classes` where that is not 0.
+// Parses a class that is a number, below `classes` unless that is 0.
 absl::StatusOr<int32_t> ClassNumber(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
                                     int64_t classes) {
   double number = 0;
@@ -71,11 +71,11 @@ absl::Status EmptyTarget(const CsvTable& table, int64_t row, size_t column) {
           : "fill it in, or remove the row"));
 }
 
-// What is gathered of the training table's targets before it is known what they are.
+// Gathers the training table's targets until their kind is known.
 class TrainingTargets {
  public:
-  // `classes`: as the source says, or 0. `named`: whether they may turn out to be names of classes. `known`:
-  // the model's names, which outlive this.
+  // `classes` is the source's number, or 0. `named`: the targets may be names of classes. `known` has the
+  // model's names and must outlive this object.
   TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
       : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
 
@@ -111,10 +111,10 @@ class TrainingTargets {
     names_ = {};
   }
 
-  // That none is empty.
+  // Each status below is OK, or the error of the first target that breaks the rule. Here: no target is empty.
   const absl::Status& empty_status() const { return empty_status_; }
   bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
-  // That numbers do not stand beside text: the first of the fewer.
+  // Numbers are not mixed with text. The error names the first of the rarer kind.
   absl::Status mixed_status() const {
     if (!are_mixed()) return absl::OkStatus();
     const bool is_text = texts_.count <= numbers_.count;
@@ -126,20 +126,20 @@ class TrainingTargets {
         "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
   }
   bool all_numbers() const { return value_status_.ok(); }
-  // Whether all are values; the first that is none.
+  // All targets are values.
   const absl::Status& value_status() const { return value_status_; }
-  // Likewise of classes that are numbers.
+  // All targets are numbers of classes.
   const absl::Status& number_status() const { return number_status_; }
-  // Whether the model knows all of them by their names; the first that it does not know. OK without a model.
+  // The model knows all targets by name. OK without a model.
   const absl::Status& known_status() const { return known_status_; }
-  // Whether it knows one of them.
+  // Returns whether the model knows any target.
   bool knows_any() const { return knows_any_; }
   int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
-  // Whether all are of one class.
+  // Returns whether all targets have the same class.
   bool one_label() const {
     return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
   }
-  // In their order.
+  // Returns the names in their order.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const {
     if (!keeps_names_) {
       return absl::InvalidArgumentError(
@@ -161,7 +161,7 @@ class TrainingTargets {
   absl::Status known_status_;
   int32_t largest_ = 0;
   int32_t smallest_ = std::numeric_limits<int32_t>::max();
-  // Targets of a kind: how many, and the first.
+  // The number of targets of a kind, and the first.
   struct Seen {
     int64_t count = 0;
     std::string place;
@@ -173,7 +173,7 @@ class TrainingTargets {
   absl::Status number_status_;
 };
 
-// Turns targets into what they stand for, as `info` says. That outlives it.
+// Converts targets to numbers, as `info` says. `info` must outlive it.
 class TargetReader {
  public:
   explicit TargetReader(const DatasetInfo& info) : info_(info) {
@@ -239,7 +239,7 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
     info.labels_follow_names = true;
     return absl::OkStatus();
   }
-  // Numbers are labels of a model whose names were given beside numbers.
+  // The targets are labels of a model whose names came from elsewhere.
   const bool by_number = targets.number_status().ok() && !targets.knows_any();
   if (!model.classes.empty() && !by_number && !model.takes_other_outputs) {
     violations.Add("csv.train", absl::StrCat(targets.known_status().message(), "; the model knows ",
@@ -281,7 +281,7 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
   return violations.ToStatus();
 }
 
-// Whether the row that names the columns looks like a sample.
+// Returns whether the row of column names looks like a sample.
 bool NamesFeaturesByNumbers(const CsvTable& table) {
   double ignored = 0;
   return table.header && std::all_of(table.features.begin(), table.features.end(), [&](size_t feature) {
@@ -289,7 +289,7 @@ bool NamesFeaturesByNumbers(const CsvTable& table) {
          });
 }
 
-// What columns are called, and how they were matched to the model's.
+// Sets the names of columns, and the notices of matches with the model.
 void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tables) {
   const CsvTable& train = tables.train;
   DatasetInfo& info = tables.info;
@@ -338,8 +338,8 @@ absl::Status CheckSource(const v1::CsvSource& source) {
   return violations.ToStatus();
 }
 
-// An error of a table, as one of the field that names it. What is wrong with the choice of columns names its
-// own.
+// Turns the error of a table into an error of the field that names it. An error in the choice of columns has
+// its own field already.
 absl::Status OfField(const char* field, const absl::Status& status) {
   if (status.ok() || !GetFieldViolations(status).empty()) return status;
   FieldViolations violations;
@@ -347,7 +347,7 @@ absl::Status OfField(const char* field, const absl::Status& status) {
   return violations.ToStatus();
 }
 
-// Reads all, and holds a row of it at a time.
+// Reads the whole tables, a row at a time.
 absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& model) {
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
@@ -367,7 +367,7 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
   DatasetInfo& info = tables.info;
   info.shape = Shape({static_cast<int64_t>(tables.train.features.size())});
   info.sample_type = SampleType::kFloats;
-  // Text of one's own may be numbers, too.
+  // Targets that the model does not know may be numbers.
   const bool names_classes =
       !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.empty_status()));
@@ -405,7 +405,7 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
   return tables;
 }
 
-// Reads a table again. Adds each row to `features` and `targets`, and calls `next` behind it.
+// Reads a table again. Appends each row to `features` and `targets`, then calls `next`.
 absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const DatasetInfo& info,
                       std::vector<uint8_t>& features, std::vector<uint8_t>& targets,
                       absl::FunctionRef<void()> next) {
@@ -428,7 +428,7 @@ absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const 
   return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
 }
 
-// Reads a table again, this time to keep it.
+// Reads a table again and keeps its samples.
 absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& source, const CsvTable& known,
                                                          const DatasetInfo& info) {
   const auto sample_bytes = static_cast<int64_t>(known.features.size() * sizeof(float));
@@ -443,7 +443,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& so
 }  // namespace
 
 absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use) {
-  // Names of the model's would only change the order.
+  // The model's names would only change the order.
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
   TANDEM_ASSIGN_OR_RETURN(const Tables tables, ReadTables(source, none));
   const bool has_classes = tables.info.target_type == TargetType::kClass;

@@ -7,12 +7,12 @@
 
 namespace tandem {
 
-// A CsvSource, as DescribeDataset and OpenDataset before limits and splits. Both read the tables whole;
-// describing holds a row at a time. An error names the row, from 1 for the first of the file, and the column.
-// Columns and classes that `model` names are matched to it. Paths of fields are relative to the DatasetSpec.
+// DescribeDataset and OpenDataset for a CsvSource, before limits and splits. Both read the whole tables.
+// Describing holds a row at a time. An error names the row, from 1 for the file's first, and the column.
+// Columns and classes that `model` names are matched to it. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model);
-// Gives the training samples as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use);
 
 }  // namespace tandem

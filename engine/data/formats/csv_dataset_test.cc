@@ -60,9 +60,9 @@ TEST_F(CsvTest, FeaturesHaveNames) {
   EXPECT_THAT(names("a,\"b\n2\",c\n1,2,3\n", "target_columns: 'a' feature_columns: ['c', 'b\\n2']"),
               ElementsAre("c", "b\n2"));
   EXPECT_THAT(names("1,2,3\n", "header: false"), IsEmpty());
-  // They would not tell which is which.
+  // Equal names do not identify columns.
   EXPECT_THAT(names("x,x,y\n1,2,3\n"), IsEmpty());
-  // Longer than what is read at a time.
+  // A row longer than a piece.
   const std::string longest(3 << 20, 'n');
   EXPECT_THAT(names(longest + ",m,y\n1,2,3\n"), ElementsAre(longest, "m"));
 }
@@ -107,7 +107,7 @@ TEST_F(CsvTest, NamesTheRowAndTheColumnAtFault) {
                   "row 2, column 'b' is 'two'; it must be a finite number");
   ExpectViolation(Spec("a,b,c\n1,,3\n"), "csv.train", "row 2, column 'b' is empty");
   ExpectViolation(Spec("a,b,c\n1,nan,3\n"), "csv.train", "row 2, column 'b' is 'nan'");
-  // Finite, but not in 32 bits.
+  // Finite as a double, infinite as a float.
   ExpectViolation(Spec("a,b,c\n1,1e39,3\n"), "csv.train", "row 2, column 'b' is '1e39'");
   ExpectViolation(Spec("a,b\n1,3\n2,-1e300\n", "targets: TARGET_KIND_VALUES"), "csv.train",
                   "row 3, column 'b' is '-1e300'");
@@ -128,7 +128,7 @@ TEST_F(CsvTest, NamesTheFieldsAtFault) {
   ExpectViolation(Spec("a,a,b\n1,2,3\n", "feature_columns: 'a'"), "csv.feature_columns[0]",
                   "the table has several columns of this name");
   ExpectViolation(Spec("a,b,c\n1,2,3\n", "feature_columns: ['a', 'a']"), "csv.feature_columns[1]", "again");
-  // Names of classes reach clients, who read UTF-8 alone.
+  // Class names reach clients, which accept UTF-8 alone.
   ExpectViolation(Spec("x,kind\n1,a\xFF\n2,b\n"), "class_names", "have 'a\\xff', which is not UTF-8");
   ExpectViolation(Spec("x,kind\n1,a\n2," + std::string(2000, 'b') + "\n"), "class_names", "of 2000 bytes");
   ExpectViolation(Spec("a\n1\n"), "csv.feature_columns", "leave nothing");
@@ -138,7 +138,7 @@ TEST_F(CsvTest, NamesTheFieldsAtFault) {
 }
 
 TEST_F(CsvTest, AnEmptyTargetIsRefused) {
-  // The last column is the empty one behind the trailing delimiter.
+  // The trailing delimiter adds an empty last column.
   ExpectViolation(Spec("a,b,y,\n1,2,3,\n4,5,6,\n"), "csv.train",
                   "row 2, column '' is empty, but it is a target; the first row ends with a delimiter");
   for (const char* more : {"", "targets: TARGET_KIND_CLASS", "targets: TARGET_KIND_VALUES"}) {
@@ -161,7 +161,7 @@ TEST_F(CsvTest, NumbersBesideTextAreRefused) {
   ExpectViolation(
       Spec("x,kind\n1,cat\n2,7\n3,dog\n"), "csv.train",
       "row 3, column 'kind' is '7', which is a number, but the column holds text in 2 other rows");
-  // Unless they are said to be classes.
+  // The source may say that they are classes.
   const OpenedDataset opened = Open(Spec("x,kind\n1,cat\n2,7\n3,dog\n", "targets: TARGET_KIND_CLASS"));
   EXPECT_THAT(opened.info.class_names, ElementsAre("7", "cat", "dog"));
   ASSERT_EQ(opened.info.notices.size(), 1u);
@@ -184,7 +184,7 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: true"), IsEmpty());
   EXPECT_THAT(notices("1,2,3\n4,5,6\n", "header: false"), IsEmpty());
   EXPECT_THAT(notices("a,2,3\n4,5,6\n"), IsEmpty());
-  // An index, as pandas writes it.
+  // A column of row numbers, as pandas writes it.
   ASSERT_EQ(notices(",a,y\n0,5,6\n").size(), 1u);
   EXPECT_THAT(notices(",a,y\n0,5,6\n")[0], HasSubstr("Column 1 of "));
   EXPECT_THAT(notices(",a,y\n0,5,6\n", "feature_columns: 'a'"), IsEmpty());
@@ -207,7 +207,7 @@ TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {
   spec.mutable_normalization()->set_from_data(true);
   const OpenedDataset opened = Open(spec);
   EXPECT_THAT(opened.info.normalization.mean, ElementsAre(2, 10));
-  // What does not vary is divided by 1.
+  // A column without variation is divided by 1.
   EXPECT_THAT(opened.info.normalization.standard_deviation, ElementsAre(1, 1));
 }
 

@@ -43,7 +43,7 @@ absl::Status CsvReader::Fill() {
   if (rest > kMaxRowBytes) return TooLong();
   buffer_.erase(0, left_.data() == nullptr ? 0 : left_.data() - buffer_.data());
   buffer_.resize(rest);
-  // As much again: a long row is looked at from its begin each time.
+  // Doubles the buffer, because a long row is parsed from its beginning each time.
   const int64_t wanted = std::max(kCsvChunk, std::min(rest, kMaxRowBytes + 1 - rest));
   buffer_.resize(rest + wanted);
   TANDEM_ASSIGN_OR_RETURN(const int64_t count, source_(buffer_.data() + rest, wanted));
@@ -108,7 +108,7 @@ absl::StatusOr<bool> CsvReader::TakeQuoted(absl::string_view& left, std::vector<
     field.push_back('"');
     ++at;
   }
-  // What follows says whether that was its end: two characters, as a line's end may have.
+  // The next two characters decide whether the field has ended. A line end may have two.
   if (left.size() - at < 2 && !at_end_) return false;
   left.remove_prefix(at);
   unquoted_.push_back(std::move(field));

@@ -14,36 +14,36 @@
 
 namespace tandem {
 
-// Reads the rows of a table in comma-separated values (RFC 4180): fields in double quotes may hold the
-// delimiter, line ends and, doubled, quotes. Lines end in LF or CRLF; blank ones are passed over, and so is a
-// byte order mark. It holds a row, and somewhat more than that, at a time. Not thread-safe.
+// Reads the rows of a table in comma-separated values (RFC 4180). Fields in double quotes may hold the
+// delimiter, line ends and doubled quotes. Lines end in LF or CRLF. Blank lines and a byte order mark are
+// skipped. Holds little more than a row at a time. Not thread-safe.
 class CsvReader {
  public:
-  // Brings up to `size` bytes of a table; fewer only at its end.
+  // Reads up to `size` bytes of a table, fewer only at its end. Returns their number.
   using Source = std::function<absl::StatusOr<int64_t>(char* data, int64_t size)>;
 
-  // Of what is read piece by piece, a row may have so many bytes; of any, so many fields.
+  // The limits of a row: its bytes if the table is read in pieces, and its number of fields.
   static constexpr int64_t kMaxRowBytes = int64_t{16} << 20;
   static constexpr size_t kMaxFields = 1 << 20;
 
-  // `text` outlives it.
+  // `text` must outlive the reader.
   CsvReader(absl::string_view text, char delimiter) : left_(text), at_end_(true), delimiter_(delimiter) {}
   CsvReader(Source source, char delimiter)
       : source_(std::move(source)), at_end_(false), delimiter_(delimiter) {}
 
-  // Reads the next row's fields, which stay until the next call; false at the end. INVALID_ARGUMENT with the
-  // row ("row 3: ...") where a quoted field does not end, more than a delimiter follows it, or there is more
-  // than may be; or as the source fails, after which it is not called again.
+  // Reads the fields of the next row. They are valid until the next call. Returns false at the end.
+  // INVALID_ARGUMENT with the row ("row 3: ...") if a quoted field does not end, if text follows its closing
+  // quote, or if a limit is exceeded. Returns the error of the source, which is not called again.
   absl::StatusOr<bool> Next(std::vector<absl::string_view>* fields);
 
-  // The number of the row that was read last, from 1.
+  // Returns the number of the last row, from 1.
   int64_t row() const { return row_; }
 
  private:
   enum class Found { kRow, kEnd, kNeedsMore };
 
   absl::StatusOr<Found> Parse(std::vector<absl::string_view>* fields);
-  // Takes a field off `left`. False where its end has not come yet.
+  // Takes a field off `left`. Returns false if its end has not been read yet.
   absl::StatusOr<bool> TakeField(absl::string_view& left, std::vector<absl::string_view>* fields);
   absl::StatusOr<bool> TakeQuoted(absl::string_view& left, std::vector<absl::string_view>* fields);
   absl::Status Fill();
@@ -53,12 +53,12 @@ class CsvReader {
 
   const Source source_;
   std::string buffer_;
-  absl::string_view left_;  // What was not taken yet, of the buffer where there is a source.
-  bool at_end_;             // Nothing follows that.
+  absl::string_view left_;  // The unread part of the text, or of buffer_ if there is a source.
+  bool at_end_;             // The source has no more bytes.
   bool begun_ = false;
   const char delimiter_;
   int64_t row_ = 0;
-  std::deque<std::string> unquoted_;  // The row's fields that are quoted.
+  std::deque<std::string> unquoted_;  // The quoted fields of the row.
 };
 
 }  // namespace tandem

@@ -29,7 +29,7 @@ constexpr size_t kShownColumns = 20;
 constexpr size_t kMostShown = 2000;
 constexpr size_t kMostViolations = 100;
 
-// Positions of the columns that `wanted` names.
+// Returns the positions of the columns that `wanted` names.
 template <typename Names>
 std::vector<size_t> Find(const Names& wanted, const char* field, const CsvTable& table,
                          FieldViolations& violations) {
@@ -61,13 +61,13 @@ std::vector<size_t> Find(const Names& wanted, const char* field, const CsvTable&
       taken[at->second] = true;
       found.push_back(at->second);
     }
-    // One mistake, made over and over.
+    // The same mistake would repeat.
     if (violations.violations().size() >= kMostViolations) break;
   }
   return found;
 }
 
-// Positions of the columns that the model names. What is missing is the fault of `field`.
+// Returns the positions of the columns that the model names. A missing column is a fault of `field`.
 std::vector<size_t> FindKnown(const std::vector<std::string>& known, const char* field,
                               absl::string_view what, const CsvTable& table, FieldViolations& violations) {
   std::map<absl::string_view, std::vector<size_t>> positions;
@@ -98,7 +98,7 @@ bool IsAmong(const std::string& name, const google::protobuf::RepeatedPtrField<s
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The targets by the names that the model has for them; none if the source's are to be taken.
+// Returns the targets by the model's names, or none if the source's names count.
 std::vector<size_t> ChooseKnownTargets(const v1::CsvSource& source, const DataNames& model,
                                        const CsvTable& table, FieldViolations& violations) {
   const auto& given = source.target_columns();
@@ -112,7 +112,7 @@ std::vector<size_t> ChooseKnownTargets(const v1::CsvSource& source, const DataNa
   if (given.empty() || same) {
     return FindKnown(model.targets, "csv.target_columns", "a target", table, violations);
   }
-  // Who names one column in place of one other says what is meant.
+  // A source that replaces a single target column by another is clear enough.
   if (model.takes_other_outputs || (given.size() == 1 && model.targets.size() == 1)) return {};
   violations.Add("csv.target_columns",
                  absl::StrCat("are ", ListNames({given.begin(), given.end()}),
@@ -120,8 +120,8 @@ std::vector<size_t> ChooseKnownTargets(const v1::CsvSource& source, const DataNa
   return {};
 }
 
-// Those that the model names, then those that the source names, else the last one as the target and the
-// others as features.
+// Chooses the columns: those that the model names, else those that the source names. Otherwise the last
+// column is the target and the others are features.
 absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, CsvTable& table) {
   FieldViolations violations;
   if (table.header && !model.targets.empty()) {
@@ -171,7 +171,7 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
 
 bool HasHeader(const v1::CsvSource& source) { return !source.has_header() || source.header(); }
 
-// What columns are called, by the fields of the first row.
+// Returns the names of the columns, from the fields of the first row.
 std::vector<std::string> NamesOf(const std::vector<absl::string_view>& fields, bool header) {
   std::vector<std::string> names;
   for (size_t i = 0; i < fields.size(); ++i) {
@@ -227,12 +227,12 @@ class Rows {
   static absl::StatusOr<std::unique_ptr<Rows>> Open(const v1::CsvSource& source, const std::string& path) {
     TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(source));
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-    // Of two characters at least, a cell and what is after it, a sample has four bytes.
+    // A number takes at least two characters of the file and four bytes in memory.
     const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 3);
     TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
     return std::unique_ptr<Rows>(new Rows(std::move(file), most, delimiter));
   }
-  // As CsvReader.
+  // As CsvReader::Next.
   absl::StatusOr<bool> Next() {
     absl::StatusOr<bool> more = reader_.Next(&fields_);
     if (more.ok() || has_failed_) return more;
@@ -251,7 +251,7 @@ class Rows {
   absl::StatusOr<int64_t> Read(char* data, int64_t size) {
     absl::StatusOr<int64_t> count = file_->Read(data, size);
     if (count.ok() && (bytes_ += *count) > most_) count = file_->TooLong(most_);
-    // It names the file itself.
+    // The error already names the file.
     has_failed_ = !count.ok();
     return count;
   }

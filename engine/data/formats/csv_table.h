@@ -15,43 +15,44 @@
 
 namespace tandem {
 
-// A table of a CsvSource, which is read row by row: it may be longer than memory. Every error is
-// INVALID_ARGUMENT and names the file, or a field of the source as FieldViolations do.
+// A table of a CsvSource. It is read row by row, so it may be longer than memory. Every error is
+// INVALID_ARGUMENT. It names the file, or a field of the source as FieldViolations do.
 struct CsvTable {
   std::string path;
-  // Of the columns, in UTF-8; positions from 0 where the table has none.
+  // The names of the columns, in UTF-8. Positions from 0 if the table has no names.
   std::vector<std::string> names;
   bool header = true;  // Whether the table has names.
   // Positions of columns.
   std::vector<size_t> features;
   std::vector<size_t> targets;
-  int64_t rows = 0;  // Those with samples.
+  int64_t rows = 0;  // Rows with samples.
 };
 
-// Reads a row's fields, of which there are as many as columns. `row` is its number in the file, from 1.
+// Takes the fields of a row, as many as columns. `row` is its number in the file, from 1.
 using UseCsvRow = absl::FunctionRef<absl::Status(const CsvTable& table, int64_t row,
                                                  const std::vector<absl::string_view>& fields)>;
 
-// Reads the table at `path`. Its columns are those that `model` names, then those that `source` names, then
-// the last one as the target and the others as features. The error of `use` is the result.
+// Reads the table at `path`. The columns are those that `model` names, else those that `source` names.
+// Otherwise the last column is the target and the others are features. Returns the error of `use`.
 absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
                                       const DataNames& model, UseCsvRow use);
 
-// The same of a table whose columns are chosen as in `like`: by their names, whatever their order, if these
-// tables name their columns, else by position.
+// As ReadCsvTable, with the columns of `like`. They are matched by name if both tables name their columns,
+// else by position.
 absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std::string& path,
                                           const CsvTable& like, UseCsvRow use);
 
-// The names of the columns at `positions`; none where the table does not name them, or two of them alike.
+// Returns the names of the columns at `positions`. Empty if the table does not name its columns, or if two
+// names are equal.
 std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector<size_t>& positions);
 
-// CsvSource.delimiter as a character. INVALID_ARGUMENT.
+// Returns CsvSource.delimiter as a character. INVALID_ARGUMENT if it is none.
 absl::StatusOr<char> CsvDelimiter(const v1::CsvSource& source);
 
-// A number that is finite as a float too, with blanks around it.
+// Parses a number that is finite as a float. Blanks around it are allowed. Returns false if it is none.
 bool ParseCsvNumber(absl::string_view text, double* number);
 
-// For messages: where a cell stands, and what it holds.
+// Return the place of a cell and its content, for messages.
 std::string CsvPlace(const CsvTable& table, int64_t row, size_t column);
 std::string QuotedCell(absl::string_view text);
 

@@ -1,5 +1,5 @@
-// Files of every format with some of their bytes changed at random, the same in each run: none ends the
-// program, and what can be opened could be described. Worth most with the sanitizers.
+// Files of every format with random damage, the same in each run. No file ends the program. A file that can
+// be opened can also be described. Run it with the sanitizers.
 
 #include <algorithm>
 #include <filesystem>
@@ -20,7 +20,7 @@ class DamagedFilesTest : public ::testing::Test {
  protected:
   uint32_t Below(size_t limit) { return random_.NextBelow(static_cast<uint32_t>(limit)); }
 
-  // The file with up to six changes, most near its begin, where headers are.
+  // Returns the file with up to six changes, most of them near its beginning with the headers.
   std::string Damaged(std::string file) {
     for (uint32_t changes = 1 + Below(6); changes > 0 && !file.empty(); --changes) {
       const size_t at = Below(3) == 0 ? Below(file.size()) : Below(std::min<size_t>(file.size(), 128));
@@ -40,7 +40,7 @@ class DamagedFilesTest : public ::testing::Test {
         case 4:
           file.erase(at, 1 + Below(16));
           break;
-        case 5:  // A number that is as large, or as small, as can be.
+        case 5:  // The largest or the smallest number.
           for (size_t i = at; i < std::min(file.size(), at + 8); ++i) file[i] = Below(2) == 0 ? '\xFF' : '\0';
           break;
       }
@@ -119,7 +119,7 @@ TEST_F(DamagedFilesTest, Texts) {
 }
 
 TEST_F(DamagedFilesTest, Images) {
-  const std::string rows(12, '\0');  // Three of a filter and three pixels.
+  const std::string rows(12, '\0');  // Three rows of a filter and three pixels.
   std::string packed(64, '\0');
   uLongf size = packed.size();
   ASSERT_EQ(::compress(reinterpret_cast<Bytef*>(packed.data()), &size,

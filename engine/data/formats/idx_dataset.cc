@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// As many as a byte has values.
+// The number of values of a byte.
 constexpr int64_t kMostIdxClasses = 256;
 
 class IdxDataset final : public Dataset {
@@ -49,18 +49,18 @@ constexpr std::array<int64_t, 256> AllNowhere() {
   return nowhere;
 }
 
-// One split as its files are read.
+// A split while its files are read.
 struct IdxSplit {
   std::unique_ptr<IdxFile> images;
-  std::vector<uint8_t> labels;  // Where they are kept.
+  std::vector<uint8_t> labels;  // If they are kept.
   int64_t label_count = 0;
-  // Where each label stands first; -1: nowhere.
+  // The first position of each label, or -1.
   std::array<int64_t, 256> first = AllNowhere();
   Shape shape;
   int64_t samples = 0;
 };
 
-// [samples, height, width] is one channel.
+// [samples, height, width] has a single channel.
 Shape SampleShape(const Shape& images) {
   if (images.rank() == 3) return Shape({1, images[1], images[2]});
   return Shape({images[1], images[2], images[3]});
@@ -76,8 +76,7 @@ absl::Status ReadLabels(IdxFile& file, bool keeps, IdxSplit& split) {
   });
 }
 
-// Opens a split's files and reads its labels, which are kept if it `keeps` them. `name` is "train" or
-// "validation".
+// Opens a split's files and reads its labels. Keeps the labels if `keeps`. `name` is "train" or "validation".
 IdxSplit OpenSplit(absl::string_view name, const std::string& images_path, const std::string& labels_path,
                    bool keeps, FieldViolations& violations) {
   IdxSplit split;
@@ -104,7 +103,7 @@ IdxSplit OpenSplit(absl::string_view name, const std::string& images_path, const
     absl::StatusOr<std::unique_ptr<IdxFile>> labels = IdxFile::Open(labels_path, 1, 1, kMaxSamples);
     absl::Status status = labels.status();
     if (status.ok()) status = ReadLabels(**labels, keeps, split);
-    // How many a file would have that ends too early, nobody knows.
+    // The number of labels of a truncated file is unknown.
     if (!status.ok()) split.label_count = 0;
     violations.AddAll(labels_field, status);
   }
@@ -132,7 +131,7 @@ void CheckLabels(absl::string_view name, const std::string& path, const IdxSplit
                               ", outside the ", classes, " classes (0 to ", classes - 1, ")"));
 }
 
-// Everything but the images' elements.
+// Reads everything except the images' elements.
 absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, IdxSplit& train,
                                        IdxSplit& validation) {
   FieldViolations violations;
@@ -171,7 +170,7 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
   return info;
 }
 
-// An error of the images of a split.
+// Turns an error into an error of a split's images.
 absl::Status OfImages(absl::string_view name, const absl::Status& status) {
   FieldViolations violations;
   violations.AddAll(absl::StrCat("idx.", name, "_images"), status);
@@ -190,7 +189,7 @@ absl::Status StreamIdx(const v1::IdxSource& source, UseSamples use) {
   IdxSplit train, validation;
   TANDEM_RETURN_IF_ERROR(OpenSplits(source, /*keeps=*/true, train, validation).status());
   const int64_t bytes = train.shape.elements();
-  std::vector<uint8_t> samples;  // Whole ones, and the begin of the next.
+  std::vector<uint8_t> samples;  // Whole samples, and the beginning of the next.
   std::vector<int32_t> classes;
   int64_t first = 0;
   return OfImages("train", train.images->ReadPieces([&](absl::Span<const uint8_t> piece) {

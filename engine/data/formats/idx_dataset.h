@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// An IdxSource, as DescribeDataset and OpenDataset before limits and splits. Paths of fields are relative to
-// the DatasetSpec.
+// DescribeDataset and OpenDataset for an IdxSource, before limits and splits. Fields in errors are relative
+// to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeIdx(const v1::IdxSource& source);
 absl::StatusOr<OpenedDataset> OpenIdx(const v1::IdxSource& source);
-// Gives the training samples as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamIdx(const v1::IdxSource& source, UseSamples use);
 
 }  // namespace tandem

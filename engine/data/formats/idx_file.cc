@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint8_t kUnsignedByte = 0x08;
 constexpr int64_t kIdxChunk = int64_t{1} << 20;
-// Before a file has shown how long it is.
+// The most memory that is reserved before the file's real length is known.
 constexpr int64_t kMostReserved = int64_t{1} << 26;
 
 const char* TypeName(uint8_t type) {
@@ -101,7 +101,7 @@ absl::Status IdxFile::CheckNothingFollows() {
 absl::Status IdxFile::CheckLength() {
   const int64_t expected = header_bytes_ + shape_.elements();
   const int64_t stated = file_->StatedLength();
-  // gzip states it modulo 2^32.
+  // gzip states the length modulo 2^32.
   if (stated == expected || stated == (expected & 0xFFFFFFFF)) return absl::OkStatus();
   std::vector<uint8_t> chunk(kIdxChunk);
   for (int64_t left = shape_.elements(); left > 0;) {

@@ -16,27 +16,27 @@
 
 namespace tandem {
 
-// A file of unsigned bytes in the IDX format (the MNIST database's): two zero bytes, the element type 0x08,
-// the rank, one 32-bit big-endian extent a dimension, then the elements, row-major. Plain or compressed by
-// gzip or xz. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
+// A file of unsigned bytes in the IDX format (of the MNIST database). It has two zero bytes, the element type
+// 0x08, the rank, a 32-bit big-endian extent for each dimension, then the elements, row-major. It is plain,
+// or compressed by gzip or xz. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
 class IdxFile {
  public:
-  // Opens a regular file and reads its header, whose rank must be in [min_rank, max_rank] and whose elements
-  // must not exceed `max_bytes`.
+  // Opens a regular file and reads its header. The rank must be in [min_rank, max_rank], and the elements
+  // must have at most `max_bytes`.
   static absl::StatusOr<std::unique_ptr<IdxFile>> Open(const std::string& path, int min_rank, int max_rank,
                                                        int64_t max_bytes);
   IdxFile(const IdxFile&) = delete;
   IdxFile& operator=(const IdxFile&) = delete;
 
-  // From the header: [samples, ...].
+  // Returns the header's shape: [samples, ...].
   const Shape& shape() const { return shape_; }
 
-  // Checks that the file holds the elements that its header announces and nothing more. It is only read where
-  // the length that it states does not say so. One of this and the following, once.
+  // Checks that the file holds exactly the elements of its header. Reads the file only if the file does not
+  // state its length. Call a single function of this and the next two, a single time.
   absl::Status CheckLength();
-  // Reads all elements, of which `use` gets some at a time, in their order.
+  // Reads all elements, and passes them to `use` in pieces, in order.
   absl::Status ReadPieces(absl::FunctionRef<void(absl::Span<const uint8_t>)> use);
-  // Reads all elements. Memory is taken as they come, not as the header announces them.
+  // Reads all elements. Memory grows with the elements that are read, not with the header's claim.
   absl::StatusOr<std::vector<uint8_t>> ReadAll();
 
  private:

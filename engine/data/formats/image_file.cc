@@ -16,14 +16,14 @@ constexpr absl::string_view kPngMagic = "\x89PNG\r\n\x1A\n";
 
 absl::Status Neither() { return absl::InvalidArgumentError("is neither a JPEG nor a PNG file"); }
 
-// The pixels of a line that one pixel of the new line is made of.
+// The old pixels of a line that make up a new pixel.
 struct Taps {
   int64_t first = 0;
-  std::vector<float> weights;  // Adding up to 1.
+  std::vector<float> weights;  // Add up to 1.
 };
 
-// One side of an image that is brought from `size` pixels to `scaled`, of which `count` are wanted, from
-// `first` on.
+// A side of an image that is scaled from `size` to `scaled` pixels. Only `count` pixels from `first` on are
+// needed.
 struct Side {
   int64_t size = 0;
   int64_t scaled = 0;
@@ -31,8 +31,8 @@ struct Side {
   int64_t count = 0;
 };
 
-// Of the wanted pixels. Where the side shrinks, a new pixel counts the old ones by how much of them it
-// covers; where it grows, the two nearest by their nearness.
+// Returns the taps of the needed pixels. If the side shrinks, a new pixel weights the old pixels by the
+// covered part. If it grows, the two nearest pixels are weighted by their nearness.
 std::vector<Taps> TapsOf(const Side& side) {
   const int64_t size = side.size;
   std::vector<Taps> taps(side.count);
@@ -59,8 +59,8 @@ std::vector<Taps> TapsOf(const Side& side) {
   return taps;
 }
 
-// Scales an image and cuts the wanted pixels out, of which alone memory is taken: a long thin image becomes
-// huge where its short side is to fit.
+// Scales an image and cuts out the needed pixels. Only these take memory: a long thin image would become huge
+// if its short side must fit.
 Image Scale(const Image& image, const Side& vertical, const Side& horizontal) {
   const int64_t height = vertical.count, width = horizontal.count;
   if (image.height == vertical.scaled && image.width == horizontal.scaled && image.height == height &&
@@ -96,7 +96,7 @@ Image Scale(const Image& image, const Side& vertical, const Side& horizontal) {
   return result;
 }
 
-// Puts an image into the middle of a black one of the wanted size, which is no smaller.
+// Centres an image on a black image of the given size, which is at least as large.
 Image PutInMiddle(const Image& image, int64_t height, int64_t width) {
   if (image.height == height && image.width == width) return image;
   Image result{.channels = image.channels, .height = height, .width = width, .pixels = {}};
@@ -153,7 +153,7 @@ Image ResizeImage(const Image& image, int64_t height, int64_t width, v1::ImageRe
   const auto side = [&](int64_t size, int64_t wanted) {
     Side one{.size = size, .scaled = wanted, .first = 0, .count = wanted};
     if (crops || pads) one.scaled = std::max<int64_t>(1, std::llround(static_cast<double>(size) * factor));
-    // Rounding may miss the side that fits by one.
+    // Rounding may miss the fitting side by a pixel.
     if (crops) one.scaled = std::max(one.scaled, wanted);
     if (pads) one.scaled = std::min(one.scaled, wanted);
     one.count = std::min(one.scaled, wanted);

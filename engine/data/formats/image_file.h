@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// A picture of bytes, as samples are: planes one behind the other, [channels, height, width].
+// A picture of bytes, like a sample: planes one after the other, [channels, height, width].
 struct Image {
   int64_t channels = 0;  // 1 for grey, 3 for red, green and blue.
   int64_t height = 0;
@@ -20,23 +20,23 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-// The most pixels of an image that is read: a small file may announce any number.
+// The largest number of pixels of an image. A small file may claim any number.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 
-// What a file's header announces; `pixels` stays empty. Errors as DecodeImage's.
+// Returns the claims of a file's header. `pixels` is empty. Errors as DecodeImage.
 absl::StatusOr<Image> ReadImageHeader(absl::string_view file);
 
-// Decodes a whole JPEG or PNG file, told by its first bytes: grey images, those with a palette among them
-// where it is grey, have one channel, all others three; transparency is dropped, 16 bits become 8.
-// INVALID_ARGUMENT, without a path ("is truncated", "is neither JPEG nor PNG"), where it cannot be decoded
+// Decodes a whole JPEG or PNG file. The first bytes tell the format. Grey images have a single channel, also
+// images with a grey palette. All others have three channels. Transparency is dropped, and 16 bits become 8.
+// INVALID_ARGUMENT without a path ("is truncated", "is neither JPEG nor PNG") if the file cannot be decoded
 // whole.
 absl::StatusOr<Image> DecodeImage(absl::string_view file);
 
-// Grey from colours by 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601); colours from grey by repeating
-// it. `channels` is 1 or 3.
+// Converts an image to `channels` channels, 1 or 3. Grey is 0.299 red + 0.587 green + 0.114 blue (ITU-R
+// BT.601). Colours repeat grey.
 Image ConvertImage(Image image, int64_t channels);
 
-// Brings an image to `height` and `width` as `resize` says; see ImageResize.
+// Resizes an image to `height` and `width` as `resize` says. See ImageResize.
 Image ResizeImage(const Image& image, int64_t height, int64_t width, v1::ImageResize resize);
 
 }  // namespace tandem

@@ -28,11 +28,11 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxSide = 1 << 14;
 constexpr int64_t kMaxFileBytes = int64_t{1} << 28;
-// Where a header is looked for first.
+// The bytes of a file in which a header is first searched.
 constexpr int64_t kHeaderBytes = 1 << 16;
-// Sets of no more bytes are decoded whole when they are described.
+// The largest set, in bytes, that is decoded whole when it is described.
 constexpr int64_t kCheckedBytes = int64_t{32} << 20;
-// Of images that are decoded at once, where they are not kept.
+// The bytes of images that are decoded together, if they are not kept.
 constexpr size_t kStreamedImageBytes = size_t{16} << 20;
 
 struct Entry {
@@ -70,8 +70,8 @@ absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
   return names;
 }
 
-// Whether a folder holds nothing but folders, as the outer one does where an archive's folder was unpacked
-// into one of its name.
+// Returns whether a folder holds only folders. The outer folder of an archive does if the archive was
+// unpacked into a folder of its own name.
 bool HoldsFoldersAlone(const std::string& folder) {
   bool folders = false;
   std::error_code error;
@@ -85,14 +85,14 @@ bool HoldsFoldersAlone(const std::string& folder) {
   return folders && !error;
 }
 
-// Names of parts of a data set, which are no classes where all subfolders have them.
+// Returns whether a name means a part of a data set. If all subfolders have such names, they are no classes.
 bool IsPart(const std::string& name) {
   const std::string lower = absl::AsciiStrToLower(name);
   return lower == "train" || lower == "training" || lower == "test" || lower == "testing" || lower == "val" ||
          lower == "valid" || lower == "validation" || lower == "dev";
 }
 
-// That subfolders may be classes.
+// Checks that the subfolders may be classes.
 absl::Status CheckClasses(const std::string& folder, const std::vector<std::string>& names) {
   if (names.size() < 2 || !std::all_of(names.begin(), names.end(), IsPart)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(folder, " has the subfolders ", ListNames(names),
@@ -101,7 +101,7 @@ absl::Status CheckClasses(const std::string& folder, const std::vector<std::stri
                                                  "image_folder.validation"));
 }
 
-// What may be wrong with images of one class.
+// Returns the likely mistake if all images have the same class.
 std::string OneClassMend(const std::string& folder, const std::string& name) {
   const std::string inner = absl::StrCat(folder, "/", name);
   if (HoldsFoldersAlone(inner)) {
@@ -112,7 +112,7 @@ std::string OneClassMend(const std::string& folder, const std::string& name) {
   return absl::StrCat("add a subfolder to ", folder, " for each other class");
 }
 
-// The images of one class, in the order of their paths.
+// Adds the images of a class, in the order of their paths.
 absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
   std::vector<Entry> found;
   std::error_code error;
@@ -137,7 +137,8 @@ absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entr
   return absl::OkStatus();
 }
 
-// The classes of the training images: the model's, if it has all of the subfolders, else the subfolders.
+// Returns the classes of the training images: the model's if they include all subfolders, else the
+// subfolders.
 absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, const DataNames& model) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(folder));
   TANDEM_RETURN_IF_ERROR(CheckClasses(folder, names));
@@ -153,7 +154,7 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, co
   return model.classes;
 }
 
-// The subfolders must be among `classes`, in whose order labels are.
+// Lists the images of a split. Its subfolders must be among `classes`, whose order gives the labels.
 absl::Status ListSplit(const std::string& folder, const std::vector<std::string>& classes,
                        FolderSplit& split) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
@@ -200,7 +201,7 @@ absl::Status ReadHeader(Entry& entry) {
   return WithPath(entry, header.status());
 }
 
-// The first that is not OK, as the fault of its split.
+// Returns the first error, as a fault of its split.
 absl::Status FirstError(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
   for (const absl::Status& status : statuses) {
     if (status.ok()) continue;
@@ -236,7 +237,7 @@ absl::Status CheckSource(const v1::ImageFolderSource& source) {
   return violations.ToStatus();
 }
 
-// That all images are of one size, where none is wanted.
+// Checks that all images have the same size, if no size is requested.
 absl::Status CheckSizes(const FolderSplit& split, const Entry& first) {
   for (const Entry& entry : split.entries) {
     if (entry.header.height == first.header.height && entry.header.width == first.header.width) continue;
@@ -306,14 +307,14 @@ absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
   return image;
 }
 
-// Decodes so many images from number `first` on to `pixels`, on several threads.
+// Decodes `count` images from number `first` on into `pixels`, on several threads.
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
   return FirstError(split, RunInParallel(count, [&](size_t i) -> absl::Status {
                       const Entry& entry = split.entries[first + i];
                       TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
-                      // One that has been replaced since its size was read, too.
+                      // The file may have been replaced since its size was read.
                       const Image image =
                           ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
                       std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);

@@ -10,16 +10,16 @@
 
 namespace tandem {
 
-// An ImageFolderSource, as DescribeDataset and OpenDataset before limits and splits. Describing reads the
-// headers of all files, and decodes small sets whole; opening decodes all files, on several threads. An error
-// names the image at fault by its path. Paths of fields are relative to the DatasetSpec.
+// DescribeDataset and OpenDataset for an ImageFolderSource, before limits and splits. Describing reads the
+// headers of all files, and decodes small sets whole. Opening decodes all files on several threads. An error
+// names the path of the wrong image. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
-// Gives the training samples as StreamTraining.
+// Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use);
 
-// The paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot be read
-// or has no image.
+// Returns the paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot
+// be read or has no image.
 absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder);
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// After <cstdio>, which it does not include.
+// Needs <cstdio> before it, because it does not include it.
 #include <jpeglib.h>
 #include <png.h>
 
@@ -24,7 +24,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A PNG file of interleaved pixels.
+// Returns a PNG file of interleaved pixels.
 std::string Png(int width, int height, const std::vector<uint8_t>& pixels, uint32_t format) {
   png_image image = {};
   image.version = PNG_IMAGE_VERSION;
@@ -42,7 +42,7 @@ std::string GreyPng(int width, int height, uint8_t value) {
   return Png(width, height, std::vector<uint8_t>(width * height, value), PNG_FORMAT_GRAY);
 }
 
-// A JPEG file of one colour.
+// Returns a JPEG file of a single colour.
 std::string Jpeg(int width, int height, int channels, uint8_t value) {
   jpeg_compress_struct info = {};
   jpeg_error_mgr errors;
@@ -114,7 +114,7 @@ TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
   std::string damaged = png;
   damaged[png.size() / 2] ^= 0x55;
   EXPECT_THAT(message(damaged), HasSubstr("cannot be decoded as PNG"));
-  // A header that announces 32896 x 32896 pixels takes no memory.
+  // A header with 32896 x 32896 pixels takes no memory.
   std::string huge = jpeg;
   const size_t frame = huge.find("\xFF\xC0");
   for (int i = 5; i < 9; ++i) huge[frame + i] = '\x80';
@@ -132,7 +132,7 @@ TEST(ImageFileTest, ConvertsAndResizes) {
   EXPECT_THAT(ResizeImage(row, 1, 4, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(0, 25, 75, 100));
 }
 
-// The most memory that this process has had at once.
+// Returns the largest memory of this process so far.
 int64_t PeakBytes() {
   rusage usage = {};
   getrusage(RUSAGE_SELF, &usage);
@@ -151,7 +151,7 @@ TEST(ImageFileTest, PassesOverPackedTexts) {
   std::string texts;
   for (int i = 0; i < 60; ++i) texts += chunk;
   std::string file = GreyPng(3, 2, 7);
-  // Behind the signature and the header.
+  // After the signature and the header.
   file.insert(8 + 25, texts);
   const int64_t before = PeakBytes();
   EXPECT_EQ(ReadImageHeader(file)->width, 3);
@@ -170,7 +170,7 @@ TEST(ImageFileTest, CutsTheMiddleOutOfALongImage) {
   EXPECT_EQ(cut.height, 1000);
   EXPECT_EQ(cut.width, 2);
   EXPECT_THAT(cut.pixels, Each(200));
-  // Its other side takes no memory where it is tall, either.
+  // The other side of a tall image takes no memory either.
   EXPECT_EQ(ResizeImage(line, 2, 2, v1::IMAGE_RESIZE_PAD).pixels.size(), 4);
   EXPECT_LT(PeakBytes() - before, 100 << 20);
 }
@@ -270,7 +270,7 @@ TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
               HasSubstr("has a class 'elk', which the model does not know; it knows 'bird', 'cat', 'dog'"));
 }
 
-// Folders of digits are in the order of the alphabet, a model's labels in that of the numbers.
+// Folders of digits are sorted as text, the labels of a model as numbers.
 TEST(ImageFolderClassesTest, NumbersAreTheLabelsOfAModelWithoutNames) {
   const std::string folder = FreshFolder();
   for (const char* name : {"1", "10", "2"}) {
@@ -286,7 +286,7 @@ TEST(ImageFolderClassesTest, NumbersAreTheLabelsOfAModelWithoutNames) {
   EXPECT_EQ(opened->info.classes, 11);
 }
 
-// "flowers/flowers/daisy", as many archives are unpacked.
+// Many archives unpack to "flowers/flowers/daisy".
 TEST(ImageFolderClassesTest, ADoubledFolderHasAMend) {
   const std::string folder = FreshFolder() + "/flowers";
   for (const char* name : {"daisy", "rose"}) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-// After <cstdio>, which it does not include.
+// Needs <cstdio> before it, because it does not include it.
 #include <jpeglib.h>
 
 #include <jerror.h>
@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-// A progressive image may have any number of scans, each of which costs a pass over all of its pixels.
+// A progressive image may have any number of scans, and each costs a pass over all its pixels.
 constexpr int kMaxScans = 200;
 
 // libjpeg reports errors by a call that must not return.
@@ -33,7 +33,7 @@ void OnError(j_common_ptr info) {
   std::longjmp(ErrorsOf(info)->jump, 1);
 }
 
-// Warnings: those that tell of missing data count as errors at the end.
+// Counts warnings. A warning about missing data becomes an error at the end.
 void OnMessage(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -48,8 +48,8 @@ void OnProgress(j_common_ptr info) {
   std::longjmp(ErrorsOf(info)->jump, 1);
 }
 
-// Everything between here and the end of Decode is C, which longjmp may leave: `image` and `row` are made
-// before.
+// From here to the end of Decode all code is C, because longjmp may leave it. The caller creates `image` and
+// `row`.
 bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_decompress_struct& info,
             Image& image, std::vector<uint8_t>& row) {
   if (setjmp(errors.jump) != 0) return false;

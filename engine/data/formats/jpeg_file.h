@@ -7,7 +7,7 @@
 
 namespace tandem {
 
-// ReadImageHeader and DecodeImage for a JPEG file (libjpeg). Images of four colours are refused.
+// ReadImageHeader and DecodeImage for a JPEG file (libjpeg). INVALID_ARGUMENT for images with four colours.
 absl::StatusOr<Image> ReadJpegHeader(absl::string_view file);
 absl::StatusOr<Image> DecodeJpeg(absl::string_view file);
 

@@ -1,4 +1,4 @@
-// Files that are longer than what is read of them at a time.
+// Files that are longer than a piece that is read at once.
 
 #include <zlib.h>
 
@@ -49,7 +49,7 @@ CsvReader::Source From(const std::string& text) {
   };
 }
 
-// Wherever a piece ends, within a field, a doubled quote, a line's end.
+// A piece may end anywhere: within a field, a doubled quote or a line end.
 TEST(LongFilesTest, RowsAreTheSameByPieces) {
   for (uint32_t seed = 0; seed < 8; ++seed) {
     std::mt19937 random(seed);
@@ -61,11 +61,11 @@ TEST(LongFilesTest, RowsAreTheSameByPieces) {
     while (text.size() < (1 << 20)) {
       std::vector<std::string>& row = expected.emplace_back();
       std::vector<std::string> written;
-      // Some rows alone are longer than a piece.
+      // Some single rows are longer than a piece.
       const size_t fields = below(500) == 0 ? 200'000 : 1 + below(8);
       for (size_t i = 0; i < fields; ++i) {
         const std::string& cell = cells[below(cells.size())];
-        // A row of one empty cell would be a blank line.
+        // A row with a single empty cell would be a blank line.
         written.push_back(cell.empty() && fields == 1 ? "w" : cell);
         const bool quoted = absl::StartsWith(written.back(), "\"");
         row.push_back(quoted ? absl::StrReplaceAll(written.back().substr(1, written.back().size() - 2),
@@ -96,7 +96,7 @@ TEST(LongFilesTest, ARowHasAnEnd) {
   std::string wide = "a,b\n";
   for (size_t i = 0; i <= CsvReader::kMaxFields; ++i) wide += "1,";
   EXPECT_THAT(status(wide), HasSubstr("row 2 has more than the 1048576 fields"));
-  // Lines that are blank are no row.
+  // Blank lines are no rows.
   EXPECT_EQ(status("a,b\n" + std::string(2 * CsvReader::kMaxRowBytes, '\n') + "1,2"), "");
   CsvReader fails([](char*, int64_t) { return absl::DataLossError("gone"); }, ',');
   std::vector<absl::string_view> fields;
@@ -133,7 +133,7 @@ TEST(LongFilesTest, ArraysAreTheSameByPieces) {
   v1::DatasetSpec plain, packed;
   plain.mutable_npy()->mutable_train_inputs()->set_path(WriteFile(folder + "/x.npy", x));
   plain.mutable_npy()->mutable_train_targets()->set_path(WriteFile(folder + "/y.npy", y));
-  // Its header is no multiple of an element's bytes away from the pieces' ends.
+  // The header's length is not a multiple of an element, so pieces end within elements.
   const std::string npz = WriteFile(folder + "/data.npz", Zip({{"x.npy", x}, {"y.npy", y}}, false));
   packed.mutable_npy()->mutable_train_inputs()->set_path(npz);
   packed.mutable_npy()->mutable_train_inputs()->set_member("x");
@@ -153,7 +153,7 @@ TEST(LongFilesTest, ArraysAreTheSameByPieces) {
   }
 }
 
-// A number of kilobytes that /proc/self/status has.
+// Returns a number of kilobytes from /proc/self/status.
 int64_t Kilobytes(const std::string& name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -165,7 +165,7 @@ int64_t Kilobytes(const std::string& name) {
   return -1;
 }
 
-// Compresses `bytes` times the same content.
+// Compresses the same content again and again, up to `bytes` bytes.
 std::string WriteLong(const std::string& path, const std::string& begin, const std::string& content,
                       int64_t bytes) {
   gzFile file = ::gzopen(path.c_str(), "wb1");
@@ -179,7 +179,7 @@ std::string WriteLong(const std::string& path, const std::string& begin, const s
   return path;
 }
 
-// A daemon looks at files of anybody's, several at a time, and a small one may become huge.
+// A daemon describes several files of any user at a time, and a small file may decompress to a huge content.
 TEST(LongFilesTest, DescribingHoldsNoWhole) {
   constexpr int64_t kBytes = int64_t{64} << 20, kMost = int64_t{16} << 20;
   const std::string folder = FreshFolder();
@@ -206,7 +206,7 @@ TEST(LongFilesTest, DescribingHoldsNoWhole) {
   specs[4].mutable_idx()->set_train_labels(
       WriteLong(folder + "/labels.gz", idx(1, {kBytes}), std::string(1, 1), kBytes));
   for (const v1::DatasetSpec& spec : specs) {
-    // From here on VmHWM is the most that was taken.
+    // From here on VmHWM is the largest memory.
     std::ofstream("/proc/self/clear_refs") << "5";
     const int64_t before = Kilobytes("VmRSS");
     ASSERT_GT(before, 0);

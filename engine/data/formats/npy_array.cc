@@ -22,18 +22,18 @@ namespace tandem {
 namespace {
 
 constexpr absl::string_view kMagic = "\x93NUMPY";
-// NumPy itself refuses to read longer ones.
+// The longest header. NumPy also refuses longer headers.
 constexpr int64_t kMaxHeader = 1 << 16;
-// A multiple of each element's bytes.
+// A multiple of the bytes of every element type.
 constexpr int64_t kPieceBytes = int64_t{1} << 20;
-// Of an archive's members, in messages.
+// The most member names in a message.
 constexpr size_t kShownNames = 20;
 
 absl::Status Error(const std::string& what, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(what, " ", fault));
 }
 
-// What follows a key of the header's dictionary, up to the end of it.
+// Returns the text after a key of the header's dictionary, up to the dictionary's end.
 absl::string_view ValueOf(absl::string_view dictionary, absl::string_view key) {
   for (const char quote : {'\'', '"'}) {
     const std::string quoted = absl::StrCat(std::string(1, quote), key, std::string(1, quote));
@@ -70,7 +70,7 @@ absl::StatusOr<Shape> ParseShape(const std::string& what, absl::string_view valu
   return Shape(std::move(extents));
 }
 
-// Its length.
+// Checks that the path is a regular file. Returns its length.
 absl::StatusOr<int64_t> CheckPlain(const std::string& path) {
   struct stat stat;
   if (::stat(path.c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
@@ -119,7 +119,7 @@ absl::Status ReadPlain(const NpyFile& file, const std::string& path,
   return absl::OkStatus();
 }
 
-// The member of an archive that is meant.
+// Returns the requested member of an archive.
 absl::StatusOr<const ZipMember*> FindMember(const v1::NpyArray& array, const ZipFile& zip) {
   std::vector<std::string> names;
   const ZipMember* found = nullptr;
@@ -161,12 +161,12 @@ absl::Status ReadMember(const v1::NpyArray& array, const NpyFile& file,
                         absl::FunctionRef<absl::Status(absl::string_view)> use) {
   TANDEM_ASSIGN_OR_RETURN(const ZipFile zip, ZipFile::Open(array.path()));
   TANDEM_ASSIGN_OR_RETURN(const ZipMember* const member, FindMember(array, zip));
-  // The archive is opened anew, and may be another one by now.
+  // The archive is opened again, and may have been replaced.
   const auto changed = [&file] { return Error(file.what, "changed while it was read"); };
   int64_t skipped = file.header.data_at;
   int64_t left = file.header.shape.elements() * file.header.item_bytes;
   if (member->bytes != skipped + left) return changed();
-  std::string rest;  // The begin of an element whose end the next piece brings.
+  std::string rest;  // An incomplete element, which the next piece completes.
   TANDEM_RETURN_IF_ERROR(zip.ReadPieces(*member, [&](absl::string_view piece) -> absl::Status {
     const auto skips = std::min(skipped, static_cast<int64_t>(piece.size()));
     piece.remove_prefix(skips);
@@ -183,9 +183,9 @@ absl::Status ReadMember(const v1::NpyArray& array, const NpyFile& file,
   return left == 0 ? absl::OkStatus() : changed();
 }
 
-// INVALID_ARGUMENT where a member is asked for of a file that is no archive.
+// INVALID_ARGUMENT if a member is requested of a file that is no archive.
 absl::StatusOr<bool> IsArchive(const v1::NpyArray& array) {
-  // Else a named pipe would hold the caller up.
+  // Opening a named pipe would block.
   struct stat stat;
   if (::stat(array.path().c_str(), &stat) != 0 || !S_ISREG(stat.st_mode)) return false;
   std::ifstream stream(array.path(), std::ios::binary);

@@ -21,7 +21,7 @@
 namespace tandem {
 namespace {
 
-// IEEE 754 binary16.
+// Converts an IEEE 754 binary16.
 float HalfToFloat(uint16_t half) {
   const int exponent = half >> 10 & 31, fraction = half & 1023;
   float value = exponent == 0    ? std::ldexp(static_cast<float>(fraction), -24)
@@ -40,7 +40,7 @@ void ConvertAll(absl::string_view elements, const Convert& convert, std::vector<
   }
 }
 
-// Adds elements as To; integers that do not fit become -1 where To is int32_t.
+// Appends elements as To. Integers that do not fit into int32_t become -1.
 template <typename To>
 void AddConverted(const NpyHeader& header, absl::string_view elements, std::vector<To>* values) {
   const auto convert = [](auto from) -> To {
@@ -71,7 +71,7 @@ void AddConverted(const NpyHeader& header, absl::string_view elements, std::vect
 
 bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
 
-// The shape of one sample, without the first extent.
+// Returns the shape of a sample, without the first extent.
 Shape ShapeOfArraySample(const Shape& shape) {
   return Shape(std::vector<int64_t>(shape.extents().begin() + 1, shape.extents().end()));
 }
@@ -81,12 +81,12 @@ SampleType SampleTypeOf(const NpyHeader& header) {
   return header.kind == 'u' && header.item_bytes == 1 ? SampleType::kBytes : SampleType::kTokens;
 }
 
-// One split's arrays.
+// The arrays of a split.
 struct NpySplit {
   std::string name;  // "train"
   NpyFile inputs;
   NpyFile targets;
-  // Targets that are classes or tokens, and inputs that are tokens, where they are kept.
+  // Targets that are classes or tokens, and inputs that are tokens, if they are kept.
   std::vector<int32_t> target_numbers;
   std::vector<int32_t> input_tokens;
   std::string InputsField() const { return absl::StrCat("npy.", name, "_inputs"); }
@@ -159,8 +159,8 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const NpySp
   }
 }
 
-// Reads an array of classes or tokens and checks that all are below `classes`; where that is 0, it becomes
-// the largest plus 1. They are kept in `kept` unless it is null. Returns whether all are alike.
+// Reads an array of classes or tokens, and checks that all are below `classes`. If `classes` is 0, sets it to
+// the largest plus 1. Stores the numbers in `kept` unless it is null. Returns whether all numbers are equal.
 absl::StatusOr<bool> ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
                                  const char* noun, int64_t& classes, std::vector<int32_t>* kept) {
   std::vector<int32_t> numbers;  // Of a piece.
@@ -203,7 +203,7 @@ struct Arrays {
   bool validates = false;
 };
 
-// That the validation arrays are like the training ones.
+// Checks that the validation arrays have the form of the training arrays.
 absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
   FieldViolations violations;
   const auto check = [&](const NpyFile& a, const NpyFile& b, const std::string& field) {
@@ -218,10 +218,10 @@ absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
   return violations.ToStatus();
 }
 
-// What of the numbers that describing reads is kept.
+// The numbers that are kept after describing.
 enum class Kept { kNothing, kTargets, kAll };
 
-// Reads what describing needs.
+// Reads the data that describing needs.
 absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   Arrays arrays;
   DatasetInfo& info = arrays.info;
@@ -264,7 +264,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
     info.target_shape = ShapeOfArraySample(train.targets.header.shape);
     if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
   }
-  // The vocabulary of inputs and targets is one; a class is no token.
+  // Inputs and targets share a vocabulary. A class is no token.
   int64_t vocabulary = info.target_type == TargetType::kClass ? 0 : info.classes;
   for (NpySplit* split : {&train, &validation}) {
     if (split == &validation && !arrays.validates) continue;
@@ -280,7 +280,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
                          kept != Kept::kNothing ? &split->target_numbers : nullptr);
     };
     if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
-      // The largest of both.
+      // The largest token of both.
       int64_t in = 0, out = 0;
       TANDEM_RETURN_IF_ERROR(read_inputs(in).status());
       TANDEM_RETURN_IF_ERROR(read_targets("token", out).status());
@@ -303,7 +303,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   return arrays;
 }
 
-// Reads an array of numbers, which must be finite, piece by piece.
+// Reads an array of numbers in pieces. INVALID_ARGUMENT if a number is not finite.
 absl::Status ReadFloats(const v1::NpyArray& array, const NpyFile& file,
                         absl::FunctionRef<void(const std::vector<float>&)> use) {
   std::vector<float> values;  // Of a piece.
@@ -323,7 +323,7 @@ absl::Status ReadFloats(const v1::NpyArray& array, const NpyFile& file,
   });
 }
 
-// Reads an array of samples that are bytes or floats, piece by piece, as bytes.
+// Reads an array of bytes or floats in pieces, as bytes.
 absl::Status ReadSampleBytes(SampleType type, const v1::NpyArray& array, const NpyFile& file,
                              absl::FunctionRef<void(absl::Span<const uint8_t>)> use) {
   if (type == SampleType::kFloats) {
@@ -378,7 +378,7 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
     if (classes != nullptr) use(0, info.train_samples, nullptr, classes);
   } else {
     const int64_t bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type));
-    std::vector<uint8_t> samples;  // Whole ones, and the begin of the next.
+    std::vector<uint8_t> samples;  // Whole samples, and the beginning of the next.
     int64_t first = 0;
     violations.AddAll(train.InputsField(),
                       ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,

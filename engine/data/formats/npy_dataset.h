@@ -7,11 +7,12 @@
 
 namespace tandem {
 
-// An NpySource, as DescribeDataset and OpenDataset before limits and splits. Describing reads the headers,
-// and targets that are classes or tokens. Paths of fields are relative to the DatasetSpec.
+// DescribeDataset and OpenDataset for an NpySource, before limits and splits. Describing reads the headers,
+// and targets that are classes or tokens. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source);
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source);
-// Gives the training samples as StreamTraining. All numbers are read, and must be finite.
+// Passes the training samples to `use`, as StreamTraining. Reads all numbers. INVALID_ARGUMENT if a number is
+// not finite.
 absl::Status StreamNpy(const v1::NpySource& source, UseSamples use);
 
 }  // namespace tandem

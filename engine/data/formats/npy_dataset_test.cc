@@ -133,7 +133,7 @@ TEST_F(NpyTest, RefusesHostileFiles) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   ExpectViolation(Spec(Npy("<f4", "(2, 1)", Bytes<float>({1, nan})), labels_), "npy.train_inputs",
                   "holds nan at index 1", false);
-  // 64-bit sizes that are negative as signed numbers, and more than can be.
+  // 64-bit sizes that are negative as signed numbers or impossibly large.
   for (const uint64_t size : {static_cast<uint64_t>(-5), uint64_t{1} << 63, uint64_t{1} << 50}) {
     std::string lying = Zip({{"x.npy", floats_}}, true);
     lying.replace(lying.rfind(Little(floats_.size(), 8)), 8, Little(size, 8));

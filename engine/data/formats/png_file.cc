@@ -38,14 +38,14 @@ void OnRead(png_structp png, png_bytep data, size_t size) {
   input->left.remove_prefix(size);
 }
 
-// Everything between here and the end of Decode is C, which longjmp may leave: what has a destructor is made
-// before.
+// From here to the end of Decode all code is C, because longjmp may leave it. The caller creates all objects
+// with destructors.
 bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info, Image& image,
             std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
   png_set_chunk_malloc_max(png, 1 << 23);
-  // Texts, colour profiles and such, a thousand of which may be packed into one small file: passed over.
+  // A small file may hold thousands of texts and colour profiles. Skip them.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
@@ -67,7 +67,7 @@ bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info
   image.width = width;
   image.channels = grey ? 1 : 3;
   if (header_only) return true;
-  png_set_expand(png);  // Palettes to colours, few bits to eight, a transparent colour to alpha.
+  png_set_expand(png);  // Palettes become colours, few bits become eight, a transparent colour becomes alpha.
   png_set_scale_16(png);
   png_set_strip_alpha(png);
   png_set_interlace_handling(png);

@@ -12,18 +12,18 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kBlock = 512;
-// A name that is longer is nobody's.
+// The longest name. No real file has a longer name.
 constexpr int64_t kMaxLongName = 1 << 16;
 
 using Block = std::array<char, kBlock>;
 
-// The text of a field that a zero may end.
+// Returns the text of a field, up to a zero byte if any.
 std::string Field(const Block& block, size_t begin, size_t size) {
   const char* text = block.data() + begin;
   return std::string(text, strnlen(text, size));
 }
 
-// An octal number, with blanks around it; -1 where it is none.
+// Parses an octal number with blanks around it. Returns -1 if it is none.
 int64_t Octal(const Block& block, size_t begin, size_t size) {
   int64_t value = 0;
   bool digits = false;

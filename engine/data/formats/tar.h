@@ -17,15 +17,15 @@ struct TarMember {
   int64_t bytes = 0;  // Of its content.
 };
 
-// Reads up to so many bytes of a member's content; fewer only at its end.
+// Reads up to `size` bytes of a member's content, fewer only at its end. Returns their number.
 using TarRead = std::function<absl::StatusOr<int64_t>(void* data, int64_t size)>;
 
-// Whether a file that begins with these bytes, at least 512, is a tar archive (POSIX ustar or GNU).
+// Returns whether a file that begins with these bytes, at least 512, is a tar archive (POSIX ustar or GNU).
 bool IsTar(absl::string_view begin);
 
-// Calls `visit` for each regular file of a tar archive, in order; what it leaves unread is passed over.
-// Members of any other type are passed over, links among them. INVALID_ARGUMENT with the file's name where
-// the archive is damaged or truncated, else what `visit` returns.
+// Calls `visit` for each regular file of a tar archive, in order. Skips content that `visit` leaves unread,
+// and all members of other types, such as links. INVALID_ARGUMENT with the file's name if the archive is
+// damaged or truncated. Otherwise returns the error of `visit`.
 absl::Status ForEachTarMember(CompressedFile& file,
                               const std::function<absl::Status(const TarMember&, const TarRead&)>& visit);
 

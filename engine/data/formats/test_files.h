@@ -26,7 +26,7 @@ inline std::string FreshFolder() {
   return folder;
 }
 
-// Returns the path.
+// Writes a file and returns its path.
 inline std::string WriteFile(const std::string& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
   return path;
@@ -52,7 +52,7 @@ inline std::string Xzipped(const std::string& content) {
   return compressed;
 }
 
-// An NPY file of these elements, their bytes being given.
+// Returns an NPY file with these bytes of elements.
 inline std::string Npy(const std::string& descr, const std::string& shape, const std::string& elements,
                        const std::string& fortran = "False") {
   std::string header =
@@ -66,14 +66,14 @@ inline std::string Npy(const std::string& descr, const std::string& shape, const
   return file + header + elements;
 }
 
-// A number in so many bytes, the lowest first.
+// Returns a number in `bytes` bytes, the lowest first.
 inline std::string Little(uint64_t value, int bytes) {
   std::string text;
   for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
   return text;
 }
 
-// An archive of deflated members, with 64-bit sizes where `large`.
+// Returns an archive of deflated members. Uses 64-bit sizes if `large`.
 inline std::string Zip(const std::vector<std::pair<std::string, std::string>>& members, bool large) {
   std::string zip, directory;
   for (const auto& [name, content] : members) {
@@ -104,7 +104,7 @@ inline std::string Zip(const std::vector<std::pair<std::string, std::string>>& m
          Little(members.size(), 2) + Little(directory.size(), 4) + Little(at, 4) + Little(0, 2);
 }
 
-// A chunk of a PNG file.
+// Returns a chunk of a PNG file.
 inline std::string PngChunk(const std::string& type, const std::string& data) {
   const auto big = [](uint32_t number) {
     std::string bytes;
@@ -116,8 +116,8 @@ inline std::string PngChunk(const std::string& type, const std::string& data) {
   return big(static_cast<uint32_t>(data.size())) + body + big(static_cast<uint32_t>(crc));
 }
 
-// That describing and opening both refuse the spec for one field, with `part` in the message; `described`
-// false: that only opening does.
+// Expects that describing and opening both refuse the spec for a single field, with `part` in the message. If
+// not `described`, expects this of opening alone.
 inline void ExpectViolation(const v1::DatasetSpec& spec, const std::string& field, const std::string& part,
                             bool described = true) {
   std::vector<absl::Status> statuses = {OpenDataset(spec).status()};
@@ -130,7 +130,7 @@ inline void ExpectViolation(const v1::DatasetSpec& spec, const std::string& fiel
   }
 }
 
-// All samples of a split, T being the elements' type.
+// Returns all samples of a split. T is the type of the elements.
 template <typename T>
 std::vector<T> Samples(const Dataset& dataset) {
   std::vector<T> samples(dataset.size() * dataset.sample_bytes() / sizeof(T));

@@ -20,13 +20,13 @@
 namespace tandem {
 namespace {
 
-// Four bytes of memory are taken for each.
+// A token takes four bytes of memory.
 constexpr int64_t kMaxTextBytes = kMaxDatasetBytes / 4;
 constexpr int64_t kMaxLength = 1 << 20;
 constexpr int64_t kTextChunk = int64_t{1} << 18;
-// In UTF-8.
+// The longest character in UTF-8.
 constexpr size_t kMaxCharacterBytes = 4;
-// Of the vocabulary that a text must keep to.
+// The owner of a vocabulary that a text must keep to, for messages.
 constexpr absl::string_view kTheModel = "the model";
 
 using Tokens = std::vector<int32_t>;
@@ -72,8 +72,8 @@ std::string Utf8(int32_t point) {
   return text;
 }
 
-// The token of each character of a model's vocabulary, -1 for others up to the greatest. Empty if `names` are
-// not characters, as those of a model of other data are.
+// Returns the token of each character of a model's vocabulary, and -1 for other characters below the
+// greatest. Empty if `names` are not characters, as for a model of other data.
 std::vector<int32_t> TokensOf(const std::vector<std::string>& names) {
   std::vector<int32_t> tokens;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -86,14 +86,15 @@ std::vector<int32_t> TokensOf(const std::vector<std::string>& names) {
   return tokens;
 }
 
-// Which code points there are. As large as the greatest of them: most texts have small ones alone.
+// The set of a text's code points. It grows with the greatest code point, which is small in most texts.
 class Alphabet {
  public:
   void Add(int32_t point) {
     if (has_.size() <= static_cast<size_t>(point)) has_.resize(point + 1);
     has_[point] = true;
   }
-  // Their tokens, in rising order; -1 for others up to the greatest. Their names.
+  // Returns the tokens by code point, ascending, and -1 for absent characters. Sets `names` to the
+  // characters.
   std::vector<int32_t> Vocabulary(std::vector<std::string>* names) const {
     std::vector<int32_t> tokens(has_.size(), -1);
     for (size_t point = 0; point < has_.size(); ++point) {
@@ -109,22 +110,22 @@ class Alphabet {
 };
 
 struct Texts {
-  // Null where they were not to be kept, or there is no file for them.
+  // Null if not kept, or without a file.
   std::shared_ptr<Tokens> train;
   std::shared_ptr<Tokens> validation;
   int64_t train_tokens = 0;  // The rest of the text is the validation split.
   DatasetInfo info;
 };
 
-// Reads a text character by character, or byte by byte; the error of `use` is the result.
+// Reads a text by characters or bytes. Returns the error of `use`.
 absl::Status ForEachCharacter(const std::string& path, v1::TextTokens tokens,
                               absl::FunctionRef<absl::Status(int32_t)> use) {
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  // Four bytes of a token, and as many again while they grow.
+  // A token takes four bytes, and four more while the vector grows.
   const int64_t most = CompressedFile::MostInMemory(kMaxTextBytes, 8);
   TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
   std::string buffer(kTextChunk, '\0');
-  // Of the characters that are whole, and of the begin of one that the next piece ends.
+  // Counts the whole characters, and the beginning of a character that the next piece completes.
   int64_t done = 0;
   size_t rest = 0;
   for (bool at_end = false; !at_end;) {
@@ -156,7 +157,7 @@ absl::Status ForEachCharacter(const std::string& path, v1::TextTokens tokens,
   return absl::OkStatus();
 }
 
-// The number of a text's tokens. With characters as tokens, those that come are added to `alphabet`.
+// Returns the number of a text's tokens. If tokens are characters, adds them to `alphabet`.
 absl::StatusOr<int64_t> CountTokens(const std::string& path, v1::TextTokens tokens, Alphabet& alphabet) {
   int64_t count = 0;
   TANDEM_RETURN_IF_ERROR(ForEachCharacter(path, tokens, [&](int32_t character) {
@@ -167,8 +168,8 @@ absl::StatusOr<int64_t> CountTokens(const std::string& path, v1::TextTokens toke
   return count;
 }
 
-// Characters become tokens, which are kept in `kept` unless it is null. INVALID_ARGUMENT where one is not in
-// the vocabulary, which is that of `owner`, for the message. Returns their number.
+// Converts characters to tokens, and stores them in `kept` unless it is null. INVALID_ARGUMENT if a character
+// is not in the vocabulary of `owner`, which the message names. Returns the number of tokens.
 absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens,
                                   const std::vector<int32_t>& vocabulary, absl::string_view owner,
                                   Tokens* kept) {
@@ -194,7 +195,7 @@ absl::StatusOr<int64_t> Translate(const std::string& path, v1::TextTokens tokens
   return count;
 }
 
-// Reads all, and holds none of it unless it `keeps` it.
+// Reads the whole text. Keeps the tokens only if `keeps`.
 absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& model, bool keeps) {
   const v1::TextSource& source = spec.text();
   FieldViolations violations;

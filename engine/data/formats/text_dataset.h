@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// The text of a DatasetSpec, as DescribeDataset and OpenDataset before limits: a validation split is done
-// here, as it is the text that is split, and no sample reaches from one part into the other. Both read the
-// text whole; describing holds none of it. The classes' names are the vocabulary: characters as UTF-8; bytes
-// have none. If `model` names classes, they are the vocabulary. Paths of fields are relative to the
-// DatasetSpec.
+// DescribeDataset and OpenDataset for the text of a DatasetSpec, before limits. They make the validation
+// split themselves: they split the text, so that no sample reaches from one part into the other. Both read
+// the whole text. Describing holds none of it. The names of the classes are the vocabulary, as characters in
+// UTF-8. Bytes have no names. If `model` names classes, they are the vocabulary. Fields in errors are
+// relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeText(const v1::DatasetSpec& spec, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenText(const v1::DatasetSpec& spec, const DataNames& model);
 

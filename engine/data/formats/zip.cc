@@ -29,7 +29,7 @@ uint64_t Little(absl::string_view text, size_t at, int bytes) {
   return value;
 }
 
-// Takes the 64-bit numbers that stand in a member's extra field in place of those of 32 bits.
+// Reads the 64-bit numbers of a member's extra field in place of the 32-bit numbers.
 bool TakeLargeNumbers(absl::string_view extra, ZipMember& member) {
   while (extra.size() >= 4) {
     const uint64_t id = Little(extra, 0, 2), size = Little(extra, 2, 2);
@@ -174,7 +174,7 @@ absl::Status ZipFile::Inflate(const ZipMember& member, int64_t begin, int64_t by
     const int64_t wanted = std::min(kPieceBytes, bytes - done);
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = static_cast<uInt>(wanted);
-    // Z_BUF_ERROR where nothing is left to go on with.
+    // Z_BUF_ERROR means that inflate cannot continue.
     code = ::inflate(&stream, Z_NO_FLUSH);
     const int64_t count = wanted - stream.avail_out;
     if (count > 0) TANDEM_RETURN_IF_ERROR(use(absl::string_view(piece).substr(0, count)));
@@ -193,7 +193,7 @@ absl::Status ZipFile::ReadFirst(const ZipMember& member, int64_t most,
     return Copy(begin, wanted, use);
   }
   if (member.method == 8) {
-    // deflate makes at most so many bytes of one.
+    // deflate expands a byte to at most this number.
     constexpr int64_t kMaxExpansion = 1032;
     if (member.bytes / kMaxExpansion > member.packed_bytes) {
       return Error(absl::StrCat("is damaged: member ", member.name, " cannot be as long as it says"));

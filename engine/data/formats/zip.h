@@ -22,8 +22,8 @@ struct ZipMember {
   int64_t header_at = 0;
 };
 
-// A zip archive (PKWARE's APPNOTE 6.3, with the 64-bit sizes that NumPy writes), read with random access.
-// Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
+// A zip archive (PKWARE's APPNOTE 6.3, with NumPy's 64-bit sizes), read with random access. Every error is
+// INVALID_ARGUMENT and names the file. Not thread-safe.
 class ZipFile {
  public:
   static absl::StatusOr<ZipFile> Open(const std::string& path);
@@ -32,19 +32,19 @@ class ZipFile {
   ~ZipFile();
 
   const std::vector<ZipMember>& members() const { return members_; }
-  // The first `most` bytes of a member, or all of it where it has no more.
+  // Returns the first `most` bytes of a member, or the whole member if it is shorter.
   absl::StatusOr<std::string> Read(const ZipMember& member, int64_t most) const;
-  // Reads a member's bytes in their order, a piece of them at a time. The error of `use` is the result; what
-  // is wrong with the whole, such as its checksum, is told behind the last piece.
+  // Reads a member's bytes, and passes them to `use` in pieces, in order. Returns the error of `use`. A fault
+  // of the whole member, such as a wrong checksum, is returned after the last piece.
   absl::Status ReadPieces(const ZipMember& member,
                           absl::FunctionRef<absl::Status(absl::string_view)> use) const;
 
  private:
   ZipFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
   absl::Status ReadDirectory();
-  // Where a member's bytes begin, as they are packed.
+  // Returns the offset of a member's packed bytes.
   absl::StatusOr<int64_t> FindPacked(const ZipMember& member) const;
-  // Likewise of the first `most` bytes; fewer where what there is ends before.
+  // As ReadPieces for the first `most` bytes, fewer if the member is shorter.
   absl::Status ReadFirst(const ZipMember& member, int64_t most,
                          absl::FunctionRef<absl::Status(absl::string_view)> use) const;
   absl::Status Copy(int64_t begin, int64_t bytes,
