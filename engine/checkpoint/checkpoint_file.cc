@@ -22,11 +22,11 @@ constexpr char kFormat[] = "tandem-checkpoint";
 constexpr char kVersionKey[] = "version";
 constexpr char kVersion[] = "2";
 constexpr char kStateKey[] = "state";
-// JSON: the SHA-256 of each tensor's bytes, by its name.
+// The metadata's key for the SHA-256 of each tensor's bytes, by name, as JSON.
 constexpr char kTensorsKey[] = "tensors";
 constexpr char kDigestKey[] = "sha256";
-// As the header writes it. Nowhere else in a header can these characters stand together: within a string each
-// quotation mark has a backslash before it, and a tensor's entry is no string.
+// The text before the digest in the header. It occurs nowhere else: within a string, a backslash precedes
+// each quotation mark, and a tensor's entry is no string.
 constexpr char kDigestMark[] = "\"sha256\":\"";
 constexpr size_t kDigestLength = 64;
 
@@ -40,10 +40,10 @@ absl::StatusOr<std::string> DigestOf(const Tensor& tensor) {
   return hash.Finish();
 }
 
-// A file's bytes, wherever they are.
+// A file's bytes, in memory or on disk.
 struct Bytes {
   int64_t size = 0;
-  // Gives those from `begin` to before `end` to `take`, in order.
+  // Passes the bytes from `begin` to before `end` to `take`, in order.
   std::function<absl::Status(int64_t begin, int64_t end, TakeBytes take)> read;
 };
 
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> DigestOf(const Bytes& bytes, int64_t begin, int64_t 
   return hash.Finish();
 }
 
-// The header, and its length before it.
+// Reads the header, with its length before it.
 absl::StatusOr<std::string> ReadBeginning(const Bytes& bytes) {
   std::string beginning;
   const auto take = [&](absl::string_view piece) {
@@ -69,7 +69,7 @@ absl::StatusOr<std::string> ReadBeginning(const Bytes& bytes) {
   return beginning;
 }
 
-// Of a file that is not as it was written: what is known of where.
+// Describes where a changed file differs from the written file, as far as this is known.
 std::string Damage(const Bytes& bytes, absl::string_view beginning) {
   const auto data = static_cast<int64_t>(beginning.size());
   const absl::StatusOr<SafetensorsLayout> layout =
@@ -87,7 +87,7 @@ std::string Damage(const Bytes& bytes, absl::string_view beginning) {
   return "what it says beside its tensors was changed";
 }
 
-// That the digest in the file is that of the file, in which the digest's own characters count as '0'.
+// Checks that the digest in the file is the file's digest. The characters of the digest itself count as '0'.
 absl::Status CheckDigest(const Bytes& bytes) {
   TANDEM_ASSIGN_OR_RETURN(const std::string beginning, ReadBeginning(bytes));
   const size_t mark = beginning.find(kDigestMark);

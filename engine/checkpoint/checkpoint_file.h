@@ -15,25 +15,26 @@
 
 namespace tandem {
 
-// The whole state of a training, as a file holds it; FORMAT.md says how.
+// The whole state of a training in a file. FORMAT.md describes the format.
 struct CheckpointContents {
-  // What is no tensor, as text that is the trainer's own affair.
+  // All state except tensors, as text in the trainer's own format.
   std::string state;
   std::map<std::string, Tensor> tensors;
-  int64_t size_bytes = 0;  // The file's.
+  int64_t size_bytes = 0;  // Of the file.
 };
 
-// Makes `path` hold this checkpoint, or leaves what is there as it was (temporary file, fsync, rename, fsync
-// of the folder). Returns the file's size; on OK it is durable. INVALID_ARGUMENT as WriteSafetensors.
+// Writes a checkpoint atomically: temporary file, fsync, rename, fsync of the folder. After an error an old
+// file at `path` is unchanged. Returns the file's size. After OK the checkpoint is durable. INVALID_ARGUMENT
+// as WriteSafetensors.
 absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const std::string& state,
                                         absl::Span<const NamedTensor> tensors);
 
-// NOT_FOUND where there is no such file. Errors name the path: DATA_LOSS where it is no whole and unchanged
-// checkpoint, FAILED_PRECONDITION where it is one of a version that is not known here.
+// NOT_FOUND if no such file exists. Other errors name the path: DATA_LOSS if it is no whole and unchanged
+// checkpoint, FAILED_PRECONDITION if its version is not supported.
 absl::StatusOr<CheckpointContents> ReadCheckpoint(Env* env, const std::string& path);
 
-// Reads a checkpoint piece by piece and compares its checksum. Errors as ReadCheckpoint's, and that of
-// `go_on`, which is asked before each piece.
+// Reads a checkpoint piece by piece and compares its checksum. Errors as ReadCheckpoint. Calls `go_on` before
+// each piece, and returns its error.
 absl::Status VerifyCheckpoint(
     RandomAccessEnv* env, const std::string& path,
     const std::function<absl::Status()>& go_on = [] { return absl::OkStatus(); });

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr char kPath[] = "/d/checkpoint.safetensors";
-// What looks like the checksum's place must not be taken for it.
+// The state resembles the checksum's place and must not be mistaken for it.
 const std::string kState = R"({"step":3,"sha256":")" + std::string(64, '0') + R"("})";
 
 std::vector<NamedTensor> Tensors(float first) {
@@ -44,11 +44,11 @@ TEST(CheckpointFileTest, IsReadBack) {
   EXPECT_EQ(read->tensors.size(), 2);
   EXPECT_THAT(read->tensors.at("shared/dense_1.weight").data<float>(), ElementsAre(1, 2));
   EXPECT_EQ(read->tensors.at("replica/0/sha256").data<double>()[0], 0.1);
-  // Other programs can read it too.
+  // Other programs can also read it.
   EXPECT_TRUE(ParseSafetensors(*env.ReadFile(kPath)).ok());
 }
 
-// FORMAT.md's.
+// The example in FORMAT.md.
 TEST(CheckpointFileTest, TheExampleOfTheFormat) {
   FaultyEnv env;
   std::vector<NamedTensor> tensors;
@@ -65,7 +65,7 @@ TEST(CheckpointFileTest, TheExampleOfTheFormat) {
   EXPECT_EQ(*env.ReadFile(kPath), length + header + kExampleTensor);
 }
 
-// One of a later version is no damage.
+// A checkpoint of a later version is not damaged.
 TEST(CheckpointFileTest, AnUnknownVersionIsSaid) {
   FaultyEnv env;
   ASSERT_TRUE(WriteCheckpoint(&env, kPath, "{}", Tensors(1)).ok());
@@ -102,7 +102,7 @@ TEST(CheckpointFileTest, SaysWhichTensorWasChanged) {
   EXPECT_THAT(std::string(VerifyCheckpoint(&env, kPath).message()), HasSubstr("cut off"));
 }
 
-// What a checkpoint has may be more than the memory that is left.
+// A checkpoint may be larger than the remaining memory.
 TEST(CheckpointFileTest, IsVerifiedPieceByPiece) {
   class NoWholeFiles : public FaultyEnv {
    public:
@@ -172,7 +172,7 @@ TEST(CheckpointFileTest, AModelIsNoCheckpoint) {
   EXPECT_EQ(ReadCheckpoint(&env, kPath).status().code(), absl::StatusCode::kDataLoss);
 }
 
-// Whatever fails, and whenever the power is cut, the old checkpoint or the new one is there, whole.
+// At every failure and power cut, either the old or the new checkpoint exists, whole.
 TEST(CheckpointFileTest, TheOneBeforeStandsUntilTheNewOneDoes) {
   for (int allowed = 0;; ++allowed) {
     FaultyEnv env;

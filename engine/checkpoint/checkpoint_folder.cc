@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kEnding[] = ".safetensors";
-// As WriteFileAtomically adds it.
+// The suffix of WriteFileAtomically.
 constexpr char kTemporary[] = ".tmp";
 
 }  // namespace

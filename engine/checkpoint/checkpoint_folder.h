@@ -12,24 +12,24 @@
 
 namespace tandem {
 
-// "checkpoint-120.safetensors".
+// Returns for example "checkpoint-120.safetensors".
 std::string CheckpointFileName(int64_t step);
 
-// The step that a file's name says. NOT_FOUND: it is no checkpoint's name.
+// Returns the step in a checkpoint's file name. NOT_FOUND if it is no checkpoint's name.
 absl::StatusOr<int64_t> StepOfCheckpointFile(absl::string_view name);
 
-// The names of the checkpoints in a folder, as their names say, the newest first; none where there is no such
-// folder.
+// Returns the names of the checkpoints in a folder, newest first. Empty if no such folder exists. Does not
+// read the files.
 absl::StatusOr<std::vector<std::string>> ListCheckpointFiles(Env* env, const std::string& folder);
 
-// What is added to a checkpoint's name that is not to count as one, because its bytes were changed.
+// The suffix of a damaged checkpoint, so that it no longer counts as a checkpoint.
 inline constexpr char kDamagedCheckpoint[] = ".damaged";
 
-// Removes such checkpoints but for the `kept` newest: somebody may want to look at them, but a disk that
-// damages files must not be filled with them.
+// Removes damaged checkpoints except the `kept` newest. People may want to examine a damaged file, but a disk
+// that damages files must not fill up with them.
 void RemoveOldDamagedCheckpoints(Env* env, const std::string& folder, int kept);
 
-// Removes what is left of checkpoints that were being written when their process ended.
+// Removes the incomplete checkpoints of processes that ended during a write.
 void RemoveUnfinishedCheckpoints(Env* env, const std::string& folder);
 
 }  // namespace tandem

@@ -11,9 +11,9 @@
 
 namespace tandem {
 
-// Parts of safetensors_reader.h, for who reads a file piece by piece.
+// The parts of safetensors_reader.h, for callers that read a file piece by piece.
 
-// Where a tensor's bytes lie, from the header's end on: to before `end`.
+// The place of a tensor's bytes, counted from the header's end. `end` is exclusive.
 struct SafetensorsExtent {
   std::string name;
   int64_t begin = 0;
@@ -25,13 +25,13 @@ struct SafetensorsLayout {
   std::map<std::string, std::string> metadata;
 };
 
-// What stands before the header: its length.
+// The bytes of the header's length, before the header.
 inline constexpr int64_t kSafetensorsLengthBytes = 8;
 
-// The header's length, from the first bytes of a file of `size` bytes. DATA_LOSS as ParseSafetensors.
+// Returns the header's length, from the first bytes of a file of `size` bytes. DATA_LOSS as ParseSafetensors.
 absl::StatusOr<int64_t> ParseSafetensorsLength(absl::string_view bytes, int64_t size);
 
-// What the header says, behind which the file has `data_size` bytes. DATA_LOSS as ParseSafetensors.
+// Parses a header that `data_size` bytes follow. DATA_LOSS as ParseSafetensors.
 absl::StatusOr<SafetensorsLayout> ParseSafetensorsLayout(absl::string_view header, int64_t data_size);
 
 }  // namespace tandem

@@ -21,13 +21,13 @@ namespace {
 
 using nlohmann::json;
 
-// Of headers a few times as large as any network's: as JSON values they take a multiple of it.
+// A few times the header of the largest network. As JSON values, a header takes several times its length.
 constexpr uint64_t kLongestHeader = uint64_t{32} << 20;
-// Lists within a tensor's entry within the header.
+// The depth of lists within a tensor's entry within the header.
 constexpr int kDeepest = 3;
 constexpr size_t kLengthBytes = kSafetensorsLengthBytes;
 
-// A tensor as the header has it, with where its bytes lie after the header.
+// A tensor in the header, with the place of its bytes after the header.
 struct Located {
   std::string name;
   SafetensorsEntry entry;
@@ -55,7 +55,7 @@ std::optional<DType> FromName(absl::string_view name) {
   return std::nullopt;
 }
 
-// A whole number from 0 up.
+// Returns a whole number of at least 0, or nothing.
 std::optional<int64_t> AsCount(const json& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
   const uint64_t number = value.get<uint64_t>();
@@ -106,7 +106,7 @@ absl::StatusOr<Located> ParseTensor(const std::string& name, const json& entry, 
                  .end = static_cast<uint64_t>(offsets[1])};
 }
 
-// That tensors follow each other from the data's first byte to its last.
+// Checks that the tensors cover the data from its first byte to its last.
 absl::Status CheckNoGaps(std::vector<Located> tensors, uint64_t data_size) {
   std::sort(tensors.begin(), tensors.end(), [](const Located& a, const Located& b) {
     return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
@@ -125,7 +125,7 @@ absl::Status CheckNoGaps(std::vector<Located> tensors, uint64_t data_size) {
   return absl::OkStatus();
 }
 
-// The header's length, from the first bytes of a file of `size` bytes.
+// Returns the header's length, from the first bytes of a file of `size` bytes.
 absl::StatusOr<uint64_t> ParseLength(absl::string_view bytes, uint64_t size) {
   if (bytes.size() < kLengthBytes) return Malformed(absl::StrCat("it has only ", bytes.size(), " bytes"));
   uint64_t length = 0;
@@ -139,7 +139,7 @@ absl::StatusOr<uint64_t> ParseLength(absl::string_view bytes, uint64_t size) {
   return length;
 }
 
-// Whether values lie within each other no deeper than in a header.
+// Returns whether values are nested no deeper than in a header.
 bool IsShallow(absl::string_view text) {
   int depth = 0;
   bool quoted = false;
@@ -160,7 +160,7 @@ bool IsShallow(absl::string_view text) {
 
 // `data_size` is the number of bytes after the header.
 absl::StatusOr<Layout> ParseHeader(absl::string_view text, uint64_t data_size) {
-  // Before any memory is taken for what lies deeper.
+  // The check comes before any memory is taken for deeper values.
   if (!IsShallow(text)) return Malformed("values in its header lie too deep within each other");
   const json header = json::parse(text.begin(), text.end(), /*cb=*/nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) return Malformed("its header is no JSON object");

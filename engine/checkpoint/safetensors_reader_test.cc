@@ -66,14 +66,14 @@ TEST(SafetensorsReader, RefusesWhatIsNotSound) {
       // The product of the extents overflows to 0, and saturates.
       File(R"({"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0),
       File(R"({"a":{"dtype":"U8","shape":[18446744073709551615],"data_offsets":[0,4]}})", 4),
-      // A gap, an overlap, and bytes of nobody.
+      // A gap, an overlap, and bytes without a tensor.
       File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8),
       File(
           R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
           4),
       File(R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5),
       std::string("\xff\xff\xff\xff\xff\xff\xff\xff{}", 10),
-      // More than it would be safe to take in.
+      // Values whose parsing would not be safe.
       File(std::string(1 << 20, '['), 0),
       File(R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", 4),
       File("{" + std::string(40 << 20, ' ') + "}", 0),

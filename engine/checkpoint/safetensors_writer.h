@@ -17,15 +17,14 @@ namespace tandem {
 // A tensor and its name in the file.
 using NamedTensor = std::pair<std::string, Tensor>;
 
-// What such a file begins with: the header's length and the header, which says where each tensor's bytes will
-// lie after it. Metadata stands first, sorted by key. INVALID_ARGUMENT as below.
+// Returns the beginning of such a file: the header's length and the header with the place of each tensor's
+// bytes. Metadata come first, sorted by key. INVALID_ARGUMENT as WriteSafetensors.
 absl::StatusOr<std::string> MakeSafetensorsHeader(absl::Span<const NamedTensor> tensors,
                                                   const std::map<std::string, std::string>& metadata);
 
-// Writes a file in the safetensors format (https://huggingface.co/docs/safetensors), which holds the tensors
-// in their order without gaps, each row-major and little-endian, and the strings of `metadata`. The file is
-// there whole or not at all, and durable on OK. INVALID_ARGUMENT for a name that is empty, reserved or given
-// twice.
+// Writes a file in the safetensors format (https://huggingface.co/docs/safetensors), atomically. It holds the
+// tensors in order, without gaps, each row-major and little-endian, and the strings of `metadata`. After OK
+// the file is durable. INVALID_ARGUMENT for a name that is empty, reserved or repeated.
 absl::Status WriteSafetensors(Env* env, const std::string& path, absl::Span<const NamedTensor> tensors,
                               const std::map<std::string, std::string>& metadata);
 
