@@ -14,13 +14,13 @@
 
 namespace tandem {
 
-// Gives a communicator whose calls return when all is done, such as one over a network, reductions that go on
-// beside the caller's work: a thread of its own, which starts with the first of them, does one after the
-// other. Every other call waits until none is left, and is done by the caller's thread, so that the group
-// sees the calls in the order in which they were made, one at a time.
+// Lets reductions of another communicator, for example over a network, overlap the caller's work. The inner
+// communicator's calls return when they are done. A separate thread, started by the first reduction, runs
+// begun reductions in order. Every other call waits for them, and then runs on the caller's thread. So the
+// group sees all calls in their order, one at a time.
 //
-// The thread computes as the one that began the reduction does (rounding, denormal numbers), so that results
-// are the same to the bit. What was begun is awaited before this is destroyed.
+// The thread uses the floating-point modes of the caller (rounding, denormal numbers), so results are equal
+// to the bit. The caller must await all begun reductions before it destroys this object.
 class BackgroundCommunicator final : public Communicator {
  public:
   explicit BackgroundCommunicator(std::unique_ptr<Communicator> inner);
@@ -43,20 +43,20 @@ class BackgroundCommunicator final : public Communicator {
     std::fenv_t modes = {};  // Of the caller's thread.
   };
 
-  // Reduces what is begun, until the end.
+  // Runs the begun reductions until the end. The body of thread_.
   void Reduce();
-  // Waits until none that has begun is left.
+  // Waits until all begun reductions have ended.
   void WaitForAll();
 
   const std::unique_ptr<Communicator> inner_;
 
   Mutex mutex_;
-  std::deque<Reduction> waiting_ ABSL_GUARDED_BY(mutex_);           // The first is the one that goes on.
-  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;                       // How many.
-  int64_t done_ ABSL_GUARDED_BY(mutex_) = 0;                        // How many of them.
-  std::map<int64_t, absl::Status> failed_ ABSL_GUARDED_BY(mutex_);  // By number; not awaited yet.
+  std::deque<Reduction> waiting_ ABSL_GUARDED_BY(mutex_);           // The first reduction is running.
+  int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;                       // The number of begun reductions.
+  int64_t done_ ABSL_GUARDED_BY(mutex_) = 0;                        // The number of ended reductions.
+  std::map<int64_t, absl::Status> failed_ ABSL_GUARDED_BY(mutex_);  // By number, until awaited.
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // Of the caller's thread.
+  std::thread thread_;  // Accessed by the caller's thread alone.
 };
 
 }  // namespace tandem

@@ -36,7 +36,7 @@ INSTANTIATE_TEST_SUITE_P(
                                       }}),
     [](const auto& info) { return info.param.name; });
 
-// A rank alone, whose reductions wait until they are let through, and which notes its calls.
+// A single rank. Its reductions block until the test lets them pass. It records its calls.
 class Gate final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -46,7 +46,7 @@ class Gate final : public Communicator {
     calls_.push_back("reduce " + std::to_string(buffer.elements));
     const auto may = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return open_ || !status_.ok(); };
     mutex_.Await(absl::Condition(&may));
-    // Too small for a normal number.
+    // The result is too small for a normal number.
     if (buffer.elements == 1) *static_cast<float*>(buffer.data) *= 0x1p-10f;
     return buffer.elements == 13 ? absl::InternalError("thirteen") : status_;
   }
@@ -99,7 +99,7 @@ class BackgroundCommunicatorTest : public testing::Test {
 };
 
 TEST_F(BackgroundCommunicatorTest, WhatWasBegunGoesOnBesideTheCaller) {
-  // The gate is shut, so that these would not return if they waited.
+  // The gate is shut, so these calls would hang if they blocked.
   const absl::StatusOr<int64_t> first = background_->BeginAllReduce(Elements(memory_, 2), ReduceOp::kSum);
   const absl::StatusOr<int64_t> second = background_->BeginAllReduce(Elements(memory_, 3), ReduceOp::kSum);
   ASSERT_TRUE(first.ok() && second.ok());
@@ -163,7 +163,7 @@ TEST_F(BackgroundCommunicatorTest, ItsThreadComputesAsTheCallers) {
   EXPECT_EQ(product(), 0x1p-130f);
   std::fenv_t before;
   std::fegetenv(&before);
-  // Denormal numbers become zero, as in the CPU backend's runs.
+  // Denormal numbers become zero, as in runs of the CPU backend.
   std::fenv_t flushing = before;
   flushing.__mxcsr |= 0x8040;
   std::fesetenv(&flushing);

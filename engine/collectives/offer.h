@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// The calls of a communicator that ranks make together.
+// The calls of a communicator that all ranks make together.
 enum class CollectiveCall : uint8_t { kSum, kAverage, kBroadcast, kBarrier };
 
-// What a rank brings to a call.
+// A rank's arguments of a call.
 struct Offer {
   CollectiveCall call = CollectiveCall::kBarrier;
   DType dtype = DType::kFloat32;
@@ -20,8 +20,8 @@ struct Offer {
   int64_t elements = 0;
 };
 
-// INVALID_ARGUMENT where the offers of all ranks, in their order, differ, or where what they agree on cannot
-// be done: the same for all ranks, as they all see the same.
+// INVALID_ARGUMENT if the offers of all ranks, in order, differ, or if the call is impossible. All ranks get
+// the same result, because all see the same offers.
 absl::Status CheckOffers(absl::Span<const Offer> offers);
 
 }  // namespace tandem

@@ -8,10 +8,10 @@
 namespace tandem {
 namespace {
 
-// Elements that are summed at a time: sums stay in the first-level cache.
+// The number of elements that are added at a time, so that sums stay in the first-level cache.
 constexpr int64_t kBlock = 1024;
 
-// T is what memory holds, Sum what is added.
+// T is the type in memory, Sum the type of the addition.
 template <typename T, typename Sum>
 void SumBlocks(absl::Span<const void* const> terms, int64_t elements, Sum factor,
                absl::Span<void* const> outputs) {
@@ -39,8 +39,8 @@ void SumBlocks(absl::Span<const void* const> terms, int64_t elements, Sum factor
   }
 }
 
-// The same for two terms and two outputs, as two replicas have them: in one pass, with sums in registers.
-// Elements are read in small groups before any of them is written, as an output may be a term.
+// The case of two terms and two outputs, as for two replicas: a single pass with sums in registers. Reads
+// small groups of elements before it writes them, because an output may be a term.
 template <typename T, typename Sum>
 void SumPairs(const T* a, const T* b, int64_t elements, Sum factor, T* x, T* y) {
   constexpr int64_t kGroup = 8;
@@ -78,7 +78,7 @@ void SumInRankOrder(DType dtype, absl::Span<const void* const> terms, int64_t el
       return SumTerms<BFloat16, float>(terms, elements, static_cast<float>(factor), outputs);
     case DType::kFloat16:
       return SumTerms<Float16, float>(terms, elements, static_cast<float>(factor), outputs);
-    // Unsigned, as signed numbers must not overflow.
+    // Unsigned, because signed numbers must not overflow.
     case DType::kInt32:
       return SumTerms<uint32_t, uint32_t>(terms, elements, 1, outputs);
     case DType::kInt64:

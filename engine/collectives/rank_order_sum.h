@@ -8,9 +8,10 @@
 
 namespace tandem {
 
-// Writes (terms[0] + terms[1] + ...) * factor to each of `outputs`, all of them `elements` long and of one
-// type: added in this order, so that whoever adds gets the same bits. Types of 16 bits are added in float32
-// and rounded once. `factor` is 1 for integers, whose sums wrap around. An output may be one of the terms.
+// Writes (terms[0] + terms[1] + ...) * factor to each of `outputs`. All have `elements` elements of the same
+// type. The terms are added in this order, so every rank gets the same bits. 16-bit types are added in
+// float32 and rounded once. `factor` is 1 for integers, whose sums wrap around. An output may be one of the
+// terms.
 void SumInRankOrder(DType dtype, absl::Span<const void* const> terms, int64_t elements, double factor,
                     absl::Span<void* const> outputs);
 

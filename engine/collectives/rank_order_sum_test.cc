@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// The sum of `ranks` vectors, written over the second one and to another.
+// Checks the sum of `ranks` vectors, written over the second vector and to another vector.
 template <typename T>
 void CheckSumOf(int ranks, double factor) {
   for (const int64_t elements : {1, 7, 8, 1024, 1025, 5000}) {

@@ -12,9 +12,9 @@
 
 namespace tandem {
 
-// Another communicator whose reductions take as long as over a network of so many bytes a second: a rank
-// sleeps for the bytes that each sends, 2 (n - 1) / n times the buffer's among n ranks. A call returns when
-// all is done; an abort wakes it within 10 ms.
+// Another communicator whose reductions take as long as over a slow network. A rank sleeps for the time of
+// the bytes that each rank sends: 2 (n - 1) / n times the buffer's bytes among n ranks. Calls return when
+// they are done. An abort wakes a sleeping rank within 10 ms.
 class SlowLink final : public Communicator {
  public:
   SlowLink(std::unique_ptr<Communicator> inner, double bytes_per_second)
@@ -26,7 +26,7 @@ class SlowLink final : public Communicator {
     const double bytes =
         static_cast<double>(buffer.elements * SizeOf(buffer.dtype)) * 2 * (world_size() - 1) / world_size();
     absl::Status status = inner_->AllReduce(buffer, op);
-    // Nothing moves before all are there.
+    // The transfer begins after all ranks have made the call.
     const absl::Duration end = Clock::Real()->Elapsed() + absl::Seconds(bytes / bytes_per_second_);
     for (absl::Duration now = Clock::Real()->Elapsed(); now < end && status.ok();
          now = Clock::Real()->Elapsed()) {

@@ -14,8 +14,7 @@
 namespace tandem {
 namespace {
 
-// Other hosts' writes to a shared folder announce themselves to nobody, so it is looked at again and again,
-// for the moments in which a group forms.
+// The interval of checks while a group forms. A shared folder does not announce other hosts' writes.
 constexpr absl::Duration kLookEvery = absl::Milliseconds(10);
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// A folder that all processes see: a file a key. Each group needs a folder of its own, which exists and is
-// empty.
+// A rendezvous in a folder that all processes see, with a file for each key. Each group needs its own folder.
+// It must exist and be empty.
 class FolderRendezvous final : public Rendezvous {
  public:
   explicit FolderRendezvous(std::string folder);

@@ -28,10 +28,10 @@
 namespace tandem {
 namespace {
 
-// Gloo has no wait without a limit; silence is noticed by the lines.
+// Gloo needs a limit for each wait. The lines detect silence.
 constexpr std::chrono::hours kNoLimit(24 * 365);
-// Large buffers are reduced so many bytes of each rank's slice at a time, which bounds what is held beside
-// them.
+// The piece of each rank's slice that is reduced at a time, in bytes. It bounds the extra memory for large
+// buffers.
 constexpr int64_t kSliceBytes = int64_t{4} << 20;
 
 // Gloo's view of a rendezvous. Throws gloo::Exception, which ConnectGlooGroup catches.
@@ -71,7 +71,7 @@ class StoreOfRendezvous final : public gloo::rendezvous::Store {
   absl::Status status_;
 };
 
-// Gloo writes to connections that may be gone: an error there, not the end of the process.
+// Gloo may write to closed connections. This must be an error and not end the process.
 void IgnoreBrokenPipes() {
   struct sigaction now = {};
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
@@ -88,7 +88,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
       if (peer == options_.rank) continue;
       lines_[peer] = std::make_unique<PeerLine>(talk_.get(), peer, sign_every, this);
     }
-    // When all are there, as what one hears is told to all.
+    // Lines start after all exist, because a message of one is passed to all.
     ForEachLine([](PeerLine& line) { line.Start(); });
     watch_ = std::thread([this, sign_every] { Watch(sign_every); });
   }
@@ -139,7 +139,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
 
   absl::Status Barrier() override { return Meet({.call = CollectiveCall::kBarrier}); }
 
-  // Returns when the others know, so that of two aborts, one after the other, the first counts for all.
+  // Returns when the others know. So of two aborts, one after the other, the first counts for all ranks.
   void Abort(absl::Status status) override {
     End(std::move(status), /*tell=*/true);
     ForEachLine([](PeerLine& line) { line.AwaitKnown(); });
@@ -151,7 +151,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   }
 
  private:
-  // What is sent to a peer, or comes from it.
+  // Data to or from a peer.
   struct Transfer {
     int peer = 0;
     bool send = false;
@@ -161,7 +161,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   };
   using Transfers = std::vector<Transfer>;
 
-  // Returns when all ranks are at this call, with what CheckOffers says of it.
+  // Returns when all ranks have made this call, with the result of CheckOffers.
   absl::Status Meet(const Offer& offer) {
     std::vector<Offer> offers(world_size());
     Offer mine = offer;
@@ -176,7 +176,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     return CheckOffers(offers);
   }
 
-  // The elements of `part` that `rank` adds: their begin.
+  // Returns the first element of `part` that `rank` adds.
   int64_t SliceBegin(const BufferView& part, int rank) const { return part.elements * rank / world_size(); }
 
   absl::Status ReducePart(const BufferView& part, double factor) {
@@ -207,11 +207,11 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     return Exchange(scatter);
   }
 
-  // Does all of them at once, and returns when all are done or the group has ended. All ranks make the same
-  // calls in the same order, so that they agree on the slot.
+  // Starts all transfers and returns when all have ended, or when the group has ended. All ranks make the
+  // same calls in the same order, so they agree on the slot.
   absl::Status Exchange(Transfers& transfers) {
     const uint64_t slot = slot_++;
-    // Nothing has no slot on the wire.
+    // Gloo has no transfers of zero bytes.
     transfers.erase(std::remove_if(transfers.begin(), transfers.end(),
                                    [](const Transfer& one) { return one.bytes == 0; }),
                     transfers.end());
@@ -248,12 +248,12 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     MutexLock lock(&mutex_);
     current_ = nullptr;
     if (done) return absl::OkStatus();
-    // Gloo lets go of the memory with the buffers, which end here.
+    // The buffers end here, and Gloo releases their memory.
     transfers.clear();
     return status_.ok() ? absl::InternalError("a transfer ended without a reason") : status_;
   }
 
-  // The first reason counts.
+  // Ends the group. The first reason counts. `tell` says whether to tell the other ranks.
   void End(absl::Status status, bool tell) {
     {
       MutexLock lock(&mutex_);
@@ -292,7 +292,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
         /*tell=*/true);
   }
 
-  // Looks for ranks that are silent, and for calls that take too long, until the end.
+  // Watches for silent ranks and for calls that take too long, until the end.
   void Watch(absl::Duration every) {
     while (true) {
       bool ended, called_too_long;
@@ -302,7 +302,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
         mutex_.AwaitWithTimeout(absl::Condition(&ending_), status_.ok() ? every : absl::Milliseconds(5));
         if (ending_) return;
         ended = !status_.ok();
-        // Again and again, as a wait that has not begun yet would miss it.
+        // Repeated, because a wait that begins after the wake-up would miss it.
         if (ended) WakeCall();
         waits_for = waits_for_;
         called_too_long = current_ != nullptr && waits_for >= 0 &&
@@ -331,13 +331,13 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   const GlooOptions options_;
   const std::unique_ptr<gloo::Context> data_;
   const std::unique_ptr<gloo::Context> talk_;
-  uint64_t slot_ = 0;           // Of the thread that calls.
-  std::vector<char> received_;  // Of the thread that calls: other ranks' elements of this rank's slice.
+  uint64_t slot_ = 0;           // Used by the calling thread.
+  std::vector<char> received_;  // Used by the calling thread: other ranks' elements of this rank's slice.
 
   mutable Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  Transfers* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Of the call in progress.
-  int waits_for_ ABSL_GUARDED_BY(mutex_) = -1;  // The peer that the call in progress is waiting for.
+  Transfers* current_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Of the running call.
+  int waits_for_ ABSL_GUARDED_BY(mutex_) = -1;            // The peer for which the running call waits.
   absl::Duration waits_since_ ABSL_GUARDED_BY(mutex_);
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
@@ -345,7 +345,7 @@ class GlooCommunicator final : public Communicator, public PeerListener {
   std::thread watch_;
 };
 
-// A connection to each other rank; `purpose` is part of the keys by which they find each other.
+// Connects to each other rank. `purpose` is a part of the keys by which ranks find each other.
 absl::StatusOr<std::unique_ptr<gloo::Context>> ConnectAll(const GlooOptions& options, Rendezvous& rendezvous,
                                                           absl::string_view purpose,
                                                           absl::Duration deadline) {

@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// The memory of one process.
+// A rendezvous in the memory of a process.
 class MemoryRendezvous final : public Rendezvous {
  public:
   absl::Status Publish(const std::string& key, const std::string& value) override {

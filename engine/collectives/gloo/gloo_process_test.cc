@@ -1,5 +1,4 @@
-// What a group does when one of its processes dies or hangs: every other rank learns which, and none waits
-// for ever.
+// If a process of a group dies or hangs, every other rank learns its name, and none waits forever.
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,11 +25,11 @@ constexpr int kWorld = 3;
 constexpr int kVictim = 1;
 constexpr absl::Duration kSilenceLimit = absl::Seconds(2);
 
-// How a rank's process ends.
+// The results of a rank's process.
 enum Outcome { kNamedTheVictim = 0, kOtherStatus = 1, kNoGroup = 2 };
 
-// Reduces for ever; the exit status says whether what ended it names the victim. `signal` reaches the victim
-// itself in the call after so many.
+// Reduces forever. The exit status says whether the final error names the victim. The victim sends itself
+// `signal` in its call after `calls` calls.
 int RunRank(const std::string& folder, int rank, int signal, int calls) {
   FolderRendezvous rendezvous(folder);
   GlooOptions options;

@@ -11,7 +11,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> ConnectGlooRanks(cons
                                                                             int count,
                                                                             Rendezvous& rendezvous) {
   std::vector<absl::StatusOr<std::unique_ptr<Communicator>>> connected(count);
-  // At once, as each waits for all others.
+  // All at once, because each waits for all others.
   std::vector<std::thread> threads;
   for (int i = 0; i < count; ++i) {
     threads.emplace_back([&, i] {

@@ -11,8 +11,8 @@
 
 namespace tandem {
 
-// Several ends in one process, of the ranks from options.rank on: entry i is that of rank options.rank + i.
-// Errors are those of ConnectGlooGroup.
+// Connects several ranks of a process, `count` from options.rank on. Entry i is the end of rank options.rank
+// + i. Errors as ConnectGlooGroup.
 absl::StatusOr<std::vector<std::unique_ptr<Communicator>>> ConnectGlooRanks(const GlooOptions& options,
                                                                             int count,
                                                                             Rendezvous& rendezvous);

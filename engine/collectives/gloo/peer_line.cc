@@ -11,11 +11,11 @@
 namespace tandem {
 namespace {
 
-// How long an end that is given up waits until a peer knows.
+// The longest time that an ending line waits for the peer's acknowledgement.
 constexpr absl::Duration kFarewell = absl::Seconds(2);
-// Gloo has no wait without a limit.
+// Gloo needs a limit for each wait.
 constexpr std::chrono::hours kLineLimit(24 * 365);
-// Of the connection.
+// The only slot of the connection.
 constexpr uint64_t kSlot = 0;
 
 }  // namespace
@@ -46,7 +46,7 @@ void PeerLine::Stop() {
     MutexLock lock(&mutex_);
     stopped_ = true;
   }
-  // Again and again, as a wait that has not begun yet would miss it.
+  // Repeated, because a wait that begins after the wake-up would miss it.
   do {
     outgoing_buffer_->abortWaitSend();
     incoming_buffer_->abortWaitRecv();
@@ -125,7 +125,7 @@ void PeerLine::Send() {
       }
     }
   } catch (const std::exception&) {
-    // The connection ended; the receiver says so.
+    // The connection ended. The receiver reports it.
   }
   MutexLock lock(&mutex_);
   send_ended_ = true;
@@ -149,7 +149,7 @@ void PeerLine::Receive() {
   receive_ended_ = true;
 }
 
-// Returns whether there is more to hear.
+// Handles a message. Returns whether further messages may come.
 bool PeerLine::Heard(const Message& message) {
   absl::Status aborted;
   bool more = true;
@@ -175,7 +175,7 @@ bool PeerLine::Heard(const Message& message) {
         break;
       }
     }
-    // A peer that has left says no more, but that it knows.
+    // A peer that has left only acknowledges.
     more = !(left_ && peer_knows_) && !stopped_;
   }
   if (!aborted.ok()) listener_->PeerAborted(peer_, aborted);

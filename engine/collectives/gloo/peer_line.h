@@ -15,49 +15,48 @@
 
 namespace tandem {
 
-// What a PeerLine has to tell. Called from threads of the line.
+// Receives the events of a PeerLine. Called from the line's threads.
 class PeerListener {
  public:
   virtual ~PeerListener() = default;
   // The peer ends the group with this status.
   virtual void PeerAborted(int peer, absl::Status status) = 0;
-  // The connection ended though the peer had not said that it leaves.
+  // The connection ended although the peer had not said that it leaves.
   virtual void PeerLost(int peer, absl::string_view why) = 0;
 };
 
-// The small talk with one other rank: signs of life, how the group ended, and that an end is given up. It has
-// a connection of its own, as one for data may stand still once a call was given up. Two threads, so that a
-// peer that does not listen holds up nobody. Thread-safe.
+// Exchanges control messages with another rank: signs of life, the group's end, and the end of this side. It
+// has its own connection, because a data connection may be stuck after an aborted call. It has two threads,
+// so that a peer that does not read blocks nobody. Thread-safe.
 class PeerLine {
  public:
-  // Talks over the connection to `peer` of `context`, which serves lines alone. `context` and `listener`
-  // outlive it.
+  // Uses the connection to `peer` in `context`, which serves lines alone. `context` and `listener` must
+  // outlive the line.
   PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, PeerListener* listener);
   ~PeerLine();
   PeerLine(const PeerLine&) = delete;
   PeerLine& operator=(const PeerLine&) = delete;
 
-  // Once, and before all that follows.
+  // Starts the threads. Call it a single time, first.
   void Start();
-  // Says to the peer that this side leaves, unless an abort was said. The next call waits until the peer
-  // knows.
+  // Tells the peer that this side leaves, unless it was told of an abort. The next call waits for the peer's
+  // acknowledgement.
   void Leave();
-  // Waits a little until the peer knows that this side left, or of the abort.
+  // Waits a short time until the peer has acknowledged that this side left or aborted.
   void AwaitKnown();
-  // Leaves, waits a little until the peer knows of that or of the abort, and ends the threads. The destructor
-  // does so where it was not done.
+  // Leaves, waits as AwaitKnown, and ends the threads. The destructor calls it if necessary.
   void Stop();
   // Tells the peer that the group ends with `status`.
   void Abort(const absl::Status& status);
 
-  // When the peer was last heard.
+  // Returns the time of the peer's last message, by the steady clock.
   absl::Duration last_heard() const;
-  // Whether the peer has left, and was right to be silent.
+  // Returns whether the peer has left, so that its silence is no fault.
   bool left() const;
 
  private:
   enum class Kind : uint8_t { kSign, kAbort, kLeave, kKnown };
-  // As it travels: of a fixed size, as a receiver must know how much comes.
+  // A message on the wire. Its size is fixed, because a receiver must know it.
   struct Message {
     Kind kind = Kind::kSign;
     int32_t code = 0;
@@ -68,25 +67,26 @@ class PeerLine {
   void Send();
   void Receive();
   bool Heard(const Message& message);
-  // Whether both threads end within `timeout`.
+  // Returns whether both threads end within `timeout`.
   bool BothEnd(absl::Duration timeout);
 
   const int peer_;
   const absl::Duration sign_every_;
   PeerListener* const listener_;
 
-  Message outgoing_;  // Of the sender's thread.
-  Message incoming_;  // Of the receiver's thread.
+  Message outgoing_;  // Used by the sender's thread.
+  Message incoming_;  // Used by the receiver's thread.
   const std::unique_ptr<gloo::transport::UnboundBuffer> outgoing_buffer_;
   const std::unique_ptr<gloo::transport::UnboundBuffer> incoming_buffer_;
 
   mutable Mutex mutex_;
   absl::Duration last_heard_ ABSL_GUARDED_BY(mutex_);
-  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;         // This side.
-  bool left_ ABSL_GUARDED_BY(mutex_) = false;            // The other side.
-  bool peer_knows_ ABSL_GUARDED_BY(mutex_) = false;      // That this side left, or how the group ended.
-  bool to_acknowledge_ ABSL_GUARDED_BY(mutex_) = false;  // The peer waits to hear that this side knows.
-  absl::Status to_abort_ ABSL_GUARDED_BY(mutex_);        // Still to be said, where it is not OK.
+  bool leaving_ ABSL_GUARDED_BY(mutex_) = false;  // This side leaves.
+  bool left_ ABSL_GUARDED_BY(mutex_) = false;     // The peer has left.
+  // The peer knows that this side left, or how the group ended.
+  bool peer_knows_ ABSL_GUARDED_BY(mutex_) = false;
+  bool to_acknowledge_ ABSL_GUARDED_BY(mutex_) = false;  // The peer waits for this side's acknowledgement.
+  absl::Status to_abort_ ABSL_GUARDED_BY(mutex_);        // Still to be sent, if not OK.
   bool abort_said_ ABSL_GUARDED_BY(mutex_) = false;
   bool send_ended_ ABSL_GUARDED_BY(mutex_) = true;
   bool receive_ended_ ABSL_GUARDED_BY(mutex_) = true;

@@ -9,15 +9,15 @@
 
 namespace tandem {
 
-// Where the processes of a group learn each other's addresses. Values are small. A key is made of letters,
-// digits and dashes. Thread-safe.
+// A place where the processes of a group exchange their addresses. Values are small. A key consists of
+// letters, digits and dashes. Thread-safe.
 class Rendezvous {
  public:
   virtual ~Rendezvous() = default;
 
-  // Lets all know `value` by `key`. Once for a key.
+  // Publishes `value` under `key`. Call it a single time for each key.
   virtual absl::Status Publish(const std::string& key, const std::string& value) = 0;
-  // The value, once it is known. DEADLINE_EXCEEDED where it is not within `timeout`.
+  // Waits for the value of `key`. DEADLINE_EXCEEDED if it is not published within `timeout`.
   virtual absl::StatusOr<std::string> Await(const std::string& key, absl::Duration timeout) = 0;
 };
 

@@ -26,16 +26,16 @@
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
-// A connection is one question and its answer. Question: what is wanted ('J'oin, 'P'ublish or 'A'wait), how
-// long an answer may take (milliseconds), the key and the value. Answer: whether there is one, and the value.
-// Numbers have 32 bits, the least byte first, on the machines that this runs on; texts stand after their
-// lengths.
+// The protocol: a connection has a single question and its answer. The question has its kind ('J'oin,
+// 'P'ublish or 'A'wait), the limit of the answer in milliseconds, the key and the value. The answer says
+// whether there is a value, and the value. Numbers have 32 bits, least byte first, as in these machines'
+// memory. Texts follow their lengths.
 namespace tandem {
 namespace {
 
 constexpr uint32_t kLongestText = 1 << 16;
 constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
-// For what is on its way.
+// The extra time for data on the wire.
 constexpr absl::Duration kTransferTime = absl::Seconds(10);
 
 uint32_t Milliseconds(absl::Duration time) {
@@ -49,11 +49,11 @@ struct Question {
   std::string value;
 };
 
-// What whoever serves publishes when all have come: its address by which other hosts reached it; empty where
-// all are on this host.
+// The key under which the server publishes its address for other hosts after all have joined. The value is
+// empty if all are on this host.
 constexpr char kOuterHost[] = "outer-host";
 
-// A socket that is closed with its owner.
+// A socket that is closed by its destructor.
 class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}
@@ -68,7 +68,7 @@ class Socket {
   int fd() const { return fd_; }
   bool open() const { return fd_ >= 0; }
 
-  // Whether a read waits no longer than that.
+  // Sets the longest wait of a read.
   void SetPatience(absl::Duration patience) const {
     const timeval time = absl::ToTimeval(patience);
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
@@ -109,7 +109,7 @@ void AppendText(const std::string& text, std::string* bytes) {
   bytes->append(text);
 }
 
-// The socket's own address, as digits.
+// Returns the socket's own address, in digits.
 std::string OwnAddress(int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
@@ -119,18 +119,18 @@ std::string OwnAddress(int fd) {
                   NI_NUMERICHOST) != 0) {
     return "";
   }
-  // IPv4, as a socket for both sees it.
+  // IPv4, as a socket for both families shows it.
   const absl::string_view whole = text;
   constexpr absl::string_view kMapped = "::ffff:";
   return std::string(whole.substr(0, kMapped.size()) == kMapped ? whole.substr(kMapped.size()) : whole);
 }
 
-// Whether only this host reaches it.
+// Returns whether only this host can reach the address.
 bool IsLoopback(const std::string& host) { return host == "::1" || absl::StartsWith(host, "127."); }
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// INVALID_ARGUMENT where `address` is no HOST:PORT; UNAVAILABLE where the host is not known.
+// INVALID_ARGUMENT if `address` is no HOST:PORT, UNAVAILABLE if the host is unknown.
 absl::StatusOr<Addresses> Resolve(const std::string& address) {
   const size_t colon = address.rfind(':');
   uint32_t port = 0;
@@ -162,7 +162,7 @@ absl::StatusOr<Socket> ConnectOnce(const std::string& address) {
   return absl::UnavailableError(absl::StrCat("cannot reach ", address, ": ", strerror(error)));
 }
 
-// Until somebody listens there.
+// Retries until a process listens there, or until `deadline`.
 absl::StatusOr<Socket> Connect(const std::string& address, absl::Duration deadline) {
   while (true) {
     absl::StatusOr<Socket> connection = ConnectOnce(address);
@@ -172,7 +172,7 @@ absl::StatusOr<Socket> Connect(const std::string& address, absl::Duration deadli
   }
 }
 
-// `own_host`, where it is given, gets this host's address by which that one was reached.
+// Sends a question. If `own_host` is given, it receives the address of this host on the connection.
 absl::StatusOr<std::string> Ask(const std::string& address, const Question& question,
                                 std::string* own_host = nullptr) {
   const absl::Duration patience = absl::Milliseconds(question.milliseconds);
@@ -197,8 +197,8 @@ absl::StatusOr<std::string> Ask(const std::string& address, const Question& ques
 
 }  // namespace
 
-// Keeps what is published, and answers; a thread a connection, until it is answered: a group of many ranks
-// has thousands of questions, and the server stays as long as the group.
+// Stores published values and answers questions. Each connection has a thread until it is answered. A large
+// group asks thousands of questions, and the server lives as long as the group.
 class TcpRendezvous::Server {
  public:
   explicit Server(Socket listener) : listener_(std::move(listener)) {
@@ -222,8 +222,8 @@ class TcpRendezvous::Server {
     if (last.joinable()) last.join();
   }
 
-  // Waits until so many have joined, and then tells those on this host, too, how others reach it. Returns
-  // this host's address, or how many joined where they did not all come within `timeout`.
+  // Waits until `others` processes have joined. Then publishes the outer address for processes on this host.
+  // Returns this host's address, or the number of joined processes after `timeout`.
   std::variant<std::string, int> AwaitHost(int others, absl::Duration timeout) {
     MutexLock lock(&mutex_);
     const auto complete = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return joined_ >= others; };
@@ -242,14 +242,14 @@ class TcpRendezvous::Server {
     while (true) {
       Socket connection(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC));
       const int error = errno;
-      // No more files, or memory: others may give some back.
+      // No file or memory is left. Others may release some.
       if (!connection.open() && (error == EMFILE || error == ENFILE || error == ENOMEM)) {
         absl::SleepFor(absl::Milliseconds(100));
       }
       MutexLock lock(&mutex_);
       if (stopping_) return;
       if (!connection.open()) {
-        // Of somebody who went away, say: the next one may do.
+        // For example, the client has closed the connection. The next accept may succeed.
         if (error != EBADF && error != EINVAL) continue;
         return;
       }
@@ -288,7 +288,7 @@ class TcpRendezvous::Server {
     }
   }
 
-  // Closes a connection that is answered. Its thread ends, too, and is joined by the next one to do so.
+  // Closes an answered connection. Its thread ends, and the next ending thread joins it.
   void Forget(std::list<Connection>::iterator connection) {
     std::thread before;
     {
@@ -299,7 +299,7 @@ class TcpRendezvous::Server {
     if (before.joinable()) before.join();
   }
 
-  // One more has come, which reached this host by `address`.
+  // Records a process that joined and reached this host at `address`.
   void Join(const std::string& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++joined_;
     if (host_.empty()) host_ = address;
@@ -310,11 +310,12 @@ class TcpRendezvous::Server {
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   int joined_ ABSL_GUARDED_BY(mutex_) = 0;
-  // This host's address, as the first who joined reached it, and as the first from another host did.
+  // This host's address as the first joined process reached it, and as the first process on another host
+  // reached it.
   std::string host_ ABSL_GUARDED_BY(mutex_);
   std::string outer_host_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::string> values_ ABSL_GUARDED_BY(mutex_);
-  // Those that are not answered yet, and the thread of the last one that was.
+  // The unanswered connections, and the thread of the last answered connection.
   std::list<Connection> connections_ ABSL_GUARDED_BY(mutex_);
   std::thread answered_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
@@ -327,7 +328,7 @@ TcpRendezvous::~TcpRendezvous() = default;
 absl::StatusOr<std::unique_ptr<TcpRendezvous>> TcpRendezvous::Serve(const std::string& address, int others,
                                                                     absl::Duration timeout) {
   TANDEM_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(address));
-  // Of all families, as the others may reach this host by another name.
+  // Both families, because processes may reach this host by different names.
   Socket listener(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in6 six = {};
   sockaddr_in four = {};

@@ -10,25 +10,25 @@
 
 namespace tandem {
 
-// A rendezvous over TCP, for processes that share no folder: one of them serves what all of them publish, and
-// has to stay until all have found what they wait for. Whoever reaches the port can publish: it is for
-// networks whose hosts trust each other, as the groups that meet there are.
+// A rendezvous over TCP, for processes without a shared folder. One of the processes serves all values, and
+// must stay until all others have their values. Every process that reaches the port can publish, so use it
+// only in networks whose hosts trust each other.
 class TcpRendezvous final : public Rendezvous {
  public:
-  // Serves at `address`, HOST:PORT, on all of this host's addresses, and waits until `others` processes have
-  // reached it. UNAVAILABLE where the port is taken; DEADLINE_EXCEEDED where they do not come within
-  // `timeout`; INVALID_ARGUMENT for an address that is none.
+  // Serves at `address`, HOST:PORT, on all addresses of this host. Returns when `others` processes have
+  // joined. UNAVAILABLE if the port is in use, DEADLINE_EXCEEDED if they do not join within `timeout`,
+  // INVALID_ARGUMENT for a wrong address.
   static absl::StatusOr<std::unique_ptr<TcpRendezvous>> Serve(const std::string& address, int others,
                                                               absl::Duration timeout);
-  // Reaches the process that serves at `address`, which may come later. UNAVAILABLE where it is not reached
-  // within `timeout`; DEADLINE_EXCEEDED where this host is to be reached by others, and they have not come.
+  // Joins the process that serves at `address`, which may start later. UNAVAILABLE if it cannot be reached
+  // within `timeout`. DEADLINE_EXCEEDED if other hosts need this process's address and have not joined.
   static absl::StatusOr<std::unique_ptr<TcpRendezvous>> Reach(const std::string& address,
                                                               absl::Duration timeout);
   ~TcpRendezvous() override;
 
-  // This host's address by which all others reach it: of the loopback interface only where all are on this
-  // host. (Where a host's own name stands for its loopback interface, as 127.0.1.1 does on Debian, processes
-  // there reach each other by that and others by another address.)
+  // Returns this host's address for all others. It is a loopback address only if all are on this host. (On
+  // Debian a host's own name means 127.0.1.1. Processes on this host reach each other by it, and other hosts
+  // by another address.)
   const std::string& host() const { return host_; }
 
   absl::Status Publish(const std::string& key, const std::string& value) override;
@@ -41,7 +41,7 @@ class TcpRendezvous final : public Rendezvous {
 
   const std::string address_;
   std::string host_;
-  std::unique_ptr<Server> server_;  // Null where another process serves.
+  std::unique_ptr<Server> server_;  // Null if another process serves.
 };
 
 }  // namespace tandem

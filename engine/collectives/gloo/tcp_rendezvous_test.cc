@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
 
-// A port of the loopback interface that was free a moment ago.
+// Returns a loopback port that was free a moment ago.
 std::string FreeAddress() {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -93,7 +93,7 @@ TEST(TcpRendezvousTest, SeveralRanksOfSeveralWorkersConnect) {
   for (std::thread& worker : workers) worker.join();
 }
 
-// An address of this host that others reach; empty where there is none.
+// Returns an address of this host for other hosts, or "" if there is none.
 std::string OuterAddress() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return "";
@@ -109,7 +109,7 @@ std::string OuterAddress() {
   return found;
 }
 
-// As where a host's own name is that of its loopback interface, and there are other hosts.
+// For example, a host's own name may mean its loopback interface in a group with other hosts.
 TEST(TcpRendezvousTest, LoopbackAddressesAreNotForOtherHosts) {
   const std::string outer = OuterAddress();
   if (outer.empty()) GTEST_SKIP() << "this machine has no network";
@@ -126,7 +126,7 @@ TEST(TcpRendezvousTest, LoopbackAddressesAreNotForOtherHosts) {
   }
   const auto served = TcpRendezvous::Serve("127.0.1.1" + port, 3, kLong);
   EXPECT_EQ(served.ok() ? (*served)->host() : served.status().ToString(), outer);
-  // Who serves stays until all have found what they wait for.
+  // The server stays until all have found their values.
   for (std::thread& other : others) other.join();
 }
 
@@ -135,7 +135,7 @@ int CountEntries(const std::string& folder) {
   return static_cast<int>(std::distance(begin(entries), end(entries)));
 }
 
-// Sixteen ranks ask a thousand times, and most limits on open files are a thousand.
+// Sixteen ranks ask a thousand questions, and most limits on open files are a thousand.
 TEST(TcpRendezvousTest, WhatIsAnsweredIsForgotten) {
   const std::string address = FreeAddress();
   std::unique_ptr<TcpRendezvous> reached;
@@ -155,7 +155,7 @@ TEST(TcpRendezvousTest, WhatIsAnsweredIsForgotten) {
     ASSERT_TRUE(reached->Publish(key, "value").ok());
     ASSERT_EQ((*served)->Await(key, kLong).value_or("none"), "value");
   }
-  // The last answers may just be on their way.
+  // The last answers may still be on the wire.
   const absl::Time deadline = absl::Now() + kLong;
   while ((CountEntries("/proc/self/fd") > files || CountEntries("/proc/self/task") > threads) &&
          absl::Now() < deadline) {

@@ -3,8 +3,8 @@
 namespace tandem {
 namespace {
 
-// About 20 microseconds, the order of a wake-up by the system. Pointless where the group has more threads
-// than there are cores.
+// About 20 microseconds, like a wake-up by the system. Spinning is pointless if the group has more threads
+// than cores.
 constexpr int kSpins = 1000;
 
 }  // namespace

@@ -8,19 +8,18 @@
 
 namespace tandem {
 
-// By which the threads of a group wait for what others of them do. Thread-safe.
+// Lets the threads of a group wait for each other's actions. Thread-safe.
 class Changes {
  public:
   explicit Changes(int threads);
   Changes(const Changes&) = delete;
   Changes& operator=(const Changes&) = delete;
 
-  // Says that something has changed for which others may wait. What the caller wrote before is seen by those
-  // whom it releases.
+  // Announces a change that others may wait for. The released threads see all earlier writes of the caller.
   void Announce();
 
-  // Returns as soon as `holds()`, which is asked again and again, and at the latest after each announcement.
-  // Spins briefly, then offers its core to others for up to a millisecond, then sleeps.
+  // Returns as soon as `holds()` is true. Checks it again and again, and at least after each announcement.
+  // Spins briefly, then yields its core for up to a millisecond, then sleeps.
   template <typename Condition>
   void Await(const Condition& holds) const {
     for (int i = 0; i < spins_; ++i) {
@@ -42,8 +41,8 @@ class Changes {
   }
 
  private:
-  // A step's threads differ by up to a few hundred microseconds; who sleeps for those is late itself by the
-  // time of its wake-up, and its idle core draws the others' threads to it, away from their caches.
+  // The threads of a step differ by up to a few hundred microseconds. A thread that sleeps for such a time
+  // wakes up late. Its idle core also attracts the other threads, away from their caches.
   static constexpr std::chrono::microseconds kYields{1000};
 
   static void Pause() {
@@ -53,7 +52,7 @@ class Changes {
   }
 
   const int spins_;
-  // Of announcements; on its own cache line.
+  // The number of announcements, on its own cache line.
   alignas(64) std::atomic<uint32_t> count_{0};
 };
 

@@ -21,10 +21,10 @@
 namespace tandem {
 namespace {
 
-// Slices begin on cache lines, so that no two ranks write to one.
+// Slices begin on cache lines, so that no two ranks write to the same line.
 constexpr int64_t kLineBytes = 64;
 
-// The elements [begin, end) of what is reduced that belong to `rank`.
+// Returns the elements [begin, end) of the reduction that belong to `rank`.
 std::pair<int64_t, int64_t> Slice(const Offer& offer, int rank, int world_size) {
   const int64_t line = kLineBytes / SizeOf(offer.dtype);
   const int64_t lines = (offer.elements + line - 1) / line;
@@ -32,32 +32,32 @@ std::pair<int64_t, int64_t> Slice(const Offer& offer, int rank, int world_size) 
   return {bound(rank), bound(rank + 1)};
 }
 
-// The most calls that a rank can have begun whose parts are not all done.
+// The largest number of begun calls of a rank with unfinished parts.
 constexpr int64_t kMostBegun = 64;
 
-// What a rank brings to a call, and where.
+// A rank's offer in a call, with its memory.
 struct Call {
   Offer offer;
   void* data = nullptr;
 };
 
-// What a rank shows the others, on cache lines of its own.
+// A rank's state that other ranks read, on its own cache lines.
 struct alignas(64) Shown {
-  // Calls are numbered from 1 on, by all ranks alike. Those that the rank has come to; those of which
-  // somebody does its part, or has done it; and those of which it is done.
+  // Calls are numbered from 1, equally on all ranks. posted: calls that the rank has made. claimed: calls
+  // whose part of this rank is running or done. done: calls whose part is done.
   std::atomic<int64_t> posted{0};
   std::atomic<int64_t> claimed{0};
   std::atomic<int64_t> done{0};
-  // Whether it may be touching memory of others.
+  // Whether it may be using other ranks' memory.
   std::atomic<bool> at_work{false};
-  // Odd while it waits for the others, and the call that it waits for.
+  // `waits` is odd while the rank waits for others. `awaited` is the call that it waits for.
   std::atomic<uint64_t> waits{0};
   std::atomic<int64_t> awaited{0};
-  // By number modulo their count; each stays until all parts of it are done.
+  // By number modulo their count. A call stays until all its parts are done.
   std::array<Call, kMostBegun> calls;
 };
 
-// What the ranks share.
+// The state that the ranks share.
 class Group {
  public:
   Group(int world_size, absl::Duration watchdog)
@@ -86,13 +86,13 @@ class Group {
     return abort_status_;
   }
 
-  // All ranks have come to the call of this number.
+  // Returns whether all ranks have made the call of this number.
   bool Posted(int64_t number) const {
     return std::all_of(ranks.begin(), ranks.end(), [number](const Shown& rank) {
       return rank.posted.load(std::memory_order_acquire) >= number;
     });
   }
-  // All parts of it are done.
+  // Returns whether all parts of this call are done.
   bool Done(int64_t number) const {
     return std::all_of(ranks.begin(), ranks.end(), [number](const Shown& rank) {
       return rank.done.load(std::memory_order_acquire) >= number;
@@ -106,8 +106,8 @@ class Group {
   std::vector<Shown> ranks;
 
  private:
-  // Looks now and then at who waits: who has waited in the same call for a whole watchdog's time has waited
-  // too long.
+  // Checks waiting ranks from time to time. A rank that waits in the same call for a whole watchdog period
+  // has waited too long.
   void Watch() {
     const absl::Duration interval = watchdog_ / kLooks;
     std::vector<uint64_t> seen(ranks.size(), 0);
@@ -119,7 +119,7 @@ class Group {
                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ends_ || !abort_status_.ok(); };
         if (mutex_.AwaitWithTimeout(absl::Condition(&over), interval)) return;
       }
-      int64_t awaited = 0;  // By those who have waited too long, the first such call; 0: by nobody.
+      int64_t awaited = 0;  // The first call in which a rank has waited too long, or 0.
       std::vector<int> not_waiting;
       for (size_t rank = 0; rank < ranks.size(); ++rank) {
         const uint64_t count = ranks[rank].waits.load(std::memory_order_acquire);
@@ -137,7 +137,7 @@ class Group {
         if (ranks[rank].posted.load(std::memory_order_acquire) < awaited)
           absent.push_back(static_cast<int>(rank));
       }
-      // Where all have come, somebody hangs in a part of it.
+      // If all ranks have made the call, a rank hangs in a part of it.
       if (absent.empty()) absent = not_waiting;
       if (absent.empty()) continue;
       Abort(absl::DeadlineExceededError(
@@ -158,9 +158,9 @@ class Group {
   std::thread thread_;
 };
 
-// A rank does its part of a call when all have come to it: at once, where it is the last to come, otherwise
-// within the next call that it makes. Who would have to wait for a part does it in the other's place. So
-// ranks wait for what others have not come to, and for nothing else.
+// A rank does its part of a call after all ranks have made the call: at once if it is the last, otherwise in
+// its next call. A rank that would wait for another rank's part does the part itself. So ranks wait only for
+// calls that others have not made.
 class LocalCommunicator final : public Communicator {
  public:
   LocalCommunicator(int rank, int world_size, std::shared_ptr<Group> group)
@@ -201,7 +201,7 @@ class LocalCommunicator final : public Communicator {
  private:
   using Faults = std::map<int64_t, absl::Status>;
 
-  // Comes to the next call: until all parts of it are done, others may touch this rank's `data`.
+  // Makes the next call. Until all its parts are done, other ranks may use this rank's `data`.
   absl::StatusOr<int64_t> Post(const Offer& offer, void* data) {
     const int64_t number = own_.posted.load(std::memory_order_relaxed) + 1;
     if (number > kMostBegun) TANDEM_RETURN_IF_ERROR(AwaitDone(number - kMostBegun));
@@ -219,8 +219,8 @@ class LocalCommunicator final : public Communicator {
     return TakeFault(faults_.find(*posted), faults_.upper_bound(*posted));
   }
 
-  // Returns when all parts of the call and of those before it are done, or when the group has been aborted
-  // and nobody touches anybody's memory any more.
+  // Returns when all parts of this call and of earlier calls are done. After an abort, returns when no rank
+  // uses another's memory.
   absl::Status AwaitDone(int64_t number) {
     const auto is_over = [this, number] {
       DoOwnParts();
@@ -238,7 +238,7 @@ class LocalCommunicator final : public Communicator {
     return group_->abort_status();
   }
 
-  // This rank's parts of the calls to which all have come.
+  // Does this rank's parts of all calls that every rank has made.
   void DoOwnParts() {
     const int64_t posted = own_.posted.load(std::memory_order_relaxed);
     while (judged_ < posted && group_->Posted(judged_ + 1)) {
@@ -248,7 +248,7 @@ class LocalCommunicator final : public Communicator {
     }
   }
 
-  // What of the others' parts up to that call nobody does yet, of calls that this rank knows to be sound.
+  // Does other ranks' unclaimed parts up to this call. Only parts of calls that this rank knows to be right.
   void DoPartsOfOthers(int64_t number) {
     for (int r = 0; r < world_size_; ++r) {
       const int64_t next = group_->ranks[r].done.load(std::memory_order_acquire) + 1;
@@ -256,9 +256,9 @@ class LocalCommunicator final : public Communicator {
     }
   }
 
-  // Does `rank`'s part of a call to which all have come. False where somebody else does it, or one before it
-  // still, or where the group has been aborted: either this sees that, or who aborts sees that this is at
-  // work.
+  // Does `rank`'s part of a call that every rank has made. Returns false if another thread does it, if an
+  // earlier part is still running, or after an abort. Either this thread sees the abort, or the aborting
+  // thread sees that this thread is at work.
   bool DoPart(int rank, int64_t number) {
     Shown& shown = group_->ranks[rank];
     int64_t before = number - 1;
@@ -276,7 +276,7 @@ class LocalCommunicator final : public Communicator {
       shown.done.store(number, std::memory_order_release);
     }
     own_.at_work.store(false);
-    // Who gives up for an abort may have been waited for all the same.
+    // After an abort, others may also wait for this thread to give up.
     if (does || group_->aborted()) group_->changes.Announce();
     return does;
   }
@@ -298,7 +298,7 @@ class LocalCommunicator final : public Communicator {
     SumInRankOrder(offer.dtype, terms_, end - begin, factor, slices_);
   }
 
-  // The first fault from `first` to before `end`; each is said once.
+  // Returns the first fault from `first` to before `end`. Each fault is returned once.
   absl::Status TakeFault(Faults::iterator first, Faults::iterator end) {
     if (first == end) return absl::OkStatus();
     absl::Status status = std::move(first->second);
@@ -312,10 +312,10 @@ class LocalCommunicator final : public Communicator {
   const int world_size_;
   const std::shared_ptr<Group> group_;
   Shown& own_;
-  // Of how many calls this rank has done its own part, or knows that another does it, which found no fault.
+  // The number of calls without a fault whose part of this rank is done or claimed.
   int64_t judged_ = 0;
-  Faults faults_;  // By number of the call, until said.
-  // All ranks' offers, and a rank's slice of everyone's elements; kept from call to call, so that none
+  Faults faults_;  // By number of the call, until returned.
+  // All ranks' offers, and a rank's slice of all ranks' elements. Kept between calls, so that no call
   // allocates.
   std::vector<Offer> offers_;
   std::vector<void*> slices_;

@@ -9,13 +9,16 @@
 
 namespace tandem {
 
-// Communicators of the threads of one process over ordinary memory: entry r is rank r's end. A reduction is
-// done in place, by all ranks, each on a slice of its own of everyone's elements. What was begun waits for
-// nobody: a rank does its slice when all have begun the reduction, then or within its next call, or another
-// does it that awaits it; up to 64 can be begun ahead of the slowest rank. Ends may be used and destroyed by
-// different threads; a rank that waits spins briefly, then yields for up to a millisecond, then sleeps.
-// `world_size` is at least 1. Where ranks have waited for others for as long as `watchdog`, the group is
-// aborted with DEADLINE_EXCEEDED, which names those that have not come.
+// Returns the communicators of the threads of a process over ordinary memory. Entry r is rank r's end. All
+// ranks reduce in place, each in its own slice of all ranks' elements.
+//
+// Beginning a reduction never blocks. A rank does its slice when all ranks have begun the reduction: at once,
+// or in its next call. A rank that awaits the reduction does missing slices itself. A rank can begin up to 64
+// reductions ahead of the slowest rank.
+//
+// Ends may be used and destroyed by different threads. A waiting rank spins briefly, then yields for up to a
+// millisecond, then sleeps. `world_size` is at least 1. If ranks wait for others for `watchdog`, the group is
+// aborted with DEADLINE_EXCEEDED, and the message names the missing ranks.
 std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(
     int world_size, absl::Duration watchdog = absl::InfiniteDuration());
 

@@ -18,8 +18,8 @@ INSTANTIATE_TEST_SUITE_P(Local, CommunicatorConformance,
 
 namespace {
 
-// Ranks come and go at their own pace, while one of them ends the group: nobody touches memory that its owner
-// has taken back, which the address and thread sanitizers would see.
+// Ranks run at their own pace while a rank ends the group. No rank uses memory that its owner has taken back.
+// The address and thread sanitizers would detect it.
 TEST(LocalGroupTest, AbortWhileOthersReduceIsSafe) {
   for (int round = 0; round < 50; ++round) {
     std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
@@ -43,8 +43,8 @@ TEST(LocalGroupTest, AbortWhileOthersReduceIsSafe) {
   }
 }
 
-// The same where ranks do not spin, as there are more of them than cores, and have several calls begun:
-// nobody sleeps on when the group has ended.
+// As above with more ranks than cores, which do not spin, and several begun calls. No rank sleeps after the
+// group's end.
 TEST(LocalGroupTest, AnAbortWakesAll) {
   const int world_size = 2 * static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   for (int round = 0; round < 300; ++round) {
@@ -75,8 +75,8 @@ TEST(LocalGroupTest, AnAbortWakesAll) {
   }
 }
 
-// A group keeps a number of calls at a time: a place that is free again, or never was, takes none after an
-// abort.
+// A group has a fixed number of slots for calls. After an abort, neither a free slot nor an unused slot
+// accepts a call.
 TEST(LocalGroupTest, AfterAnAbortNothingIsBegun) {
   for (const int done : {0, 70}) {
     std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(2);
@@ -103,7 +103,7 @@ TEST(LocalGroupTest, AfterAnAbortNothingIsBegun) {
   }
 }
 
-// Who has come, and computes on before it waits, is not the one that the others wait for.
+// A rank that has made the call and computes on is not among the missing ranks.
 TEST(LocalGroupTest, TheTimeLimitNamesThoseThatHaveNotCome) {
   std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3, absl::Milliseconds(50));
   float first = 1;
@@ -116,8 +116,8 @@ TEST(LocalGroupTest, TheTimeLimitNamesThoseThatHaveNotCome) {
   EXPECT_EQ(ends[2]->Await(*begun), status);
 }
 
-// On one thread, where any wait for another rank would be for ever: beginning waits for nobody, and who
-// awaits what all have begun does all that is left of it, whichever rank that is.
+// On a single thread, any wait for another rank would last forever. Beginning never blocks. A rank that
+// awaits a call which all have begun does all remaining parts.
 TEST(LocalGroupTest, RanksWaitForWhatOthersHaveNotComeToAndNothingElse) {
   for (const int awaits_first : {0, 1, 2}) {
     std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
@@ -143,7 +143,7 @@ TEST(LocalGroupTest, RanksWaitForWhatOthersHaveNotComeToAndNothingElse) {
   }
 }
 
-// Ranks that come at different times do each other's parts, each part once.
+// Ranks that arrive at different times do each other's parts, each part once.
 TEST(LocalGroupTest, EveryPartIsDoneOnceWhoeverComesLate) {
   std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(4);
   std::vector<std::thread> threads;
@@ -171,7 +171,7 @@ TEST(LocalGroupTest, EveryPartIsDoneOnceWhoeverComesLate) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// More than a rank can have begun before the others have done theirs.
+// More than a rank can begin before the others have done their parts.
 TEST(LocalGroupTest, AnyNumberCanBeBegun) {
   constexpr int kCount = 1000;
   std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
