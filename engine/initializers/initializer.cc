@@ -13,17 +13,17 @@
 namespace tandem {
 namespace {
 
-// Of parameters, which are float32.
+// The largest number of a parameter, which is float32.
 constexpr double kLargest = std::numeric_limits<float>::max();
 
-// FNV-1a (Fowler, Noll and Vo), 64 bits: a fixed function, as what it gives decides initial weights.
+// FNV-1a (Fowler, Noll and Vo), 64 bits. The function must never change, because it decides initial weights.
 uint64_t HashName(absl::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
 }
 
-// The share of the standard normal distribution between two numbers.
+// Returns the share of the standard normal distribution between two numbers.
 double NormalShare(double low, double high) {
   return (std::erf(high / std::sqrt(2.0)) - std::erf(low / std::sqrt(2.0))) / 2;
 }
@@ -46,16 +46,16 @@ void FillWithVariance(RandomStream& random, v1::InitializerDistribution distribu
   }
 }
 
-// Without the tails; `low` is below `high`, and some of the distribution lies between them.
+// Draws without the tails. `low` is below `high`, and a part of the distribution is between them.
 void FillTruncatedNormal(RandomStream& random, const v1::TruncatedNormalInitializer& normal,
                          absl::Span<float> values) {
-  // Nothing that can be drawn lies further out, in standard deviations.
+  // The largest possible draw, in standard deviations.
   constexpr double kFarthest = 9;
   const double deviation = normal.standard_deviation();
   const double low = std::max((normal.low() - normal.mean()) / deviation, -kFarthest);
   const double high = std::min((normal.high() - normal.mean()) / deviation, kFarthest);
-  // Where most normal numbers would be thrown away, uniform ones are drawn and taken by their density,
-  // compared with the largest.
+  // If most normal numbers would be rejected, uniform numbers are drawn and accepted by their density,
+  // relative to the largest density.
   const bool narrow = NormalShare(low, high) < 0.25;
   const double nearest = low > 0 ? low : high < 0 ? high : 0;
   for (float& value : values) {
@@ -74,8 +74,9 @@ void FillTruncatedNormal(RandomStream& random, const v1::TruncatedNormalInitiali
   }
 }
 
-// The rows of a matrix [rows, columns], or its columns where there are fewer, by Gram and Schmidt: normal
-// vectors less their parts along those before. Twice, as what is left of rounding once is gone then.
+// Fills in an orthogonal matrix [rows, columns], by Gram and Schmidt: normal vectors minus their parts along
+// earlier vectors. It works on rows, or on columns if there are fewer. It runs twice, because the second run
+// removes the rounding errors.
 void FillOrthogonal(RandomStream& random, double gain, int64_t rows, int64_t columns,
                     absl::Span<float> values) {
   const bool by_rows = rows <= columns;

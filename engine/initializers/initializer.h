@@ -10,24 +10,24 @@
 
 namespace tandem {
 
-// A unit's inputs and outputs. For a convolution in is input channels / groups x window, and out is filters x
-// window whatever the groups are, as in PyTorch.
+// The inputs and outputs of a unit. For a convolution, `in` is input channels / groups x window. `out` is
+// filters x window for any number of groups, as in PyTorch.
 struct Fans {
   double in = 1;
   double out = 1;
 };
 
-// A seed of its own for each name, from the job's.
+// Returns a separate seed for each name, from the job's seed.
 uint64_t SeedOf(uint64_t seed, absl::string_view name);
 
-// Sets the fields that have a default and are left out. A message without a kind stays so.
+// Sets missing fields to their defaults. A message without a kind stays.
 void FillInitializerDefaults(v1::Initializer* initializer);
 
-// INVALID_ARGUMENT with the fields at fault, relative to the Initializer ("uniform.high").
+// INVALID_ARGUMENT with the wrong fields, relative to the Initializer ("uniform.high").
 absl::Status CheckInitializer(const v1::Initializer& initializer);
 
-// The initial value of the parameter `name`, float32: it follows from the arguments alone. `initializer` has
-// its defaults, a kind, and was checked.
+// Returns the initial value of the parameter `name`, float32. It depends on the arguments alone.
+// `initializer` has a kind and its defaults, and was checked.
 Tensor Initialize(const v1::Initializer& initializer, const Shape& shape, Fans fans, uint64_t seed,
                   absl::string_view name);
 

@@ -15,7 +15,7 @@ v1::Initializer Filled(v1::Initializer initializer) {
   return initializer;
 }
 
-// Mean, variance and extremes of 100,000 values.
+// The mean, variance and extremes of 100,000 values.
 struct Moments {
   explicit Moments(const v1::Initializer& initializer, Fans fans = {}) {
     const Tensor tensor = Initialize(Filled(initializer), Shape({100, 1000}), fans, 5, "dense_1.weight");
@@ -66,7 +66,7 @@ TEST(InitializerTest, LecunHasItsVariance) {
 TEST(InitializerTest, TruncatedNormalHasNoTails) {
   v1::Initializer initializer;
   initializer.mutable_truncated_normal()->set_mean(1);
-  // Within two standard deviations, by default, the variance is 0.774 of the whole one.
+  // Within two standard deviations, the default, the variance is 0.774 of the whole variance.
   const Moments moments(initializer);
   EXPECT_NEAR(moments.mean, 1, 2e-4);
   EXPECT_NEAR(moments.variance, 0.7737e-4, 0.01e-4);
@@ -84,7 +84,7 @@ TEST(InitializerTest, TruncatedNormalHasNoTails) {
   EXPECT_GE(tail.low, 2.5F);
 }
 
-// The products of all pairs of rows, or of columns, of a matrix [rows, columns].
+// Checks the products of all pairs of rows, or of columns, of a matrix [rows, columns].
 void ExpectOrthogonal(const Shape& shape, double gain) {
   v1::Initializer initializer;
   initializer.mutable_orthogonal()->set_gain(gain);
@@ -111,7 +111,7 @@ TEST(InitializerTest, OrthogonalIs) {
   ExpectOrthogonal(Shape({1, 1}), 1);
 }
 
-// One element of many drawn matrices is as a coordinate of a point on a sphere: mean 0, variance 1 / length.
+// An element of many drawn matrices is like a coordinate of a point on a sphere: mean 0, variance 1 / length.
 TEST(InitializerTest, OrthogonalIsDrawnUniformly) {
   v1::Initializer initializer;
   initializer.mutable_orthogonal();

@@ -88,7 +88,7 @@ class ActivationLayerKind final : public OneInputLayerKind {
   }
 };
 
-// Of functions that are an ActivationOp, with their default numbers.
+// Returns the rule of an activation that is an ActivationOp, with its default constants.
 ActivationRule RuleOf(v1::Activation activation) {
   switch (activation) {
     case v1::ACTIVATION_LEAKY_RELU:

@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// Activations as fields of other layers: unset is identity.
+// Activations as fields of other layers. Unset means identity.
 void CheckActivation(absl::string_view field, v1::Activation activation, FieldViolations& violations);
 absl::StatusOr<ValueId> AddActivation(v1::Activation activation, ValueId input, Graph& graph);
 

@@ -19,7 +19,7 @@ namespace {
 
 // The query, the key and the value.
 constexpr int64_t kProjections = 3;
-// Of the last projection, as in PyTorch.
+// The last projection, named as in PyTorch.
 constexpr absl::string_view kInnerNames[] = {"out_proj"};
 
 class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
@@ -59,7 +59,7 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
                                    input.ToString()));
   }
 
-  // input weight^T + bias; the parameters are "<layer>.<name>weight" and "<layer>.<name>bias".
+  // input weight^T + bias. The parameters are "<layer>.<name>weight" and "<layer>.<name>bias".
   static absl::StatusOr<ValueId> Project(const v1::Layer& layer, const std::string& name, ValueId input,
                                          int64_t units, const v1::Initializer& weight_initializer,
                                          bool use_bias, LayerContext& context) {

@@ -98,7 +98,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     return AddActivation(norm.activation(), output, context.graph);
   }
 
-  // Over the samples of all replicas. `inputs` are batch_norm's.
+  // Normalises over the samples of all replicas. `inputs` are those of batch_norm.
   static absl::StatusOr<ValueId> BuildSync(const v1::BatchNorm& norm, std::vector<ValueId> inputs,
                                            LayerContext& context) {
     Graph& graph = context.graph;

@@ -19,7 +19,7 @@ constexpr char kRepeatPath[] = "repeat.layers";
 
 std::string RepeatSuffix(int64_t time) { return absl::StrCat(time + 1, "."); }
 
-// The shape that a sequence makes of `input`.
+// Returns the output shape of a sequence for this input.
 absl::StatusOr<Shape> InferSequence(const Layers& layers, absl::string_view path, const Shape& input) {
   if (layers.empty()) return input;
   FieldViolations violations;
@@ -114,7 +114,7 @@ class RepeatLayerKind final : public OneInputLayerKind {
     for (int64_t time = 0; time < layer.repeat().count(); ++time) {
       absl::StatusOr<Shape> next = InferSequence(layer.repeat().layers(), kRepeatPath, shape);
       if (next.ok()) {
-        // From here on, nothing changes.
+        // Further repetitions do not change the shape.
         if (*next == shape) return shape;
         shape = *std::move(next);
         continue;

@@ -9,13 +9,13 @@
 
 namespace tandem {
 
-// Kinds that hold layers.
+// Kinds with inner layers.
 const LayerKind& ResidualKind();
 const LayerKind& RepeatKind();
 
-// Calls visit(layers, path, suffix) for every sequence that the layer is built from: `path` is its field
-// within the layer ("residual.layers"), and "<layer>.<suffix>" comes before the names of its layers. A
-// repeated one is visited as often.
+// Calls visit(layers, path, suffix) for every inner sequence of the layer. `path` is its field within the
+// layer ("residual.layers"). "<layer>.<suffix>" precedes the names of its layers. A repeated sequence is
+// visited for each repetition.
 void ForEachBlock(const v1::Layer& layer,
                   const std::function<void(const Layers& layers, const std::string& path,
                                            const std::string& suffix)>& visit);

@@ -21,7 +21,7 @@ Conv2dGeometry GeometryOf(const v1::ConvTranspose2d& conv) {
           .groups = conv.groups()};
 }
 
-// What one extent of an image becomes. All numbers are at most kMaxExtent.
+// Returns the output extent of an image's extent. All numbers are at most kMaxExtent.
 int64_t Spread(int64_t extent, int64_t kernel, int64_t stride, int64_t padding, int64_t output_padding,
                int64_t dilation) {
   return (extent - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1;
@@ -85,7 +85,7 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
     const Size2d kernel = PairOf(conv.kernel());
     const Shape shape = context.graph.value(input).shape;
     const Shape weight_shape({shape[1], conv.filters() / conv.groups(), kernel.h, kernel.w});
-    // As PyTorch counts them of a weight of this shape.
+    // As PyTorch counts them for a weight of this shape.
     const double window = static_cast<double>(kernel.h) * static_cast<double>(kernel.w);
     const Fans fans{.in = window * static_cast<double>(weight_shape[1]),
                     .out = window * static_cast<double>(weight_shape[0])};

@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// With padding_mode SAME resolved, but for RestOf.
+// Returns the geometry, with padding_mode SAME resolved except for RestOf.
 Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
   Conv2dGeometry geometry{.stride = PairOf(conv.stride()),
                           .padding = {0, 0},
@@ -31,8 +31,8 @@ Conv2dGeometry GeometryOf(const v1::Conv2d& conv) {
   return geometry;
 }
 
-// What padding_mode SAME has below and on the right beyond what it has above and on the left: a row or column
-// where their sum is odd.
+// Returns the extra padding of padding_mode SAME below and on the right: a row or column if the total padding
+// is odd.
 Size2d RestOf(const v1::Conv2d& conv) {
   if (conv.padding_mode() != v1::PADDING_MODE_SAME) return {0, 0};
   const Size2d kernel = PairOf(conv.kernel());
@@ -40,7 +40,7 @@ Size2d RestOf(const v1::Conv2d& conv) {
   return {dilation.h * (kernel.h - 1) % 2, dilation.w * (kernel.w - 1) % 2};
 }
 
-// What the modes that find the padding themselves ask for.
+// Checks the modes that compute the padding themselves.
 void CheckFoundPadding(const v1::Conv2d& conv, FieldViolations& violations) {
   if (!conv.padding().empty()) {
     violations.Add("padding", absl::StrCat("is given, but ", v1::PaddingMode_Name(conv.padding_mode()),

@@ -13,8 +13,8 @@
 
 namespace tandem {
 
-// The fields that v1::Conv2d and v1::ConvTranspose2d both have, but for the padding; `Conv` is one of them.
-// Fields are relative to it, but for that of CheckChannels.
+// The common fields of v1::Conv2d and v1::ConvTranspose2d, without the padding. `Conv` is either message.
+// Fields in errors are relative to it, except in CheckChannels.
 
 template <typename Conv>
 void FillConvolution(Conv* conv) {
@@ -47,7 +47,7 @@ void CheckConvolutionRest(const Conv& conv, FieldViolations& violations) {
   violations.AddAll("bias_initializer", CheckInitializer(conv.bias_initializer()));
 }
 
-// That the input is images whose channels fall into the groups; errors are of `field`.
+// Checks that the input is images with channels divisible by the groups. Fields in errors begin with `field`.
 template <typename Conv>
 absl::Status CheckChannels(absl::string_view field, const Conv& conv, const Shape& input) {
   TANDEM_RETURN_IF_ERROR(CheckImage(field, input));

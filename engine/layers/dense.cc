@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-// [batch, ...] as [batch, features].
+// Flattens [batch, ...] to [batch, features].
 absl::StatusOr<ValueId> Flattened(ValueId input, Graph& graph) {
   const Shape& shape = graph.value(input).shape;
   if (shape.rank() == 2) return input;

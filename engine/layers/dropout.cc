@@ -36,7 +36,7 @@ class DropoutLayerKind final : public OneInputLayerKind {
     if (random.step == kNoValue) {
       return absl::InternalError("a training graph with dropout has no step to draw random numbers by");
     }
-    // Layers of one network draw from sequences of their own.
+    // Each layer of a network draws from its own sequence.
     const uint64_t seed = SeedOf(random.seed, absl::StrCat(context.prefix, layer.name()));
     return context.graph.Add(std::make_shared<DropoutOp>(rate, seed, random.first_sample),
                              {input, random.step});

@@ -15,41 +15,42 @@
 
 namespace tandem {
 
-// Checks and readings of fields that several kinds of layer have.
+// Checks and conversions of fields that several kinds of layer share.
 
-// The largest number that an extent or a count may be.
+// The largest extent or count.
 inline constexpr int64_t kMaxExtent = std::numeric_limits<int32_t>::max();
-// The largest number that a side of a window, a stride, a dilation or a padding may be: the product of two
-// fits the int32 that libraries reckon in.
+// The largest side of a window, stride, dilation or padding. The product of two fits into int32, in which
+// libraries compute.
 inline constexpr int64_t kMaxSide = 32768;
 
-// That `value` is in [least, most].
+// Checks that `value` is in [least, most].
 void CheckExtent(absl::string_view field, int64_t value, int64_t least, FieldViolations& violations,
                  int64_t most = kMaxExtent);
 
-// That `values` has one or two numbers, each in [least, kMaxSide].
+// Checks that `values` has one or two numbers, each in [least, kMaxSide].
 void CheckPair(absl::string_view field, const google::protobuf::RepeatedField<int64_t>& values, int64_t least,
                FieldViolations& violations);
 
-// Height and width; one number is both. `values` has passed CheckPair.
+// Returns height and width. A single number means both. `values` has passed CheckPair.
 Size2d PairOf(const google::protobuf::RepeatedField<int64_t>& values);
 
-// Makes both numbers `value` where there are none.
+// Sets both numbers to `value` if there are none.
 void FillPair(int64_t value, google::protobuf::RepeatedField<int64_t>* values);
 
-// Which dimension of a sample of shape `input` an axis is, from 0; below 0 it counts from the last. The error
-// is of `field`.
+// Returns the dimension of an axis for a sample of shape `input`, from 0. A negative axis counts from the
+// last. Fields in errors are `field`.
 absl::StatusOr<int> ResolveAxis(absl::string_view field, int64_t axis, const Shape& input);
-// The same dimension of a batch of shape `batch`, for an axis that ResolveAxis takes.
+// Returns the same dimension of a batch of shape `batch`. ResolveAxis accepts the axis.
 int BatchedAxis(int64_t axis, const Shape& batch);
 
-// That input samples are [channels, height, width], the last two at most kMaxExtent; the error is of `field`.
+// Checks that samples are [channels, height, width], with height and width at most kMaxExtent. The error has
+// the field `field`.
 absl::Status CheckImage(absl::string_view field, const Shape& input);
 
-// That input samples are sequences of vectors [length, features]; the error is of `field`.
+// Checks that samples are sequences of vectors [length, features]. The error has the field `field`.
 absl::Status CheckVectors(absl::string_view field, const Shape& input);
 
-// Fills in `otherwise` where the message has no kind, and the kind's own defaults.
+// Sets `otherwise` if the message has no kind, then the kind's own defaults.
 void FillInitializer(const v1::Initializer& otherwise, v1::Initializer* initializer);
 v1::Initializer XavierUniform();
 v1::Initializer Zeros();

@@ -28,72 +28,72 @@ struct Parameter {
   Shape shape;
   v1::Initializer initializer;
   Fans fans;
-  bool frozen = false;  // Of a layer that is not trained.
-  // The row that is zero at first, whatever the initializer; kNoRow: none is.
+  bool frozen = false;  // The layer is not trained.
+  // The row that is initially zero, for any initializer. kNoRow: none.
   int64_t zero_row = kNoRow;
 
   static constexpr int64_t kNoRow = -1;
 };
 
-// A running statistic of a network, a replica's own: not learned by gradients, but part of the model.
+// A running statistic of a network. Each replica has its own. It is not learned by gradients, but is a part
+// of the model.
 struct Statistic {
   std::string name;  // "<layer>.running_mean"
   ValueId value = kNoValue;
   Shape shape;
-  double initial = 0;   // Of each element.
-  bool frozen = false;  // Of a layer that is not trained: it stays.
+  double initial = 0;   // The initial value of each element.
+  bool frozen = false;  // The layer is not trained, so the statistic stays.
 };
 
-// What one layer, with those within it where it is a block, has added to a graph.
+// The part of a graph that a layer has added. A block includes its inner layers.
 struct BuiltLayer {
-  std::string name;                 // Whole: "<block>.<layer>".
-  std::string kind;                 // LayerKind::field of it.
-  std::vector<std::string> inputs;  // Whole names of the layers that it reads; "input" is the sample.
+  std::string name;                 // The whole name: "<block>.<layer>".
+  std::string kind;                 // LayerKind::field of its kind.
+  std::vector<std::string> inputs;  // Whole names of the layers that it reads. "input" is the sample.
   ValueId output = kNoValue;
-  // From the first up to the one before the end: of the graph's nodes, the network's parameters and its
-  // statistics.
+  // Ranges of the graph's nodes and of the network's parameters and statistics. The ends are exclusive.
   NodeId first_node = 0, end_node = 0;
   size_t first_parameter = 0, end_parameter = 0;
   size_t first_statistic = 0, end_statistic = 0;
 };
 
-// The layers of a network as they were built, those within a block before the block itself.
+// The layers of a network in the order of building. Inner layers come before their block.
 struct ModelTrace {
   std::vector<BuiltLayer> layers;
-  std::map<ValueId, std::string> names;  // Of the layers that computed values; of the input.
+  std::map<ValueId, std::string> names;  // Names of the layers that computed values, and of the input.
 };
 
-// Where the random numbers of a training graph's layers come from, such that they do not depend on how a
-// batch is dealt to replicas.
+// The source of random numbers for a training graph's layers. The numbers do not depend on how a batch is
+// dealt to replicas.
 struct RandomSource {
-  uint64_t seed = 0;         // The job's.
-  ValueId step = kNoValue;   // int64 []: the steps taken before.
-  int64_t first_sample = 0;  // The place in the whole batch of this graph's first sample.
+  uint64_t seed = 0;         // Of the job.
+  ValueId step = kNoValue;   // int64 []: the number of earlier steps.
+  int64_t first_sample = 0;  // The place of this graph's first sample in the whole batch.
 };
 
-// The samples of a training graph beside those that the other replicas' graphs compute at the same time.
+// The samples of a training graph among those of all replicas.
 struct BatchShare {
   int replicas = 1;
   int rank = 0;
-  double share = 1;  // Of this graph's samples in the whole batch.
-  // Why a layer cannot look at the whole batch; null where it can.
+  double share = 1;  // This graph's share of the whole batch.
+  // Why a layer cannot use the whole batch. Null if it can.
   const char* fault = nullptr;
 };
 
-// What a layer adds its nodes, parameters and statistics to.
+// The target of a layer's nodes, parameters and statistics.
 struct LayerContext {
   Graph& graph;
   DType dtype;    // Of parameters and activations.
-  bool training;  // Whether layers do what they do in training alone.
+  bool training;  // Whether layers act as in training.
   std::vector<Parameter>& parameters;
   std::vector<Statistic>& statistics;
-  RandomSource random = {};  // With `training`.
-  BatchShare batch = {};     // With `training`.
-  std::string prefix = "";   // Of the names of layers within a block: "<block>.".
-  // Whether the layer of a whole name is not trained; none are where it is null.
+  RandomSource random = {};  // For training.
+  BatchShare batch = {};     // For training.
+  std::string prefix = "";   // Prefix of the names of inner layers: "<block>.".
+  // Returns whether the layer with this whole name is frozen. Null: no layer is.
   const std::function<bool(absl::string_view name)>* is_frozen = nullptr;
-  bool frozen = false;          // Whether that is so of the layer that is being built.
-  ModelTrace* trace = nullptr;  // Gets the layers; may be null.
+  bool frozen = false;          // Whether the current layer is frozen.
+  ModelTrace* trace = nullptr;  // Receives the layers. May be null.
 };
 
 // Declares a layer's parameter as a variable.
@@ -114,38 +114,38 @@ inline ValueId AddStatistic(LayerContext& context, absl::string_view layer, absl
   return value;
 }
 
-// The rules of one kind of layer. A kind is a message in layer.proto, a file of this room and a row of
-// FindLayerKind. Shapes are those of one sample; graph values have the batch as their first dimension. Paths
-// of fields are relative to the v1::Layer ("conv2d.kernel[0]"). Immutable.
+// The rules of a kind of layer. A kind has a message in layer.proto, a file in this room and a row in
+// FindLayerKind. Shapes are those of a single sample. Graph values have the batch as their first dimension.
+// Fields in errors are relative to the v1::Layer ("conv2d.kernel[0]"). Immutable.
 class LayerKind {
  public:
   virtual ~LayerKind() = default;
 
-  // The field of v1::Layer that names it: "conv2d".
+  // Returns the kind's field of v1::Layer: "conv2d".
   virtual absl::string_view field() const = 0;
-  // Sets the fields that have a default and are left out.
+  // Sets missing fields to their defaults.
   virtual void FillDefaults(v1::Layer* /*layer*/) const {}
-  // How many inputs it reads.
+  // Return the smallest and the largest number of inputs.
   virtual int least_inputs() const { return 1; }
   virtual int most_inputs() const { return 1; }
-  // Names below its own by which it keeps parameters as a layer does: "<layer>.<name>.weight".
+  // Returns names of inner parts with parameters: "<layer>.<name>.weight".
   virtual absl::Span<const absl::string_view> inner_names() const { return {}; }
-  // Whether its input is tokens, int32, which only a model's input can be; others read numbers.
+  // Returns whether the input is int32 tokens, which only a model's input can be. Other kinds read numbers.
   virtual bool reads_tokens() const { return false; }
 
-  // What follows takes layers with their defaults filled in.
+  // The next functions need a layer with its defaults.
 
-  // What is wrong whatever the inputs are: INVALID_ARGUMENT with the fields at fault.
+  // Makes the checks that do not depend on the inputs. INVALID_ARGUMENT with the wrong fields.
   virtual absl::Status Check(const v1::Layer& layer) const = 0;
-  // The shape of its output. After Check. INVALID_ARGUMENT, with the field at fault, where it does not take
-  // `inputs`.
+  // Returns the shape of the output. Call it after Check. INVALID_ARGUMENT with the wrong field if the layer
+  // does not accept `inputs`.
   virtual absl::StatusOr<Shape> InferFrom(const v1::Layer& layer, absl::Span<const Shape> inputs) const = 0;
-  // Appends the layer to the graph and returns its output. After InferFrom.
+  // Appends the layer to the graph and returns its output. Call it after InferFrom.
   virtual absl::StatusOr<ValueId> BuildFrom(const v1::Layer& layer, absl::Span<const ValueId> inputs,
                                             LayerContext& context) const = 0;
 };
 
-// A kind that reads one input.
+// A kind with a single input.
 class OneInputLayerKind : public LayerKind {
  public:
   absl::StatusOr<Shape> InferFrom(const v1::Layer& layer, absl::Span<const Shape> inputs) const final {
@@ -162,7 +162,7 @@ class OneInputLayerKind : public LayerKind {
                                         LayerContext& context) const = 0;
 };
 
-// Null where the layer names no kind.
+// Returns the rules of a kind, or null for KIND_NOT_SET.
 const LayerKind* FindLayerKind(v1::Layer::KindCase kind);
 
 }  // namespace tandem

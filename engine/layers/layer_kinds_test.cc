@@ -1,4 +1,4 @@
-// Kinds of layers, one at a time: what they make of an image, and what they refuse.
+// Kinds of layers, one at a time: their outputs for an image, and their refusals.
 
 #include <string>
 #include <vector>
@@ -23,7 +23,7 @@ v1::Model ModelOf(const std::string& layers) {
   return model;
 }
 
-// The shape of the last layer's output; builds the network, for training and for validation, too.
+// Returns the shape of the last layer's output. Builds the network for training and for validation.
 std::string OutputOf(const std::string& layers, std::vector<std::string>* parameters = nullptr) {
   const v1::Model model = ModelOf(layers);
   const absl::StatusOr<std::vector<Shape>> shapes = CheckModel(model);
@@ -152,7 +152,7 @@ TEST(LayerKindsTest, TransposesConvolutions) {
   ExpectViolation(R"(layers { upsample { size: 32768 } } layers { reshape { shape: [1, 1, -1] } }
                      layers { conv_transpose2d { filters: 1 kernel: 1 stride: 32768 } })",
                   "layers[2].conv_transpose2d", "at most 2147483647 pixels");
-  // oneDNN reckons in int32.
+  // oneDNN computes in int32.
   ExpectViolation(
       "layers { conv2d { filters: 1 kernel: 3 dilation: 32769 padding_mode: PADDING_MODE_SAME } }",
       "layers[0].conv2d.dilation[0]", "at most 32768");
@@ -185,7 +185,7 @@ TEST(LayerKindsTest, PoolsRoundedUpAndGlobally) {
                   "layers[1].global_max_pool2d", "at most 255 by 255");
 }
 
-// Training has no variance of a single value; validation takes the running one.
+// A single value has no variance in training. Validation uses the running variance.
 TEST(LayerKindsTest, BatchNormRefusesToTrainOnASingleValue) {
   const v1::Model model = ModelOf("layers { global_average_pool2d {} } layers { batch_norm {} }");
   for (const bool training : {true, false}) {

@@ -20,13 +20,14 @@ namespace {
 
 constexpr int kMostLayers = 64;
 
-// What one direction of one layer gives.
+// The outputs of a direction of a layer.
 struct Direction {
   ValueId sequence = kNoValue;  // [batch, length, units]
   ValueId last = kNoValue;      // [batch, units]
 };
 
-// As one part of one head, [batch, 1, length, units], which merge_heads joins along the units.
+// Returns the value as a part of a head, [batch, 1, length, units]. merge_heads joins the parts along the
+// units.
 absl::StatusOr<ValueId> AsPart(ValueId value, Graph& graph) {
   const Shape& shape = graph.value(value).shape;
   const int64_t length = shape.rank() == 3 ? shape[1] : 1;
@@ -112,7 +113,7 @@ class LstmLayerKind final : public OneInputLayerKind {
     return Direction{.sequence = outputs[0], .last = outputs[1]};
   }
 
-  // Two values [..., units] as one [..., 2 units].
+  // Joins two values [..., units] to [..., 2 units].
   static absl::StatusOr<ValueId> Join(ValueId a, ValueId b, Graph& graph) {
     const Shape shape = graph.value(a).shape;
     TANDEM_ASSIGN_OR_RETURN(const ValueId first, AsPart(a, graph));

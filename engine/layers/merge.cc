@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// The one shape of all inputs; the error is of `field`.
+// Returns the common shape of all inputs. The error has the field `field`.
 absl::StatusOr<Shape> OneShape(absl::string_view field, absl::Span<const Shape> inputs) {
   for (size_t i = 1; i < inputs.size(); ++i) {
     if (inputs[i] == inputs[0]) continue;

@@ -5,7 +5,7 @@
 
 namespace tandem {
 
-// Kinds that make one output of several inputs.
+// Kinds with several inputs and a single output.
 const LayerKind& AddKind();
 const LayerKind& MultiplyKind();
 const LayerKind& ConcatKind();

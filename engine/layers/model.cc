@@ -38,7 +38,7 @@ absl::optional<Shape> CheckInputShape(const v1::Model& model, FieldViolations& v
   return shape;
 }
 
-// That no two layers, those within blocks included, have parameters that begin with one full name.
+// Checks that no two layers, inner layers included, have parameters with the same full name.
 void CheckFullNames(const Layers& layers, const std::string& prefix, const std::string& path,
                     std::map<std::string, std::string>& paths, FieldViolations& violations) {
   for (int i = 0; i < layers.size(); ++i) {

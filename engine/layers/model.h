@@ -13,17 +13,17 @@
 
 namespace tandem {
 
-// Names every layer that has no name, by its kind and count so far, past counts whose names other layers were
-// given, and sets the layers' fields that have a default and are left out.
+// Names every unnamed layer by its kind and a number, skipping the names of other layers. Sets missing fields
+// to their defaults.
 void FillModelDefaults(v1::Model* model);
 
-// Checks every layer and returns the shape of its output for one sample, in the order of the layers. `model`
-// has its defaults filled in. INVALID_ARGUMENT with all fields at fault, relative to the Model
-// ("layers[3].conv2d.kernel"); messages name the layers and the shapes. A layer whose input cannot be known
-// is checked as far as it can be.
+// Checks every layer, and returns the shape of its output for a single sample, in the order of the layers.
+// `model` has its defaults. INVALID_ARGUMENT with all wrong fields, relative to the Model
+// ("layers[3].conv2d.kernel"). Messages name the layers and the shapes. A layer with an unknown input is
+// checked as far as possible.
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model);
 
-// Whether the model's input is tokens, which an embedding reads; else it is numbers.
+// Returns whether an embedding reads the model's input as tokens. Otherwise the input is numbers.
 bool ReadsTokens(const v1::Model& model);
 
 // A model in a graph.
@@ -34,22 +34,22 @@ struct Network {
   std::vector<Statistic> statistics;
 };
 
-// What else is to be known of the layers as they are built.
+// Options of BuildModel.
 struct BuildOptions {
-  // Whether the layer of a whole name ("<block>.<layer>"), and with a block all within it, is not trained:
-  // its parameters are marked so, and it does in training what it does otherwise. Default: none is.
+  // Returns whether the layer with this whole name ("<block>.<layer>") is frozen. A frozen block includes its
+  // inner layers. The parameters of a frozen layer are marked. In training it acts as in validation. Default:
+  // no layer is frozen.
   std::function<bool(absl::string_view name)> is_frozen = nullptr;
-  // Gets the layers; may be null.
+  // Receives the layers. May be null.
   ModelTrace* trace = nullptr;
-  // Where the layers of a training graph draw random numbers from, where they draw any.
+  // The source of random numbers of a training graph.
   RandomSource random = {};
-  // Of a training graph.
+  // The share of a training graph.
   BatchShare batch = {};
 };
 
-// Appends a model that CheckModel takes to `graph`; `input` is a batch of samples of type `dtype`, or int32
-// where ReadsTokens.
-// With `training`, layers do what they do in training alone. INVALID_ARGUMENT, with the layer, where a tensor
+// Appends a model, which CheckModel accepts, to `graph`. `input` is a batch of samples with type `dtype`, or
+// int32 if ReadsTokens. If `training`, layers act as in training. INVALID_ARGUMENT with the layer if a tensor
 // would be too large.
 absl::StatusOr<Network> BuildModel(const v1::Model& model, ValueId input, DType dtype, bool training,
                                    Graph& graph, const BuildOptions& options = {});

@@ -73,7 +73,7 @@ TemplateData CustomaryData(const v1::ModelTemplate& model_template) {
 }
 
 bool LooksChannelsLast(const Shape& sample) {
-  // Smaller sides are of features rather than of pictures.
+  // Smaller sides belong to features rather than pictures.
   constexpr int64_t kLeastSide = 8;
   return sample.rank() == 3 && sample[0] >= kLeastSide && sample[1] >= kLeastSide &&
          (sample[2] == 1 || sample[2] == 3 || sample[2] == 4);
@@ -134,7 +134,7 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   v1::Model filled = expanded;
   FillModelDefaults(&filled);
   const absl::Status status = CheckModel(filled).status();
-  // Who wrote the template knows nothing of these layers.
+  // The author of a template does not know these layers, so the fields become those of the template.
   for (const FieldViolation& violation : GetFieldViolations(status)) {
     violations.Add(
         field, absl::StrCat("does not take samples ", wanted.sample.ToString(), ": ", violation.description));

@@ -10,27 +10,27 @@
 
 namespace tandem {
 
-// What a model's template takes from the data where the model leaves it out.
+// The numbers that a template takes from the data if the model does not give them.
 struct TemplateData {
-  Shape sample;         // Of one sample, without the batch.
-  int64_t outputs = 0;  // Classes, tokens of the vocabulary, or numbers of a target.
+  Shape sample;         // Of a single sample, without the batch.
+  int64_t outputs = 0;  // Classes, vocabulary tokens, or numbers of a target.
 };
 
-// Whether samples [a, b, c] are likely images [height, width, channels], which networks here do not take:
-// they have 1, 3 or 4 channels by the last extent alone.
+// Returns whether samples [a, b, c] are probably images [height, width, channels], which networks do not
+// accept: only the last extent is 1, 3 or 4.
 bool LooksChannelsLast(const Shape& sample);
 
-// The field of v1::ModelTemplate that names the network: "resnet18"; empty where it names none.
+// Returns the network's field of v1::ModelTemplate: "resnet18". Returns "" if none is set.
 absl::string_view TemplateName(const v1::ModelTemplate& model_template);
 
-// The data that a network was made for, such as [3, 224, 224] and 1000 classes.
+// Returns the data that a network was designed for, such as [3, 224, 224] and 1000 classes.
 TemplateData CustomaryData(const v1::ModelTemplate& model_template);
 
-// Puts the layers of its template in place of the template of a model that has one, and the input's shape and
-// the name where they are left out. The layers have no defaults filled in and pass CheckModel then. Leaves a
-// model without a template as it is. INVALID_ARGUMENT with all fields at fault, relative to the Model
-// ("template.resnet18.width"): layers beside a template, numbers out of range, samples that the network does
-// not take; the model is left as it is then.
+// Replaces a model's template by its layers. Sets the input's shape and the name if they are missing. The
+// layers have no defaults yet, and pass CheckModel with them. A model without a template stays.
+// INVALID_ARGUMENT with all wrong fields, relative to the Model ("template.resnet18.width"): layers beside a
+// template, numbers out of range, or samples that the network does not accept. After an error the model is
+// unchanged.
 absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model);
 
 }  // namespace tandem

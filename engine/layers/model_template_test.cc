@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The expansion with its defaults.
+// Returns the expansion with its defaults.
 v1::Model Expanded(const std::string& text, const TemplateData& data) {
   v1::Model model = FromText<v1::Model>(text);
   const absl::Status status = ExpandTemplate(data, &model);
@@ -84,7 +84,7 @@ TEST(ModelTemplateTest, LenetTakesItsSettings) {
   EXPECT_EQ(model.layers(0).conv2d().activation(), v1::ACTIVATION_RELU);
 }
 
-// Figures and names are torchvision's.
+// Numbers and names are those of torchvision.
 TEST(ModelTemplateTest, ResnetsAreThoseOfTheirPaper) {
   const std::map<std::string, Shape> resnet18 = Parameters(Expanded("template { resnet18 {} }", kImagenet));
   EXPECT_EQ(Count(resnet18), 11689512);
@@ -110,7 +110,7 @@ TEST(ModelTemplateTest, ResnetsOfSmallImagesBeginSmall) {
 }
 
 TEST(ModelTemplateTest, VggIsThatOfItsPaper) {
-  // Without dropout, which counts nothing.
+  // Without dropout, which has no parameters.
   const std::map<std::string, Shape> vgg =
       Parameters(Expanded("template { vgg11 { dropout: 0 } }", kImagenet));
   EXPECT_EQ(Count(vgg), 132863336);
@@ -175,7 +175,7 @@ TEST(ModelTemplateTest, NamesWhatIsWrong) {
   EXPECT_EQ(found[0].field, "template.resnet18");
   EXPECT_THAT(found[0].description, HasSubstr("samples are [13]"));
 
-  // Channels last, as other frameworks have them.
+  // Channels last, as in other frameworks.
   for (const Shape& sample : {Shape({32, 32, 3}), Shape({28, 28, 1}), Shape({64, 48, 4})}) {
     found = Violations("template { resnet18 {} }", {.sample = sample, .outputs = 10});
     ASSERT_EQ(found.size(), 1u);

@@ -35,7 +35,7 @@ std::vector<FieldViolation> ViolationsOf(const std::string& text) {
   return GetFieldViolations(CheckModel(Parse(text)).status());
 }
 
-// The one violation of a model.
+// Expects a single violation.
 void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
   const std::vector<FieldViolation> violations = ViolationsOf(text);
   ASSERT_EQ(violations.size(), 1) << CheckModel(Parse(text)).status();
@@ -106,7 +106,7 @@ TEST(ModelTest, FansOfGroupedConvolutionsArePyTorchs) {
       Parse("input { shape: [6, 8, 8] } layers { conv2d { filters: 12 kernel: [3, 5] groups: 3 } }"), input,
       DType::kFloat32, /*training=*/true, graph);
   ASSERT_TRUE(network.ok()) << network.status();
-  // torch.nn.init._calculate_fan_in_and_fan_out of a weight [12, 2, 3, 5].
+  // Values of torch.nn.init._calculate_fan_in_and_fan_out for a weight [12, 2, 3, 5].
   EXPECT_EQ(network->parameters[0].fans.in, 30);
   EXPECT_EQ(network->parameters[0].fans.out, 180);
 }
@@ -291,7 +291,7 @@ TEST(ModelTest, BlocksSayWhereTheFaultIs) {
     layers { name: "a" repeat { count: 2 layers { name: "b" conv2d { filters: 4 kernel: 1 } } } }
     layers { name: "a.1.b" conv2d { filters: 4 kernel: 1 } })",
                   "layers[2].name", "\"a.1.b.\", as those of layers[1].repeat.layers[0]");
-  // An attention has a layer within itself.
+  // An attention has an inner layer.
   ExpectViolation(R"(input { shape: [4, 8] }
     layers { name: "a" multi_head_attention { heads: 2 } }
     layers { name: "a.out_proj" dense { units: 8 per_position: true } })",
@@ -334,7 +334,7 @@ TEST(ModelTest, ReportsEverythingAtOnce) {
                                   "layers[1].dense.weight_initializer.normal.standard_deviation"));
 }
 
-// A small GPT over tokens, with what GPT-2 draws its weights from.
+// A small GPT over tokens, with GPT-2's initial distributions.
 constexpr char kGpt[] = R"(
     input { shape: [16] }
     layers { embedding { vocabulary_size: 29 dimension: 12

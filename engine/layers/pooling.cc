@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// The most elements that the op's window may have.
+// The largest number of elements in a window of the op.
 constexpr int64_t kMaxWindow = 255;
 
 // Both messages have size, stride and padding.
@@ -33,7 +33,7 @@ template <typename Pool>
 void CheckWindow(absl::string_view kind, const Pool& pool, FieldViolations& violations) {
   FieldViolations found;
   CheckPair("size", pool.size(), 1, found);
-  // By default the stride is the size: what is wrong with it is said once.
+  // The default stride is the size. A wrong size is reported once.
   if (found.empty()) CheckPair("stride", pool.stride(), 1, found);
   CheckPair("padding", pool.padding(), 0, found);
   if (found.empty()) {
@@ -131,7 +131,7 @@ class GlobalAveragePool2dLayerKind final : public OneInputLayerKind {
   }
 };
 
-// Along the rows and then down the columns: one window of all would have too many elements to count.
+// Pools along the rows, then down the columns. A single window could have too many elements.
 class GlobalMaxPool2dLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "global_max_pool2d"; }

@@ -53,7 +53,7 @@ class ReshapeLayerKind final : public OneInputLayerKind {
       if (extent == kInferred) {
         inferred = &extent;
       } else {
-        // Beyond the input's elements it only matters that it is.
+        // Above the number of the input's elements, the exact product does not matter.
         known = extent > elements / known ? elements + 1 : known * extent;
       }
     }

@@ -15,14 +15,14 @@ namespace {
 constexpr char kInputName[] = "input";
 constexpr int kMaxLayerNameLength = 64;
 
-// Positions of layers by name; kInputIndex is the sequence's input.
+// Positions of layers by name. kInputIndex is the sequence's input.
 using LayerIndex = std::map<std::string, int>;
 constexpr int kInputIndex = -1;
 constexpr int kUnknown = -2;
 
 std::string PathOf(absl::string_view path, int layer) { return absl::StrCat(path, "[", layer, "]"); }
 
-// The check of one sequence.
+// Checks a sequence.
 class SequenceCheck {
  public:
   SequenceCheck(const Layers& layers, absl::string_view path, const absl::optional<Shape>& input,
@@ -53,7 +53,7 @@ class SequenceCheck {
     bool known = true;
     for (const int input : inputs) {
       if (input >= 0) read_[input] = true;
-      if (input == kUnknown && i > 0) read_[i - 1] = true;  // Said once is enough.
+      if (input == kUnknown && i > 0) read_[i - 1] = true;  // The error is reported once.
       known &= input != kUnknown;
     }
     earlier_.emplace(layer.name(), i);
@@ -98,7 +98,7 @@ class SequenceCheck {
     }
   }
 
-  // Where layer `i` reads from; one kUnknown where that is wrong, which is said.
+  // Returns the positions of layer `i`'s inputs. Reports a wrong input and returns kUnknown for it.
   std::vector<int> FindInputs(int i, const LayerKind* kind) {
     const v1::Layer& layer = layers_[i];
     const int count = std::max(1, layer.inputs_size());
@@ -133,7 +133,7 @@ class SequenceCheck {
     return kUnknown;
   }
 
-  // Puts the layer's name and its inputs before what a rule says about them.
+  // Prepends the layer's name and inputs to a rule's error.
   absl::Status Explain(int i, const std::vector<int>& inputs, const std::vector<Shape>& shapes,
                        const absl::Status& status) const {
     std::string sources;
@@ -205,7 +205,7 @@ int64_t CountLayers(const Layers& layers) {
     if (layer.has_residual()) {
       own += CountLayers(layer.residual().layers()) + CountLayers(layer.residual().shortcut());
     } else if (layer.has_repeat()) {
-      // Neither factor is above kTooMany then.
+      // Both factors are at most kTooMany.
       own += CountLayers(layer.repeat().layers());
       own = std::min(own, kTooMany) * std::clamp<int64_t>(layer.repeat().count(), 1, kTooMany);
     }
@@ -215,7 +215,7 @@ int64_t CountLayers(const Layers& layers) {
 }
 
 void FillSequence(Layers* layers) {
-  // Whoever gives a name keeps it, before or after a layer that would be called the same.
+  // A given name stays, also if it equals the default name of another layer.
   std::set<std::string> given;
   for (const v1::Layer& layer : *layers) given.insert(layer.name());
   std::map<std::string, int> counts;

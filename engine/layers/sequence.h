@@ -16,37 +16,36 @@
 
 namespace tandem {
 
-// Layers in their order, each reading earlier ones of the same sequence or its input: those of a model, and
-// those within a block.
+// Layers in their order. Each reads earlier layers of the same sequence, or its input. A model and a block
+// have a sequence.
 using Layers = google::protobuf::RepeatedPtrField<v1::Layer>;
 
-// The most layers that a model may have, those within blocks counted as often as they are repeated.
+// The most layers of a model. Inner layers count for each repetition of their block.
 inline constexpr int kMaxLayers = 4096;
 
-// The most inputs that a layer of several may have.
+// The most inputs of a layer.
 inline constexpr int kMaxInputs = 1024;
 
-// The most operations of a network, forwards: what is planned for all that follow from them takes a time that
-// grows with their square.
+// The most operations of a network's forward pass. Planning takes a time that grows with their square.
 inline constexpr size_t kMaxOperations = 32768;
 
-// The most elements of one sample anywhere in a network.
+// The most elements of a single sample anywhere in a network.
 inline constexpr int64_t kMaxSampleElements = int64_t{1} << 36;
 
-// Layers as they count for kMaxLayers; not counted beyond it.
+// Returns the number of layers for kMaxLayers. Stops counting above it.
 int64_t CountLayers(const Layers& layers);
 
-// Names every layer and sets the fields that have a default and are left out.
+// Names every layer, and sets missing fields to their defaults.
 void FillSequence(Layers* layers);
 
-// Checks every layer, fields under `path` ("layers"), as far as can be without an input's shape where `input`
-// is not known. Returns the shapes of the layers' outputs, where they are known.
+// Checks every layer. Fields in errors are under `path` ("layers"). Without `input`, makes the checks that
+// need no shape. Returns the shapes of the layers' outputs, if known.
 std::vector<absl::optional<Shape>> CheckSequence(const Layers& layers, absl::string_view path,
                                                  const absl::optional<Shape>& input,
                                                  FieldViolations& violations);
 
-// Appends a checked sequence to the graph and returns the last layer's output. INVALID_ARGUMENT, with the
-// layer, where a tensor would be too large, or the network have more than kMaxOperations.
+// Appends a checked sequence to the graph, and returns the last layer's output. INVALID_ARGUMENT with the
+// layer if a tensor would be too large, or if the network would have more than kMaxOperations.
 absl::StatusOr<ValueId> BuildSequence(const Layers& layers, absl::string_view path, ValueId input,
                                       LayerContext& context);
 

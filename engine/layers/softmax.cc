@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Softmax and its logarithm, whose messages have the same field.
+// Softmax and its logarithm. Both messages have the same field.
 class SoftmaxLayerKind final : public OneInputLayerKind {
  public:
   explicit SoftmaxLayerKind(bool log) : log_(log) {}

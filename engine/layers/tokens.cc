@@ -18,7 +18,7 @@ bool TakesTokens(const v1::Layer& layer) {
   return kind != nullptr && kind->reads_tokens();
 }
 
-// Whether layer `i` reads the model's input: one of its inputs is it, or it is the first and names none.
+// Returns whether layer `i` reads the model's input: by name, or as the first layer without inputs.
 bool ReadsInput(const Layers& layers, int i) {
   const v1::Layer& layer = layers[i];
   if (layer.inputs().empty()) return i == 0;
@@ -29,7 +29,7 @@ void CheckWithinBlocks(const v1::Layer& layer, const std::string& path, FieldVio
   std::string checked;
   ForEachBlock(layer, [&](const Layers& block, const std::string& block_path, const std::string&) {
     const std::string field = absl::StrCat(path, ".", block_path);
-    if (field == checked) return;  // A repeated one.
+    if (field == checked) return;  // A repeated block.
     checked = field;
     for (int i = 0; i < block.size(); ++i) {
       const std::string within = absl::StrCat(field, "[", i, "]");

@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// That layers which read tokens read a model's input, that nothing else reads it then, and that none of them
-// stands within a block. `layers` are those of the model.
+// Checks that layers for tokens read the model's input, that no other layer reads it then, and that they are
+// in no block. `layers` are those of the model.
 void CheckTokens(const Layers& layers, FieldViolations& violations);
 
 }  // namespace tandem

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// For images of `input`; the size may still be beyond what is taken.
+// Returns the rule for images of `input`. Its size may still be too large.
 UpsampleRule RuleOf(const v1::Upsample& upsample, Size2d input) {
   UpsampleRule rule;
   rule.mode =

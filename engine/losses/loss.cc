@@ -20,14 +20,14 @@ namespace {
 
 using google::protobuf::FieldDescriptor;
 
-// The name of the kind that is set, such as "mse".
+// Returns the name of the set kind, such as "mse".
 std::string KindOf(const v1::Loss& loss) {
   const FieldDescriptor* kind =
       loss.GetReflection()->GetOneofFieldDescriptor(loss, v1::Loss::descriptor()->FindOneofByName("kind"));
   return kind == nullptr ? "" : kind->name();
 }
 
-// The weights of classes that the loss gives; empty where it gives none.
+// Returns the loss's class weights, or an empty vector.
 std::vector<double> ClassWeightsOf(const v1::Loss& loss) {
   const auto copy = [](const auto& weights) { return std::vector<double>(weights.begin(), weights.end()); };
   switch (loss.kind_case()) {
@@ -60,7 +60,7 @@ void CheckWeights(const std::vector<double>& weights, const std::string& field, 
   }
 }
 
-// Settings of losses of classes.
+// Returns the settings of a loss of classes.
 std::optional<ClassLossSettings> ClassSettings(const v1::Loss& loss) {
   ClassLossSettings settings;
   settings.weights = ClassWeightsOf(loss);
@@ -82,7 +82,7 @@ std::optional<ClassLossSettings> ClassSettings(const v1::Loss& loss) {
   }
 }
 
-// Settings of losses of values.
+// Returns the settings of a loss of values.
 std::optional<ValueLossSettings> ValueSettings(const v1::Loss& loss) {
   using Mode = ValueLossSettings::Mode;
   ValueLossSettings settings;
@@ -115,7 +115,8 @@ std::optional<ValueLossSettings> ValueSettings(const v1::Loss& loss) {
   }
 }
 
-// Whether the loss takes pairs of vectors, or numbers on one side of 0, for data of two classes.
+// Returns whether the loss accepts data of two classes as pairs of vectors, or as numbers on either side of
+// 0.
 bool TakesTwoClasses(const v1::Loss& loss) {
   return loss.has_binary_cross_entropy_with_logits() || loss.has_cosine_embedding();
 }
@@ -214,7 +215,7 @@ absl::Status CheckLoss(const v1::Loss& loss) {
 absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
   FieldViolations violations;
   const std::string kind = KindOf(loss);
-  if (kind.empty()) return absl::OkStatus();  // CheckLoss says it.
+  if (kind.empty()) return absl::OkStatus();  // CheckLoss reports the error.
   if (!Takes(loss, target)) {
     violations.Add(kind, TargetFault(loss, target));
     return violations.ToStatus();

@@ -13,40 +13,40 @@
 
 namespace tandem {
 
-// Sets the fields that have a default and are left out.
+// Sets missing fields to their defaults.
 void FillLossDefaults(v1::Loss* loss);
 
-// What is wrong with the message for itself: INVALID_ARGUMENT with the fields at fault, relative to the Loss
-// ("huber.delta"). Defaults are filled in, here and below.
+// Checks the message alone. INVALID_ARGUMENT with the wrong fields, relative to the Loss ("huber.delta").
+// `loss` has its defaults, here and below.
 absl::Status CheckLoss(const v1::Loss& loss);
 
-// That the loss takes such targets. INVALID_ARGUMENT as CheckLoss's.
+// Checks that the loss accepts these targets. INVALID_ARGUMENT as CheckLoss.
 absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 
-// Whether targets that are values must lie in [0, 1].
+// Returns whether targets that are values must be in [0, 1].
 bool TakesProbabilities(const v1::Loss& loss);
 
-// Why a network whose output for one sample has this shape does not go with a loss and targets that fit:
-// "gives [10], but ..."; empty where it does.
+// Returns why a network with this output for a single sample does not fit the loss and the targets ("gives
+// [10], but ..."), or "". The loss and the targets fit each other.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
 
-// The number of a batch that `LossValues::loss` is.
+// The meaning of LossValues::loss.
 enum class LossReduction : uint8_t {
-  kMean,           // The mean, by the weights if samples have weights.
-  kSumIfWeighted,  // The sum of the weighted losses if the mean would be weighted; otherwise the mean.
+  kMean,           // The mean, weighted if samples have weights.
+  kSumIfWeighted,  // The sum of the weighted losses if the mean would be weighted. Otherwise the mean.
 };
 
-// A loss in a graph, of a batch: scalars.
+// The loss of a batch in a graph, as scalars.
 struct LossValues {
-  ValueId loss = kNoValue;  // Differentiable, as the LossReduction says.
-  // Where the mean is weighted, what it is the quotient of: the sum of the weighted losses, and of the
-  // weights. Otherwise kNoValue, and every sample, or position of one, weighs the same.
+  ValueId loss = kNoValue;  // Differentiable. See LossReduction.
+  // If the mean is weighted: the sum of the weighted losses, and the sum of the weights. Otherwise kNoValue,
+  // and all samples or positions have the same weight.
   ValueId sum = kNoValue;
   ValueId weight = kNoValue;
 };
 
-// Appends the loss of `output`, a batch, against `target`: int32 [batch], classes; int32 [batch, length],
-// tokens; or numbers of the output's shape. INVALID_ARGUMENT where they do not fit.
+// Appends the loss of `output`, a batch, for `target`. The target is int32 [batch] for classes, int32 [batch,
+// length] for tokens, or numbers with the output's shape. INVALID_ARGUMENT if they do not fit.
 absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
                                    LossReduction reduction = LossReduction::kMean);
 

@@ -98,7 +98,7 @@ TEST(LossTest, SaysWhatOutputItNeeds) {
             "gives [5], but the loss needs [10]: one output for each of the data set's 10 classes");
 }
 
-// The loss of a batch of two, and its op's kind.
+// Returns the kind of the op for a batch of two samples. Sets `values` to its loss.
 std::string KindOf(const std::string& text, const Target& target, const Shape& output, LossValues* values) {
   Graph graph;
   const bool numbers = target.kind == TargetKind::kValues || target.kind == TargetKind::kClassProbabilities;

@@ -14,7 +14,7 @@ std::optional<double> AreaUnderCurve(std::vector<ScoredSample> samples) {
   std::sort(samples.begin(), samples.end(),
             [](const ScoredSample& a, const ScoredSample& b) { return a.score < b.score; });
   double positives = 0;
-  double others = 0;  // Those below the run of equal scores that is looked at.
+  double others = 0;  // The others below the current run of equal scores.
   double pairs = 0;
   for (size_t begin = 0; begin < samples.size();) {
     size_t end = begin;

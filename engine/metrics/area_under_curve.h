@@ -6,15 +6,15 @@
 
 namespace tandem {
 
-// A sample's score, and whether it is of the class.
+// A sample's score. `positive` says whether it belongs to the class.
 struct ScoredSample {
   float score = 0;
   bool positive = false;
 };
 
-// The area under the receiver operating characteristic: the share of the pairs of a positive and another
-// sample in which the positive's score is higher, equal ones counting half (Mann and Whitney 1947). A NaN is
-// below every number. None where all samples are of one sort.
+// Returns the area under the receiver operating characteristic (Mann and Whitney 1947). It is the share of
+// pairs of a positive and another sample in which the positive sample has the higher score. Equal scores
+// count half. NaN is below every number. Returns nothing if all samples are of the same sort.
 std::optional<double> AreaUnderCurve(std::vector<ScoredSample> samples);
 
 }  // namespace tandem

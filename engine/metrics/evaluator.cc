@@ -11,12 +11,12 @@
 namespace tandem {
 namespace {
 
-// The logarithm of the odds of each class, log(p / (1 - p)), which is in the order of p and does not come to
-// an end at 0 and 1 as that does.
+// Returns the logarithm of the odds of each class, log(p / (1 - p)). It has the order of p, and does not
+// saturate at 0 and 1.
 std::vector<double> LogOdds(absl::Span<const double> outputs) {
   const size_t count = outputs.size();
   const double largest = *std::max_element(outputs.begin(), outputs.end());
-  // The sum of all others, of those before and of those after.
+  // The sum over all other classes, before and after.
   std::vector<double> others(count, 0);
   double before = 0;
   double after = 0;
@@ -32,7 +32,7 @@ std::vector<double> LogOdds(absl::Span<const double> outputs) {
   return others;
 }
 
-// Of equal ones the first; a NaN is larger than every number.
+// Returns the largest output, the first of equal outputs. NaN is larger than every number.
 int64_t LargestOf(absl::Span<const double> outputs) {
   size_t best = 0;
   for (size_t c = 1; c < outputs.size(); ++c) {
@@ -43,7 +43,7 @@ int64_t LargestOf(absl::Span<const double> outputs) {
 
 double Quotient(double a, double b) { return b == 0 ? 0 : a / b; }
 
-// Sets the metric to the mean of `numbers`; there is none of no numbers.
+// Sets the metric to the mean of `numbers`, unless there are none.
 void SetMean(const std::string& name, const std::vector<double>& numbers, v1::Evaluation* evaluation) {
   double sum = 0;
   for (const double number : numbers) sum += number;
@@ -66,7 +66,7 @@ int64_t Evaluator::HostBytes(const v1::Training& training, const Target& target,
   const Evaluator evaluator(training, target);
   int64_t bytes = static_cast<int64_t>(evaluator.matrix_.size() * sizeof(int64_t));
   if (evaluator.asked(v1::METRIC_AUC)) {
-    // A replica's own, and all together.
+    // The replica's own scores, and the scores of all replicas.
     const int64_t of_sample = static_cast<int64_t>(sizeof(float)) * evaluator.score_columns_ +
                               static_cast<int64_t>(sizeof(int32_t));
     bytes += 2 * samples * of_sample;
@@ -199,7 +199,7 @@ void Evaluator::Fill(v1::Evaluation* evaluation) const {
   std::vector<double> precisions;
   std::vector<double> recalls;
   std::vector<double> f1s;
-  // Several sides are not classes against each other.
+  // Several sides are not classes of a single choice.
   const bool counted = !sides_ || score_columns_ == 1;
   for (int64_t c = 0; c < (counted ? classes_ : 0); ++c) {
     const auto right = static_cast<double>(right_[c]);
@@ -208,7 +208,7 @@ void Evaluator::Fill(v1::Evaluation* evaluation) const {
     measures->set_precision(Quotient(right, static_cast<double>(given_[c])));
     measures->set_recall(Quotient(right, static_cast<double>(own_[c])));
     measures->set_f1(Quotient(2 * right, static_cast<double>(given_[c] + own_[c])));
-    // A class that is ignored, or that no sample has and none was given, says nothing of the network.
+    // An ignored class says nothing of the network. Neither does a class without samples and predictions.
     if (ignore_index_ == c || given_[c] + own_[c] == 0) continue;
     precisions.push_back(measures->precision());
     recalls.push_back(measures->recall());
@@ -226,7 +226,7 @@ void Evaluator::Fill(v1::Evaluation* evaluation) const {
   }
   if (!asked(v1::METRIC_AUC)) return;
   std::vector<double> areas;
-  // Of two classes, or two sides, there is one area, that of the second.
+  // Two classes or a single side have a single area, that of the second class.
   const bool binary = score_columns_ == 1;
   for (int64_t i = binary ? 1 : 0; i < (binary ? 2 : score_columns_); ++i) {
     const std::optional<double> area = Area(i);

@@ -14,58 +14,58 @@
 
 namespace tandem {
 
-// Measures on the host what no meter measures: precision, recall, F1, the confusion matrix, and the area
-// under the curve, from the network's outputs. What it finds does not depend on the order of samples. A
-// value; thread-compatible.
+// Computes the metrics that meters cannot, on the host, from the network's outputs: precision, recall, F1,
+// the confusion matrix and the area under the curve. The results do not depend on the order of samples. A
+// value type. Thread-compatible.
 class Evaluator {
  public:
-  // Whether the metrics want one.
+  // Returns whether the metrics need an evaluator.
   static bool IsNeeded(const v1::Training& training);
 
-  // The most memory that those of all replicas take, for so many samples.
+  // Returns the largest memory of all replicas' evaluators for this number of samples.
   static int64_t HostBytes(const v1::Training& training, const Target& target, int64_t samples);
 
-  // Of outputs for targets that CheckMetricTargets has found good.
+  // The targets have passed CheckMetricTargets.
   Evaluator(const v1::Training& training, const Target& target);
 
-  // The outputs of a batch, float32 or float64, and its targets, int32 [batch] or float32 of the outputs'
-  // shape.
+  // Adds a batch: its outputs, float32 or float64, and its targets, int32 [batch] or float32 with the
+  // outputs' shape.
   void Add(const Tensor& outputs, const void* targets);
 
-  // Adds what another of the same job was given.
+  // Adds the samples of another evaluator of the same job.
   void Merge(const Evaluator& other);
 
-  // All that it was given, as numbers that a double has exactly, and from them in place of what this one was
-  // given: they are those of one of the same job.
+  // ToNumbers returns the whole state as numbers that a double represents exactly. FromNumbers replaces the
+  // state by the numbers of another evaluator of the same job.
   std::vector<double> ToNumbers() const;
   void FromNumbers(absl::Span<const double> numbers);
 
-  // Sets the metrics that are asked for, by their names, and `classification`. Means are over the classes
-  // that are not ignored and that a sample has or was given. A mean of no classes is left out.
+  // Sets the requested metrics, by name, and `classification`. Means cover the classes that are not ignored
+  // and that have a sample or a prediction. A mean of no classes is left out.
   void Fill(v1::Evaluation* evaluation) const;
 
  private:
   void AddClasses(absl::Span<const double> outputs, absl::Span<const int32_t> labels);
   void AddSides(absl::Span<const double> outputs, int64_t samples, bool classes, const void* targets);
   void Count(int64_t target, int64_t given);
-  // Of one class or output; none where that cannot be said.
+  // Returns the area of a class or output, or nothing if it is undefined.
   std::optional<double> Area(int64_t i) const;
 
   bool asked(v1::Metric metric) const { return asked_[static_cast<size_t>(metric)]; }
 
   v1::Training training_;
   std::vector<bool> asked_;  // By metric.
-  const bool sides_;         // Outputs are each on a side of 0; otherwise they are a score for each class.
+  const bool sides_;         // Each output is on a side of 0. Otherwise the outputs are scores of classes.
   const bool labelled_;      // Targets are int32.
-  int64_t classes_ = 0;      // Of sides: 2.
+  int64_t classes_ = 0;      // For sides: 2.
   std::optional<int64_t> ignore_index_;
 
-  std::vector<int64_t> right_;   // By class: given and its own.
-  std::vector<int64_t> given_;   // By class: given, right or wrong.
-  std::vector<int64_t> own_;     // By class: of it.
-  std::vector<int64_t> matrix_;  // [own][given], where it is asked for.
-  // For the area under the curve: scores [samples][score_columns_], and for each sample its class, or for
-  // each score whether its target is 1.
+  std::vector<int64_t> right_;   // By class: correct predictions.
+  std::vector<int64_t> given_;   // By class: predictions.
+  std::vector<int64_t> own_;     // By class: samples.
+  std::vector<int64_t> matrix_;  // [own][given], if requested.
+  // For the area under the curve: scores [samples][score_columns_]. Each sample has its class, or each score
+  // says whether its target is 1.
   int64_t score_columns_ = 0;
   std::vector<float> scores_;
   std::vector<int32_t> score_classes_;

@@ -30,17 +30,17 @@ TEST(EvaluatorTest, IsNeededWhereNoMeterMeasures) {
   EXPECT_TRUE(Evaluator::IsNeeded(FromText<v1::Training>("metrics: [METRIC_ACCURACY, METRIC_F1]")));
 }
 
-// As scikit-learn says of these, with averages "macro" and "ovr".
+// Expected values from scikit-learn, with averages "macro" and "ovr".
 TEST(EvaluatorTest, MeasuresClasses) {
   const Target target = {TargetKind::kClass, Shape(), 3};
   const v1::Training training =
       FromText<v1::Training>(std::string("loss { softmax_cross_entropy {} } ") + kAll);
-  // Classes that are given: 0, 1, 1, 2, 0, 0.
+  // The predicted classes: 0, 1, 1, 2, 0, 0.
   const std::vector<float> outputs = {2, 1, 0, 0, 3, 1, 0, 2, 1, 0, 1, 4, 5, 1, 2, 1, 0.5f, 0};
   const std::vector<int32_t> labels = {0, 1, 0, 2, 0, 2};
   Evaluator whole(training, target);
   whole.Add(Tensor::Of<float>({6, 3}, outputs), labels.data());
-  // In two parts, by two replicas.
+  // In two parts, as by two replicas.
   Evaluator part(training, target);
   part.Add(Tensor::Of<float>({2, 3}, {outputs.begin() + 12, outputs.end()}), labels.data() + 4);
   Evaluator rest(training, target);
@@ -61,14 +61,14 @@ TEST(EvaluatorTest, MeasuresClasses) {
     ASSERT_EQ(report.classes_size(), 3);
     EXPECT_EQ(report.classes(2).samples(), 2);
     EXPECT_EQ(report.classes(2).precision(), 1);
-    // Probabilities of class 0: 0.67, 0.04, 0.09, 0.02, 0.94, 0.51, of which 0, 2 and 4 are its own.
+    // Probabilities of class 0: 0.67, 0.04, 0.09, 0.02, 0.94, 0.51. Samples 0, 2 and 4 belong to it.
     EXPECT_DOUBLE_EQ(report.classes(0).auc(), 8.0 / 9);
     EXPECT_DOUBLE_EQ(metrics.at("auc"),
                      (report.classes(0).auc() + report.classes(1).auc() + report.classes(2).auc()) / 3);
   }
 }
 
-// A probability of 1 in float32 still has its place.
+// A probability that rounds to 1 in float32 still has its rank.
 TEST(EvaluatorTest, RanksWhatIsNearlySure) {
   const Target target = {TargetKind::kClass, Shape(), 3};
   Evaluator evaluator(FromText<v1::Training>("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"),
@@ -93,7 +93,7 @@ TEST(EvaluatorTest, MeasuresSides) {
   EXPECT_EQ(evaluation.classification().classes(1).recall(), 0.5);
   EXPECT_EQ(evaluation.metrics().at("precision"), 0.5);
   EXPECT_EQ(evaluation.metrics().at("auc"), 0.75);
-  // Classes in place of numbers.
+  // Classes instead of numbers.
   Evaluator of_classes(training, {TargetKind::kClass, Shape(), 2});
   const std::vector<int32_t> labels = {1, 0, 1, 0};
   of_classes.Add(Tensor::Of<float>({4, 1}, {2, -1, -0.5f, 0.25f}), labels.data());
@@ -129,7 +129,7 @@ TEST(EvaluatorTest, LeavesOutWhatIsIgnored) {
   EXPECT_EQ(evaluation.classification().confusion_matrix().counts(3), 0);
 }
 
-// scikit-learn's macro averages, by hand: it leaves out labels that neither samples nor answers have.
+// The macro averages of scikit-learn, by hand. They leave out labels without samples and predictions.
 TEST(EvaluatorTest, MeansLeaveOutClassesThatAreNotThere) {
   const v1::Training training = FromText<v1::Training>(
       "loss { softmax_cross_entropy { ignore_index: 3 } } metrics: [METRIC_PRECISION, METRIC_RECALL, "
@@ -144,16 +144,17 @@ TEST(EvaluatorTest, MeansLeaveOutClassesThatAreNotThere) {
     evaluator.Fill(&evaluation);
     return evaluation;
   };
-  // A perfect network. No sample is of class 2, and class 3 is ignored.
+  // A perfect network. Class 2 has no sample, and class 3 is ignored.
   v1::Evaluation evaluation = evaluate({0, 1, 3, 1}, {0, 1, 2, 1});
   for (const char* name : {"precision", "recall", "f1"}) EXPECT_EQ(evaluation.metrics().at(name), 1) << name;
   EXPECT_EQ(evaluation.classification().classes_size(), 4);
-  // Class 2 is given to a sample of class 0: it counts, and what is given the ignored class is wrong.
+  // A sample of class 0 is predicted as class 2, so class 2 counts. A prediction of the ignored class is
+  // wrong.
   evaluation = evaluate({0, 0, 0, 1}, {0, 2, 3, 1});
   EXPECT_DOUBLE_EQ(evaluation.metrics().at("precision"), (1.0 + 1 + 0) / 3);
   EXPECT_DOUBLE_EQ(evaluation.metrics().at("recall"), (1.0 / 3 + 1 + 0) / 3);
   EXPECT_DOUBLE_EQ(evaluation.metrics().at("f1"), (2.0 / 4 + 1 + 0) / 3);
-  // Nothing counts.
+  // All samples are ignored.
   EXPECT_TRUE(evaluate({3, 3}, {0, 1}).metrics().empty());
 }
 

@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-// Places in a meter.
+// Positions in a meter.
 constexpr int kLoss = 0;
 constexpr int kLossWeight = 1;
 constexpr int kCounted = 2;
@@ -30,7 +30,7 @@ std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss) {
   return std::nullopt;
 }
 
-// A scalar of a graph, and what it is multiplied by before it is added to a sum.
+// A scalar of a graph, and its factor in a sum.
 struct Term {
   ValueId value = kNoValue;
   double weight = 1;
@@ -69,7 +69,7 @@ absl::StatusOr<Term> AddMetric(v1::Metric metric, const v1::Training& training, 
       break;
     }
     case v1::METRIC_PERPLEXITY:
-      // It is read from the loss.
+      // ReadMeter derives it from the loss.
       term.value = graph.AddConstant(0, DType::kFloat64, Shape());
       return term;
     default:

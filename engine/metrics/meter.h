@@ -12,29 +12,29 @@
 
 namespace tandem {
 
-// What a batch is measured by, in a graph. `loss_sum` and `loss_weight`, where the loss is a weighted mean,
-// are what it is the quotient of; otherwise kNoValue.
+// The values of a batch that metrics need. `loss_sum` and `loss_weight` are the parts of a weighted mean,
+// else kNoValue.
 struct MeteredValues {
-  ValueId output = kNoValue;  // The network's, a batch.
+  ValueId output = kNoValue;  // The network's output for a batch.
   ValueId target = kNoValue;
   ValueId loss = kNoValue;
   ValueId loss_sum = kNoValue;
   ValueId loss_weight = kNoValue;
 };
 
-// The shape of a job's meter, float64: the sum of the losses, what they weigh, the number of samples (of
-// positions, where targets are tokens; without those that are ignored), then each metered metric's sum over
-// these, in the order of Training.metrics. Sums of several batches and replicas add up.
+// Returns the shape of a job's meter, float64. It has the sum of the losses, the sum of their weights and the
+// number of samples. For tokens it counts positions. Ignored samples do not count. Then it has each metered
+// metric's sum, in the order of Training.metrics. The sums of batches and replicas add up.
 Shape MeterShape(const v1::Training& training);
 
-// Appends the metrics of a batch, and what adds them to `meter`, a variable.
+// Appends the metrics of a batch, and adds them to `meter`, a variable.
 absl::Status AddToMeter(const v1::Training& training, const MeteredValues& values, ValueId meter,
                         Graph& graph);
 
-// Whether a meter's sums have a loss: whether any sample that was measured weighs something.
+// Returns whether a meter's sums have a loss: whether any measured sample has a weight.
 bool HasLoss(absl::Span<const double> sums);
-// Sets the loss and each metered metric, by its name, to what a meter's sums say. Without a loss, it is not a
-// number. If no sample counts, as when all labels are ignored, there are no metrics.
+// Sets the loss and each metered metric, by name, from a meter's sums. Without HasLoss the loss is NaN. If no
+// sample counts, for example because all labels are ignored, there are no metrics.
 void ReadMeter(const v1::Training& training, absl::Span<const double> sums, v1::Evaluation* evaluation);
 
 }  // namespace tandem

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kDefaultTopK = 5;
 
-// What the losses have in common that a metric may go with.
+// Returns whether the loss is of classes.
 bool IsOfClasses(const v1::Loss& loss) {
   return loss.has_softmax_cross_entropy() || loss.has_negative_log_likelihood() || loss.has_hinge();
 }
@@ -20,7 +20,7 @@ bool IsOfNumbers(const v1::Loss& loss) {
 }
 bool IsOfSides(const v1::Loss& loss) { return loss.has_binary_cross_entropy_with_logits(); }
 
-// Why the metric does not go with the loss; empty where it does.
+// Returns why the metric does not fit the loss, or "".
 std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
   switch (metric) {
     case v1::METRIC_ACCURACY:
@@ -53,7 +53,7 @@ std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
   return absl::StrCat("is ", static_cast<int>(metric), ", which is no metric; give one such as accuracy");
 }
 
-// Why the metric does not go with the targets; empty where it does.
+// Returns why the metric does not fit the targets, or "".
 std::string TargetFault(v1::Metric metric, const v1::Loss& loss, const Target& target, const Shape& output,
                         int64_t validation_samples) {
   if (IsMetered(metric)) return "";
@@ -96,7 +96,7 @@ absl::Status CheckMetrics(const v1::Training& training) {
   for (int i = 0; i < training.metrics_size(); ++i) {
     const std::string field = absl::StrCat("metrics[", i, "]");
     const auto metric = static_cast<v1::Metric>(training.metrics(i));
-    // Without a loss there is nothing to go with; CheckLoss says it.
+    // CheckLoss reports a missing loss.
     const bool known = v1::Metric_IsValid(metric) && metric != v1::METRIC_UNSPECIFIED;
     if (!known || training.loss().kind_case() != v1::Loss::KIND_NOT_SET) {
       const std::string fault = LossFault(metric, training.loss());

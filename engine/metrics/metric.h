@@ -13,32 +13,32 @@
 
 namespace tandem {
 
-// Most classes of a job with precision, recall, F1 or AUC, and of one with a confusion matrix.
+// The most classes of a job with precision, recall, F1 or AUC, and of a job with a confusion matrix.
 inline constexpr int64_t kMaxMeasuredClasses = 4096;
 inline constexpr int64_t kMaxConfusedClasses = 256;
-// Most probabilities that METRIC_AUC keeps.
+// The most probabilities that METRIC_AUC keeps.
 inline constexpr int64_t kMaxScores = int64_t{1} << 27;
 
-// Sets `metrics` and `top_k` where they are left out; the training has its loss.
+// Sets missing `metrics` and `top_k` to their defaults. The training has its loss.
 void FillMetricDefaults(v1::Training* training);
 
-// That the metrics are known, given once, and go with the loss. INVALID_ARGUMENT with the fields at fault,
+// Checks that the metrics are known, not repeated, and fit the loss. INVALID_ARGUMENT with the wrong fields,
 // relative to the Training ("metrics[1]"). Defaults are filled in, here and below.
 absl::Status CheckMetrics(const v1::Training& training);
 
-// That the metrics go with the targets of validation and with their number, and the network's outputs for one
-// sample. INVALID_ARGUMENT as above.
+// Checks that the metrics fit the validation's targets, their number, and the network's outputs for a single
+// sample. INVALID_ARGUMENT as CheckMetrics.
 absl::Status CheckMetricTargets(const v1::Training& training, const Target& target, const Shape& output,
                                 int64_t validation_samples);
 
-// The name by which it is reported: "accuracy", "top_5_accuracy".
+// Returns the reported name: "accuracy", "top_5_accuracy".
 std::string MetricName(v1::Metric metric, const v1::Training& training);
 
-// Whether it is measured in training too, by a meter on the device; otherwise in validation alone, by an
-// Evaluator.
+// Returns whether a meter on the device measures it, in training and in validation. Otherwise an Evaluator
+// measures it in validation alone.
 bool IsMetered(v1::Metric metric);
 
-// Whether more of it is better.
+// Returns whether larger values are better.
 bool LargerIsBetter(v1::Metric metric);
 
 }  // namespace tandem

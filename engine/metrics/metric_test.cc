@@ -79,7 +79,7 @@ TEST(MetricTest, ReadsMeters) {
   EXPECT_EQ(evaluation.loss(), 2);
   EXPECT_EQ(evaluation.metrics().at("rmse"), 3);
   EXPECT_EQ(evaluation.metrics().at("mae"), 2.5);
-  // Nothing was counted: all of it was ignored.
+  // All samples were ignored.
   const v1::Training language = Parse(
       "loss { softmax_cross_entropy { ignore_index: 0 } } metrics: [METRIC_ACCURACY, METRIC_PERPLEXITY, "
       "METRIC_F1]");
@@ -91,7 +91,7 @@ TEST(MetricTest, ReadsMeters) {
   ReadMeter(language, {0, 0, 0, 0, 0}, &evaluation);
   EXPECT_TRUE(std::isnan(evaluation.loss()));
   EXPECT_TRUE(evaluation.metrics().empty());
-  // Classes that weigh nothing are counted.
+  // Classes with weight 0 count as samples.
   ReadMeter(language, {0, 0, 4, 3, 0}, &evaluation);
   EXPECT_TRUE(std::isnan(evaluation.loss()));
   EXPECT_EQ(evaluation.metrics().at("accuracy"), 0.75);

@@ -28,7 +28,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Defaults of the numbers that have one other than 0, by "<kind>.<field>".
+// The default of a number other than 0, by "<kind>.<field>".
 struct Default {
   absl::string_view kind;
   absl::string_view field;
@@ -79,19 +79,19 @@ constexpr Default kDefaults[] = {
 constexpr int kMuonSteps = 5;
 constexpr double kMuonCoefficients[] = {3.4445, -4.775, 2.0315};
 
-// The kind that is set; null where there is none.
+// Returns the set kind, or null.
 const FieldDescriptor* KindOf(const v1::Optimizer& optimizer) {
   return optimizer.GetReflection()->GetOneofFieldDescriptor(
       optimizer, v1::Optimizer::descriptor()->FindOneofByName("kind"));
 }
 
-// What a number must be, by its field's name; empty where it is so.
+// Returns the fault of a number, by its field's name, or "".
 std::string FaultOf(absl::string_view kind, absl::string_view field, double value) {
   if (field == "learning_rate") {
     return value > 0 && std::isfinite(value) ? "" : "it must be finite and above 0";
   }
   if (field == "epsilon") {
-    // What float32 rounds to 0 would keep no quotient from being 0 / 0.
+    // float32 must not round it to 0, because then a quotient could be 0 / 0.
     constexpr double kLeast = std::numeric_limits<float>::min();
     return value >= kLeast && std::isfinite(value) ? ""
                                                    : absl::StrCat("it must be finite and at least ", kLeast);
@@ -116,14 +116,14 @@ void CheckClipping(const v1::GradientClipping& clip, FieldViolations& violations
                  absl::StrCat("is ", limit, "; it must be finite and above 0"));
 }
 
-// A number of the kind that is set, by its field's name.
+// Returns a number of the set kind, by its field's name.
 double NumberOf(const v1::Optimizer& optimizer, const char* field) {
   const FieldDescriptor* kind = KindOf(optimizer);
   const Message& message = optimizer.GetReflection()->GetMessage(optimizer, kind);
   return message.GetReflection()->GetDouble(message, kind->message_type()->FindFieldByName(field));
 }
 
-// Checks the numbers of a kind's message; `path` is its field's.
+// Checks the numbers of a kind's message. `path` is the message's field.
 void CheckNumbers(absl::string_view kind, const Message& message, const std::string& path,
                   FieldViolations& violations) {
   for (int i = 0; i < message.GetDescriptor()->field_count(); ++i) {
@@ -156,7 +156,7 @@ void CheckMuon(const v1::Muon& muon, FieldViolations& violations) {
   CheckNumbers("adamw", muon.adamw(), "muon.adamw", violations);
 }
 
-// A parameter's update, and what the learning rate is multiplied with for it.
+// A parameter's update, and its factor of the learning rate.
 struct Update {
   std::shared_ptr<const UpdateOp> op;
   double rate_factor = 1;
@@ -167,7 +167,7 @@ std::shared_ptr<const UpdateOp> MakeAdamW(const v1::AdamW& adam, double weight_d
       AdamSettings{adam.beta1(), adam.beta2(), adam.epsilon(), weight_decay, true, adam.amsgrad()});
 }
 
-// Of a parameter of two dimensions.
+// For a parameter of two dimensions.
 std::shared_ptr<const UpdateOp> MakeMuon(const v1::Muon& muon, double weight_decay) {
   MuonSettings settings;
   settings.momentum = muon.momentum();
@@ -186,7 +186,7 @@ bool IsMuons(const v1::Muon& muon, const Value& parameter) {
                       [&](const std::string& pattern) { return MatchesName(pattern, parameter.name); });
 }
 
-// Of the kinds that have one op for every parameter.
+// For the kinds with a single op for all parameters.
 std::shared_ptr<const UpdateOp> MakeOp(const v1::Optimizer& optimizer, double weight_decay) {
   switch (optimizer.kind_case()) {
     case v1::Optimizer::kSgd:
@@ -336,13 +336,13 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
                                    static_cast<int>(clipped.size())),
                                clipped));
   }
-  // By its factor.
+  // By factor.
   std::map<double, ValueId> rates = {{1, learning_rate}};
   struct Ready {
     std::shared_ptr<const Op> op;
     std::vector<ValueId> inputs;
   };
-  std::vector<Ready> updates;  // Their variables are declared in one order, whichever they run in.
+  std::vector<Ready> updates;  // Variables are declared in the same order for every order of updates.
   for (size_t i = 0; i < changed.size(); ++i) {
     const Value& parameter = graph.value(changed[i]);
     const Update update = MakeUpdate(optimizer, parameter);

@@ -160,7 +160,7 @@ TEST(OptimizerTest, GroupsHaveAWeightDecayOfTheirOwn) {
   EXPECT_EQ(GetFieldViolations(status)[0].field, "groups[1].names[1]");
 }
 
-// A graph with parameters of some names and shapes, and their updates.
+// A graph with named parameters of some shapes, and their updates.
 struct Updated {
   explicit Updated(const v1::Optimizer& optimizer,
                    const std::vector<std::pair<std::string, Shape>>& parameters) {
@@ -175,7 +175,7 @@ struct Updated {
     const ValueId step = graph.AddInput("step", DType::kInt64, Shape());
     status = AddUpdates(optimizer, values, gradients, rate, step, graph);
   }
-  // The node that changes a parameter; null where none does.
+  // Returns the node that changes a parameter, or null.
   const Node* UpdateOf(const std::string& name) const {
     for (const Node& node : graph.nodes()) {
       if (node.inputs[0] == graph.FindVariable(name)) return &node;

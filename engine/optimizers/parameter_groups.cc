@@ -9,7 +9,7 @@
 namespace tandem {
 
 bool MatchesName(absl::string_view pattern, absl::string_view name) {
-  // Where to go on when what follows the last '*' does not fit: one character later.
+  // The place to retry if the text after the last '*' does not match: one character later.
   size_t star = absl::string_view::npos;
   size_t retry = 0;
   size_t p = 0;
@@ -33,7 +33,7 @@ bool MatchesName(absl::string_view pattern, absl::string_view name) {
 }
 
 void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& violations) {
-  // Each parameter is looked for among all of them.
+  // The cost is names times parameters, so the number of names is limited.
   constexpr int kMaxNames = 1024;
   int names = optimizer.muon().adamw_names_size();
   for (const v1::ParameterGroup& group : optimizer.groups()) names += 1 + group.names_size();

@@ -10,18 +10,18 @@
 
 namespace tandem {
 
-// Whether `name` is `pattern`, in which '*' stands for any characters and '?' for one.
+// Returns whether `name` matches `pattern`: '*' matches any characters, '?' a single character.
 bool MatchesName(absl::string_view pattern, absl::string_view name);
 
-// Adds what is wrong with the groups for themselves; fields are relative to the Optimizer.
+// Adds the mistakes in the groups that show without parameters. Fields are relative to the Optimizer.
 void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& violations);
 
-// That each name of the groups, and of muon.adamw_names, matches one of the variables `parameters`.
-// INVALID_ARGUMENT with the fields.
+// Checks that each name of the groups, and of muon.adamw_names, matches a variable of `parameters`.
+// INVALID_ARGUMENT with the wrong fields.
 absl::Status CheckNames(const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                         const Graph& graph);
 
-// The first group that has the parameter; null where none has.
+// Returns the first group with the parameter, or null.
 const v1::ParameterGroup* FindGroup(const v1::Optimizer& optimizer, const Value& parameter);
 
 }  // namespace tandem

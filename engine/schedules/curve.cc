@@ -9,12 +9,12 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// From `from` to `to` as `share` goes from 0 to 1.
+// Anneals from `from` to `to` while `share` rises from 0 to 1.
 double Anneal(double from, double to, double share, bool linear) {
   return linear ? from + (to - from) * share : to + (from - to) * (1 + std::cos(kPi * share)) / 2;
 }
 
-// rate factors[number of boundaries that are at most t].
+// Returns the curve rate factors[number of boundaries up to t].
 Curve Steps(std::vector<int64_t> boundaries, std::vector<double> factors, double rate) {
   return [=](int64_t t) {
     return rate * factors[std::upper_bound(boundaries.begin(), boundaries.end(), t) - boundaries.begin()];

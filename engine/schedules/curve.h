@@ -8,11 +8,12 @@
 
 namespace tandem {
 
-// The rate as a function of t, which counts steps or epochs from 0.
+// The rate as a function of t. t counts steps or epochs from 0.
 using Curve = std::function<double(int64_t t)>;
 
-// What a schedule's message says, but for its warm-up; a plateau's is constant. All rates are multiplied by
-// `scale`, but for the least ones. `length` is that of the training, at least 1, for messages that give none.
+// Returns the curve of a schedule's message without its warm-up. A plateau's curve is constant. `scale`
+// multiplies all rates except minimum rates. `length` is the training's length, at least 1, for messages
+// without their own.
 Curve MakeCurve(const v1::Schedule& schedule, double learning_rate, double scale, int64_t length);
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// The spec keeps a unit that was left out, so that it follows the kind where a fork changes that.
+// A missing unit stays missing in the spec, so that it follows a kind that a fork changes.
 v1::ScheduleUnit UnitOf(const v1::Schedule& schedule) {
   if (schedule.unit() != v1::SCHEDULE_UNIT_UNSPECIFIED) return schedule.unit();
   return schedule.has_one_cycle() || schedule.has_inverse_sqrt() ? v1::SCHEDULE_UNIT_STEPS
@@ -50,7 +50,7 @@ double LearningRate::RateAfterWarmup(int64_t t) const {
 
 double LearningRate::Rate(int64_t step) const {
   const int64_t warmup_step = WarmupStep(step);
-  // One may count epochs and the other steps.
+  // The warm-up and the schedule may count in different units.
   if (warmup_step >= warmup_steps_) {
     return RateAfterWarmup(std::max<int64_t>(0, ScheduleStep(step) - warmup_steps_));
   }

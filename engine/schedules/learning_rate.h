@@ -11,39 +11,38 @@
 
 namespace tandem {
 
-// The learning rate of a training, step by step, in double precision. Rate may be called from any thread, but
-// not while EndEpoch runs.
+// The learning rate of a training, step by step, in double precision. Any thread may call Rate, but not
+// during EndEpoch.
 class LearningRate {
  public:
   struct Options {
     v1::Schedule schedule;     // With its defaults, and checked.
-    double learning_rate = 0;  // The optimizer's.
+    double learning_rate = 0;  // Of the optimizer.
     int64_t steps_per_epoch = 1;
     int64_t steps = 1;  // Of the whole training.
-    // What is added to a step's number where its epoch is asked for; see TrainingLength.
+    // Added to a step's number before it is converted to an epoch. See TrainingLength.
     int64_t epoch_shift = 0;
     int replicas = 1;
   };
   explicit LearningRate(const Options& options);
   ~LearningRate();
 
-  // The rate in use during step `step`, from 0 over all epochs.
+  // Returns the rate of step `step`, from 0 over all epochs.
   double Rate(int64_t step) const;
 
-  // Whether rates depend on what was measured: then EndEpoch comes between an epoch's last step and the
-  // next one's first.
+  // Returns whether rates depend on measurements. Then call EndEpoch between an epoch's last step and the
+  // next step.
   bool watches() const { return plateau_ != nullptr; }
-  // An epoch of training has ended, `steps` steps after training began; `measure` is what the schedule
-  // watches.
+  // Ends an epoch, `steps` steps after training began. `measure` is the measure that the schedule watches.
   void EndEpoch(int64_t steps, double measure);
 
-  // What was learned from measurements; none where none is watched.
+  // Returns the state of the measurements, or nothing if none is watched.
   std::optional<Plateau::State> state() const;
-  // For the schedule that gave the state. Not while Rate runs.
+  // Restores a state of the same schedule. Never call it during Rate.
   void Restore(const Plateau::State& state);
 
  private:
-  // The step by whose number the warm-up, or the schedule, goes.
+  // Return the step number by which the warm-up or the schedule counts.
   int64_t WarmupStep(int64_t step) const { return step + (warmup_counts_epochs_ ? epoch_shift_ : 0); }
   int64_t ScheduleStep(int64_t step) const { return step + (counts_epochs_ ? epoch_shift_ : 0); }
   // `t` counts steps from the end of the warm-up.
@@ -52,7 +51,7 @@ class LearningRate {
   int64_t steps_per_epoch_;
   int64_t epoch_shift_;
   bool counts_epochs_;
-  // The rate at t, in what the schedule counts in; not of a plateau.
+  // The rate at t, in the schedule's unit. Not used by a plateau.
   std::function<double(int64_t t)> curve_;
   std::unique_ptr<Plateau> plateau_;
 

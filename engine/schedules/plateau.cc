@@ -7,7 +7,7 @@ namespace tandem {
 
 namespace {
 
-// The spec keeps a mode that was left out, so that it follows the metric where a fork changes that.
+// A missing mode stays missing in the spec, so that it follows a metric that a fork changes.
 bool ImprovesDownwards(const v1::PlateauSchedule& spec) {
   if (spec.mode() != v1::PLATEAU_MODE_UNSPECIFIED) return spec.mode() == v1::PLATEAU_MODE_MIN;
   switch (spec.metric()) {
@@ -31,7 +31,7 @@ Plateau::Plateau(const v1::PlateauSchedule& spec, double rate)
 bool Plateau::Improves(double measure) const {
   if (!state_.best.has_value()) return !std::isnan(measure);
   const double margin = downwards_ ? -spec_.threshold() : spec_.threshold();
-  // As a product, an infinite best can still be bettered.
+  // With a product, an infinite best can still be improved.
   const double bar =
       spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? *state_.best + margin : *state_.best * (1 + margin);
   return downwards_ ? measure < bar : measure > bar;

@@ -8,12 +8,12 @@
 
 namespace tandem {
 
-// A rate that drops whenever a measure stops improving, as torch.optim.lr_scheduler.ReduceLROnPlateau's.
+// A rate that drops when a measure stops improving, as torch.optim.lr_scheduler.ReduceLROnPlateau.
 class Plateau {
  public:
   Plateau(const v1::PlateauSchedule& spec, double rate);
 
-  // What it remembers from epoch to epoch.
+  // The state between epochs.
   struct State {
     double rate = 0;
     std::optional<double> best;
@@ -24,7 +24,7 @@ class Plateau {
   double rate() const { return state_.rate; }
   const State& state() const { return state_; }
   void Restore(const State& state) { state_ = state; }
-  // After each epoch.
+  // Call it after each epoch.
   void Observe(double measure);
 
  private:

@@ -40,7 +40,7 @@ void CheckShare(absl::string_view field, double value, FieldViolations& violatio
   violations.Add(field, absl::StrCat("is ", value, "; it must be from 0 to 1"));
 }
 
-// That there are some, and that they rise.
+// Checks that there are times and that they rise.
 template <typename Times>
 void CheckTimes(absl::string_view field, const Times& times, FieldViolations& violations) {
   if (times.empty()) violations.Add(field, "is required; give at least one");

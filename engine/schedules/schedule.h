@@ -6,12 +6,12 @@
 
 namespace tandem {
 
-// Sets the fields that have a default and are left out. Lengths that follow from the training's stay out, and
-// so do units that follow from the schedule's kind and a plateau's mode, which follows from its metric.
+// Sets missing fields to their defaults. Three kinds of fields stay missing: lengths that follow the
+// training's length, units that follow the schedule's kind, and a plateau's mode, which follows its metric.
 void FillScheduleDefaults(v1::Schedule* schedule);
 
-// INVALID_ARGUMENT with the fields at fault, relative to the Schedule ("cosine.t_max"). `schedule` has its
-// defaults filled in.
+// INVALID_ARGUMENT with the wrong fields, relative to the Schedule ("cosine.t_max"). `schedule` has its
+// defaults.
 absl::Status CheckSchedule(const v1::Schedule& schedule);
 
 }  // namespace tandem

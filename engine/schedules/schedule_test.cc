@@ -32,7 +32,7 @@ LearningRate::Options OptionsFor(const std::string& text, double rate, int64_t s
           .steps = epochs * steps_per_epoch};
 }
 
-// The rates of a training of `epochs` times `steps_per_epoch` steps.
+// Returns the rates of a training of `epochs` times `steps_per_epoch` steps.
 std::vector<double> Rates(const std::string& text, double rate, int64_t steps_per_epoch, int64_t epochs) {
   const LearningRate learning_rate(OptionsFor(text, rate, steps_per_epoch, epochs));
   EXPECT_FALSE(learning_rate.watches());
@@ -53,13 +53,13 @@ TEST(ScheduleTest, NothingIsConstant) {
 }
 
 TEST(ScheduleTest, EpochsGoOnWhereTheyGetOtherSteps) {
-  // Two epochs of 8 steps were trained; two of 2 follow.
+  // Two epochs of 8 steps were trained. Two epochs of 2 steps follow.
   LearningRate::Options options = OptionsFor("exponential { gamma: 0.5 }", 1, 2, 4);
   options.epoch_shift = 2 * 2 - 16;
   options.steps = 2 * 8 + 2 * 2;
   const LearningRate rate(options);
   ExpectRates({rate.Rate(16), rate.Rate(17), rate.Rate(18), rate.Rate(19)}, {0.25, 0.25, 0.125, 0.125});
-  // A warm-up goes on, too; steps count as they are.
+  // A warm-up also continues. Steps count without the shift.
   options.schedule = Parse("warmup { length: 4 start_factor: 0 }");
   ExpectRates({LearningRate(options).Rate(16), LearningRate(options).Rate(18)}, {0.5, 0.75});
   options.schedule = Parse("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS");
@@ -71,7 +71,7 @@ TEST(ScheduleTest, CountsEpochsOrSteps) {
   ExpectRates(Rates("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.5, 0.25, 0.125});
   ExpectRates(Rates("piecewise { drop_factor: 0.5 drop_period: 2 }", 1, 1, 5), {1, 1, 0.5, 0.5, 0.25});
   ExpectRates(Rates("multistep { milestones: [1, 3] gamma: 0.5 }", 1, 1, 4), {1, 0.5, 0.5, 0.25});
-  // Steps are its own unit.
+  // The schedule counts in steps.
   ExpectRates(Rates("inverse_sqrt { warmup_steps: 2 }", 1, 4, 1),
               {0.5, 1, 0.81649658092772603, 0.70710678118654757});
 }
@@ -145,14 +145,14 @@ TEST(ScheduleTest, WhatIsLeftOutFollowsWhatIsChangedLater) {
     }
     return all;
   };
-  // One cycle counts steps: in a straight line from 1 / 25 up to 1 at step 1.4, and down to 4e-6 at step 7.
+  // One cycle counts steps: linearly from 1 / 25 up to 1 at step 1.4, then down to 4e-6 at step 7.
   v1::Schedule schedule = Parse("cosine {}");
   schedule.mutable_one_cycle()->set_anneal_strategy(v1::ANNEAL_STRATEGY_LINEAR);
   FillScheduleDefaults(&schedule);
   std::vector<double> expected = {0.04, 0.04 + 0.96 / 1.4};
   for (int t = 2; t < 8; ++t) expected.push_back(1 - (1 - 4e-6) * (t - 1.4) / 5.6);
   ExpectRates(rates(schedule), expected);
-  // A plateau of the loss looks downwards.
+  // For a plateau of the loss, lower is better.
   schedule = Parse("plateau { metric: METRIC_ACCURACY factor: 0.5 patience: 0 }");
   schedule.mutable_plateau()->clear_metric();
   FillScheduleDefaults(&schedule);

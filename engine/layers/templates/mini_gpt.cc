@@ -8,10 +8,10 @@ namespace {
 
 constexpr int64_t kMaxGptDepth = 256;
 constexpr int64_t kMaxGptWidth = 16384;
-// A feed-forward layer is so many times as wide as an embedding.
+// The width of a feed-forward layer, in embeddings.
 constexpr int64_t kFeedForward = 4;
 
-// As GPT-2 begins.
+// The initial distribution of GPT-2.
 v1::Initializer SmallNormal() {
   v1::Initializer initializer;
   initializer.mutable_normal()->set_standard_deviation(0.02);

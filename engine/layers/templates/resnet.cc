@@ -7,19 +7,19 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kMaxResNetWidth = 1024;
-// Samples of fewer rows would be gone before the last stage.
+// Samples with fewer rows would vanish before the last stage.
 constexpr int64_t kSmallHeight = 64;
-// A bottleneck block ends with so many times its inner channels.
+// The output channels of a bottleneck block, in inner channels.
 constexpr int64_t kBottleneckExpansion = 4;
 
-// A convolution as residual networks have them, without a bias: batch_norm brings its own.
+// Appends a convolution of residual networks. It has no bias, because batch_norm has its own.
 void AppendPlain(const std::string& name, const ConvolutionShape& shape, v1::Model& model) {
   v1::Conv2d& conv = AppendConvolution(name, shape, model);
   conv.set_use_bias(false);
   *conv.mutable_weight_initializer() = HeNormal();
 }
 
-// The part of a block before the sum; its last layer has no activation.
+// Appends the part of a block before the sum. Its last layer has no activation.
 std::string AppendMainPath(const std::string& block, int64_t width, int64_t stride, bool bottleneck,
                            v1::Model& model) {
   const auto conv = [&](int i) { return absl::StrCat(block, ".conv", i); };
@@ -42,8 +42,8 @@ std::string AppendMainPath(const std::string& block, int64_t width, int64_t stri
 
 }  // namespace
 
-// He et al. 2016, as torchvision has it (https://pytorch.org/vision): the stride of a bottleneck block is in
-// its second convolution, and names are torchvision's, so that its weights can be loaded.
+// He et al. 2016, as in torchvision (https://pytorch.org/vision): the second convolution of a bottleneck
+// block has the stride. The names are torchvision's, so that its weights can be loaded.
 void ExpandResnet(const v1::ResnetTemplate& resnet, const ResnetDepth& depth, const TemplateData& data,
                   v1::Model& model, FieldViolations& violations) {
   const int64_t width = CountOr("width", resnet.width(), 64, kMaxResNetWidth, violations);

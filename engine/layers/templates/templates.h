@@ -10,15 +10,15 @@
 
 namespace tandem {
 
-// One function a family of networks. Each checks its numbers, with fields relative to its message, and
-// appends the layers to `model`, whose input has its shape, data.sample; what it appends after a violation
-// does not matter. Image networks get samples [channels, height, width].
+// A function for each family of networks. It checks its numbers, with fields relative to its message. It
+// appends the layers to `model`, whose input has its shape, data.sample. After a violation the appended
+// layers do not matter. Image networks get samples [channels, height, width].
 
 void ExpandLenet(const v1::LenetTemplate& lenet, const TemplateData& data, v1::Model& model,
                  FieldViolations& violations);
 void ExpandMlp(const v1::MlpTemplate& mlp, const TemplateData& data, v1::Model& model,
                FieldViolations& violations);
-// `blocks` are the residual blocks of the four stages; bottleneck blocks have three convolutions.
+// `blocks` are the residual blocks of the four stages. Bottleneck blocks have three convolutions.
 struct ResnetDepth {
   int blocks[4];
   bool bottleneck;
@@ -33,7 +33,7 @@ void ExpandMatlabCifar(const v1::MatlabCifarTemplate& matlab, const TemplateData
 void ExpandMiniGpt(const v1::MiniGptTemplate& gpt, const TemplateData& data, v1::Model& model,
                    FieldViolations& violations);
 
-// Parts that several networks have. An empty name leaves the layer its default.
+// Parts that several networks share. An empty name gives the layer its default name.
 
 // A square convolution.
 struct ConvolutionShape {
@@ -46,17 +46,17 @@ v1::Conv2d& AppendConvolution(absl::string_view name, const ConvolutionShape& sh
 void AppendBatchNorm(absl::string_view name, v1::Activation activation, v1::Model& model);
 void AppendMaxPool(absl::string_view name, int64_t size, int64_t stride, int64_t padding, v1::Model& model);
 v1::Dense& AppendDense(absl::string_view name, int64_t units, v1::Activation activation, v1::Model& model);
-// Nothing where the rate is 0.
+// Appends nothing if the rate is 0.
 void AppendDropout(absl::string_view name, double rate, v1::Model& model);
 
-// Kaiming's normal initializer, which networks of ReLU layers begin with.
+// Returns Kaiming's normal initializer, for networks of ReLU layers.
 v1::Initializer HeNormal();
 
-// `value`, or `otherwise` where it is 0, which stands for a field that is left out; a violation of `field`
-// where the result is not in [1, most].
+// Returns `value`, or `otherwise` if it is 0, which means a missing field. Adds a violation of `field` if the
+// result is not in [1, most].
 int64_t CountOr(absl::string_view field, int64_t value, int64_t otherwise, int64_t most,
                 FieldViolations& violations);
-// That `rate` is in [0, 1).
+// Checks that `rate` is in [0, 1).
 void CheckDropoutRate(absl::string_view field, double rate, FieldViolations& violations);
 
 }  // namespace tandem

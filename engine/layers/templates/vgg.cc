@@ -9,13 +9,13 @@ namespace {
 constexpr int64_t kMaxVggWidth = 1024;
 constexpr int64_t kMaxVggUnits = 65536;
 constexpr int64_t kPool = 0;
-// Channels of each convolution over those of the first, and pools.
+// The channels of each convolution, relative to the first, and pools.
 constexpr int64_t kVgg11[] = {1, kPool, 2, kPool, 4, 4, kPool, 8, 8, kPool, 8, 8, kPool};
 
 }  // namespace
 
-// Simonyan and Zisserman 2015, configuration A. Names are torchvision's: "features.3" is the fourth of its
-// layers, of which an activation is one and here is a part of the layer before it.
+// Simonyan and Zisserman 2015, configuration A. The names are torchvision's, so that "features.3" is its
+// fourth layer. In torchvision an activation is a layer. Here it is a part of the layer before it.
 void ExpandVgg11(const v1::VggTemplate& vgg, const TemplateData& data, v1::Model& model,
                  FieldViolations& violations) {
   const int64_t width = CountOr("width", vgg.width(), 64, kMaxVggWidth, violations);
@@ -28,7 +28,7 @@ void ExpandVgg11(const v1::VggTemplate& vgg, const TemplateData& data, v1::Model
   for (const int64_t channels : kVgg11) {
     if (channels == kPool) {
       const std::string name = next();
-      // Small samples have nothing left to halve.
+      // Small samples cannot be halved any more.
       if (size >= 2) AppendMaxPool(name, 2, 2, 0, model);
       size /= 2;
       continue;
