@@ -15,10 +15,10 @@
 namespace tandem::cpu {
 namespace {
 
-// From here on, single precision does not tell softplus from x.
+// From this threshold on, softplus equals x in single precision.
 constexpr double kLargeThreshold = 16;
 
-// oneDNN's name of a function, and its number; undef where it has none.
+// Returns oneDNN's name of a function, and its constant, or undef if oneDNN does not have it.
 std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
   const float alpha = static_cast<float>(rule.alpha);
   switch (rule.function) {
@@ -47,7 +47,7 @@ std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
   return {dnnl::algorithm::undef, 0.0f};
 }
 
-// What oneDNN sees of a tensor: its own layouts, whose padding it keeps zero; all else as one row.
+// Returns oneDNN's view of a tensor: its own layouts with zero padding, all other layouts as a row.
 dnnl::memory::desc DescOf(const Layout& layout) {
   if (layout.kind() == Layout::Kind::kOneDnn) return layout.desc();
   return PlainDesc(DType::kFloat32, Shape({std::max<int64_t>(1, layout.elements())}));
@@ -69,7 +69,7 @@ float SoftplusSlope(const ActivationRule& rule, double x) {
   return static_cast<float>(scaled > rule.threshold ? 1 : 1 / (1 + std::exp(-scaled)));
 }
 
-// The rule, and in the gradient the product of its slope and the second input, over all elements.
+// Computes the softplus, or in the gradient the product of its slope and the second input, over all elements.
 absl::Status LowerSoftplus(Lowering& lowering, const Node& node, const ActivationRule& rule,
                            const Layout& layout) {
   const bool is_grad = node.inputs.size() == 2;

@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// By oneDNN, in whatever layout x has; a softplus with numbers of its own by an own loop.
+// Uses oneDNN, in x's layout. A softplus with non-default constants uses its own loop.
 absl::Status LowerActivation(Lowering& lowering, const Node& node);
 absl::Status LowerActivationGrad(Lowering& lowering, const Node& node);
 

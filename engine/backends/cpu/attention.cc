@@ -15,7 +15,7 @@
 namespace tandem::cpu {
 namespace {
 
-// A tensor [..., rows, columns] as oneDNN sees it: [matrices, rows, columns], or the transposes of them.
+// Returns oneDNN's view of a tensor [..., rows, columns]: [matrices, rows, columns], or their transposes.
 dnnl::memory::desc MatricesDesc(const Shape& shape, bool transposed) {
   const int64_t rows = shape[shape.rank() - 2];
   const int64_t columns = shape[-1];
@@ -34,7 +34,7 @@ AttentionSizes SizesOf(const Op& op, const Shape& scores) {
           .causal = op.causal};
 }
 
-// One tensor [N, L, parts H D] and `parts` tensors [N, H, L, D].
+// A tensor [N, L, parts H D] and `parts` tensors [N, H, L, D].
 struct HeadSizes {
   int64_t samples = 0;
   int64_t heads = 0;
@@ -49,8 +49,8 @@ struct HeadSizes {
         width(part[3]),
         parts(static_cast<int64_t>(count)) {}
 
-  // Calls copy(first element of the joined tensor, part, first element of that part) for each run of `width`
-  // elements of samples and positions [begin, end).
+  // Calls copy(first element in the joined tensor, part, first element in the part) for each run of `width`
+  // elements of the samples and positions [begin, end).
   template <typename Copy>
   void ForEachRun(int64_t begin, int64_t end, const Copy& copy) const {
     for (int64_t row = begin; row < end; ++row) {

@@ -6,7 +6,7 @@
 
 namespace tandem::cpu {
 
-// Matrix products, and what attention does beside them.
+// Matrix products, and the ops of attention around them.
 absl::Status LowerMatmul(Lowering& lowering, const Node& node);
 absl::Status LowerAttentionSoftmax(Lowering& lowering, const Node& node);
 absl::Status LowerAttentionSoftmaxGrad(Lowering& lowering, const Node& node);

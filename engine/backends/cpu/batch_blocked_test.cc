@@ -1,4 +1,5 @@
-// Batches that fill blocks of sixteen images, whole and not quite: the conformance suite's are smaller.
+// Batches that fill blocks of sixteen images, wholly or partly. The batches of the conformance suite are
+// smaller.
 
 #include <cstdlib>
 #include <memory>
@@ -23,7 +24,7 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 
-// Runs what `build(dtype)` makes on the CPU and on the oracle.
+// Runs the graph of `build(dtype)` on the CPU and on the oracle, and compares.
 template <typename Build>
 void ExpectAgreement(const Build& build, int threads = 1) {
   CpuDevice device("cpu:0", threads);
@@ -102,8 +103,8 @@ TEST(BatchBlockedTest, ConvolvesWithAnyKernelAndPadding) {
   }
 }
 
-// The convolution's own result is nobody's, so pooling is done along with it, and its gradient with that of
-// the weights.
+// Nobody reads the convolution's own result. So pooling runs together with the convolution, and its gradient
+// with the gradient of the weights.
 TEST(BatchBlockedTest, PoolsAlongWithTheConvolution) {
   struct Case {
     Shape x;
@@ -155,7 +156,7 @@ TEST(BatchBlockedTest, DenseLayersOfAnySize) {
   }
 }
 
-// Behind convolutions that lie batch-blocked, channel-blocked and plain.
+// After convolutions with batch-blocked, channel-blocked and plain results.
 TEST(BatchBlockedTest, NormalizesInEveryLayout) {
   for (const int64_t batch : {16, 21}) {
     for (const int64_t stride : {1, 2}) {
@@ -194,7 +195,7 @@ TEST(BatchBlockedTest, NormalizesInEveryLayout) {
   }
 }
 
-// A convolution of each kind between others, so that every change of layout happens, pooling in each.
+// Convolutions of each kind alternate, so that every change of layout occurs. Pooling follows in each layout.
 TEST(BatchBlockedTest, ChangesLayoutsBetweenKernels) {
   ExpectAgreement([](DType dtype) {
     CaseGraph g(dtype);

@@ -14,7 +14,7 @@ namespace {
 
 using dnnl::memory;
 
-// Sums are taken in as many parts whatever the number of threads, so that results do not depend on it.
+// The number of parts of a sum, for any number of threads, so that results do not depend on them.
 constexpr int64_t kParts = 16;
 
 // A tensor [N, C, ...] by its channels.
@@ -23,8 +23,8 @@ struct ChannelView {
   ChannelSizes sizes;
 };
 
-// As `layout` has it where its channels can be walked along, else as a tensor that is plain or, in bfloat16,
-// blocked by channels.
+// Returns the view of `layout` if its channels can be walked. Otherwise the tensor is converted to plain or,
+// in bfloat16, to blocked channels.
 ChannelView ViewOf(const Layout& layout) {
   const Shape& shape = layout.shape();
   const int64_t positions = shape.elements() / (shape[0] * shape[1]);
@@ -70,7 +70,7 @@ double CountOf(const ChannelSizes& sizes) {
   return static_cast<double>(sizes.samples) * static_cast<double>(sizes.positions);
 }
 
-// Where vectors of a number a channel lie; `count` vectors one after the other.
+// Returns scratch for `count` vectors with a number for each channel, one after the other.
 template <typename T>
 Region ChannelScratch(Lowering& lowering, const ChannelSizes& sizes, int count) {
   return lowering.Scratch(static_cast<int64_t>(sizeof(T)) * sizes.channels * count);
@@ -81,14 +81,14 @@ Region PartialScratch(Lowering& lowering, const ChannelSizes& sizes) {
                           sizes.parts);
 }
 
-// The first number of a channel in the partial sums of part `part`.
+// Returns the first number of a channel in the partial sums of part `part`.
 const double* PartialOf(const ChannelSizes& sizes, const double* partials, int64_t channel, int64_t part) {
   const int64_t group = sizes.channel_lanes ? channel / sizes.lanes : channel;
   const int64_t lane = sizes.channel_lanes ? channel % sizes.lanes : 0;
   return partials + (group * sizes.parts + part) * kChannelPartial + lane;
 }
 
-// The plain vectors [C] among the inputs, from input `first` on.
+// Returns the plain vectors [C] among the inputs, from input `first` on.
 absl::StatusOr<std::vector<Region>> Vectors(Lowering& lowering, const Node& node, size_t first) {
   std::vector<Region> regions;
   for (size_t i = first; i < node.inputs.size(); ++i) {
@@ -101,14 +101,14 @@ bool IsNormalization(const Node& node) {
   return node.op->kind() == "batch_norm" || node.op->kind() == "batch_norm_inference";
 }
 
-// What follows a normalisation and is done along with it.
+// The ops after a normalisation that run together with it.
 struct Tail {
   const Node* add = nullptr;
   ValueId addend = kNoValue;
   const Node* relu = nullptr;
 };
 
-// Of two normalisations that are added, the later one takes the sum.
+// If two normalisations are added, the later one adds.
 Tail TailOf(const Lowering& lowering, const Node& node) {
   Tail tail;
   const ValueId y = node.outputs[0];
@@ -127,12 +127,12 @@ Tail TailOf(const Lowering& lowering, const Node& node) {
   return tail;
 }
 
-// Whether the sum that follows has to wait for what is added.
+// Returns whether the following sum must wait for the other summand.
 bool IsLeftToSum(const Lowering& lowering, const Tail& tail) {
   return tail.add != nullptr && !lowering.IsMade(tail.addend);
 }
 
-// A normalisation's result, with its tail: where it lies and what a step needs for it.
+// The result of a normalisation with its tail: its place, and the needs of its step.
 struct Result {
   Region y;
   Region addend;
@@ -174,7 +174,8 @@ void RunNormalize(const RunContext& run, const ChannelSizes& sizes, Region x, co
   });
 }
 
-// The mean and the sum of squares about it of each channel, from those of the parts (Chan et al. 1979).
+// Computes the mean and the sum of squared differences of each channel from those of the parts (Chan et al.
+// 1979).
 void MergeMoments(const ChannelSizes& sizes, const double* partials, int64_t channel, double* mean,
                   double* squares) {
   double count = 0;
@@ -281,7 +282,7 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
   return Emit(lowering, node, tail);
 }
 
-// The batch_norm_grad whose incoming gradient a relu_grad makes; null where there is none.
+// Returns the batch_norm_grad that reads the result of a relu_grad, or null.
 const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
   for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
     const Node& node = lowering.graph().node(id);
@@ -290,8 +291,9 @@ const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
   return nullptr;
 }
 
-// The normalisation that batch_norm_grad `grad` belongs to, if a ReLU follows it, whose gradient `relu_grad`
-// is, and nobody else reads that: then it follows from what the normalisation read. Null otherwise.
+// Returns the normalisation of batch_norm_grad `grad`, if a ReLU with gradient `relu_grad` follows it and
+// nobody else reads the result. Then the ReLU's output can be computed again from the normalisation's input.
+// Null otherwise.
 const Node* RepeatableReluOf(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
   if (lowering.OnlyReader(relu_grad.outputs[0], "batch_norm_grad") == nullptr) return nullptr;
   const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
@@ -303,7 +305,7 @@ const Node* RepeatableReluOf(const Lowering& lowering, const Node& relu_grad, co
   return same ? norm : nullptr;
 }
 
-// The sum of gradients that only this relu_grad reads; null where there is none.
+// Returns the sum of gradients that only this relu_grad reads, or null.
 const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
   const ValueId dy = relu_grad.inputs[1];
   const Node* add = lowering.MakerOf(dy, "add");
@@ -311,8 +313,8 @@ const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
   return lowering.OnlyReader(dy, "relu_grad") == &relu_grad ? add : nullptr;
 }
 
-// Adds up the parts' sums and makes of them the gradients of the scale and of the shift, and the terms of dx:
-// factor, slope and shift, one vector after the other.
+// Adds up the parts' sums. Computes the gradients of scale and shift, and the terms of dx: factor, slope and
+// shift, one vector after the other.
 struct GradTerms {
   ChannelSizes sizes;
   bool training = false;
@@ -344,14 +346,14 @@ struct GradTerms {
   }
 };
 
-// The gradient of the normalisation by statistics that follow x where `training`, else by constant ones.
-// `inv_std_of` makes 1 / standard deviation of the last input.
+// Adds the gradient of the normalisation. If `training`, the statistics depend on x, else they are constants.
+// `inv_std_of` computes 1 / standard deviation from the last input.
 template <typename InvStd>
 absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, const InvStd& inv_std_of) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
-  // What relu_grad would have made need not be there.
+  // The result of relu_grad need not exist.
   ValueId dy_value = node.inputs[1];
   const Region* taken = lowering.FindSums(node.id);
   Region bias;

@@ -13,7 +13,8 @@
 namespace tandem::cpu {
 namespace {
 
-// A plain tensor [N, C, ...]. Each channel is one thread's, so that sums do not depend on the threads.
+// A plain tensor [N, C, ...]. Each channel belongs to a single thread, so that sums do not depend on the
+// threads.
 struct Channels {
   int64_t samples = 0;
   int64_t count = 0;
@@ -34,14 +35,14 @@ struct Channels {
   }
 };
 
-// Of one channel's values in all replicas.
+// The moments of a channel's values in all replicas.
 struct Moments {
   double count = 0;
   double mean = 0;
-  double squares = 0;  // The sum of the squares about the mean.
+  double squares = 0;  // The sum of squared differences from the mean.
 };
 
-// From those of the replicas, [replicas, 2 channels + 1] (Chan et al. 1979).
+// Computes the moments from those of the replicas, [replicas, 2 channels + 1] (Chan et al. 1979).
 Moments MomentsOf(const float* moments, int64_t replicas, int64_t channels, int64_t channel) {
   Moments all;
   for (int64_t replica = 0; replica < replicas; ++replica) {
@@ -81,7 +82,7 @@ std::vector<Region> PlainOutputs(Lowering& lowering, const Node& node) {
   return regions;
 }
 
-// That what the op changes in place lies as the op takes it.
+// Checks that the inputs that the op changes in place have the plain layout.
 absl::Status CheckMutatedPlain(Lowering& lowering, const Node& node) {
   for (const int i : node.op->MutatedInputs()) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
@@ -90,7 +91,7 @@ absl::Status CheckMutatedPlain(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// A step that does something to each channel.
+// The work of a step for each channel.
 using ChannelWork = std::function<void(const RunContext& run, int64_t channel)>;
 
 void EmitForChannels(Lowering& lowering, const Node& node, int64_t channels, std::vector<Region> reads,
@@ -131,7 +132,7 @@ absl::Status LowerBatchNormMoments(Lowering& lowering, const Node& node) {
                        double sum = 0;
                        channels.ForEach(c, [&](int64_t i) { sum += x[i]; });
                        const double mean = sum / channels.values();
-                       // About the mean as the others will know it.
+                       // About the mean as the other replicas receive it.
                        const float rounded = static_cast<float>(mean);
                        double squares = 0;
                        channels.ForEach(c,

@@ -12,23 +12,22 @@ namespace {
 
 using Mode = ClassLossSettings::Mode;
 
-// What a row's loss is made of, in one run. A row's target is a class, or probabilities where those are
-// given.
+// The data of a row's loss in a run. A row's target is a class, or probabilities if they are given.
 struct ClassLossRows {
   const ClassLossSettings& settings;
   int64_t classes;
   const float* scores;
-  const int32_t* labels;       // Null where there are probabilities.
-  const float* probabilities;  // Null where there are labels.
+  const int32_t* labels;       // Null if there are probabilities.
+  const float* probabilities;  // Null if there are labels.
 
   const float* x(int64_t n) const { return scores + n * classes; }
   bool Ignored(int64_t n) const { return labels != nullptr && settings.ignore_index == labels[n]; }
-  // By what row n counts in the number that divides.
+  // Returns the divisor of row n.
   double Divisor(int64_t n) const {
     if (Ignored(n)) return 0;
     return labels == nullptr ? 1 : settings.DivisorOf(labels[n]);
   }
-  // The weight a[c] of the op's header.
+  // Returns the weight a[c] of the op's header.
   float Weighted(int64_t n, int64_t c) const {
     const double e = settings.label_smoothing;
     const double share = labels == nullptr ? probabilities[n * classes + c] : (labels[n] == c ? 1 : 0);
@@ -42,7 +41,7 @@ float LargestOf(const float* x, int64_t count) {
   return largest;
 }
 
-// max(0, margin - x[target] + x[c]); a NaN stays.
+// Returns max(0, margin - x[target] + x[c]). NaN stays NaN.
 float Violation(float margin, const float* x, int64_t target, int64_t c) {
   const float violation = margin - x[target] + x[c];
   return violation < 0 ? 0.0f : violation;
@@ -72,13 +71,13 @@ double LossOf(const ClassLossRows& rows, int64_t n) {
   }
   for (int64_t c = 0; c < rows.classes; ++c) {
     const double weighted = rows.Weighted(n, c);
-    // A class of no weight counts for nothing, also where its logarithm is infinite.
+    // A class with weight 0 does not count, even if its logarithm is infinite.
     if (weighted != 0) loss += weighted * (log_sum - (static_cast<double>(x[c]) - largest));
   }
   return loss;
 }
 
-// Writes factor times the gradient of row n's loss to `grad`, which may be where the row is.
+// Writes factor times the gradient of row n's loss to `grad`, which may be the row's memory.
 void GradOf(const ClassLossRows& rows, int64_t n, float factor, float* grad) {
   const ClassLossSettings& settings = rows.settings;
   const float* x = rows.x(n);
@@ -118,7 +117,7 @@ void GradOf(const ClassLossRows& rows, int64_t n, float factor, float* grad) {
   for (int64_t c = 0; c < rows.classes; ++c) grad[c] = scale * grad[c] - factor * rows.Weighted(n, c);
 }
 
-// Where the inputs of a class_loss or its gradient lie.
+// The places of the inputs of a class_loss or its gradient.
 struct ClassLossInputs {
   int64_t rows = 0;
   int64_t classes = 0;

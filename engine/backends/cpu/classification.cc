@@ -11,12 +11,12 @@
 namespace tandem::cpu {
 namespace {
 
-// The probabilities of one sample; returns -log of that of `label`.
+// Computes the probabilities of a sample. Returns -log of the probability of `label`.
 double SoftmaxRow(const float* logits, int64_t classes, int32_t label, float* probabilities) {
   float largest = logits[0];
   for (int64_t c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
   float sum = 0;
-  // `probabilities` may be where `logits` are.
+  // `probabilities` may be the memory of `logits`.
   const float label_logit = logits[label];
   for (int64_t c = 0; c < classes; ++c) {
     probabilities[c] = std::exp(logits[c] - largest);
@@ -27,8 +27,8 @@ double SoftmaxRow(const float* logits, int64_t classes, int32_t label, float* pr
   return std::log(static_cast<double>(sum)) - (static_cast<double>(label_logit) - largest);
 }
 
-// How many scores come before that of `target`: larger ones do, of equal ones the first, and a NaN does
-// before every number.
+// Returns the number of scores that are better than the score of `target`. Larger scores are better, of equal
+// scores the first, and NaN is better than every number.
 int64_t CountBefore(const float* scores, int64_t classes, int64_t target) {
   const float score = scores[target];
   int64_t count = 0;
@@ -36,7 +36,7 @@ int64_t CountBefore(const float* scores, int64_t classes, int64_t target) {
     for (int64_t c = 0; c < target; ++c) count += std::isnan(scores[c]) ? 1 : 0;
     return count;
   }
-  // Not at most: above, or a NaN.
+  // "Not less": greater, equal or NaN.
   for (int64_t c = 0; c < target; ++c) count += scores[c] < score ? 0 : 1;
   for (int64_t c = target + 1; c < classes; ++c) count += scores[c] <= score ? 0 : 1;
   return count;

@@ -10,11 +10,11 @@
 namespace tandem::cpu {
 namespace {
 
-// One of the tensors that make up a whole.
+// A tensor that is a part of the whole.
 struct Part {
   Region region;
-  int64_t run = 0;     // Floats that lie together, in the part and in the whole.
-  int64_t offset = 0;  // Of the first of them in the whole.
+  int64_t run = 0;     // Consecutive floats, in the part and in the whole.
+  int64_t offset = 0;  // Of the first of these floats in the whole.
 };
 
 // A whole cut along an axis: `rows` rows of `stride` floats, each with a run of every part.
@@ -22,12 +22,12 @@ struct Cut {
   Lanes lanes;
   int64_t rows = 0;
   int64_t stride = 0;
-  int64_t per_index = 0;  // Floats of a row that one index of the axis has.
+  int64_t per_index = 0;  // The floats of a row for an index of the axis.
 };
 
 Cut CutOf(const Layout& home, const Shape& whole, int axis) {
   Cut cut;
-  // Samples side by side cannot be cut apart.
+  // Samples that are side by side cannot be cut apart.
   cut.lanes = axis == 0 ? Lanes{.blocks = home.shape()[0], .lanes = 1} : LanesOf(home);
   cut.rows = axis == 0 ? 1 : cut.lanes.blocks * ExtentOf(whole, 1, axis);
   cut.per_index = ExtentOf(whole, axis + 1, whole.rank()) * cut.lanes.lanes;
@@ -35,7 +35,7 @@ Cut CutOf(const Layout& home, const Shape& whole, int axis) {
   return cut;
 }
 
-// Copies the parts to the whole, or from it.
+// Copies the parts to the whole, or back.
 void EmitCopies(Lowering& lowering, const char* name, const Cut& cut, std::vector<Part> parts, Region whole,
                 bool to_whole) {
   std::vector<Region> regions;

@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Plain, or batch-blocked where x is and the batch is not what is cut.
+// Plain, or batch-blocked if x is batch-blocked and the axis is not the batch.
 absl::Status LowerConcat(Lowering& lowering, const Node& node);
 absl::Status LowerSplit(Lowering& lowering, const Node& node);
 

@@ -21,7 +21,7 @@ Shape PaddedShape(const ConvProblem& p) {
   return Shape({p.x[0], p.x[1], p.x[2] + 2 * p.geometry.padding.h, p.x[3] + 2 * p.geometry.padding.w});
 }
 
-// x, batch-blocked, with its padding around it.
+// Returns x, batch-blocked, with its padding around it.
 absl::StatusOr<Region> PaddedInput(Lowering& lowering, ValueId x, const ConvProblem& problem) {
   TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.GetBatchBlocked(x));
   if (!problem.padded()) return region;
@@ -49,7 +49,7 @@ absl::StatusOr<Region> PaddedInput(Lowering& lowering, ValueId x, const ConvProb
   return padded;
 }
 
-// Cuts the padding off.
+// Removes the padding.
 void EmitCrop(Lowering& lowering, const ConvProblem& problem, Region padded, Region cropped) {
   lowering.Emit({.name = "crop", .reads = {padded}, .writes = {cropped}, .run = [=](const RunContext& run) {
                    const ConvProblem& p = problem;
@@ -77,12 +77,13 @@ int64_t WinogradTileRows(const ConvSizes& sizes) {
   return (sizes.out_height() + tile - 1) / tile;
 }
 
-// Scratch of `floats` for each thread of the team.
+// Returns scratch of `floats` for each thread of the team.
 Region ThreadScratch(Lowering& lowering, int64_t floats) {
   return lowering.Scratch(floats * lowering.team().threads() * static_cast<int64_t>(sizeof(float)));
 }
 
-// Calls function(scratch, begin, end) for ranges of the items, one a thread, each with scratch of its own.
+// Calls function(scratch, begin, end) for ranges of the items, one for each thread, each with its own
+// scratch.
 template <typename Function>
 void ForWithScratch(const RunContext& run, Region scratch, int64_t floats, int64_t items,
                     const Function& function) {
@@ -94,7 +95,7 @@ void ForWithScratch(const RunContext& run, Region scratch, int64_t floats, int64
   });
 }
 
-// The weights at the points, computed once a run for the forward and the backward pass.
+// Returns the weights at the points. They are computed once in a run, for the forward and the backward pass.
 absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const ConvSizes& sizes) {
   if (const Region* found = lowering.FindTransformed(weight); found != nullptr) return *found;
   TANDEM_ASSIGN_OR_RETURN(const Region plain, lowering.GetPlain(weight));
@@ -112,7 +113,7 @@ absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const
   return points;
 }
 
-// The pooling that alone reads `y`, if it takes the maxima of 2x2 windows, two apart.
+// Returns the only reader of `y`, if it is a max pooling of 2x2 windows with stride 2.
 const Node* HalvingMaxPool(const Lowering& lowering, ValueId y) {
   const Node* pool = lowering.OnlyReader(y, "max_pool2d");
   const PoolGeometry halves = {{2, 2}, {2, 2}, {0, 0}};
@@ -120,7 +121,7 @@ const Node* HalvingMaxPool(const Lowering& lowering, ValueId y) {
   return pool;
 }
 
-// The gradient of weights whose dy, a pooling's gradient, nobody else needs.
+// Adds the gradient of weights. Its dy is the gradient of a pooling, which nobody else needs.
 absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const ConvProblem& problem,
                                    const PooledGrad& pooled) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
@@ -141,7 +142,7 @@ absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const C
                        });
                    return absl::OkStatus();
                  }});
-  // Each pooled gradient goes to one place, so the sums are the same.
+  // Each pooled gradient goes to a single place, so the sums are equal.
   if (static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) {
     EmitGradBias(lowering, dpooled, pooled.pooled_shape, node.outputs[1]);
   }
@@ -165,9 +166,8 @@ bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& p) {
   const Conv2dGeometry& g = p.geometry;
   const bool simple = g.stride == Size2d{1, 1} && g.dilation == Size2d{1, 1} && g.groups == 1 &&
                       p.weight[3] <= kMaxKernelWidth;
-  // Where channels fill oneDNN's blocks of 16, it is as good, and its weights stay in the cache at any size;
-  // it has kernels for first layers too. Own transforms do better than its direct convolution of few
-  // channels.
+  // If channels fill oneDNN's blocks of 16, oneDNN is as fast, and its weights stay in the cache at any size.
+  // It also has kernels for first layers. The own transforms beat its direct convolution for few channels.
   const bool first_layer = p.x[1] <= 4 && p.weight[2] == 3 && p.weight[3] == 3;
   const bool pads_channels = p.y[1] % 16 != 0 || (p.x[1] % 16 != 0 && !first_layer);
   const bool few_channels = p.x[1] * p.y[1] <= 64 * 64 && !first_layer &&
@@ -175,7 +175,7 @@ bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& p) {
   return simple && (pads_channels || few_channels) && FillsBlocks(p.x[0]);
 }
 
-// Each channel's is used once for every channel on the other side.
+// A transformed channel is used once for every channel on the other side.
 bool TakesWinograd(const Lowering& lowering, const ConvProblem& p) {
   if (lowering.algorithms() >= Algorithms::kWithoutWinograd) return false;
   const bool square = p.weight[2] == p.weight[3] && (p.weight[2] == 3 || p.weight[2] == 5);
@@ -217,7 +217,7 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
-  // What follows is done along with it, where nobody else looks at what lies between.
+  // The following ops run together with the convolution if nobody else reads the values between them.
   const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
   const Node* pool = HalvingMaxPool(lowering, node.outputs[0]);
   const bool with_relu = relu != nullptr;

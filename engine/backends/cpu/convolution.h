@@ -7,7 +7,7 @@
 
 namespace tandem::cpu {
 
-// The shapes that the three ops of a convolution share.
+// The shapes of a convolution, for its three ops.
 struct ConvProblem {
   Shape x;
   Shape weight;
@@ -15,15 +15,16 @@ struct ConvProblem {
   Conv2dGeometry geometry;
 
   bool padded() const { return geometry.padding.h != 0 || geometry.padding.w != 0; }
-  // As the own kernels see it: over an image whose padding has become part of it.
+  // The sizes for this backend's own kernels. The image includes its padding.
   ConvSizes sizes() const;
 };
 
-// Whether the own kernels, over batch-blocked images, take this convolution; oneDNN has all others.
+// Returns whether the own kernels, over batch-blocked images, compute this convolution. oneDNN computes all
+// others.
 bool TakesBatchBlocked(const Lowering& lowering, const ConvProblem& problem);
-// Whether those do it through Winograd's transforms.
+// Returns whether the own kernels use Winograd's transforms for it.
 bool TakesWinograd(const Lowering& lowering, const ConvProblem& problem);
-// Whether oneDNN may take Winograd's transforms for it.
+// Returns whether oneDNN may use Winograd's transforms for it.
 bool MayTakeOneDnnWinograd(const Lowering& lowering, const ConvProblem& problem);
 ConvProblem ProblemOfForward(const Lowering& lowering, const Node& node);
 ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node);
@@ -32,7 +33,7 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node);
 absl::Status LowerConvGradInput(Lowering& lowering, const Node& node);
 absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node);
 
-// With oneDNN: called by the three above.
+// The three functions above call these to use oneDNN.
 absl::Status LowerOneDnnConvForward(Lowering& lowering, const Node& node, const ConvProblem& problem);
 absl::Status LowerOneDnnConvGradInput(Lowering& lowering, const Node& node, const ConvProblem& problem);
 absl::Status LowerOneDnnConvGradWeight(Lowering& lowering, const Node& node, const ConvProblem& problem);

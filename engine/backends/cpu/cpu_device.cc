@@ -29,7 +29,7 @@ absl::Status LowerNodes(const Graph& graph, cpu::Lowering& lowering) {
   return lowering.Finish();
 }
 
-// A misspelt name would run at a speed, and with roundings, that nobody asked for.
+// A misspelt name would run with a speed and rounding that nobody requested.
 absl::Status CheckAskedIsa() {
   const char* asked = std::getenv("TANDEM_CPU_ISA");
   if (asked == nullptr || cpu::IsKnownIsa(asked)) return absl::OkStatus();
@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
   for (const ValueId id : graph.variables()) {
     TANDEM_RETURN_IF_ERROR(cpu_variables->Declare(graph.value(id)));
   }
-  // oneDNN looks at the team's size when a primitive is made.
+  // oneDNN reads the team's size when a primitive is created.
   const cpu::ScopedTeam scoped_team(team_);
   const int64_t planned = PlanMemory(graph).arena_bytes;
   std::unique_ptr<cpu::CpuExecutable> best;

@@ -9,19 +9,19 @@
 
 namespace tandem {
 
-// Cores of the host: oneDNN's convolutions and dense layers, and own loops for whatever has few channels, for
-// all else that is small, and for the update. Computes in float32, or what is large in bfloat16 with sums in
-// float32; variables are float32. Denormal numbers are flushed to zero.
-// Results depend on the number of threads in nothing but oneDNN's reductions, and two runs with as many are
-// equal bit for bit.
+// Cores of the host. oneDNN computes large convolutions and dense layers. Own loops compute layers with few
+// channels, all small ops and the update. Computes in float32, or large ops in bfloat16 with sums in float32.
+// Variables are float32. Denormal numbers are flushed to zero. Only oneDNN's reductions depend on the number
+// of threads. Two runs with the same number are equal bit for bit.
 class CpuDevice final : public Device {
  public:
-  // `threads`, at least 1, is the size of the OpenMP team that a calling thread gets. The process must have
-  // started with OMP_WAIT_POLICY=passive in its environment where cores are shared.
-  // `compute` is float32, or bfloat16 where the processor offers it.
+  // `threads`, at least 1, is the size of the OpenMP team of the calling thread. If processes share cores,
+  // the process must have started with OMP_WAIT_POLICY=passive in its environment. `compute` is float32, or
+  // bfloat16 if the processor offers it.
   CpuDevice(std::string name, int threads, DType compute = DType::kFloat32);
 
-  // Whether this processor has instructions for bfloat16 (AVX512_BF16), which make it faster than float32.
+  // Returns whether this processor has instructions for bfloat16 (AVX512_BF16), which make it faster than
+  // float32.
   static bool OffersBFloat16();
 
   const std::string& name() const override { return name_; }

@@ -149,7 +149,7 @@ absl::Status CpuExecutable::Run(absl::Span<const void* const> inputs, Communicat
                               .kernels = &BestKernels(),
                               .communicator = communicator,
                               .reductions = &reductions_};
-  // A run that fails leaves none that still goes on in the executable's memory.
+  // After a failed run no reduction uses the executable's memory.
   const absl::Cleanup end = [&] { reductions_.End(communicator); };
   const ScopedTeam scoped_team(team_);
   if (profiling_) {

@@ -15,26 +15,26 @@ namespace tandem::cpu {
 
 class CpuExecutable final : public Executable {
  public:
-  // Takes over what `lowering` made and plans its memory, which it does not have yet.
+  // Takes the steps and buffers of `lowering`, and plans its memory without allocating it.
   static absl::StatusOr<std::unique_ptr<CpuExecutable>> Plan(Lowering& lowering);
   ~CpuExecutable() override;
 
-  // Gets the memory; once, before it runs. `beyond_plan`, what it takes of kWorkspaceCapBytes, is added to
-  // `*workspace_bytes` while it lives; below 0 where it takes less than was planned for it.
+  // Allocates the memory. Call it a single time, before Run. `beyond_plan` is its part of kWorkspaceCapBytes,
+  // negative if it takes less than planned. It is added to `*workspace_bytes` for the executable's lifetime.
   absl::Status Allocate(int64_t beyond_plan, std::shared_ptr<int64_t> workspace_bytes);
 
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
   absl::StatusOr<Tensor> Output(int i) const override;
   int64_t bytes() const override { return arena_bytes_ + constant_bytes_; }
 
-  // What a step took, over all runs since profiling began.
+  // The time of a step over all runs since StartProfile.
   struct StepTime {
     std::string name;
     int64_t runs = 0;
     double total_seconds = 0;
     double best_seconds = 0;
   };
-  // Times every step from now on; off at first, since reading the clock costs something.
+  // Times every step from now on. Off by default, because reading the clock takes time.
   void StartProfile();
   const std::vector<StepTime>& profile() const { return profile_; }
 
@@ -48,7 +48,7 @@ class CpuExecutable final : public Executable {
   BegunReductions reductions_;
   std::vector<cpu::Place> outputs_;
   std::vector<Buffer> planned_buffers_;
-  std::vector<int64_t> arena_offsets_;  // By buffer; -1 for those that are not in the arena.
+  std::vector<int64_t> arena_offsets_;  // By buffer. -1 outside the arena.
   int64_t arena_bytes_ = 0;
   int64_t constant_bytes_ = 0;
   int64_t beyond_plan_ = 0;
@@ -56,7 +56,7 @@ class CpuExecutable final : public Executable {
   Memory arena_;
   Memory constants_;
   std::vector<std::byte*> buffers_;  // By buffer.
-  std::vector<int> input_buffers_;   // By input: its buffer.
+  std::vector<int> input_buffers_;   // By input.
   bool has_run_ = false;
   bool profiling_ = false;
   std::vector<StepTime> profile_;  // By step.

@@ -103,7 +103,7 @@ absl::StatusOr<Layout> CpuVariables::Settle(const std::string& name, const Layou
   Variable& variable = variables_.at(name);
   if (variable.layout == nullptr) {
     Layout layout = layouts_->Settle(name, wanted);
-    // A set that was made like another, for a model with other shapes, keeps its own.
+    // A set that was created like another set, but for a model with other shapes, keeps its own layout.
     if (layout.shape() != variable.shape || layout.dtype() != variable.dtype) layout = wanted;
     Memory memory = Memory::Allocate(layout.bytes());
     if (memory.data() == nullptr) {

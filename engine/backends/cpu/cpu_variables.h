@@ -14,11 +14,11 @@
 
 namespace tandem::cpu {
 
-// The layouts of variables, shared by the sets of all replicas of a model: whichever replica compiles first
-// settles them for all. Thread-safe.
+// The layouts of variables, shared by all replicas of a model. The first replica that compiles decides them
+// for all. Thread-safe.
 class VariableLayouts {
  public:
-  // The layout of the variable `name`: `wanted`, unless another was settled before.
+  // Returns the layout of the variable `name`. It becomes `wanted` if it is not decided yet.
   Layout Settle(const std::string& name, const Layout& wanted);
 
  private:
@@ -40,20 +40,20 @@ class CpuVariables final : public Variables {
 
   const std::shared_ptr<VariableLayouts>& layouts() const { return layouts_; }
 
-  // What the layouts add to the settled variables.
+  // Returns the bytes that the layouts add to the settled variables.
   int64_t padding_bytes() const;
-  // What the executables over these variables take beyond their graphs' plans; each adds its own, and takes
-  // it away when it is destroyed.
+  // The bytes that the executables of these variables take beyond their graphs' plans. Each executable adds
+  // its bytes, and subtracts them in its destructor.
   const std::shared_ptr<int64_t>& workspace_bytes() const { return workspace_bytes_; }
 
-  // Adds the variable of a graph. INVALID_ARGUMENT where there is one of the name with another type or shape.
+  // Adds a graph's variable. INVALID_ARGUMENT if a variable of this name has another type or shape.
   absl::Status Declare(const Value& value);
-  // Null where a declared variable's layout is not settled yet.
+  // Returns the layout of a declared variable, or null before Settle.
   const Layout* layout(const std::string& name) const;
-  // Settles the layout of a declared variable, `wanted` if it is free still, and allocates its memory.
-  // RESOURCE_EXHAUSTED where there is none.
+  // Decides the layout of a declared variable, `wanted` if it is still free, and allocates its memory.
+  // RESOURCE_EXHAUSTED if there is not enough memory.
   absl::StatusOr<Layout> Settle(const std::string& name, const Layout& wanted);
-  // The memory of a settled variable; stays where it is.
+  // Returns the memory of a settled variable. It never moves.
   void* data(const std::string& name) const;
 
  private:
@@ -64,7 +64,7 @@ class CpuVariables final : public Variables {
     std::unique_ptr<Layout> layout;  // Null until settled.
     Memory memory;
   };
-  // Of a variable without a layout, left by a graph that did not compile, nobody knows.
+  // NOT_FOUND also for a variable without a layout: the graph that declared it did not compile.
   absl::StatusOr<const Variable*> Find(absl::string_view name) const;
 
   const std::shared_ptr<VariableLayouts> layouts_;

@@ -11,7 +11,7 @@
 namespace tandem::cpu {
 namespace {
 
-// One block of samples side by side, of `elements` elements each.
+// Drops elements of a block of samples side by side, with `elements` elements each.
 void DropBlock(const DropoutOp& op, int64_t step, const Lanes& lanes, int64_t block, int64_t elements,
                const float* x, float* y) {
   const uint64_t threshold = op.threshold();

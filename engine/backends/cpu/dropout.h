@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Plain or batch-blocked, as x is.
+// In x's layout, plain or batch-blocked.
 absl::Status LowerDropout(Lowering& lowering, const Node& node);
 
 }  // namespace tandem::cpu

@@ -14,8 +14,8 @@
 namespace tandem::cpu {
 namespace {
 
-// Adds a loop over the elements, padding included, of output 0 and of inputs in the layout of the first.
-// `loop(run, x, z, y, begin, end)`: z is the second input, or x again.
+// Adds a loop over the elements, with padding, of output 0 and of the inputs, in the layout of the first
+// input. `loop(run, x, z, y, begin, end)`: z is the second input, or x again.
 template <typename Loop>
 absl::Status LowerLoop(Lowering& lowering, const Node& node, const Loop& loop) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
@@ -45,7 +45,7 @@ absl::Status LowerLoop(Lowering& lowering, const Node& node, const Loop& loop) {
   return absl::OkStatus();
 }
 
-// Whether a node that reads the value would have it batch-blocked.
+// Returns whether a reader of the value wants it batch-blocked.
 bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
   for (const NodeId id : lowering.readers(value)) {
     const Node& node = lowering.graph().node(id);
@@ -61,7 +61,7 @@ bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
   return false;
 }
 
-// Of a float64 number, such as the learning rate.
+// Scales a float64 number, such as the learning rate.
 absl::Status LowerScaleOfNumber(Lowering& lowering, const Node& node) {
   if (lowering.shape(node.inputs[0]).rank() != 0) return CheckFloat32(lowering, node, node.inputs[0]);
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
@@ -151,7 +151,7 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   if (!stays_blocked) {
     TANDEM_ASSIGN_OR_RETURN(region, lowering.GetPlain(node.inputs[0]));
   }
-  // The result is what the variable was, also when a later node has changed it.
+  // The result keeps the variable's value, even if a later node changes the variable.
   if (lowering.ChangesAfter(node.inputs[0], node.id) &&
       lowering.buffers()[region.buffer].source == Buffer::Source::kVariable) {
     const Region copy = lowering.Define(node.outputs[0], layout);

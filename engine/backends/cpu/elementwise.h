@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Loops over elements, in whatever layout they are given.
+// Loops over elements, in the layout of the inputs.
 absl::Status LowerRelu(Lowering& lowering, const Node& node);
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node);
 absl::Status LowerAdd(Lowering& lowering, const Node& node);

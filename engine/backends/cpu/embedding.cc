@@ -14,7 +14,7 @@
 namespace tandem::cpu {
 namespace {
 
-// Columns that a thread takes together: whole cache lines.
+// The columns that a thread handles together: whole cache lines.
 constexpr int64_t kColumns = 16;
 
 absl::Status CheckIndices(const int32_t* indices, int64_t count, int64_t rows) {
@@ -26,7 +26,7 @@ absl::Status CheckIndices(const int32_t* indices, int64_t count, int64_t rows) {
   return absl::OkStatus();
 }
 
-// Adds the step y[n] = x[n] + each for all n; `each` gives what is added when it runs.
+// Adds the step y[n] = x[n] + each for all n. `each` returns the summand at run time.
 template <typename Each>
 absl::Status EmitAddToEach(Lowering& lowering, const Node& node, std::vector<Region> reads,
                            const Each& each) {
@@ -98,7 +98,7 @@ absl::Status LowerGatherRowsGrad(Lowering& lowering, const Node& node) {
                    const float* from = run.At<const float>(grad_y);
                    float* to = run.At<float>(grad_weight);
                    TANDEM_RETURN_IF_ERROR(CheckIndices(index, count, rows));
-                   // Each thread has columns of its own: rows may be asked for several times.
+                   // Each thread has its own columns, because rows may occur several times.
                    run.team->For((width + kColumns - 1) / kColumns, [&](int64_t begin, int64_t end) {
                      const int64_t first = begin * kColumns;
                      const int64_t last = std::min(end * kColumns, width);

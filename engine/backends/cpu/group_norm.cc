@@ -9,7 +9,8 @@
 namespace tandem::cpu {
 namespace {
 
-// The groups of a plain tensor [N, C, ...]: `groups` a sample, each of `channels` channels of `positions`.
+// The groups of a plain tensor [N, C, ...]: `groups` in a sample, each with `channels` channels of
+// `positions`.
 struct GroupSizes {
   int64_t samples = 0;
   int64_t groups = 0;
@@ -45,7 +46,7 @@ void Normalize(const GroupSizes& sizes, double epsilon, const float* x, const fl
   }
 }
 
-// Of each channel of a group: the sum of dy and that of dy times the normal values.
+// Computes for each channel of a group the sum of dy, and the sum of dy times the normalised values.
 void ChannelSums(const GroupSizes& sizes, const float* x, const float* dy, float mean, float inv_std,
                  double* sums, double* products) {
   for (int64_t c = 0; c < sizes.channels; ++c) {

@@ -8,8 +8,8 @@
 
 namespace tandem::cpu {
 
-// The form [blocks][...][lanes] that plain tensors (a block is a sample, and there is one lane) and
-// batch-blocked ones have in common.
+// The common form of plain and batch-blocked tensors: [blocks][...][lanes]. In a plain tensor a block is a
+// sample, with a single lane.
 struct Lanes {
   int64_t blocks = 0;
   int64_t lanes = 1;
@@ -19,14 +19,15 @@ struct Lanes {
   }
 };
 
-// As `layout`, of at least one dimension, has it; where it has neither, as the plain tensor.
+// Returns the lanes of `layout`, which has at least one dimension. Any layout other than batch-blocked counts
+// as plain.
 inline Lanes LanesOf(const Layout& layout) {
   const int64_t samples = layout.shape()[0];
   if (layout.batch_blocked()) return {.blocks = (samples + kBlock - 1) / kBlock, .lanes = kBlock};
   return {.blocks = samples, .lanes = 1};
 }
 
-// The product of the extents from `begin` to before `end`.
+// Returns the product of the extents from `begin` to before `end`.
 inline int64_t ExtentOf(const Shape& shape, int begin, int end) {
   int64_t extent = 1;
   for (int i = begin; i < end; ++i) extent *= shape[i];

@@ -13,7 +13,7 @@ dnnl::normalization_flags Flags() {
   return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
 }
 
-// The tensor as oneDNN sees it: [rows, normalised elements].
+// Returns oneDNN's view of the tensor: [rows, normalised elements].
 dnnl::memory::desc RowsDesc(const Shape& x, const Shape& weight) {
   return PlainDesc(DType::kFloat32, Shape({x.elements() / weight.elements(), weight.elements()}));
 }
@@ -27,7 +27,7 @@ dnnl::layer_normalization_forward::primitive_desc ForwardDesc(const dnnl::memory
           OneDnnEngine()};
 }
 
-// In plain memory that is not an input's.
+// Returns plain memory that is not an input's.
 absl::StatusOr<Region> Fixed(Lowering& lowering, ValueId id) {
   return lowering.GetFixed(id, Float32Layout(lowering.shape(id)));
 }
@@ -86,7 +86,7 @@ absl::Status LowerLayerNormGrad(Lowering& lowering, const Node& node) {
                          {{DNNL_ARG_SRC, rows, x},
                           {DNNL_ARG_DIFF_DST, rows, grad_y},
                           {DNNL_ARG_SCALE, columns, weight},
-                          // oneDNN wants to be given a shift, and does not read it.
+                          // oneDNN requires a shift and does not read it.
                           {DNNL_ARG_SHIFT, columns, weight},
                           {DNNL_ARG_MEAN, desc.mean_desc(), mean},
                           {DNNL_ARG_VARIANCE, desc.variance_desc(), variance}},

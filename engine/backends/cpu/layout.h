@@ -10,19 +10,19 @@
 
 namespace tandem::cpu {
 
-// How the elements of a tensor lie in memory. A value.
+// The place of a tensor's elements in memory. A value type.
 class Layout {
  public:
   enum class Kind : uint8_t {
     kPlain,         // Row-major, any type.
     kBatchBlocked,  // [ceil(N / 16)][...][16]: see kernels.h.
-    kOneDnn,        // float32, bfloat16 or uint8, as oneDNN describes it.
+    kOneDnn,        // float32, bfloat16 or uint8, described by oneDNN.
   };
 
   static Layout Plain(DType dtype, Shape shape);
   // `shape` has at least one dimension.
   static Layout BatchBlocked(DType dtype, Shape shape);
-  // Becomes plain where `desc` is row-major.
+  // Returns a plain layout if `desc` is row-major.
   static Layout OneDnn(const dnnl::memory::desc& desc, Shape shape);
 
   Kind kind() const { return kind_; }
@@ -30,14 +30,14 @@ class Layout {
   bool batch_blocked() const { return kind_ == Kind::kBatchBlocked; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
-  // Padding included.
+  // Returns the bytes with padding.
   int64_t bytes() const;
-  // Elements that the memory holds, padding included.
+  // Returns the number of elements in memory, with padding.
   int64_t elements() const { return bytes() / SizeOf(dtype_); }
-  // As oneDNN describes a layout that is plain or its own, of a type that oneDNN has.
+  // Returns oneDNN's description of a plain layout or of its own layout. oneDNN must have the type.
   dnnl::memory::desc desc() const;
 
-  // The same places for elements of another type. Of uint8, only plain ones have this.
+  // Returns the same layout for another type. For uint8 only a plain layout works.
   Layout WithType(DType dtype) const;
 
   bool operator==(const Layout& other) const;
@@ -48,14 +48,14 @@ class Layout {
   Kind kind_;
   DType dtype_;
   Shape shape_;
-  dnnl::memory::desc desc_;  // Of kOneDnn.
+  dnnl::memory::desc desc_;  // For kOneDnn.
 };
 
-// Row-major float32.
+// Returns the row-major layout of float32.
 inline Layout Float32Layout(const Shape& shape) { return Layout::Plain(DType::kFloat32, shape); }
-// Of float32, bfloat16 or uint8.
+// Returns oneDNN's type for float32, bfloat16 or uint8.
 dnnl::memory::data_type OneDnnType(DType dtype);
-// Row-major, in oneDNN's words.
+// Returns oneDNN's description of a row-major layout.
 dnnl::memory::desc PlainDesc(DType dtype, const Shape& shape);
 dnnl::memory::dims Dims(const Shape& shape);
 

@@ -17,11 +17,11 @@ LinearSizes SizesOf(const Shape& x, const Shape& y) {
   return {.blocks = (x[0] + kBlock - 1) / kBlock, .inputs = x[-1], .outputs = y[-1]};
 }
 
-// [..., last] as [rows, last].
+// Returns [..., last] as [rows, last].
 Shape AsRows(const Shape& shape) { return Shape({shape.elements() / shape[-1], shape[-1]}); }
 
-// What oneDNN's three primitives share: plain layouts. In bfloat16, what is multiplied is that, and what
-// comes of it, or belongs to parameters, stays float32.
+// The common part of oneDNN's three primitives: plain layouts. In bfloat16, factors are bfloat16. Results and
+// tensors of parameters stay float32.
 struct Problem {
   Shape x;  // As rows.
   Shape weight;
@@ -45,11 +45,11 @@ struct Problem {
     }
     return {{kind, Factor(x), Factor(weight), y_desc}, attributes, OneDnnEngine()};
   }
-  // The backward ones only look at its shapes.
+  // The backward primitives read only its shapes.
   dnnl::inner_product_forward::primitive_desc Hint() const { return Forward(Factor(y), false); }
 };
 
-// A value as oneDNN multiplies it, in memory that stays.
+// Returns a value in the type in which oneDNN multiplies it, in memory that stays.
 absl::StatusOr<Region> GetFactor(Lowering& lowering, ValueId id) {
   return lowering.GetFixed(id, Layout::Plain(lowering.compute(), lowering.shape(id)));
 }
@@ -134,7 +134,7 @@ bool FillsBlocks(int64_t rows) {
 
 bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x) {
   if (lowering.algorithms() == Algorithms::kOneDnn || x.rank() != 2 || !FillsBlocks(x[0])) return false;
-  // Longer rows gain more from bfloat16 than from a layout in which nothing has to be converted.
+  // Longer rows gain more from bfloat16 than from a layout without conversions.
   return lowering.compute() == DType::kFloat32 || x[1] <= 1024;
 }
 

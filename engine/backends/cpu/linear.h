@@ -5,12 +5,13 @@
 
 namespace tandem::cpu {
 
-// Whether a batch of `rows` fills the blocks of the batch-blocked layout well enough.
+// Returns whether a batch of `rows` fills enough of the blocks of the batch-blocked layout.
 bool FillsBlocks(int64_t rows);
-// Whether the own kernels take a dense layer over `x`; oneDNN has all others.
+// Returns whether the own kernels compute a dense layer over `x`. oneDNN computes all others.
 bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x);
 
-// Adds the gradient of a bias: the sum of batch-blocked dy, of shape `dy_shape` [N, C, ...], over all but C.
+// Adds the gradient of a bias: the sum of batch-blocked dy, of shape `dy_shape` [N, C, ...], over all
+// dimensions except C.
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias);
 
 absl::Status LowerLinearForward(Lowering& lowering, const Node& node);

@@ -182,7 +182,7 @@ Region Lowering::Define(ValueId id, const Layout& layout) {
     const size_t i =
         std::find(reduction->inputs.begin(), reduction->inputs.end(), id) - reduction->inputs.begin();
     const absl::StatusOr<Place> slot = BucketSlot(*reduction, i);
-    // Without a slot, the reduction says why.
+    // Without a slot, the reduction reports the error.
     if (slot.ok() && slot->layout == layout) region = slot->region;
   }
   if (region.buffer < 0) region.buffer = AddBuffer({.bytes = layout.bytes()});
@@ -193,7 +193,7 @@ Region Lowering::Define(ValueId id, const Layout& layout) {
 absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
   std::vector<Place>& slots = bucket_slots_[all_reduce.id];
   if (slots.empty()) {
-    std::vector<Place> laid;  // Whole or not at all.
+    std::vector<Place> laid;  // All inputs or none.
     Region region{AddBuffer({}), 0};
     for (const ValueId input : all_reduce.inputs) {
       Layout layout = Layout::Plain(value(input).dtype, shape(input));
@@ -258,7 +258,7 @@ bool Lowering::ChangesAfter(ValueId id, NodeId after) const {
 absl::Status Lowering::Finish() {
   for (const ValueId id : graph_.variables()) TANDEM_RETURN_IF_ERROR(Home(id).status());
   for (const ValueId id : graph_.outputs()) {
-    // The host may read them when the inputs are gone.
+    // The host may read outputs after the inputs are gone.
     TANDEM_ASSIGN_OR_RETURN(const Place home, Home(id));
     TANDEM_RETURN_IF_ERROR(GetFixed(id, home.layout).status());
   }

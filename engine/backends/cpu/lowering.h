@@ -22,25 +22,25 @@
 
 namespace tandem::cpu {
 
-// A piece of memory of an executable: a buffer, and where in it.
+// A place in an executable's memory: a buffer and an offset in bytes.
 struct Region {
   int buffer = -1;
   int64_t offset = 0;
 };
 
-// Where a value lies, and how.
+// The place and the layout of a value.
 struct Place {
   Region region;
   Layout layout;
 };
 
-// What a step computes with.
+// The objects that a step computes with.
 struct RunContext {
-  std::byte* const* buffers = nullptr;  // By buffer; those of inputs change from run to run.
+  std::byte* const* buffers = nullptr;  // By buffer. Those of inputs change from run to run.
   const Team* team = nullptr;
   const Kernels* kernels = nullptr;
   Communicator* communicator = nullptr;
-  BegunReductions* reductions = nullptr;  // Those of this run.
+  BegunReductions* reductions = nullptr;  // Of this run.
 
   template <typename T>
   T* At(Region region) const {
@@ -48,50 +48,50 @@ struct RunContext {
   }
 };
 
-// One thing that an executable does. Steps run in order.
+// A step of an executable. Steps run in order.
 struct Step {
-  std::string name = {};  // For profiles: the op's kind, and how it is done.
-  // Buffers, whole; a step that writes part of one lists it in both where the rest is to stay.
+  std::string name = {};  // For profiles: the op's kind and its implementation.
+  // Whole buffers. A step that writes a part of a buffer lists it in both, so that the rest stays.
   std::vector<Region> reads = {};
   std::vector<Region> writes = {};
-  // (write, read): that write may take the memory of that read.
+  // Pairs (write, read) of positions: the write may reuse the memory of the read.
   std::vector<std::pair<int, int>> in_place = {};
   std::function<absl::Status(const RunContext&)> run = {};
-  // Of a step that sums float32 elements, so many, over the replicas and does nothing else: where they begin,
-  // at the begin of a buffer. It has no `run` before SettleReductions.
+  // For a step that only sums `reduced_elements` float32 elements over the replicas: their place, at the
+  // beginning of a buffer. The step has no `run` before SettleReductions.
   Region reduced = {};
   int64_t reduced_elements = 0;
-  // Called once, when all buffers but those of inputs have their memory.
+  // Called a single time, after all buffers except inputs have their memory.
   std::function<absl::Status(const RunContext&)> bind = {};
 };
 
-// Where a buffer's memory comes from.
+// The source of a buffer's memory.
 struct Buffer {
   enum class Source : uint8_t { kArena, kInput, kVariable, kConstant };
   Source source = Source::kArena;
   int64_t bytes = 0;
-  int input = -1;               // Of kInput: which.
+  int input = -1;               // Of kInput: the input's position.
   std::byte* memory = nullptr;  // Of kVariable.
   // Of kConstant.
   double constant = 0;
   DType dtype = DType::kFloat32;
 };
 
-// From fast to frugal.
+// From the fastest to the least memory.
 enum class Algorithms : uint8_t {
   kFastest,
-  kSmallScratch,     // No algorithm of oneDNN's with more scratch than kSmallScratchBytes.
-  kWithoutWinograd,  // Whose scratch grows with channels and threads.
+  kSmallScratch,     // No oneDNN algorithm with more scratch than kSmallScratchBytes.
+  kWithoutWinograd,  // Winograd's scratch grows with channels and threads.
   kOneDnn,           // No batch-blocked layout, which pads batches.
 };
 
 inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
 
-// A graph on its way to an executable: nodes are taken in order, and each adds steps and says where its
-// outputs lie. A value is made in one layout and converted, once, where a reader needs another.
+// Turns a graph into an executable. It takes nodes in order. Each node adds steps and defines the places of
+// its outputs. A value is computed in a single layout, and converted once for readers of another layout.
 class Lowering {
  public:
-  // `compute` is float32, or bfloat16 where what is large may be computed and kept in that.
+  // `compute` is float32, or bfloat16 to compute and keep large values in bfloat16.
   Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms,
            DType compute);
 
@@ -102,65 +102,65 @@ class Lowering {
   const Value& value(ValueId id) const { return graph_.value(id); }
   const Shape& shape(ValueId id) const { return graph_.value(id).shape; }
 
-  // Where the value is, in its own type: one that was made in bfloat16 is converted. The layout of a variable
-  // that is free still becomes plain.
+  // Returns the place of the value in its own type. Converts a value that was computed in bfloat16. Sets a
+  // variable's free layout to plain.
   absl::StatusOr<Place> Home(ValueId id);
-  // Where the value was made, a float32 one perhaps in bfloat16.
+  // Returns the place in which the value was computed. A float32 value may be in bfloat16.
   absl::StatusOr<Place> HomeAsMade(ValueId id);
-  // Settles the layout of a variable that is free still; of any other value it does nothing.
+  // Sets a variable's layout if it is free. Does nothing for other values.
   absl::Status SettleVariable(ValueId id, const Layout& layout);
-  // Where the value is in `layout`; converts it if need be. The layout of a variable that is free still
-  // becomes this one.
+  // Returns the place of the value in `layout`. Converts the value if necessary. Sets a variable's free
+  // layout to `layout`.
   absl::StatusOr<Region> Get(ValueId id, const Layout& layout);
-  // The same, plain or batch-blocked.
+  // As Get, in the plain or the batch-blocked layout.
   absl::StatusOr<Region> GetPlain(ValueId id);
   absl::StatusOr<Region> GetBatchBlocked(ValueId id);
   // As Get, but never the memory of an input, whose address changes from run to run.
   absl::StatusOr<Region> GetFixed(ValueId id, const Layout& layout);
 
-  // Says that the value will be in `layout`, in memory of its own (in its bucket, if it is for an
-  // all_reduce that wants this layout).
+  // Defines that the value will be in `layout`, in its own memory. A value for an all_reduce that wants this
+  // layout is placed in its bucket.
   Region Define(ValueId id, const Layout& layout);
-  // Says that the value lies where something else does.
+  // Defines that the value shares the place of another value.
   void Alias(ValueId id, Place place);
-  // Where an all_reduce node finds its i-th input. All that it reduces lies together, in the order of its
-  // inputs and in the layouts of the parameters, if it is for such: in every replica alike, whatever its
-  // batch is.
+  // Returns the place of an all_reduce node's i-th input. All its inputs are together, in order. Those for
+  // parameters have the parameters' layouts. So all replicas agree, whatever their batches are.
   absl::StatusOr<Place> BucketSlot(const Node& all_reduce, size_t i);
-  // Memory that is a step's own.
+  // Returns memory of a single step.
   Region Scratch(int64_t bytes);
-  // What a node computed from a weight and a later one may use again, until the weight changes; null where
-  // there is nothing.
+  // Returns the result that an earlier node computed from a weight, if later nodes may reuse it. Null if
+  // there is none, or if the weight has changed.
   const Region* FindTransformed(ValueId weight) const;
   void SetTransformed(ValueId weight, Region region) { transformed_[weight] = region; }
-  // The sums that a node before `node` took for it; null where none did.
+  // Returns the sums that an earlier node computed for `node`, or null.
   const Region* FindSums(NodeId node) const;
   void SetSums(NodeId node, Region region) { sums_[node] = region; }
-  // The value changes in place: conversions of it are out of date.
+  // Records that the value changes in place: its conversions are out of date.
   void Changed(ValueId id);
   void Emit(Step step);
 
-  // Nodes that read the value, in order.
+  // Returns the nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
-  // Whether the value has been made: it is no result of a node, or that node's steps are there.
+  // Returns whether the value exists: it is no node's result, or the node's steps were added.
   bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
-  // The node that makes the value, of this kind; null if it is another.
+  // Returns the node that computes the value, if it is of this kind, else null.
   const Node* MakerOf(ValueId id, absl::string_view kind) const;
-  // Whether a node after `node` changes the value, a variable, in place.
+  // Returns whether a node after `node` changes the value, a variable, in place.
   bool ChangesAfter(ValueId id, NodeId node) const;
-  // The one node that reads the value, of this kind; null if there are others, or if the host reads it.
+  // Returns the only reader of the value, if it is a node of this kind. Null if there are other readers or
+  // the host reads it.
   const Node* OnlyReader(ValueId id, absl::string_view kind) const;
-  // The parameter that an optimizer changes by this gradient, reduced and clipped or not; kNoValue where
-  // there is none.
+  // Returns the parameter that an optimizer changes by this gradient, reduced and clipped or not, or
+  // kNoValue.
   ValueId ParameterOf(ValueId grad) const;
-  // Says that another node's steps do what this one asks for too.
+  // Records that another node's steps also do the work of this node.
   void Absorb(NodeId id) { absorbed_[id] = true; }
   bool absorbed(NodeId id) const { return absorbed_[id]; }
 
-  // What came of it.
+  // The results.
   std::vector<Step>& steps() { return steps_; }
   const std::vector<Buffer>& buffers() const { return buffers_; }
-  // Settles the variables that are free still, and makes what the host will read have a place.
+  // Sets the layouts of free variables, and gives all outputs for the host a place.
   absl::Status Finish();
   absl::StatusOr<Place> Output(int i);
 
@@ -176,20 +176,20 @@ class Lowering {
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.
-  std::vector<std::vector<Place>> places_;             // By value; the first is its home.
+  std::vector<std::vector<Place>> places_;             // By value. The first place is the home.
   std::map<ValueId, Region> transformed_;              // By weight.
   std::map<NodeId, Region> sums_;                      // By node.
-  std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node: by input.
+  std::map<NodeId, std::vector<Place>> bucket_slots_;  // By all_reduce node, then by input.
   std::vector<Buffer> buffers_;
   std::vector<Step> steps_;
 };
 
-// Adds the steps of one node.
+// Adds the steps of a node.
 using Lower = absl::Status (*)(Lowering& lowering, const Node& node);
-// Null where the backend does not offer the op.
+// Returns null if the backend does not offer the op.
 Lower FindLower(absl::string_view kind);
 
-// UNIMPLEMENTED where a value of the node that should be float32 is not.
+// UNIMPLEMENTED if a value of the node must be float32 and is not.
 absl::Status CheckFloat32(const Lowering& lowering, const Node& node, ValueId id);
 
 }  // namespace tandem::cpu

@@ -1,5 +1,5 @@
-// An LSTM over plain tensors: sixteen samples go through all positions side by side, in memory that stays
-// near, and a thread takes whole blocks of sixteen.
+// An LSTM over plain tensors. Sixteen samples pass through all positions side by side, in memory that stays
+// in the cache. A thread handles whole blocks of sixteen.
 
 #include "engine/backends/cpu/lstm.h"
 
@@ -14,7 +14,7 @@
 namespace tandem::cpu {
 namespace {
 
-// Of sequences [N, L, H].
+// The sizes of sequences [N, L, H].
 struct LstmSizes {
   int64_t samples = 0;
   int64_t length = 0;
@@ -26,21 +26,21 @@ struct LstmSizes {
 
   int64_t blocks() const { return (samples + kBlock - 1) / kBlock; }
   int64_t rows(int64_t block) const { return std::min(kBlock, samples - block * kBlock); }
-  // Elements of a state of one block.
+  // Returns the elements of a state of a block.
   int64_t state() const { return units * kBlock; }
-  // The position of step `step`, from 0.
+  // Returns the position of step `step`, from 0.
   int64_t position(int64_t step) const { return reverse ? length - 1 - step : step; }
-  // The first element of the block at `position` of a sequence of `columns` numbers a position, and how far
-  // its rows are apart.
+  // Returns the first element of the block at `position`, in a sequence with `columns` numbers for each
+  // position. The next function returns the distance of its rows.
   int64_t at(int64_t block, int64_t position, int64_t columns) const {
     return (block * kBlock * length + position) * columns;
   }
   int64_t stride(int64_t columns) const { return length * columns; }
-  // The product of the weight [4 units, units] and a block's states.
+  // Returns the product of the weight [4 units, units] and a block's states.
   LinearSizes product() const { return {.blocks = 1, .inputs = units, .outputs = 4 * units}; }
 };
 
-// One block's working memory, piece by piece.
+// Hands out a block's working memory, piece by piece.
 class Pieces {
  public:
   Pieces(float* memory, int64_t state) : next_(memory), state_(state) {}
@@ -51,7 +51,7 @@ class Pieces {
   int64_t state_;
 };
 
-// States that a block of a step works in.
+// The states that a block of a step needs.
 constexpr int64_t kForwardStates = 12;
 constexpr int64_t kBackwardStates = 13;
 
@@ -133,7 +133,7 @@ void RunBackward(const RunContext& run, const LstmSizes& s, const std::vector<Re
     const int64_t l = s.position(step);
     const int64_t gate = s.at(block, l, gates_width);
     const int64_t cell = s.at(block, l, s.units);
-    // What the step began with: the states of the step before it, or the first.
+    // The states before the step: those of the previous step, or the first.
     const bool begins = step == 0;
     const int64_t before = begins ? first : s.at(block, s.position(step - 1), s.units);
     const int64_t stride = begins ? s.units : s.stride(s.units);

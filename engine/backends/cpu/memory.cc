@@ -19,7 +19,7 @@ Memory Memory::Allocate(int64_t bytes) {
   Memory memory;
   memory.data_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, size)));
   if (memory.data_ == nullptr) return memory;
-  // Advice only: without huge pages it works as well.
+  // A hint: without huge pages it works as well.
   if (alignment == kHugePage) madvise(memory.data_.get(), size, MADV_HUGEPAGE);
   std::memset(memory.data_.get(), 0, size);
   memory.bytes_ = bytes;

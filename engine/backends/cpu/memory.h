@@ -7,11 +7,11 @@
 
 namespace tandem::cpu {
 
-// Zeroed memory, aligned to 64 bytes; large pieces ask for huge pages.
+// Zeroed memory, aligned to 64 bytes. Large pieces request huge pages.
 class Memory {
  public:
   Memory() = default;
-  // Returns an empty Memory where the system has not so much.
+  // Returns an empty Memory if the system has not enough memory.
   static Memory Allocate(int64_t bytes);
 
   std::byte* data() const { return data_.get(); }

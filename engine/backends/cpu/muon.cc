@@ -11,7 +11,7 @@
 namespace tandem::cpu {
 namespace {
 
-// c = alpha a b + beta c, each row-major; a is [m, k], or [k, m] where it is to be transposed, b likewise.
+// c = alpha a b + beta c, each row-major. a is [m, k], or [k, m] if transposed. b is [k, n], or [n, k].
 absl::Status Multiply(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha,
                       const float* a, const float* b, float beta, float* c) {
   const dnnl::status status = dnnl::sgemm(transpose_a ? 'T' : 'N', transpose_b ? 'T' : 'N', m, n, k, alpha, a,
@@ -28,8 +28,8 @@ struct MuonScratch {
   float* mixed;
 };
 
-// The Newton-Schulz iterations on scratch.x [rows, columns]; returns where the result is. Where rows >
-// columns this is the iteration of the transpose, X (b A + c A A) with A = X^T X.
+// Runs the Newton-Schulz iterations on scratch.x [rows, columns]. Returns the place of the result. If rows >
+// columns it iterates on the transpose: X (b A + c A A) with A = X^T X.
 absl::StatusOr<const float*> Orthogonalize(const MuonSettings& s, int64_t rows, int64_t columns,
                                            const Team& team, MuonScratch scratch) {
   const bool tall = rows > columns;

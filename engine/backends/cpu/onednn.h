@@ -7,10 +7,10 @@
 
 namespace tandem::cpu {
 
-// oneDNN's CPU engine. Thread-safe.
+// Returns oneDNN's CPU engine. Thread-safe.
 const dnnl::engine& OneDnnEngine();
 
-// Whether it has Winograd's convolutions on this processor.
+// Returns whether oneDNN has Winograd convolutions on this processor.
 bool OneDnnHasWinograd();
 
 // Calls `function`, which returns a status, and turns oneDNN's exceptions into INTERNAL.

@@ -19,7 +19,7 @@
 namespace tandem::cpu {
 namespace {
 
-// What was measured before, by this process or by others.
+// The measurements of this process and of earlier processes.
 AlgorithmMemory& Remembered() {
   static AlgorithmMemory& remembered = *AlgorithmMemory::InFileOf("TANDEM_CPU_ALGORITHMS").release();
   return remembered;
@@ -31,7 +31,7 @@ memory::desc AnyDesc(const memory::dims& dims, DType dtype) {
   return memory::desc(dims, OneDnnType(dtype), memory::format_tag::any);
 }
 
-// OIHW, or GOIHW where there are groups.
+// OIHW, or GOIHW with groups.
 memory::dims WeightDims(const ConvProblem& p) {
   if (p.geometry.groups == 1) return Dims(p.weight);
   const int64_t groups = p.geometry.groups;
@@ -43,8 +43,8 @@ memory::desc PlainWeightDesc(const ConvProblem& p) {
   return PlainDesc(DType::kFloat32, Shape(std::vector<int64_t>(dims.begin(), dims.end())));
 }
 
-// Descriptions of a convolution's three primitives in the formats that oneDNN likes best. In bfloat16 images
-// and weights are that; biases and the gradients of parameters stay float32.
+// Descriptions of a convolution's three primitives in oneDNN's preferred formats. In bfloat16, images and
+// weights are bfloat16. Biases and the gradients of parameters stay float32.
 struct Descriptions {
   memory::desc src;
   memory::desc weight;
@@ -100,7 +100,7 @@ struct Descriptions {
   }
 };
 
-// How fast a primitive is, over numbers that are all 0.
+// Measures the speed of a primitive, over zeros.
 class Measured {
  public:
   Measured(const dnnl::primitive& primitive, const dnnl::primitive_desc_base& desc)
@@ -120,7 +120,7 @@ class Measured {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best_ = std::min(best_, seconds);
   }
-  // Seconds.
+  // Returns seconds.
   double best() const { return best_; }
 
  private:
@@ -131,14 +131,14 @@ class Measured {
   double best_ = std::numeric_limits<double>::infinity();
 };
 
-// A way to compute a pass of a convolution: oneDNN's algorithm, and the type of what it multiplies.
+// A way to compute a pass of a convolution: oneDNN's algorithm, and the type of its factors.
 struct Way {
   std::string name;
   dnnl::algorithm algorithm;
   DType type;
 };
 
-// What is measured is the same where all this is.
+// Returns the key of a measurement: everything on which it depends.
 std::string ProblemText(const Lowering& lowering, const char* pass, const ConvProblem& p) {
   const dnnl_version_t* version = dnnl_version();
   const Conv2dGeometry& g = p.geometry;
@@ -150,12 +150,12 @@ std::string ProblemText(const Lowering& lowering, const char* pass, const ConvPr
                       "] groups-", g.groups);
 }
 
-// The ways that a pass may take, the plain one first.
+// Returns the possible ways of a pass, the plain way first.
 std::vector<Way> WaysOf(const Lowering& lowering, const ConvProblem& p, bool grad_weight) {
   const DType compute = lowering.compute();
   std::vector<Way> ways = {{"direct", dnnl::algorithm::convolution_direct, compute}};
   if (lowering.algorithms() == Algorithms::kOneDnn) return ways;
-  // The gradient of weights is float32 in any case, and for some shapes oneDNN's bfloat16 is the slower.
+  // The gradient of weights is float32 in any case. For some shapes oneDNN is slower in bfloat16.
   const bool mixed = grad_weight && compute == DType::kBFloat16;
   if (mixed) ways.push_back({"float32", dnnl::algorithm::convolution_direct, DType::kFloat32});
   if (mixed || compute == DType::kFloat32) {
@@ -166,7 +166,7 @@ std::vector<Way> WaysOf(const Lowering& lowering, const ConvProblem& p, bool gra
   return ways;
 }
 
-// The way for whoever has no memory of what was measured.
+// Returns the way without measurements.
 const char* UsualWay(const Lowering& lowering, const ConvProblem& p) {
   if (lowering.compute() == DType::kFloat32) return "winograd";
   const bool many_channels = p.x[1] >= 256 && p.y[1] >= 256;
@@ -174,7 +174,7 @@ const char* UsualWay(const Lowering& lowering, const ConvProblem& p) {
   return many_channels ? "winograd" : "direct";
 }
 
-// The time to bring what a way reads from bfloat16 into its type.
+// Returns the time to convert a way's inputs from bfloat16 to its type.
 double ConversionSeconds(const memory::desc& to) {
   const memory::desc from(to.dims(), memory::data_type::bf16, memory::format_tag::nChw16c);
   const dnnl::reorder::primitive_desc desc(OneDnnEngine(), from, OneDnnEngine(), to);
@@ -192,8 +192,8 @@ double ConversionSeconds(const memory::desc& to) {
   return best;
 }
 
-// What `make(way)` describes for the best of `ways` that oneDNN has on this processor: the one that was
-// measured to be, else the usual one. `Primitive` is what runs it.
+// Returns `make(way)` for the best of `ways` that oneDNN has on this processor: the measured way, else the
+// usual way. `Primitive` runs it.
 template <typename Primitive, typename Make>
 auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p, const std::vector<Way>& ways,
                const Make& make) {
@@ -206,14 +206,14 @@ auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p,
       const auto scratch = static_cast<int64_t>(desc.scratchpad_desc().get_size());
       if (!small || scratch <= kSmallScratchBytes) offered.emplace_back(ways[i].name, desc);
     } catch (const dnnl::error&) {
-      // It has none for this shape, on this processor.
+      // oneDNN has no such primitive for this shape on this processor.
     }
   }
   if (offered.size() == 1) return offered[0].second;
   const auto measure = [&] {
     std::vector<Measured> measured;
     for (const auto& [name, desc] : offered) measured.emplace_back(Primitive(desc), desc);
-    // In turns, so that what else the machine does slows all.
+    // In turns, so that other work on the machine slows all ways.
     for (int i = 0; i < 4; ++i) {
       for (Measured& one : measured) one.Run();
     }
@@ -240,12 +240,12 @@ auto Described(const Lowering& lowering, const char* pass, const ConvProblem& p,
   return offered[0].second;
 }
 
-// The weights as `wanted`. Grouped ones are a variable in plain layout always.
+// Returns the weights as `wanted`. Grouped weights are always variables in plain layout.
 absl::StatusOr<Region> GetWeight(Lowering& lowering, ValueId weight, const ConvProblem& p,
                                  const memory::desc& wanted) {
   if (p.geometry.groups == 1) {
     if (lowering.compute() == DType::kBFloat16) {
-      // Where it is free still, it takes the layout that its gradient will have.
+      // A free layout becomes the layout of the weight's gradient.
       const Descriptions descriptions(p, lowering.compute(), false);
       const auto grad = descriptions.GradWeight(dnnl::algorithm::convolution_direct);
       TANDEM_RETURN_IF_ERROR(
@@ -312,7 +312,7 @@ absl::Status LowerOneDnnConvGradWeight(Lowering& lowering, const Node& node, con
   const auto desc = Described<dnnl::convolution_backward_weights>(
       lowering, "grad_weight", p, WaysOf(lowering, p, true),
       [&](const Way& way) { return Descriptions(p, way.type, has_bias).GradWeight(way.algorithm); });
-  // The gradient has the parameter's layout, so that the update is one loop over both.
+  // The gradient has the parameter's layout, so that the update is a single loop over both.
   Layout wanted = Layout::Plain(DType::kFloat32, p.weight);
   const ValueId parameter = lowering.ParameterOf(node.outputs[0]);
   if (parameter != kNoValue) {

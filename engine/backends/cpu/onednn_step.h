@@ -9,14 +9,14 @@
 
 namespace tandem::cpu {
 
-// An argument of a primitive: DNNL_ARG_*, how it lies and where.
+// An argument of a primitive: DNNL_ARG_*, its layout and its place.
 struct OneDnnArgument {
   int argument;
   dnnl::memory::desc desc;
   Region region;
 };
 
-// A step that executes a primitive; its argument map is made once. Regions must not be those of inputs.
+// Returns a step that executes a primitive. Its argument map is built once, so regions must not be inputs.
 Step OneDnnStep(std::string name, dnnl::primitive primitive, std::vector<OneDnnArgument> reads,
                 std::vector<OneDnnArgument> writes);
 

@@ -17,15 +17,15 @@
 namespace tandem::cpu {
 namespace {
 
-// Sums are made of pieces of so many elements, whatever the number of threads is.
+// The elements of a piece of a sum, for any number of threads.
 constexpr int64_t kPiece = 16384;
 
 int64_t Pieces(int64_t elements) { return (elements + kPiece - 1) / kPiece; }
 
-// What an update works on, in one run.
+// The data of an update in a run.
 struct Update {
   const RunContext& run;
-  int64_t elements;  // Padding included, which is zero and stays so.
+  int64_t elements;  // With padding, which is zero and stays zero.
   float* parameter;
   const float* grad;
   double rate;
@@ -40,7 +40,7 @@ struct Update {
   }
 };
 
-// Adds the step that takes an update. States that are not scalars lie as the parameter does.
+// Adds the step of an update. States that are not scalars have the parameter's layout.
 template <typename Take>
 absl::Status LowerUpdate(Lowering& lowering, const Node& node, Take take) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
@@ -79,7 +79,7 @@ absl::Status LowerUpdate(Lowering& lowering, const Node& node, Take take) {
   return absl::OkStatus();
 }
 
-// Of settings with two betas.
+// Returns the coefficients of settings with two betas.
 template <typename Settings>
 AdamCoefficients Coefficients(const Settings& settings) {
   AdamCoefficients k;
@@ -99,7 +99,7 @@ void Decouple(const Settings& settings, double rate, AdamCoefficients& k) {
   k.keep = static_cast<float>(1 - rate * settings.weight_decay);
 }
 
-// 1 / sqrt(1 - beta2^t), by which sqrt(v) becomes sqrt(vhat).
+// Returns 1 / sqrt(1 - beta2^t), the factor that turns sqrt(v) into sqrt(vhat).
 float RootScale(double beta2, double t) { return static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))); }
 
 }  // namespace
@@ -154,7 +154,7 @@ absl::Status LowerAdamax(Lowering& lowering, const Node& node) {
 absl::Status LowerLamb(Lowering& lowering, const Node& node) {
   const LambSettings s = static_cast<const LambOp&>(*node.op).settings;
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
-  // Two sums a piece; allocated here once, so that no step allocates.
+  // Two sums for each piece. Allocated here, so that no step allocates.
   const auto squares = std::make_shared<std::vector<double>>(2 * Pieces(home.layout.elements()));
   return LowerUpdate(lowering, node, [s, squares](const Update& u) {
     AdamCoefficients k = Coefficients(s);
@@ -274,7 +274,7 @@ absl::Status LowerClipGradients(Lowering& lowering, const Node& node) {
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
-    // A bucket is nobody else's once it is reduced.
+    // After its reduction a bucket has no other reader.
     const NodeId producer = lowering.value(node.inputs[i]).producer;
     const bool reduced = producer != kNoNode && lowering.graph().node(producer).op->kind() == "all_reduce" &&
                          lowering.OnlyReader(node.inputs[i], "clip_gradients") != nullptr;

@@ -13,10 +13,10 @@ namespace {
 
 using dnnl::memory;
 
-// The formats of images that pooling works in, all of the form [outer][height][width][lanes].
+// The formats of images for pooling, all of the form [outer][height][width][lanes].
 class ImageFormat {
  public:
-  // The format of `layout`; plain for all others.
+  // Returns the format of `layout`, or plain for all others.
   static ImageFormat Of(const Layout& layout) {
     if (layout.batch_blocked()) return ImageFormat(Layout::Kind::kBatchBlocked, memory::format_tag::undef);
     if (layout.kind() == Layout::Kind::kOneDnn) {
@@ -78,8 +78,7 @@ PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape&
           .count_padding = count_padding};
 }
 
-// From the node's input to its output, of which x is the one with the larger images; `op` is average_pool2d
-// or its gradient.
+// Computes the node's output. `x` is the shape of the larger images. `op` is average_pool2d or its gradient.
 template <typename AveragePoolOp>
 absl::Status LowerAverage(Lowering& lowering, const Node& node, const AveragePoolOp& op, const Shape& x,
                           const Shape& y, decltype(Kernels::average_pool) Kernels::*kernel) {
@@ -153,7 +152,7 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PooledGrad> left, FindPooledGrad(lowering, node.outputs[0]));
   if (left != nullptr) return absl::OkStatus();
-  // The gradient is converted to the index's layout, not the other way.
+  // The gradient is converted to the index's layout, not the index.
   TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
   const Shape& y_shape = lowering.shape(node.inputs[0]);
   const Shape& x_shape = lowering.shape(node.outputs[0]);

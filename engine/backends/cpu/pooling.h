@@ -7,17 +7,17 @@
 
 namespace tandem::cpu {
 
-// A max_pool2d_grad whose only reader is the gradient of a convolution's weights is left to that.
+// A max_pool2d_grad whose only reader is the gradient of a convolution's weights. That gradient computes it.
 struct PooledGrad {
   Region index;
   ValueId dpooled = kNoValue;
   Shape pooled_shape;
   PoolSizes sizes;
 };
-// What the producer of `dy` is, if it is one to be left; null otherwise.
+// Returns the producer of `dy` if it is such a node, else null.
 absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, ValueId dy);
 
-// Pooling keeps the layout of what it is given.
+// Pooling keeps the layout of its input.
 absl::Status LowerMaxPool(Lowering& lowering, const Node& node);
 absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node);
 absl::Status LowerAveragePool(Lowering& lowering, const Node& node);

@@ -8,7 +8,7 @@
 namespace tandem::cpu {
 namespace {
 
-// Float32 elements from the begin of `region` on.
+// Returns float32 elements from the beginning of `region` on.
 BufferView ViewOf(const RunContext& run, Region region, int64_t elements) {
   return {run.At<float>(region), elements, DType::kFloat32};
 }

@@ -8,9 +8,9 @@
 
 namespace tandem::cpu {
 
-// Gives the steps that reduce their `run`. One that the next step uses reduces at once; any other begins,
-// goes on beside the steps that follow, and is awaited by a step of its own: see place_reductions.h. Returns
-// how many of these there are, for BegunReductions.
+// Gives the reducing steps their `run`. A reduction that the next step uses runs at once. Any other only
+// begins, overlaps the next steps, and is awaited by a separate step: see place_reductions.h. Returns the
+// number of awaited reductions, for BegunReductions.
 size_t SettleReductions(std::vector<Step>& steps);
 
 }  // namespace tandem::cpu

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// Of the reductions of a step in so many buckets.
+// Counts of the reductions of a step with several buckets.
 struct Counts {
   int64_t begun = 0;
   int64_t most_going_on = 0;
@@ -28,18 +28,18 @@ Counts CountsOf(int buckets) {
   return {communicator.begun(), communicator.most_going_on()};
 }
 
-// Each bucket of this network is complete before others' gradients are computed, and the first of its
-// gradients is read when all of the backward pass is over.
+// Each bucket of this network is complete before the gradients of other buckets are computed. Its first
+// gradient is read after the whole backward pass.
 TEST(CpuReductionsTest, ReductionsGoOnBesideTheBackwardPass) {
   EXPECT_EQ(CountsOf(4).most_going_on, 4);
   EXPECT_EQ(CountsOf(2).most_going_on, 2);
   EXPECT_EQ(CountsOf(4).begun, 4);
 }
 
-// One whose result is wanted at once is done at once, without another thread.
+// If the next step reads the result, the reduction runs at once, without another thread.
 TEST(CpuReductionsTest, OneThatIsReadNextDoesNotBegin) { EXPECT_EQ(CountsOf(1).begun, 0); }
 
-// The profile is by step, and names what waits.
+// The profile is by step, and names the awaiting steps.
 TEST(CpuReductionsTest, EachBucketIsAwaitedBeforeItsOwnUpdates) {
   CpuDevice device("cpu:0", 1);
   const CaseGraph graph = TrainingCase(DType::kFloat32, 4, 0.5, 4);
@@ -55,7 +55,7 @@ TEST(CpuReductionsTest, EachBucketIsAwaitedBeforeItsOwnUpdates) {
     if (step.name == "all_reduce") ++begun;
     if (step.name == "all_reduce: await") {
       EXPECT_EQ(begun, 4);
-      // Two parameters a bucket.
+      // A bucket has two parameters.
       EXPECT_EQ(updated, 2 * awaited);
       ++awaited;
     }

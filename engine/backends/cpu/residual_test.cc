@@ -1,4 +1,4 @@
-// Residual networks: what follows a normalisation is done along with it, forward and backward, in every
+// Residual networks: the ops after a normalisation run together with it, forward and backward, in every
 // layout and in both types.
 
 #include <memory>
@@ -22,7 +22,7 @@ TEST(ResidualTest, TrainsAndEvaluatesLikeTheOracle) {
   ExpectResidualNetworksAgree(*CreateReferenceDevice(), devices);
 }
 
-// Nothing of a normalisation's surroundings is a pass over memory of its own.
+// No op around a normalisation is a separate pass over memory.
 TEST(ResidualTest, LeavesNoReluAndNoSumAlone) {
   const CaseGraph graph = ResidualNetwork({}, DType::kFloat32);
   CpuDevice device("cpu:0", 1);

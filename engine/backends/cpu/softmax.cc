@@ -10,7 +10,7 @@
 namespace tandem::cpu {
 namespace {
 
-// The lines of a plain tensor along an axis: elements of one are `stride` apart.
+// The lines of a plain tensor along an axis. The elements of a line are `stride` apart.
 struct Lines {
   int64_t count = 0;
   int64_t extent = 0;

@@ -4,8 +4,8 @@
 
 #include "engine/base/mutex.h"
 
-// GNU OpenMP's own entry points, which oneDNN's loops call too: with them a loop joins the same team whatever
-// compiler built it.
+// GNU OpenMP's own entry points, which oneDNN's loops also call. With them a loop joins the same team,
+// whatever compiler built it.
 extern "C" {
 void GOMP_parallel(void (*body)(void*), void* data, unsigned threads, unsigned flags);
 int omp_get_thread_num();
@@ -26,8 +26,8 @@ struct Loop {
   int64_t items;
 };
 
-// Where the team begins and ends a loop is told to the thread sanitizer, which cannot see inside the system's
-// OpenMP.
+// Reports the beginning and the end of a team's loop to the thread sanitizer, which cannot see inside the
+// system's OpenMP.
 void RunShare(void* data) {
   TANDEM_TSAN_ACQUIRED(data);
   const Loop& loop = *static_cast<const Loop*>(data);

@@ -5,16 +5,15 @@
 
 namespace tandem::cpu {
 
-// The threads that a replica computes with: the calling thread and the OpenMP team under it, which oneDNN
-// uses too. Loops are cut into one contiguous range a thread, always the same, so results do not vary from
-// run to run.
+// The threads of a replica: the calling thread and its OpenMP team, which oneDNN also uses. A loop is cut
+// into a contiguous range for each thread. The cuts are always the same, so results do not vary between runs.
 class Team {
  public:
   explicit Team(int threads) : threads_(threads < 1 ? 1 : threads) {}
 
   int threads() const { return threads_; }
 
-  // Calls function(begin, end) for ranges that make up [0, items), one a thread, and returns when all are
+  // Calls function(begin, end) for ranges that cover [0, items), one for each thread. Returns when all are
   // done. `function` must not throw.
   template <typename Function>
   void For(int64_t items, const Function& function) const {
@@ -35,9 +34,9 @@ class Team {
   int threads_;
 };
 
-// While it lives, the calling thread's OpenMP team has the size of `team`, and the team's threads flush
-// denormal numbers to zero, in results and operands: the momentum of a weight whose gradient has become zero
-// decays into them and would stay there, where arithmetic is many times slower.
+// During its lifetime, the calling thread's OpenMP team has the size of `team`, and its threads flush
+// denormal numbers to zero, in results and operands. Otherwise the momentum of a weight with zero gradients
+// would decay into denormal numbers, whose arithmetic is many times slower.
 class ScopedTeam {
  public:
   explicit ScopedTeam(const Team& team);
@@ -50,7 +49,7 @@ class ScopedTeam {
   unsigned previous_modes_;
 };
 
-// While it lives, the calling thread computes with denormal numbers, within a ScopedTeam too.
+// During its lifetime, the calling thread computes with denormal numbers, also within a ScopedTeam.
 class ScopedDenormals {
  public:
   ScopedDenormals();

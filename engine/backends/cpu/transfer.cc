@@ -24,7 +24,7 @@ absl::Status Reorder(const dnnl::memory::desc& from_desc, const void* from, cons
   });
 }
 
-// Copies element by element: `blocked` is batch-blocked, elements of any size.
+// Copies element by element. `blocked` is batch-blocked, with elements of any size.
 template <typename Copy>
 void ForBatchBlocked(const Layout& layout, const Copy& copy) {
   const int64_t rows = layout.shape().rank() == 0 ? 1 : layout.shape()[0];

@@ -8,7 +8,8 @@
 
 namespace tandem::cpu {
 
-// Between a tensor of the host and memory of any layout, of one type and shape. INTERNAL where oneDNN fails.
+// Convert between a host tensor and memory of any layout, with the same type and shape. INTERNAL if oneDNN
+// fails.
 absl::StatusOr<Tensor> ToTensor(const Layout& layout, const void* data);
 absl::Status FromTensor(const Tensor& tensor, const Layout& layout, void* data);
 

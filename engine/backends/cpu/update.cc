@@ -13,7 +13,7 @@
 namespace tandem::cpu {
 
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
-  // What was made in its place stays there; the rest is copied, to be reduced there.
+  // Values that were computed in their slots stay there. The others are copied into their slots first.
   Region bucket;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[i]));
@@ -57,12 +57,12 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
 
 namespace {
 
-// Adds a loop that changes input 0, a variable, by input 1, which takes its layout. The loop reads `numbers`
-// too. `loop(run, y, x, begin, end)`.
+// Adds a loop that changes input 0, a variable, by input 1, in the layout of input 1. The loop also reads
+// `numbers`. `loop(run, y, x, begin, end)`.
 template <typename Loop>
 absl::Status LowerChange(Lowering& lowering, const Node& node, std::vector<Region> numbers, Loop loop) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  // The variable takes the layout of what it follows: of the parameter, or of the gradient's parameter.
+  // The variable takes the layout of its source: of the parameter, or of the gradient's parameter.
   TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.Home(node.inputs[1]));
   TANDEM_RETURN_IF_ERROR(lowering.Get(node.inputs[0], source.layout).status());
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));

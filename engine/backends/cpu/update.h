@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Gradients that are reduced or added up, and averages of parameters.
+// The reduction and the sum of gradients, and averages of parameters.
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node);
 absl::Status LowerAccumulateGradient(Lowering& lowering, const Node& node);
 absl::Status LowerMovingAverage(Lowering& lowering, const Node& node);

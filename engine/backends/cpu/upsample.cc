@@ -10,7 +10,7 @@
 namespace tandem::cpu {
 namespace {
 
-// A row or column of the result, and its shares of two of the image's.
+// A row or column of the result, with its shares of two of the image's.
 struct Tap {
   int64_t first;
   int64_t second;
@@ -18,7 +18,7 @@ struct Tap {
   float second_share;
 };
 
-// What a plane [height][width][lanes] of the result is made of.
+// The sources of a plane [height][width][lanes] of the result.
 struct Resize {
   std::vector<Tap> rows;
   std::vector<Tap> columns;

@@ -5,7 +5,7 @@
 
 namespace tandem::cpu {
 
-// Plain or batch-blocked, as x is.
+// In x's layout, plain or batch-blocked.
 absl::Status LowerUpsample(Lowering& lowering, const Node& node);
 absl::Status LowerUpsampleGrad(Lowering& lowering, const Node& node);
 

@@ -15,16 +15,16 @@ namespace {
 
 using Mode = ValueLossSettings::Mode;
 
-// Sums are made of pieces of so many elements, whatever the number of threads is.
+// The elements of a piece of a sum, for any number of threads.
 constexpr int64_t kPiece = 4096;
 
-// One element's loss and its slope; `w` is its positive weight.
+// Computes an element's loss and slope. `w` is its positive weight.
 struct Element {
   float loss;
   float slope;
 };
 
-// log(1 + exp(x)), without overflow.
+// Returns log(1 + exp(x)), without overflow.
 float Softplus(float x) { return std::max(x, 0.0f) + std::log1p(std::exp(-std::abs(x))); }
 
 Element ElementOf(Mode mode, float width, float w, float x, float y) {
@@ -53,12 +53,12 @@ Element ElementOf(Mode mode, float width, float w, float x, float y) {
   return {0, 0};
 }
 
-// What the elements are made of, in one run.
+// The data of the elements in a run.
 struct Elements {
   const ValueLossSettings& settings;
   const float* x;
-  const float* numbers;   // Null where there are labels.
-  const int32_t* labels;  // Null where there are numbers.
+  const float* numbers;   // Null if there are labels.
+  const int32_t* labels;  // Null if there are numbers.
 
   float Weight(int64_t i) const {
     const std::vector<double>& weights = settings.weights;
@@ -72,7 +72,7 @@ struct Elements {
   }
 };
 
-// Where the inputs of a value_loss or its gradient lie.
+// The places of the inputs of a value_loss or its gradient.
 struct ValueLossInputs {
   int64_t elements = 0;
   double divisor = 1;
@@ -100,13 +100,13 @@ absl::StatusOr<ValueLossInputs> InputsOf(Lowering& lowering, const Node& node,
   return inputs;
 }
 
-// Where the vectors of a cosine_embedding or its gradient lie.
+// The places of the vectors of a cosine_embedding or its gradient.
 struct CosineInputs {
   CosineVectors vectors;
   Region first;
   Region second;  // The targets, for pairs.
 
-  // Vector n of the second kind.
+  // Returns vector n of the second kind.
   const float* Second(const RunContext& run, int64_t n) const {
     const float* base = run.At<const float>(vectors.pairs ? first : second);
     return base + vectors.second_offset + n * vectors.second_stride;

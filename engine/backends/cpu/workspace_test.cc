@@ -13,8 +13,8 @@
 namespace tandem {
 namespace {
 
-// The three ops of a convolution that the batch-blocked Winograd kernels take: their scratch is about 18 KiB
-// a channel and thread, and the transformed weights and their gradients 12 MiB each.
+// The three ops of a convolution for the batch-blocked Winograd kernels. Their scratch is about 18 KiB for
+// each channel and thread. The transformed weights and their gradients take 12 MiB each.
 CaseGraph WideConvolution(DType dtype) {
   CaseGraph g(dtype);
   const Shape x_shape({16, 300, 4, 4});
@@ -71,7 +71,7 @@ TEST(WorkspaceTest, TheCapIsThatOfAllExecutablesOverTheSameVariables) {
   EXPECT_LE(workspace, kWorkspaceCapBytes + 5 * WorkspaceShareBytes(planned));
   const int64_t last = executables.back()->bytes();
   EXPECT_GT(executables.front()->bytes(), last);
-  // What is gone takes nothing.
+  // Destroyed executables take no workspace.
   executables.clear();
   const absl::StatusOr<std::unique_ptr<Executable>> again = device.Compile(graph.graph(), variables.get());
   ASSERT_TRUE(again.ok()) << again.status();

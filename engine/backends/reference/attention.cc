@@ -30,7 +30,7 @@ struct Matrices {
   int64_t stored_columns;
 };
 
-// Calls visit(first element, keys that it sees) for each query.
+// Calls visit(first element, number of visible keys) for each query.
 template <typename Visit>
 void ForEachQuery(const Shape& scores, bool causal, const Visit& visit) {
   const int64_t queries = scores[scores.rank() - 2];

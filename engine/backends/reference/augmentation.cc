@@ -9,7 +9,7 @@
 namespace tandem::reference {
 namespace {
 
-// Where the pixel at `i` of a line of `n` is read; -1 where zero stands instead.
+// Returns the place where pixel `i` of a line of `n` is read, or -1 for a zero.
 int64_t FillIndex(int64_t i, int64_t n, ImageFill fill) {
   if (i >= 0 && i < n) return i;
   if (fill == ImageFill::kZero) return -1;
@@ -20,7 +20,7 @@ int64_t FillIndex(int64_t i, int64_t n, ImageFill fill) {
   return within < n ? within : period - within;
 }
 
-// Bytes of images, and what was drawn for them.
+// Bytes of images with their random numbers.
 class Augmented {
  public:
   explicit Augmented(const KernelCall& call)
@@ -38,7 +38,7 @@ class Augmented {
   double Drawn(int64_t image, int64_t i) const { return drawn_[image * columns_ + column_ + i]; }
   const uint8_t* Image(int64_t image) const { return &x_[image * elements()]; }
 
-  // Sets each byte to pixel(image, the plane that it is in, row, column).
+  // Sets each byte to pixel(image, its plane, row, column).
   template <typename Pixel>
   absl::Status Each(const Pixel& pixel) const {
     for (int64_t n = 0; n < shape_[0]; ++n) {
@@ -54,7 +54,7 @@ class Augmented {
     return absl::OkStatus();
   }
 
-  // The byte at a place that may be outside.
+  // Returns the byte at a place that may be outside.
   uint8_t At(const uint8_t* plane, int64_t row, int64_t column, ImageFill fill) const {
     const int64_t from_row = FillIndex(row, height(), fill);
     const int64_t from_column = FillIndex(column, width(), fill);

@@ -8,14 +8,14 @@
 namespace tandem::reference {
 namespace {
 
-// Of one channel's values in all replicas.
+// The moments of a channel's values in all replicas.
 struct Moments {
   double count = 0;
   double mean = 0;
-  double squares = 0;  // The sum of the squares about the mean.
+  double squares = 0;  // The sum of squared differences from the mean.
 };
 
-// From those of the replicas, [replicas, 2 C + 1] (Chan et al. 1979).
+// Computes the moments from those of the replicas, [replicas, 2 C + 1] (Chan et al. 1979).
 Moments MomentsOf(Tensor* moments, int64_t channel) {
   const int64_t replicas = moments->shape()[0];
   const int64_t row = moments->shape()[1];

@@ -7,7 +7,7 @@
 namespace tandem::reference {
 namespace {
 
-// The channel of element i of [N, C, ...].
+// Returns the channel of element i of [N, C, ...].
 int64_t ChannelOf(const Shape& shape, int64_t i) {
   return i / (shape.elements() / (shape[0] * shape[1])) % shape[1];
 }

@@ -7,7 +7,7 @@
 
 namespace tandem::reference {
 
-// The elements of one channel of [N, C, ...], one after the other.
+// The elements of a channel of [N, C, ...], one after the other.
 class Channels {
  public:
   explicit Channels(const Shape& shape)

@@ -20,8 +20,8 @@ absl::Status CheckLabels(const Tensor& labels, int64_t classes) {
   return absl::OkStatus();
 }
 
-// Whether score `c` comes before that of `target`: larger ones do, of equal ones the first, and a NaN does
-// before every number.
+// Returns whether score `c` is better than the score of `target`. Larger scores are better, of equal scores
+// the first, and NaN is better than every number.
 bool ComesBefore(absl::Span<const double> scores, int64_t c, int64_t target) {
   if (std::isnan(scores[c]) || std::isnan(scores[target])) {
     return std::isnan(scores[c]) && (!std::isnan(scores[target]) || c < target);

@@ -5,8 +5,8 @@
 namespace tandem::reference {
 namespace {
 
-// Calls visit(whole, part) with the place of each element of a part of a tensor, which starts at `offset`
-// along `axis`, in the whole and in the part.
+// Calls visit(whole, part) with the place of each element of a part, in the whole and in the part. The part
+// starts at `offset` along `axis`.
 template <typename Visit>
 void ForEachOfPart(const Shape& whole, const Shape& part, int axis, int64_t offset, Visit visit) {
   int64_t inner = 1;

@@ -4,8 +4,8 @@
 namespace tandem {
 namespace {
 
-// Against itself: what is left are the promises beside the numbers, which gradient_test and the golden cases
-// hold.
+// Compares the oracle with itself, so only promises other than the numbers are tested. gradient_test and the
+// golden cases test the numbers.
 INSTANTIATE_TEST_SUITE_P(Reference, DeviceConformance,
                          testing::Values(DeviceMaker{.backend = BackendKind::kReference,
                                                      .make = [](int) { return CreateReferenceDevice(); },

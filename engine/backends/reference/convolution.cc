@@ -7,7 +7,7 @@ namespace tandem::reference {
 namespace {
 
 // Calls visit(n, o, y_row, y_column, c, x_row, x_column, weight_channel, weight_row, weight_column) for every
-// product that a convolution of `x` by `weight` to `y` adds up.
+// product in the convolution of `x` by `weight` to `y`.
 template <typename Visit>
 void ForEachProduct(const Conv2dGeometry& geometry, const Image& x, const Image& weight, const Image& y,
                     Visit visit) {

@@ -21,8 +21,8 @@ absl::Status CheckIndices(absl::Span<const int32_t> indices, int64_t rows) {
   return absl::OkStatus();
 }
 
-// Calls visit(element of the joined tensor, part, element of that part) for all elements of `parts` tensors
-// [N, H, L, D] and the tensor [N, L, parts H D] that joins them.
+// Calls visit(element of the joined tensor, part, element of the part) for all elements of `parts` tensors
+// [N, H, L, D] and of the joined tensor [N, L, parts H D].
 template <typename Visit>
 void ForEachOfHeads(const Shape& part, int64_t parts, const Visit& visit) {
   const int64_t heads = part[1];

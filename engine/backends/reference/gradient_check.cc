@@ -17,7 +17,7 @@ namespace {
 constexpr double kStep = 1e-5;
 constexpr double kTolerance = 1e-7;
 
-// A scalar that depends on every element of `y` in its own way.
+// Returns a scalar with a different dependence on each element of `y`.
 ValueId Project(CaseGraph& g, ValueId y) {
   const int64_t elements = g.graph().value(y).shape.elements();
   Tensor weights(DType::kFloat64, {1, elements});

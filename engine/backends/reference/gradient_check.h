@@ -9,8 +9,7 @@
 
 namespace tandem {
 
-// What is to be differentiated: `build` returns a value; its floating-point inputs are what it is
-// differentiated by.
+// A case: `build` returns a value, which is differentiated by its floating-point inputs.
 struct GradientCase {
   std::string name;
   std::function<ValueId(CaseGraph& graph)> build;
@@ -19,7 +18,7 @@ struct GradientCase {
 inline void PrintTo(const GradientCase& gradient_case, std::ostream* out) { *out << gradient_case.name; }
 
 // Checks the gradient rules of the case's ops, on the oracle, against central differences: for a projection
-// of the value, (L(x + h) - L(x - h)) / 2h of each element. Fails the test where they differ.
+// of the value, (L(x + h) - L(x - h)) / 2h of each element. Fails the test if they differ.
 void ExpectGradientIsWhatDifferencesSay(const GradientCase& gradient_case);
 
 }  // namespace tandem

@@ -69,7 +69,7 @@ GradientCase BatchNormalization(Shape x, bool training) {
       }};
 }
 
-// Of the only replica.
+// With a single replica.
 GradientCase SynchronizedBatchNormalization(Shape x) {
   return {"batch_norm_sync " + x.ToString(), [=](CaseGraph& g) {
             const Shape channels({x[1]});

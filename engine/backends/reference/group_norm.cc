@@ -8,7 +8,7 @@
 namespace tandem::reference {
 namespace {
 
-// The groups of [N, C, ...]: the elements of one lie together.
+// The groups of [N, C, ...]. The elements of a group are together.
 struct Groups {
   Groups(const Shape& shape, int64_t groups)
       : count(shape[0] * groups),
@@ -17,7 +17,7 @@ struct Groups {
         elements(channels * positions),
         per_sample(groups) {}
 
-  // Of element i of group g.
+  // Returns the channel of element i of group g.
   int64_t ChannelOf(int64_t g, int64_t i) const { return g % per_sample * channels + i / positions; }
 
   int64_t count;     // Of all samples.
@@ -69,7 +69,7 @@ absl::Status GroupNormGrad(const KernelCall& call) {
     const absl::Span<const double> x = Numbers(call.inputs[0]).subspan(g * groups.elements, groups.elements);
     const absl::Span<const double> grad_y =
         Numbers(call.inputs[1]).subspan(g * groups.elements, groups.elements);
-    // Means over the group of the gradient of the normal values, and of that times them.
+    // Means over the group: of the gradient of the normalised values, and of its product with these values.
     double mean_grad = 0;
     double mean_product = 0;
     for (int64_t i = 0; i < groups.elements; ++i) {

@@ -5,7 +5,7 @@
 namespace tandem::reference {
 namespace {
 
-// An update that its last input may say to leave out.
+// Runs an update unless its last input says to skip it.
 template <Kernel kUpdate>
 absl::Status IfApplied(const KernelCall& call) {
   const int apply = call.op<UpdateOp>().ApplyInput(call.inputs.size());

@@ -13,13 +13,13 @@
 
 namespace tandem::reference {
 
-// One node to compute: its tensors. Floating-point ones are float64 whatever the graph says, others of the
-// graph's type.
+// A node to compute, with its tensors. Floating-point tensors are float64 for any type in the graph. Others
+// have the graph's type.
 struct KernelCall {
   const Node& node;
   std::vector<Tensor*> inputs;
   std::vector<Tensor*> outputs;
-  Communicator* communicator;  // Null for one replica.
+  Communicator* communicator;  // Null for a single replica.
 
   template <typename OpType>
   const OpType& op() const {
@@ -30,10 +30,10 @@ struct KernelCall {
 // Computes a node.
 using Kernel = absl::Status (*)(const KernelCall& call);
 
-// Null where the backend does not offer the kind.
+// Returns null if the backend does not offer the kind.
 Kernel FindKernel(absl::string_view kind);
 
-// The elements of a tensor of floating-point numbers.
+// Returns the elements of a floating-point tensor.
 inline absl::Span<double> Numbers(Tensor* tensor) { return tensor->data<double>(); }
 
 // A tensor [N, C, H, W], element by element.
@@ -58,7 +58,7 @@ class Image {
   absl::Span<double> numbers_;
 };
 
-// One function a kind; the ops' headers say what they compute.
+// A function for each kind. The ops' headers define the results.
 absl::Status Conv2d(const KernelCall& call);
 absl::Status Conv2dGradInput(const KernelCall& call);
 absl::Status Conv2dGradWeight(const KernelCall& call);

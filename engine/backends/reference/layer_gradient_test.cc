@@ -1,5 +1,5 @@
-// Gradient rules of functions of one element, normalisations by group, and what puts tensors together, cuts
-// and resizes them, against central differences.
+// Gradient rules of activations, group normalisations, and ops that join, cut or resize tensors, against
+// central differences.
 
 #include <memory>
 #include <string>

@@ -41,7 +41,7 @@ absl::Status LayerNormGrad(const KernelCall& call) {
     const absl::Span<double> grad_x = Numbers(call.outputs[0]).subspan(row * count, count);
     const double mean = Numbers(call.inputs[3])[row];
     const double factor = 1 / std::sqrt(Numbers(call.inputs[4])[row] + call.op<LayerNormGradOp>().epsilon);
-    // Means over the row of the gradient of the normalised input, and of its product with that input.
+    // Means over the row: of the gradient of the normalised input, and of its product with this input.
     double grad_mean = 0;
     double product_mean = 0;
     for (size_t i = 0; i < count; ++i) {

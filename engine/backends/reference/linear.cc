@@ -6,7 +6,7 @@
 namespace tandem::reference {
 namespace {
 
-// Rows of a tensor [..., columns].
+// The rows of a tensor [..., columns].
 struct Rows {
   explicit Rows(Tensor* tensor)
       : numbers(Numbers(tensor)), columns(tensor->shape()[-1]), count(tensor->elements() / columns) {}

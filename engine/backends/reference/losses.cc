@@ -15,16 +15,16 @@ namespace {
 using ClassMode = ClassLossSettings::Mode;
 using ValueMode = ValueLossSettings::Mode;
 
-// One row of a class_loss, and what it counts by; both are 0 for one that is ignored.
+// A row of a class_loss and its divisor. Both are 0 for an ignored row.
 struct ClassRow {
   absl::Span<const double> x;
   int64_t target = -1;  // Of a single class.
   bool ignored = false;
-  std::vector<double> weighted;  // a[c] of the op's header; empty for kHinge.
+  std::vector<double> weighted;  // a[c] of the op's header. Empty for kHinge.
   double divisor = 0;
 };
 
-// All rows. INVALID_ARGUMENT for a target that is no class.
+// Returns all rows. INVALID_ARGUMENT for a target that is no class.
 absl::StatusOr<std::vector<ClassRow>> ClassRows(const KernelCall& call, const ClassLossSettings& settings) {
   const int64_t classes = call.inputs[0]->shape()[-1];
   const int64_t count = call.inputs[0]->elements() / classes;
@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<ClassRow>> ClassRows(const KernelCall& call, const Cl
   return rows;
 }
 
-// log softmax(x).
+// Returns log softmax(x).
 std::vector<double> LogSoftmax(absl::Span<const double> x) {
   const double largest = *std::max_element(x.begin(), x.end());
   double sum = 0;
@@ -63,10 +63,10 @@ std::vector<double> LogSoftmax(absl::Span<const double> x) {
   return logs;
 }
 
-// What the hinge loss takes of class `c`, which is not the target: max(0, margin - x[target] + x[c]).
+// Returns the hinge loss of class `c`, other than the target: max(0, margin - x[target] + x[c]).
 double Violation(const ClassLossSettings& settings, const ClassRow& row, size_t c) {
   const double violation = settings.margin - row.x[row.target] + row.x[c];
-  return violation < 0 ? 0 : violation;  // A NaN stays.
+  return violation < 0 ? 0 : violation;  // NaN stays NaN.
 }
 
 double LossOf(const ClassLossSettings& settings, const ClassRow& row) {
@@ -82,13 +82,13 @@ double LossOf(const ClassLossSettings& settings, const ClassRow& row) {
                                        ? LogSoftmax(row.x)
                                        : std::vector<double>(row.x.begin(), row.x.end());
   for (size_t c = 0; c < logs.size(); ++c) {
-    // A class of no weight counts for nothing, also where its logarithm is infinite.
+    // A class with weight 0 does not count, even if its logarithm is infinite.
     if (row.weighted[c] != 0) loss -= row.weighted[c] * logs[c];
   }
   return loss;
 }
 
-// The gradient of a row's loss by each of its numbers.
+// Returns the gradient of a row's loss by each of its numbers.
 std::vector<double> GradOf(const ClassLossSettings& settings, const ClassRow& row) {
   std::vector<double> grad(row.x.size(), 0);
   if (row.ignored) return grad;
@@ -113,7 +113,7 @@ std::vector<double> GradOf(const ClassLossSettings& settings, const ClassRow& ro
   return grad;
 }
 
-// The weight for element `i` of numbers that repeat.
+// Returns the weight of element `i`, with repeating weights.
 double Repeated(const std::vector<double>& weights, size_t i) {
   return weights.empty() ? 1 : weights[i % weights.size()];
 }
@@ -124,7 +124,7 @@ struct Element {
   double slope;
 };
 
-// log(1 + exp(x)), without overflow.
+// Returns log(1 + exp(x)), without overflow.
 double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
 Element ValueElement(const ValueLossSettings& settings, double x, double y, size_t i) {
@@ -159,7 +159,7 @@ double TargetAt(const KernelCall& call, size_t i) {
                                                   : call.inputs[1]->data<int32_t>()[i];
 }
 
-// The pair of vectors n of a cosine embedding, and what is made of them.
+// Pair n of vectors of a cosine embedding, with derived numbers.
 struct CosinePair {
   CosinePair(const KernelCall& call, const CosineVectors& vectors, int64_t n)
       : a(Numbers(call.inputs[0]).subspan(n * vectors.first_stride, vectors.size)),

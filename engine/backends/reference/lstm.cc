@@ -24,7 +24,7 @@ class Steps {
   int64_t width_;
 };
 
-// Row `sample` of a tensor [N, H].
+// Returns row `sample` of a tensor [N, H].
 absl::Span<double> State(Tensor* tensor, int64_t sample) {
   const int64_t units = tensor->shape()[1];
   return Numbers(tensor).subspan(sample * units, units);

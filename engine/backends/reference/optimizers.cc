@@ -33,7 +33,7 @@ struct Update {
   double t;
 };
 
-// One element's bias-corrected moments after a step; the moments are kept in `m` and `v`.
+// An element's bias-corrected moments after a step. The moments are kept in `m` and `v`.
 struct Moments {
   Moments(double beta1, double beta2, double t, double g, double& m, double& v) {
     m = beta1 * m + (1 - beta1) * g;
@@ -199,7 +199,7 @@ absl::Status Rmsprop(const KernelCall& call) {
     if (s.centered) {
       double& mean = u.state(1)[i];
       mean = s.alpha * mean + (1 - s.alpha) * g;
-      // It is no less than 0 but for rounding.
+      // It is at least 0 except for rounding.
       variance = std::max(0.0, square - mean * mean);
     }
     double d = g / (std::sqrt(variance) + s.epsilon);

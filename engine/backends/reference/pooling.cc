@@ -19,7 +19,7 @@ void ForEachWindow(const Image& y, Visit visit) {
   }
 }
 
-// Calls visit(x_row, x_column, place) for every element of the window (i, j) that lies within the image.
+// Calls visit(x_row, x_column, place) for every element of the window (i, j) within the image.
 template <typename Visit>
 void ForEachElement(const PoolGeometry& geometry, const Image& x, int64_t i, int64_t j, Visit visit) {
   for (int64_t p = 0; p < geometry.size.h; ++p) {
@@ -33,7 +33,7 @@ void ForEachElement(const PoolGeometry& geometry, const Image& x, int64_t i, int
 
 double Divisor(const PoolGeometry& geometry, bool count_include_pad, const Image& x, int64_t i, int64_t j) {
   if (count_include_pad) {
-    // What lies beyond the padding does not count.
+    // Elements beyond the padding do not count.
     const int64_t rows = x.h() + 2 * geometry.padding.h - i * geometry.stride.h;
     const int64_t columns = x.w() + 2 * geometry.padding.w - j * geometry.stride.w;
     return static_cast<double>(std::min(geometry.size.h, rows) * std::min(geometry.size.w, columns));

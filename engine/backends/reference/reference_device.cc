@@ -15,7 +15,7 @@ class ReferenceDevice final : public Device {
   const std::string& name() const override { return name_; }
   DType dtype() const override { return DType::kFloat64; }
 
-  // There is but one layout.
+  // There is a single layout.
   std::unique_ptr<Variables> CreateVariables(const Variables* /*like*/) override {
     return std::make_unique<ReferenceVariables>();
   }

@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// The oracle: computes on the host by the loops that an op's definition says, in float64 whatever type the
-// graph asks for; only what goes in and out is rounded to that type. Slow; what every other backend is
-// compared with. Its executables fail with INVALID_ARGUMENT for a label that is no class.
+// Creates the oracle. It computes each op by the loops of its definition, on the host, in float64 for every
+// type of the graph. Only inputs and outputs are rounded to the graph's type. It is slow. All other backends
+// are compared with it. Its executables fail with INVALID_ARGUMENT for a label that is no class.
 std::unique_ptr<Device> CreateReferenceDevice(std::string name = "reference:0");
 
 }  // namespace tandem

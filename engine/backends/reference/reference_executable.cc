@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// The host's elements of `value` in the type in which they are kept.
+// Returns the host's elements of `value` in the backend's type.
 Tensor FromHost(const Value& value, const void* elements) {
   Tensor given(value.dtype, value.shape);
   std::memcpy(given.raw_data(), elements, given.bytes());

@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// Computes the nodes of a graph one after the other; every value has a tensor of its own.
+// Computes the nodes of a graph one after the other. Every value has its own tensor.
 class ReferenceExecutable final : public Executable {
  public:
   static absl::StatusOr<std::unique_ptr<Executable>> Create(const Graph& graph,
@@ -27,7 +27,7 @@ class ReferenceExecutable final : public Executable {
 
   const Graph graph_;
   const std::vector<reference::Kernel> kernels_;  // By NodeId.
-  std::vector<Tensor> tensors_;                   // By ValueId; unused for variables.
+  std::vector<Tensor> tensors_;                   // By ValueId. Unused for variables.
   std::vector<Tensor*> tensor_of_;                // By ValueId.
   bool has_run_ = false;
 };

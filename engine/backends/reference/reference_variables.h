@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// The type in which the reference backend keeps values of `dtype`.
+// Returns the type in which the reference backend keeps values of `dtype`.
 DType ReferenceType(DType dtype);
 
 // Variables as host tensors of ReferenceType.
@@ -23,9 +23,9 @@ class ReferenceVariables final : public Variables {
   absl::StatusOr<BufferView> View(absl::string_view name) override;
   int64_t bytes() const override;
 
-  // That `value`, a variable of a graph, is one of these or none of the name is.
+  // Checks that `value`, a graph's variable, equals the variable of this name, if any.
   absl::Status CheckFits(const Value& value) const;
-  // The tensor of `value`, made if there is none. It stays where it is.
+  // Returns the tensor of `value`, and creates it if necessary. It never moves.
   Tensor* Place(const Value& value);
 
  private:

@@ -1,4 +1,4 @@
-// Gradient rules of what computes on sequences, against central differences.
+// Gradient rules of ops on sequences, against central differences.
 
 #include <cmath>
 #include <memory>
@@ -26,7 +26,7 @@ TEST_P(SequenceGradientTest, IsWhatCentralDifferencesSay) { ExpectGradientIsWhat
 
 GradientCase Gathering(const std::string& name, Shape tokens, int64_t vocabulary, int64_t padding) {
   return {"gather_rows " + name, [=](CaseGraph& g) {
-            // The row that has no gradient must not be asked for: a difference would see it.
+            // No index may be the row without a gradient, because a difference would see it.
             const ValueId weight = g.Input("weight", {vocabulary, 3});
             const ValueId indices = g.Tokens("indices", tokens, padding < 0 ? vocabulary : padding);
             return g.AddHidden(std::make_shared<GatherRowsOp>(padding), {weight, indices})[0];
@@ -55,7 +55,7 @@ GradientCase Attention(const std::string& name, Shape scores, bool causal) {
           }};
 }
 
-// Of the output `output`: every h, the last h or the last c.
+// Differentiates the output `output`: every h, the last h or the last c.
 GradientCase LongShortTermMemory(const std::string& name, int output, bool reverse) {
   return {"lstm " + name, [=](CaseGraph& g) {
             return g.AddHidden(

@@ -7,7 +7,7 @@
 namespace tandem::reference {
 namespace {
 
-// Calls visit(first, stride) for every line along `axis`: its elements are first + k stride.
+// Calls visit(first, stride) for every line along `axis`. Its elements are first + k stride.
 template <typename Visit>
 void ForEachLine(const Shape& shape, int axis, Visit visit) {
   int64_t stride = 1;

@@ -7,7 +7,7 @@
 namespace tandem::reference {
 namespace {
 
-// Calls visit(row, column, source_row, source_column, share) for every product of one plane.
+// Calls visit(row, column, source_row, source_column, share) for every product of a plane.
 template <typename Visit>
 void ForEachShare(const UpsampleRule& rule, const Image& x, const Image& y, Visit visit) {
   const auto rows = UpsampleTaps(rule.mode, rule.align_corners, x.h(), y.h(), rule.scale_h);

@@ -5,13 +5,14 @@
 
 namespace tandem::cpu {
 
-// The "batch-blocked" layout of a float32 tensor [N, C, H, W]: [ceil(N / 16)][C][H][W][16], sixteen images
-// side by side in the last place. Every element-wise step and every convolution is then a vector operation
-// over images, whatever the number of channels, where layouts that block channels pad 20 of them to 32. Lanes
-// past N hold zero in gradients and finite numbers elsewhere.
+// The "batch-blocked" layout of a float32 tensor [N, C, H, W]: [ceil(N / 16)][C][H][W][16], with sixteen
+// images side by side in the last dimension. Every element-wise step and every convolution is then a vector
+// operation over images, for any number of channels. Layouts that block channels would pad 20 channels to 32.
+// Lanes past N hold zero in gradients and finite numbers elsewhere.
 inline constexpr int64_t kBlock = 16;
 
-// A convolution of stride 1 without padding, dilation or groups over batch-blocked images. Weights are OIHW.
+// A convolution over batch-blocked images with stride 1, without padding, dilation or groups. Weights are
+// OIHW.
 struct ConvSizes {
   int64_t blocks = 0;  // ceil(N / 16)
   int64_t in_channels = 0;
@@ -32,8 +33,8 @@ struct LinearSizes {
   int64_t outputs = 0;
 };
 
-// Pooling over [outer][height][width][lanes]: batch-blocked and channel-blocked images, channels-last and
-// plain ones (lanes = 1) are all of this form.
+// Pooling over [outer][height][width][lanes]. Batch-blocked, channel-blocked, channels-last and plain images
+// (lanes = 1) all have this form.
 struct PoolSizes {
   int64_t outer = 0;
   int64_t in_height = 0;
@@ -47,21 +48,21 @@ struct PoolSizes {
   int64_t stride_width = 0;
   int64_t padding_height = 0;  // At the top.
   int64_t padding_width = 0;   // At the left.
-  bool count_padding = false;  // Average pooling: whether padding counts in the divisor.
+  bool count_padding = false;  // Average pooling: padding counts in the divisor.
 };
 
-// Scores of attention: rows [..., queries] of `keys` numbers.
+// Scores of attention: rows [..., queries] with `keys` numbers.
 struct AttentionSizes {
   int64_t queries = 0;
   int64_t keys = 0;
   float scale = 1;
-  bool causal = false;  // Query q sees keys 0 .. q.
+  bool causal = false;  // Query q sees keys 0 to q.
 };
 
-// A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. Where lanes are channels, a group
-// is `lanes` of them, and lanes past `channels` are padding; else a group is one channel, and lanes are
-// samples (1 in plain tensors), those past `samples` being padding. Lanes are 1, 8 or 16. Padding is 0 in all
-// that is written.
+// A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. If channel_lanes, a group has
+// `lanes` channels, and lanes past `channels` are padding. Otherwise a group is a single channel, and lanes
+// are samples (1 in plain tensors). Lanes past `samples` are then padding. Lanes are 1, 8 or 16. Padding is 0
+// in all written tensors.
 struct ChannelSizes {
   int64_t outer = 0;
   int64_t groups = 0;
@@ -70,14 +71,14 @@ struct ChannelSizes {
   bool channel_lanes = false;
   int64_t samples = 0;
   int64_t channels = 0;
-  int64_t parts = 1;      // What `outer` is cut into for sums over it; at most as many as it has.
-  bool bfloat16 = false;  // The elements' type, else float32; only with 16 lanes of channels.
+  int64_t parts = 1;      // The number of parts of `outer` in sums over it. At most `outer`.
+  bool bfloat16 = false;  // The type of the elements, else float32. Only with 16 lanes of channels.
 };
 
-// Doubles that a part's sums over a group take: two for each lane that is a channel, and a count.
+// The doubles of a part's sums over a group: two for each channel lane, and a count.
 inline constexpr int64_t kChannelPartial = 2 * kBlock + 1;
 
-// factor (x - center) + offset, each of these a number a channel; then max(0, .) if `relu`.
+// factor (x - center) + offset, each a number for each channel. Then max(0, .) if `relu`.
 struct ChannelAffine {
   const float* center = nullptr;
   const float* factor = nullptr;
@@ -85,13 +86,13 @@ struct ChannelAffine {
   bool relu = false;
 };
 
-// What the gradient of a normalisation is computed from. Those but x and dy may be null.
+// The inputs of a normalisation's gradient. All except x and dy may be null.
 struct ChannelGradArrays {
   const void* x = nullptr;
   const void* dy = nullptr;
   const void* dy2 = nullptr;  // Added to dy.
-  const void* y = nullptr;    // Of a ReLU: where it is 0 the gradient is.
-  void* dz = nullptr;         // Gets the gradient behind these two; may be dy's memory.
+  const void* y = nullptr;    // Output of a ReLU: the gradient is 0 where it is 0.
+  void* dz = nullptr;         // Receives the gradient after dy2 and y. May be dy's memory.
 };
 
 struct ChannelGradTerms {
@@ -108,7 +109,8 @@ struct SgdCoefficients {
   bool first_step = false;  // The buffer starts as the gradient.
 };
 
-// What the optimizers' kernels share: g = grad + weight_decay parameter, and 1 - beta in full precision.
+// Coefficients that the optimizers' kernels share: g = grad + weight_decay parameter, and 1 - beta in full
+// precision.
 struct MomentCoefficients {
   float beta1 = 0;
   float fresh1 = 0;  // 1 - beta1
@@ -119,7 +121,7 @@ struct MomentCoefficients {
 };
 
 struct AdamCoefficients : MomentCoefficients {
-  float keep = 0;         // What decoupled weight decay leaves of the parameter.
+  float keep = 0;         // The factor of the parameter in decoupled weight decay.
   float moment_rate = 0;  // The update is (moment_rate m + grad_rate g) / (root_scale sqrt(v) + epsilon).
   float grad_rate = 0;
   float root_scale = 0;
@@ -138,10 +140,10 @@ struct NormalizeSizes {
   int64_t rows = 0;
   int64_t channels = 0;
   int64_t positions = 0;
-  bool blocked = false;  // Whether y is batch-blocked; x is row-major.
+  bool blocked = false;  // Whether y is batch-blocked. x is row-major.
 };
 
-// Convolutions with wider kernels are not offered here.
+// The own kernels do not offer wider kernels.
 inline constexpr int64_t kMaxKernelWidth = 5;
 
 constexpr int64_t WinogradWeightFloats(const ConvSizes& sizes) {
@@ -151,18 +153,17 @@ constexpr int64_t WinogradGradFloats(const ConvSizes& sizes) {
   return 36 * ((sizes.out_channels + 3) / 4) * ((sizes.in_channels + 3) / 4) * 16;
 }
 
-// The inner loops, once for each instruction set. All take a half-open range [begin, end) of work items, so
-// that a team shares them; which items there are stands with each. An output element is computed within one
-// item, in a fixed order, so results do not depend on how the items are shared.
+// The inner loops, for each instruction set. All take a half-open range [begin, end) of work items, so that a
+// team can share them. Each comment names its items. An output element is computed within a single item, in a
+// fixed order, so results do not depend on the sharing.
 struct Kernels {
   const char* isa;
 
   // y = conv(x, weight) + bias, then max(0, y) if `relu`. `bias` may be null. Items: blocks * out_height.
   void (*conv_forward)(const ConvSizes& sizes, const float* x, const float* weight, const float* bias,
                        bool relu, float* y, int64_t begin, int64_t end);
-  // conv_forward, and then the maxima of its 2x2 windows, two apart, with their places, without storing what
-  // lies between. `scratch`, a thread's own, holds conv_max_pool_scratch(sizes) floats. Items: blocks *
-  // (out_height / 2).
+  // conv_forward and a max pooling by 2x2 with its indices, without storing the convolution's result.
+  // `scratch` is a thread's own, with conv_max_pool_scratch(sizes) floats. Items: blocks * (out_height / 2).
   int64_t (*conv_max_pool_scratch)(const ConvSizes& sizes);
   void (*conv_max_pool)(const ConvSizes& sizes, const float* x, const float* weight, const float* bias,
                         float* y, uint8_t* index, float* scratch, int64_t begin, int64_t end);
@@ -172,25 +173,25 @@ struct Kernels {
   // dweight from x and dy. Items: out_channels.
   void (*conv_grad_weight)(const ConvSizes& sizes, const float* x, const float* dy, float* dweight,
                            int64_t begin, int64_t end);
-  // The same where dy is the max_pool_grad of `dpooled`, which is never stored whole; lanes of `pool` are 16.
-  // `scratch`, a thread's own, holds pooled_grad_weight_scratch(sizes) floats.
+  // As conv_grad_weight for a dy that is the max_pool_grad of `dpooled`. It never stores the whole dy. Lanes
+  // of `pool` are 16. `scratch` is a thread's own, with pooled_grad_weight_scratch(sizes) floats.
   int64_t (*pooled_grad_weight_scratch)(const ConvSizes& sizes);
   void (*pooled_grad_weight)(const ConvSizes& sizes, const PoolSizes& pool, const float* x,
                              const uint8_t* index, const float* dpooled, float* dweight, float* scratch,
                              int64_t begin, int64_t end);
-  // The first three again, for square kernels of 3 or 5, through the points of winograd.inc. `u` is
-  // [36][out_channels] [in_channels]; `scratch` holds winograd_scratch(sizes) floats, a thread's own.
+  // The same passes for square kernels of 3 or 5, through the points of winograd.inc. `u` is
+  // [36][out_channels] [in_channels]. `scratch` is a thread's own, with winograd_scratch(sizes) floats.
   int64_t (*winograd_scratch)(const ConvSizes& sizes);
   // u from the weights. Items: ceil(out_channels * in_channels / 16).
   void (*winograd_weights)(const ConvSizes& sizes, const float* weight, float* u, int64_t begin, int64_t end);
-  // With an index, y is pooled by 2x2 as by conv_max_pool, and `relu` must not be asked for. Items: blocks *
+  // If `index` is given, y is pooled by 2x2 as in conv_max_pool, and `relu` must be false. Items: blocks *
   // ceil(out_height / (7 - kernel_height)).
   void (*winograd_forward)(const ConvSizes& sizes, const float* x, const float* u, const float* bias,
                            bool relu, float* y, uint8_t* index, float* scratch, int64_t begin, int64_t end);
   // Items: blocks.
   void (*winograd_grad_input)(const ConvSizes& sizes, const float* dy, const float* u, float* dx,
                               float* scratch, int64_t begin, int64_t end);
-  // du, of WinogradGradFloats(sizes) floats in an order of its own. Items: 6.
+  // du has WinogradGradFloats(sizes) floats in its own order. Items: 6.
   void (*winograd_grad_points)(const ConvSizes& sizes, const float* x, const float* dy, float* du,
                                float* scratch, int64_t begin, int64_t end);
   // dweight from du. Items: ceil(out_channels / 4).
@@ -206,26 +207,27 @@ struct Kernels {
   // dx = dy weight. Items: inputs.
   void (*linear_grad_input)(const LinearSizes& sizes, const float* dy, const float* weight, float* dx,
                             int64_t begin, int64_t end);
-  // dweight = dy^T x; `x_rows` is x as plain rows [blocks * 16][inputs]. Items: outputs.
+  // dweight = dy^T x. `x_rows` is x as plain rows [blocks * 16][inputs]. Items: outputs.
   void (*linear_grad_weight)(const LinearSizes& sizes, const float* x_rows, const float* dy, float* dweight,
                              int64_t begin, int64_t end);
 
-  // Between plain [rows][columns] and [ceil(rows / 16)][columns][16]; lanes past `rows` become zero. Items:
+  // Converts plain [rows][columns] to [ceil(rows / 16)][columns][16]. Lanes past `rows` become zero. Items:
   // blocks.
   void (*block_rows)(int64_t rows, int64_t columns, const float* plain, float* blocked, int64_t begin,
                      int64_t end);
-  // With `pad`, the lanes past `rows` are written too.
+  // Converts back. If `pad`, also writes the lanes past `rows`. Items: blocks.
   void (*unblock_rows)(int64_t rows, int64_t columns, const float* blocked, float* plain, bool pad,
                        int64_t begin, int64_t end);
 
-  // y = factors[c] x + offsets[c]. Items: blocks where y is blocked, else rows.
+  // y = factors[c] x + offsets[c]. Items: blocks if y is blocked, else rows.
   void (*normalize_bytes)(const NormalizeSizes& sizes, const uint8_t* x, const float* factors,
                           const float* offsets, float* y, int64_t begin, int64_t end);
-  // Computes in double precision: floats may be far from zero beside their deviation, or near float's limits.
+  // Computes in double precision, because floats may be far from zero compared with their deviation, or near
+  // float's limits.
   void (*normalize_floats)(const NormalizeSizes& sizes, const float* x, const double* factors,
                            const double* offsets, float* y, int64_t begin, int64_t end);
 
-  // `index` gets the position within the window, row-major. Items: outer.
+  // `index` receives the position within the window, row-major. Items: outer.
   void (*max_pool)(const PoolSizes& sizes, const float* x, float* y, uint8_t* index, int64_t begin,
                    int64_t end);
   void (*max_pool_grad)(const PoolSizes& sizes, const uint8_t* index, const float* dy, float* dx,
@@ -233,38 +235,37 @@ struct Kernels {
   void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
 
-  // Of each lane that is a channel (else of one channel) the mean and the sum of squares about it over a
-  // part, from kBlock on the latter, and at 2 kBlock the count. Items: groups * parts; each has
-  // kChannelPartial.
+  // The mean of a part, and from kBlock on the sum of squared differences from it, for each channel lane (or
+  // a single channel). At 2 kBlock the count. Each item has kChannelPartial doubles. Items: groups * parts.
   void (*channel_moments)(const ChannelSizes& sizes, const void* x, double* partials, int64_t begin,
                           int64_t end);
-  // y = affine(x), with `addend`, if not null, added before the ReLU. Items: outer * groups.
+  // y = affine(x). `addend`, if not null, is added before the ReLU. Items: outer * groups.
   void (*channel_normalize)(const ChannelSizes& sizes, const ChannelAffine& affine, const void* x,
                             const void* addend, void* y, int64_t begin, int64_t end);
-  // The sums of dz and, from kBlock on, of dz (x - center), where dz is dy + dy2 behind the ReLU: that of
-  // `y`, or of affine(x) if affine.relu. Items: groups * parts; each has kChannelPartial.
+  // The sums of dz and, from kBlock on, of dz (x - center). dz is dy + dy2 after the ReLU's gradient: of `y`,
+  // or of affine(x) if affine.relu. Each item has kChannelPartial doubles. Items: groups * parts.
   void (*channel_grad_sums)(const ChannelSizes& sizes, const ChannelAffine& affine,
                             const ChannelGradArrays& arrays, double* partials, int64_t begin, int64_t end);
-  // dx = factor dz + slope (x - center) + shift, where dz is dy, behind the ReLU of affine(x) if affine.relu.
-  // Items: outer * groups.
+  // dx = factor dz + slope (x - center) + shift. dz is dy, after the gradient of the ReLU of affine(x) if
+  // affine.relu. Items: outer * groups.
   void (*channel_grad)(const ChannelSizes& sizes, const ChannelAffine& affine, const ChannelGradTerms& terms,
                        const ChannelGradArrays& arrays, void* dx, int64_t begin, int64_t end);
 
-  // weights = softmax(scale scores) of each row, over the keys that its query sees; they may be one tensor.
-  // Items: rows.
+  // weights = softmax(scale scores) of each row, over the keys that its query sees. Both may be the same
+  // tensor. Items: rows.
   void (*attention_softmax)(const AttentionSizes& sizes, const float* scores, float* weights, int64_t begin,
                             int64_t end);
   void (*attention_softmax_grad)(const AttentionSizes& sizes, const float* weights, const float* grads,
                                  float* grad_scores, int64_t begin, int64_t end);
 
-  // Up to sixteen rows, `stride` numbers apart, as [columns][16], lanes past them zero; and back.
+  // Copy up to sixteen rows, `stride` numbers apart, to [columns][16] with zeros in further lanes, and back.
   void (*gather_lanes)(int64_t rows, int64_t columns, int64_t stride, const float* plain, float* blocked);
   void (*scatter_lanes)(int64_t rows, int64_t columns, int64_t stride, const float* blocked, float* plain);
-  // One step of an LSTM, [units][16] of each gate and state. `gates` holds weight h + bias of the gates i, f,
-  // g and o and gets them after their functions.
+  // A step of an LSTM, with [units][16] of each gate and state. On entry `gates` holds weight h + bias of the
+  // gates i, f, g and o. On return it holds the gates after their functions.
   void (*lstm_step)(int64_t units, const float* projected, const float* c_before, float* gates, float* c,
                     float* h);
-  // `grad_c` is that of c and becomes that of c_before.
+  // `grad_c` is c's gradient on entry and c_before's on return.
   void (*lstm_step_grad)(int64_t units, const float* gates, const float* c_before, const float* c,
                          const float* grad_y, const float* grad_h, float* grad_c, float* grad_gates);
 
@@ -275,13 +276,13 @@ struct Kernels {
   void (*scale)(const float* x, float factor, float* y, int64_t begin, int64_t end);
   void (*sgd)(const SgdCoefficients& coefficients, float* parameter, const float* grad, float* buffer,
               int64_t begin, int64_t end);
-  // Optimizers, as engine/graph/ops describes them. `largest` may be null.
+  // Optimizers, as in engine/graph/ops. `largest` may be null.
   void (*adam)(const AdamCoefficients& coefficients, float* parameter, const float* grad, float* m, float* v,
                float* largest, int64_t begin, int64_t end);
   // The update is moment_rate m / norm.
   void (*adamax)(const AdamCoefficients& coefficients, float* parameter, const float* grad, float* m,
                  float* norm, int64_t begin, int64_t end);
-  // Takes the step of the moments. The square sums of the parameter and of r go to `squares`.
+  // Updates the moments. `squares` receives the sums of squares of the parameter and of r.
   void (*lamb_moments)(const AdamCoefficients& coefficients, const float* parameter, const float* grad,
                        float* m, float* v, double* squares, int64_t begin, int64_t end);
   // parameter -= rate r
@@ -289,7 +290,7 @@ struct Kernels {
                      const float* v, int64_t begin, int64_t end);
   void (*adagrad)(float rate, float epsilon, float weight_decay, float* parameter, const float* grad,
                   float* sum, int64_t begin, int64_t end);
-  // alpha is rho.
+  // coefficients.alpha is rho.
   void (*adadelta)(const RmspropCoefficients& coefficients, float* parameter, const float* grad,
                    float* square, float* square_step, int64_t begin, int64_t end);
   // `mean` and `buffer` may be null.
@@ -298,18 +299,18 @@ struct Kernels {
   void (*lion)(const MomentCoefficients& coefficients, float rate, float* parameter, const float* grad,
                float* m, int64_t begin, int64_t end);
   double (*sum_of_squares)(const float* x, int64_t begin, int64_t end);
-  // y = x brought into [-limit, limit].
+  // y = x clamped to [-limit, limit].
   void (*clamp)(const float* x, float limit, float* y, int64_t begin, int64_t end);
 };
 
-// The best that this processor runs; TANDEM_CPU_ISA=avx512|avx2|baseline in the environment asks for no more
-// than that.
+// Returns the best kernels for this processor. TANDEM_CPU_ISA=avx512|avx2|baseline in the environment limits
+// the choice.
 const Kernels& BestKernels();
 
-// Whether `isa` is one of the names that TANDEM_CPU_ISA may have, on this processor or another.
+// Returns whether `isa` is a possible value of TANDEM_CPU_ISA, on any processor.
 bool IsKnownIsa(const char* isa);
 
-// For tests: all that this processor runs. Ends with null.
+// For tests: returns all kernels for this processor, with null at the end.
 const Kernels* const* AllKernels();
 
 }  // namespace tandem::cpu

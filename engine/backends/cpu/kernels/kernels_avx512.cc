@@ -2,7 +2,7 @@
 #define TANDEM_KERNELS_ISA "avx512"
 
 #include "engine/backends/cpu/kernels/vector.inc"
-// Each uses those before it, the table all of them.
+// Each file uses those before it. The table uses all.
 // clang-format off
 #include "engine/backends/cpu/kernels/pooling.inc"
 #include "engine/backends/cpu/kernels/channels.inc"
