@@ -31,7 +31,7 @@ TEST(DeviceFactoryTest, SaysWhyThereIsNoGpu) {
     EXPECT_EQ((*gpu)->name(), "gpu:0");
     return;
   }
-  // Built without CUDA, or a machine without a driver or a GPU.
+  // The program is built without CUDA, or the machine has no driver or GPU.
   EXPECT_TRUE(absl::IsUnimplemented(gpu.status()) || absl::IsUnavailable(gpu.status())) << gpu.status();
   EXPECT_THAT(std::string(gpu.status().message()), testing::ContainsRegex("CUDA|cuda"));
 }

@@ -20,7 +20,7 @@ TEST(DeviceProbeTest, WhatWorksPasses) {
   EXPECT_TRUE(ProbeDevice(*CreateReferenceDevice(), 1 << 16).ok());
 }
 
-// One of whose runs, or whose memory, spoils an element.
+// A device whose runs or memory corrupt an element.
 class Faulty final : public Device {
  public:
   Faulty(int bad_run, bool bad_memory) : bad_run_(bad_run), bad_memory_(bad_memory) {}

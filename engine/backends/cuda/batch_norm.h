@@ -10,32 +10,32 @@
 
 namespace tandem::cuda {
 
-// Normalisations by channels, over tensors with their channels last and in the compute type. What follows
-// one, a sum with another value and a ReLU, is done along with it, forward and backward: so the lowerings of
-// add and relu_grad ask here first.
+// Normalisations over channels, for tensors with channels last, in the compute type. A sum and a ReLU after a
+// normalisation run together with it, forward and backward. So the lowerings of add and relu_grad call these
+// functions first.
 
-// Adds the steps of the normalisation whose result `add`, which only reads it, adds to something, where they
-// were left to it. False where there is none.
+// Adds the steps of a normalisation that was postponed for `add`, the only reader of its result. Returns
+// false if there is none.
 absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add);
-// Whether the sum of gradients `add` is left to the relu_grad that alone reads it.
+// Returns whether the sum of gradients `add` is computed by its only reader, a relu_grad.
 bool AddsForReluGrad(const Lowering& lowering, const Node& add);
-// Adds the steps of the batch_norm_grad that reads what `relu_grad` makes along with those of `relu_grad`.
-// False where there is none.
+// Adds the steps of `relu_grad` together with those of the batch_norm_grad that reads its result. Returns
+// false if no batch_norm_grad reads it.
 absl::StatusOr<bool> LowerReluGradOfNorm(Lowering& lowering, const Node& relu_grad);
 
-// What the families of batch_norm share.
+// Helpers for the whole family of batch_norm ops.
 
-// Input i with its channels last and in the compute type.
+// Returns input i with channels last, in the compute type.
 absl::StatusOr<Region> ChannelsLastInput(Lowering& lowering, const Node& node, size_t i);
-// Where such a value is, or is to be.
+// Returns the layout of such a value.
 Layout ChannelsLastOf(const Lowering& lowering, ValueId id);
 ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id);
-// The float32 vectors of a number a channel: all inputs from input `first` on. Those that the op changes lie
-// so.
+// Returns the float32 vectors with a number for each channel: all inputs from input `first` on. Inputs that
+// the op changes have this layout.
 absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first);
 Region DefineVector(Lowering& lowering, ValueId id);
 
-// Where sums over rows are taken.
+// The scratch of sums over rows.
 struct SumRegions {
   SumRegions(Lowering& lowering, const ChannelRows& sizes);
   SumScratch At(const RunContext& run) const { return {run.At<float>(partials), run.At<unsigned>(tickets)}; }

@@ -6,8 +6,8 @@
 
 namespace tandem::cuda {
 
-// Adds steps that define `dbias` [C] as the sums over samples and positions of `dy` [N, C, ...], which lies
-// in `place`, unless a normalisation knows them; of no value it is not asked.
+// Adds steps that define `dbias` [C] as the sums over samples and positions of `dy` [N, C, ...], which is at
+// `place`. Uses the sums of a normalisation if they exist. Does nothing if `dbias` is kNoValue.
 absl::Status EmitGradBias(Lowering& lowering, ValueId dy, const Place& place, ValueId dbias);
 
 }  // namespace tandem::cuda

@@ -19,36 +19,35 @@
 
 namespace tandem::cuda {
 
-// A communicator for memory of GPUs, of one host or several, that moves elements by NCCL, and whose ranks
-// agree on what they do through one for the host's memory. The order of NCCL's additions is its own. A call
-// waits for all that the device's stream was given. A reduction that was begun goes on in a stream of its
-// own, and neither it nor its Await waits on the host; of its size, type and operation the ranks agree once,
-// when the first of them begins. Used by the device's thread, but for Abort.
+// A communicator for memory of GPUs, of one host or several. It moves elements by NCCL. Its ranks agree on
+// each call through a communicator for host memory. NCCL chooses the order of additions. A call waits for all
+// earlier work of the device's stream. A begun reduction runs in a separate stream. Neither it nor its Await
+// blocks the host. Ranks agree on its size, type and operation when such a reduction begins for the first
+// time. Used by the device's thread, except Abort.
 //
-// That they agree once is why all ranks must begin the same sizes in the same order, as those do that compile
-// one graph. What differs the first time is seen, and the host's communicator refuses it for all of them.
-// What was agreed on before is not compared again: where a rank then begins another of the agreed sizes than
-// the others do, NCCL adds what does not belong together, or waits for what never comes; where it begins one
-// that is new while the others do not, it waits for them in the host's communicator, and they for it in NCCL.
-// Such waits end with the time limit and no earlier, and nothing says that sums are wrong.
+// So all ranks must begin the same sizes in the same order, as ranks with the same graph do. The first time,
+// a difference is detected, and the host's communicator refuses the call for all ranks. Later reductions of
+// an agreed kind are not compared. If a rank then begins another agreed size than the others, NCCL adds wrong
+// elements or waits forever. If a rank alone begins a new size, it waits in the host's communicator, and the
+// others wait in NCCL. Such waits end with the time limit. Wrong sums are not detected.
 //
-// A wait for the GPU in a collective has a time limit: 30 minutes, or what TANDEM_COLLECTIVE_TIME_LIMIT in
-// the environment says, such as 90s (CollectiveTimeLimit). Then the group ends with DEADLINE_EXCEEDED.
+// A wait for the GPU in a collective has a time limit: TANDEM_COLLECTIVE_TIME_LIMIT in the environment, such
+// as 90s, or 30 minutes (CollectiveTimeLimit). Then the group ends with DEADLINE_EXCEEDED.
 //
-// A rank that is lost, or that fails, ends the calls of the others as soon as the host's communicator knows
-// of it: a wait for NCCL looks there, as a thread does while reductions go on that nobody waits for, and
-// NCCL's work in the streams is aborted. What it was to make is rubbish then: status() says so before the
+// A lost or failed rank ends the calls of the others as soon as the host's communicator knows of it. Waits
+// for NCCL check the host's communicator. A thread checks it while reductions run that nobody awaits. Then
+// NCCL's work in the streams is aborted, and its results are rubbish. status() returns the error before the
 // stream's work ends.
 class CollectiveCommunicator final : public Communicator {
  public:
-  // `host` outlives it.
+  // `host` must outlive this object.
   CollectiveCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host);
   ~CollectiveCommunicator() override;
 
-  // Brings the ranks together: all of them call it first. INVALID_ARGUMENT: the environment's time limit is
-  // none. Whether it did, for all alike; without, calls pass
-  // through the host's memory. False where a rank has no NCCL, or TANDEM_NCCL is 0 in its environment, or
-  // where NCCL refuses the group, as it does two ranks of one host on one GPU.
+  // Connects the ranks. All ranks must call it first. Returns whether NCCL is used, the same for all ranks.
+  // Returns false if a rank has no NCCL, if TANDEM_NCCL is 0 in its environment, or if NCCL refuses the
+  // group, for example two ranks of a host on the same GPU. Then calls use the host's memory.
+  // INVALID_ARGUMENT if the environment's time limit is wrong.
   absl::StatusOr<bool> Join();
 
   int rank() const override { return host_->rank(); }
@@ -64,13 +63,13 @@ class CollectiveCommunicator final : public Communicator {
  private:
   enum class Call : int64_t { kSum, kAverage, kBroadcast };
 
-  // Whether all ranks have `value`, which is 0 or 1, at 1.
+  // Returns whether all ranks have `value` 1. `value` is 0 or 1.
   absl::StatusOr<bool> AllHave(bool value);
-  // Whether all ranks bring the same, and NCCL is to do it.
+  // Returns whether all ranks make the same call and NCCL is to do it.
   absl::StatusOr<bool> Agree(Call call, int root, BufferView buffer);
-  // Waits for the stream; ends the group where `status`, or what it waits for, is an error.
+  // Waits for the stream. Ends the group if `status` or the wait is an error.
   absl::Status Finish(absl::Status status);
-  // Looks after reductions that were begun, until the end or an abort.
+  // Watches begun reductions, until the end or an abort.
   void Watch();
 
   const std::shared_ptr<DeviceContext> device_;
@@ -78,18 +77,19 @@ class CollectiveCommunicator final : public Communicator {
   ReductionStream reductions_;
   StagedCommunicator staged_;
   std::unique_ptr<Event> done_;
-  // Join fails where it is none.
+  // Join returns its error.
   const absl::StatusOr<absl::Duration> time_limit_;
-  // What was begun once, and all ranks brought alike: operation, elements, type. Not compared again.
+  // Kinds of begun reductions that all ranks agreed on: operation, elements, type. They are not compared
+  // again.
   std::set<std::tuple<Call, int64_t, DType>> agreed_;
-  std::thread watch_;  // From the first that was begun on.
+  std::thread watch_;  // Runs from the first begun reduction on.
   Mutex mutex_;
-  // Set by Join, once; null where there is none.
+  // Set once, by Join. Null without NCCL.
   std::shared_ptr<Collective> collective_ ABSL_GUARDED_BY(mutex_);
   bool aborted_ ABSL_GUARDED_BY(mutex_) = false;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Duration begun_at_ ABSL_GUARDED_BY(mutex_);  // The newest.
-  Collective* joined_ = nullptr;                     // The same, for the device's thread.
+  absl::Duration begun_at_ ABSL_GUARDED_BY(mutex_);  // Of the newest reduction.
+  Collective* joined_ = nullptr;                     // collective_, for the device's thread.
 };
 
 }  // namespace tandem::cuda

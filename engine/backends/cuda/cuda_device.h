@@ -11,19 +11,19 @@
 
 namespace tandem {
 
-// A GPU of NVIDIA's: cuDNN's convolutions and cuBLASLt's products, own kernels for all else, on one stream,
-// which from the second run of an executable on is given a whole run at once, as a CUDA graph. Images lie
-// channels last. Computes in float32, or what passes between layers and goes into products in bfloat16 or
-// float16 with sums in float32; variables are float32.
-// TANDEM_CUDA_GRAPHS=0 in the environment gives kernels one by one, for debuggers.
+// An NVIDIA GPU. It uses cuDNN's convolutions, cuBLASLt's products and own kernels, on a single stream. From
+// the second run of an executable on, the stream gets a whole run at once, as a CUDA graph. Images have
+// channels last. Computes in float32. Alternatively, values between layers and factors of products are
+// bfloat16 or float16, with sums in float32. Variables are float32. TANDEM_CUDA_GRAPHS=0 in the environment
+// launches kernels one by one, for debuggers.
 class CudaDevice final : public Device {
  public:
-  // The process's GPU `ordinal`. UNAVAILABLE where there is none, no driver, or a library is not found;
-  // FAILED_PRECONDITION where it is older than compute capability 8.0.
+  // Opens the process's GPU `ordinal`. UNAVAILABLE if there is no such GPU, no driver, or a library is
+  // missing. FAILED_PRECONDITION if its compute capability is below 8.0.
   static absl::StatusOr<std::unique_ptr<CudaDevice>> Open(std::string name, int ordinal,
                                                           const cuda::CudaOptions& options = {});
 
-  // Over a context that is complete, for tests with libraries of their own.
+  // Returns a device over a complete context, for tests with their own libraries.
   static std::unique_ptr<CudaDevice> Over(std::string name, std::shared_ptr<cuda::DeviceContext> context) {
     return std::unique_ptr<CudaDevice>(new CudaDevice(std::move(name), std::move(context)));
   }

@@ -18,33 +18,33 @@ namespace tandem::cuda {
 
 class CudaExecutable final : public Executable {
  public:
-  // Takes over what `lowering` made, plans its memory and gets it.
+  // Takes the steps and buffers of `lowering`. Plans and allocates the memory.
   static absl::StatusOr<std::unique_ptr<CudaExecutable>> Create(Lowering& lowering,
                                                                 std::shared_ptr<DeviceContext> device);
   ~CudaExecutable() override;
 
-  // Returns when the inputs are copied and the work is in the stream; what fails there comes out of a later
-  // call, or of Output.
+  // Returns after the inputs are copied and the work is in the stream. A later call, or Output, returns the
+  // errors of that work.
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
-  // Several runs at a time, a power of two of them: one copy to the device and one launch.
+  // Gives the device several runs at a time, a power of two: with a single copy and a single launch.
   absl::Status RunSeveral(int64_t runs, InputsOfRun inputs_of, Communicator* communicator) override;
   absl::StatusOr<Tensor> Output(int i) const override;
   int64_t bytes() const override { return bytes_; }
 
-  // What a step took, over all runs since profiling began.
+  // The time of a step over all runs since StartProfile.
   struct StepTime {
     std::string name;
     int64_t runs = 0;
     double total_seconds = 0;
   };
-  // Times every step from now on, each by itself; off at first.
+  // Times every step from now on, each separately. Off by default.
   absl::Status StartProfile();
   const std::vector<StepTime>& profile() const { return profile_; }
 
   std::string notice() const override;
 
  private:
-  // Inputs on their way: runs may be so many ahead of the device.
+  // Inputs that are being copied. The host may be this number of runs ahead of the device.
   struct Slot {
     PinnedMemory memory;
     std::unique_ptr<Event> copied;
@@ -55,17 +55,17 @@ class CudaExecutable final : public Executable {
 
     absl::Status Allocate(int64_t bytes);
   };
-  // Where the inputs of a run lie on the device, and the run with these. Where there are two, one is filled,
-  // in a stream of its own, while the other's run goes on.
+  // The place of a run's inputs on the device, with the recorded run. With two sides, one is filled in a
+  // separate stream while the other's run continues.
   struct Side {
     BudgetedMemory inputs;
-    std::vector<std::byte*> buffers;  // By buffer; all but inputs are the same for both.
+    std::vector<std::byte*> buffers;  // By buffer. Both sides have the same, except for inputs.
     std::unique_ptr<Event> read;      // The newest run with these inputs has ended.
-    bool is_recorded = false;         // Or it was tried.
-    // By segment: of steps for the stream. Empty where it is not recorded.
+    bool is_recorded = false;         // Recording was tried.
+    // By segment, for segments in the stream. Null if not recorded.
     std::vector<std::unique_ptr<RecordedWork>> segments;
   };
-  // Steps that follow each other and are all for the stream, or one on the host.
+  // Consecutive steps that are all for the stream, or a single step on the host.
   struct Segment {
     size_t begin = 0;
     size_t end = 0;
@@ -75,13 +75,13 @@ class CudaExecutable final : public Executable {
   explicit CudaExecutable(std::shared_ptr<DeviceContext> device) : device_(std::move(device)) {}
   absl::Status Plan(Lowering& lowering);
   absl::Status Bind();
-  // Gets memory for a second side, where inputs may lie anywhere and are large enough to be worth it.
+  // Allocates a second side, if inputs may move and are large enough.
   absl::Status AddSide();
-  // Puts the inputs of so many runs, one behind the other, into `stream`, on their way to `target`. Returns
-  // what is reached when they are there.
+  // Copies the inputs of `runs` runs, one after the other, to `target`, in `stream`. Returns the event of the
+  // copy's end.
   absl::StatusOr<const Event*> CopyInputs(int64_t runs, InputsOfRun inputs_of, Slots& slots,
                                           std::byte* target, Stream stream);
-  // The same of one run, for what the device's stream is given from now on.
+  // Copies a run's inputs. Later work of the device's stream sees them.
   absl::Status CopyTo(const Side& side, absl::Span<const void* const> inputs);
   absl::Status RunTogether(int64_t runs, InputsOfRun inputs_of);
   absl::Status MakeRows();
@@ -102,7 +102,7 @@ class CudaExecutable final : public Executable {
   std::vector<Place> outputs_;
   BudgetedMemory arena_;
   BudgetedMemory constants_;
-  std::vector<Side> sides_;  // One or two, which take turns.
+  std::vector<Side> sides_;  // One or two, used in turns.
   size_t next_side_ = 0;
   Slots slots_;              // Of single runs.
   int64_t input_bytes_ = 0;  // Of a run.
@@ -110,22 +110,22 @@ class CudaExecutable final : public Executable {
     int64_t offset = 0;
     int64_t bytes = 0;
   };
-  std::vector<Input> input_places_;                  // By input: where in a side's.
-  const std::vector<std::byte*>* newest_ = nullptr;  // Of the newest run: by buffer.
-  // Whether inputs may lie elsewhere in another run: no step keeps the address of one.
+  std::vector<Input> input_places_;                  // By input: the place in a side's inputs.
+  const std::vector<std::byte*>* newest_ = nullptr;  // Of the newest run, by buffer.
+  // Whether inputs may be elsewhere in another run: no step keeps an input's address.
   bool inputs_may_move_ = true;
-  // Whether several runs may be given at a time: moreover, nothing happens on the host.
+  // Whether several runs may be launched together: also, no step runs on the host.
   bool may_run_together_ = true;
-  // Inputs of the most runs that are given at a time; empty before the first.
+  // Inputs of the largest number of runs that are launched together. Empty before the first.
   BudgetedMemory rows_;
   Slots row_slots_;
-  std::vector<std::vector<std::byte*>> row_buffers_;           // By run: as Side::buffers.
+  std::vector<std::vector<std::byte*>> row_buffers_;           // By run, like Side::buffers.
   std::map<int64_t, std::unique_ptr<RecordedWork>> together_;  // By the number of runs.
   int64_t bytes_ = 0;
   int64_t runs_ = 0;
-  // Why runs are not given to the device as wholes; empty where they are, or no second run came yet.
+  // Why runs are not launched as a whole. Empty if they are, or before the second run.
   std::string why_not_recorded_;
-  std::vector<std::unique_ptr<Event>> profile_events_;  // Empty where it does not profile.
+  std::vector<std::unique_ptr<Event>> profile_events_;  // Empty without profiling.
   std::vector<StepTime> profile_;                       // By step.
 };
 

@@ -14,11 +14,11 @@
 
 namespace tandem::cuda {
 
-// The layouts of variables, shared by the sets of all replicas of a model: whichever replica compiles first
-// settles them for all. Thread-safe.
+// The layouts of variables, shared by all replicas of a model. The first replica that compiles decides them
+// for all. Thread-safe.
 class VariableLayouts {
  public:
-  // The layout of the variable `name`: `wanted`, unless another was settled before.
+  // Returns the layout of the variable `name`. It becomes `wanted` if it is not decided yet.
   Layout Settle(const std::string& name, const Layout& wanted);
 
  private:
@@ -41,12 +41,12 @@ class CudaVariables final : public Variables {
 
   const std::shared_ptr<VariableLayouts>& layouts() const { return layouts_; }
 
-  // Adds the variable of a graph. INVALID_ARGUMENT where there is one of the name with another type or shape.
+  // Adds a graph's variable. INVALID_ARGUMENT if a variable of this name has another type or shape.
   absl::Status Declare(const Value& value);
-  // Settles the layout of a declared variable, `wanted` if it is free still, and allocates its memory, which
-  // is zero. RESOURCE_EXHAUSTED where there is none.
+  // Decides the layout of a declared variable, `wanted` if it is still free, and allocates its memory, which
+  // is zero. RESOURCE_EXHAUSTED if there is not enough memory.
   absl::StatusOr<Layout> Settle(const std::string& name, const Layout& wanted);
-  // The memory of a settled variable; stays where it is.
+  // Returns the memory of a settled variable. It never moves.
   std::byte* data(const std::string& name) const;
 
  private:
@@ -57,7 +57,7 @@ class CudaVariables final : public Variables {
     std::unique_ptr<Layout> layout;  // Null until settled.
     BudgetedMemory memory;
   };
-  // Of a variable without a layout, left by a graph that did not compile, nobody knows.
+  // NOT_FOUND also for a variable without a layout: the graph that declared it did not compile.
   absl::StatusOr<const Variable*> Find(absl::string_view name) const;
 
   const std::shared_ptr<DeviceContext> device_;

@@ -13,15 +13,16 @@
 
 namespace tandem::cuda {
 
-// A communicator for memory of GPUs on top of one for the host's, by which the ranks meet. Where all of them
-// are threads of this process and their GPUs reach each other's memory (replicas on one GPU do), each rank's
-// GPU adds its slice of everyone's elements, in the order of its stream, and no host waits for a GPU;
-// otherwise NCCL does it, or, without that, what is reduced passes through the host's memory. What was begun
-// goes on in a stream of its own, beside what the device computes, but for what passes through the host.
-// Used by the device's thread, but for Abort.
+// A communicator for memory of GPUs. The ranks exchange data through a communicator for host memory.
+//
+// If all ranks are threads of this process and their GPUs reach each other's memory, the GPUs add themselves:
+// each rank's GPU adds its slice of all elements, in the order of its stream. No host waits for a GPU then.
+// Replicas on the same GPU reach each other. Otherwise NCCL adds. Without NCCL the elements pass through the
+// host's memory. Begun reductions run in a separate stream beside the device's work, except through the
+// host's memory. Used by the device's thread, except Abort.
 class DeviceCommunicator final : public Communicator {
  public:
-  // `host` outlives it.
+  // `host` must outlive this object.
   DeviceCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
       : device_(device), host_(host), reductions_(device), others_(std::move(device), host) {}
 
@@ -36,8 +37,8 @@ class DeviceCommunicator final : public Communicator {
   absl::Status status() const override { return host_->status(); }
 
  private:
-  // What a rank shows the others. Written by its own rank before they meet, and read by all until they meet
-  // again.
+  // The data of a rank for the others. Its own rank writes it before a meeting. All ranks read it until the
+  // next meeting.
   enum class Call : uint8_t { kSum, kAverage, kBroadcast };
   struct Offer {
     Call call = Call::kSum;
@@ -48,22 +49,22 @@ class DeviceCommunicator final : public Communicator {
   };
   using Offers = std::vector<Offer>;
 
-  // Finds out whether the ranks can work on each other's memory: all of them call it together.
+  // Finds out whether the ranks can use each other's memory. All ranks must call it together.
   absl::Status Meet();
-  // Shows what the rank brings when `stream` comes to this, and looks at what the others do. Says whether the
-  // devices can do it.
+  // Publishes this rank's call, ready when `stream` reaches this point, and reads the others' calls. Returns
+  // whether the devices can do it.
   absl::StatusOr<bool> Show(Call call, int root, BufferView buffer, Stream stream);
-  // Puts the reduction of what was shown into `stream`.
+  // Puts the published reduction into `stream`.
   absl::Status Reduce(BufferView buffer, ReduceOp op, Stream stream);
-  // Ends it: returns when no other rank will touch this one's memory before the stream's work goes on.
+  // Ends the call. After it, `stream` waits until no other rank uses this rank's memory.
   absl::Status End(Stream stream);
 
   const std::shared_ptr<DeviceContext> device_;
   Communicator* const host_;
   ReductionStream reductions_;
-  CollectiveCommunicator others_;  // For all that the GPUs do not do among themselves.
+  CollectiveCommunicator others_;  // For all calls that the GPUs do not do themselves.
   bool has_met_ = false;
-  std::shared_ptr<Offers> offers_;  // Of all ranks; null where they do not reach each other.
+  std::shared_ptr<Offers> offers_;  // Of all ranks. Null if they do not reach each other.
 };
 
 }  // namespace tandem::cuda

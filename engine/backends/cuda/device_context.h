@@ -14,17 +14,17 @@ namespace tandem::cuda {
 
 struct CudaOptions {
   DType compute = DType::kFloat32;  // Or bfloat16, or float16.
-  bool allow_tf32 = false;          // Matrix units for float32, with 10 bits of fraction.
-  bool deterministic = false;       // Two runs on a GPU of one kind are equal bit for bit.
-  // See v1::GpuOptions; 0: the default there.
+  bool allow_tf32 = false;          // Uses tensor cores for float32, with 10 bits of fraction.
+  bool deterministic = false;       // Makes two runs on GPUs of the same kind equal bit for bit.
+  // See v1::GpuOptions. 0 means its default.
   int64_t memory_limit_bytes = 0;
   int64_t workspace_limit_bytes = 0;
   int max_threads_per_block = 0;
   int max_blocks = 0;
 };
 
-// What a replica's work on a GPU goes through. Its variables and executables share it, and keep it alive.
-// Used by one thread at a time.
+// The objects of a replica's work on a GPU. Its variables and executables share the context and keep it
+// alive. Used by a single thread at a time.
 struct DeviceContext {
   DeviceContext() = default;
   explicit DeviceContext(const CudaOptions& options) : options(options), memory(options.memory_limit_bytes) {}
@@ -34,7 +34,7 @@ struct DeviceContext {
   DeviceProperties properties;
   MemoryBudget memory;
   std::unique_ptr<OwnedStream> stream;
-  // Of large inputs on their way to the device; null before the first executable that has such.
+  // For large inputs. Null before the first executable with large inputs.
   std::unique_ptr<OwnedStream> copies;
   std::unique_ptr<Blas> blas;
   std::unique_ptr<Dnn> dnn;

@@ -12,8 +12,8 @@
 
 namespace tandem::cuda {
 
-// Numbers that a step knows when it is lowered and its kernels read in every run: on the device from Upload
-// on, which the step's `bind` calls. Shared by the step's functions.
+// Numbers that are known when a step is lowered and that its kernels read in every run. They are on the
+// device after Upload, which the step's `bind` calls. The step's functions share the table.
 template <typename T>
 class DeviceTable {
  public:
@@ -27,7 +27,7 @@ class DeviceTable {
     TANDEM_ASSIGN_OR_RETURN(memory_, DeviceMemory::Allocate(bytes));
     return Copy(memory_.data(), numbers_.data(), bytes, stream);
   }
-  // Null where there are none.
+  // Returns null if the table is empty.
   const T* data() const { return reinterpret_cast<const T*>(memory_.data()); }
   int64_t size() const { return static_cast<int64_t>(numbers_.size()); }
 
@@ -36,7 +36,7 @@ class DeviceTable {
   DeviceMemory memory_;
 };
 
-// Numbers of an op as kernels take them.
+// Returns the numbers of an op as a table of float32.
 inline std::shared_ptr<DeviceTable<float>> FloatTable(const std::vector<double>& numbers) {
   return std::make_shared<DeviceTable<float>>(std::vector<float>(numbers.begin(), numbers.end()));
 }

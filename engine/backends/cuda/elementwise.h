@@ -8,12 +8,12 @@
 
 namespace tandem::cuda {
 
-// y[i] from a[i] and b[i], all of `type`, float32, bfloat16 or float16. y may be a or b.
+// Computes y[i] from a[i] and b[i], all of `type`: float32, bfloat16 or float16. y may be a or b.
 using PairsKernel =
     std::function<void(int64_t elements, DType type, const void* a, const void* b, void* y, Stream stream)>;
 
-// Output 0 from inputs 0 and, where there is one, 1 (else b is a), in the layout of the first. Of a narrow
-// type where all are.
+// Computes output 0 from input 0 and, if it exists, input 1 (else b is a), in the layout of the first. It
+// uses a narrow type if all tensors have it.
 absl::Status LowerPairs(Lowering& lowering, const Node& node, const PairsKernel& kernel);
 
 }  // namespace tandem::cuda

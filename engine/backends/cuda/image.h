@@ -6,23 +6,23 @@
 
 namespace tandem::cuda {
 
-// [N, C, H, W] as kernels for images see it.
+// Returns the kernels' view of images [N, C, H, W].
 ImageSizes ImageSizesOf(const Shape& shape, bool channels_last);
 
-// A layout of images: channels last or plain.
+// Returns a layout of images: channels last or plain.
 inline Layout ImageLayout(DType dtype, const Shape& shape, bool channels_last) {
   return channels_last ? Layout::ChannelsLast(dtype, shape) : Layout::Plain(dtype, shape);
 }
 
-// Whether what reads the images `id` wants them channels last: convolutions, and what reads others of their
-// shape that are.
+// Returns whether the readers of the images `id` want channels last. Convolutions do, and readers of other
+// images of the same shape with channels last.
 bool IsWantedChannelsLast(Lowering& lowering, ValueId id);
 
-// Whether what a node makes of images in the layout `from`, the value `made`, is to be channels last: where
-// they are, or where they are the same either way and what reads `made` wants it.
+// Returns whether a node's output `made` should have channels last, for images in the layout `from`. It
+// should if the images have channels last, or if both layouts are equal and the readers of `made` want it.
 bool MakesChannelsLast(Lowering& lowering, const Layout& from, ValueId made);
 
-// Whether the value is read as rows of numbers, by a reshape, perhaps behind functions of its elements.
+// Returns whether a reshape reads the value as rows of numbers, perhaps after element-wise functions.
 bool IsFlattened(const Lowering& lowering, ValueId id);
 
 }  // namespace tandem::cuda

@@ -9,23 +9,23 @@
 
 namespace tandem::cuda {
 
-// A tensor [outer, channels, inner] as layouts see it: samples, channels and positions.
+// The layouts' view of a tensor [outer, channels, inner]: samples, channels and positions.
 struct ChannelSizes {
   int64_t outer = 1;
   int64_t channels = 1;
   int64_t inner = 1;
   int64_t elements() const { return outer * channels * inner; }
 };
-// Of a shape [N, C, ...]; [N] has one channel and one position.
+// Returns the sizes of a shape [N, C, ...]. [N] has a single channel and position.
 ChannelSizes ChannelSizesOf(const Shape& shape);
 
-// How the elements of a tensor lie in memory: always dense. A value.
+// The place of a tensor's elements in memory, always dense. A value type.
 class Layout {
  public:
   // Row-major.
   static Layout Plain(DType dtype, Shape shape) { return {false, dtype, std::move(shape)}; }
-  // [N, C, ...] lies as [N, ..., C]: what cuDNN's and our kernels for images want, for weights [O, I, H, W]
-  // too. Plain where that is the same.
+  // Returns [N, C, ...] as [N, ..., C] in memory: the layout of cuDNN and of our image kernels, also for
+  // weights [O, I, H, W]. Returns plain if both are equal.
   static Layout ChannelsLast(DType dtype, Shape shape);
 
   bool plain() const { return !channels_last_; }
@@ -35,7 +35,7 @@ class Layout {
   int64_t elements() const { return shape_.elements(); }
   int64_t bytes() const { return elements() * SizeOf(dtype_); }
 
-  // The same places for elements of another type.
+  // Returns the same layout for another type.
   Layout WithType(DType dtype) const { return {channels_last_, dtype, shape_}; }
 
   bool operator==(const Layout&) const = default;

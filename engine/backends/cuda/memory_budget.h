@@ -14,7 +14,7 @@ namespace tandem::cuda {
 
 class MemoryBudget;
 
-// Memory of a device that counts in a budget, which outlives it. A value that owns it.
+// Device memory that counts in a budget, which must outlive it. A value that owns it.
 class BudgetedMemory {
  public:
   BudgetedMemory() = default;
@@ -36,19 +36,19 @@ class BudgetedMemory {
   int64_t MemoryGroups::*group_ = nullptr;
 };
 
-// What a replica has of its GPU's memory, and the most that it may have. Used by one thread at a time.
+// A replica's use of its GPU's memory, with a limit. Used by a single thread at a time.
 class MemoryBudget {
  public:
-  // 0: as much as there is.
+  // 0: no limit.
   explicit MemoryBudget(int64_t limit_bytes = 0) : limit_bytes_(limit_bytes) {}
   MemoryBudget(const MemoryBudget&) = delete;
   MemoryBudget& operator=(const MemoryBudget&) = delete;
 
-  // Memory of the thread's device. RESOURCE_EXHAUSTED where it is more than the limit or than the GPU has:
-  // what is had, and what is free.
+  // Allocates memory of the thread's device. RESOURCE_EXHAUSTED with the used and free bytes if the limit or
+  // the GPU does not allow it.
   absl::StatusOr<BudgetedMemory> Allocate(int64_t MemoryGroups::*group, int64_t bytes);
   const MemoryGroups& held() const { return held_; }
-  // What is left of the limit; without one, more than there is.
+  // Returns the rest of the limit, or without a limit more than any memory.
   int64_t room() const {
     return limit_bytes_ > 0 ? limit_bytes_ - held_.total() : std::numeric_limits<int64_t>::max();
   }

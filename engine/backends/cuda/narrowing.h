@@ -12,8 +12,8 @@
 
 namespace tandem::cuda {
 
-// Float32 tensors, such as parameters, of which one launch makes ones of a narrow type, element by element.
-// Shared by the functions of a step.
+// Float32 tensors, such as parameters, that a single launch converts to a narrow type, element by element.
+// The functions of a step share it.
 class Narrowing {
  public:
   explicit Narrowing(DType type) : type_(type) {}

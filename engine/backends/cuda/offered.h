@@ -7,13 +7,13 @@
 
 namespace tandem::cuda {
 
-// How a kind of op is lowered.
+// A kind of op with its lowering.
 struct Offered {
   absl::string_view kind;
   Lower lower;
 };
 
-// Those of each family, which stands in a file of its own.
+// The kinds of each family. Each family has its own file.
 absl::Span<const Offered> ActivationOps();
 absl::Span<const Offered> AugmentationOps();
 absl::Span<const Offered> BatchNormOps();

@@ -16,7 +16,7 @@ namespace tandem::cuda {
 absl::Status EmitProductTo(Lowering& lowering, const std::string& name, GemmSpec spec, Region a, Region b,
                            ValueId bias, bool relu, Region c, int64_t workspace_cap);
 
-// The same, where `result`, a plain value, is the product.
+// As EmitProductTo, with `result`, a plain value, as the product.
 absl::Status EmitProduct(Lowering& lowering, const std::string& name, const GemmSpec& spec, Region a,
                          Region b, ValueId bias, bool relu, ValueId result);
 

@@ -15,23 +15,23 @@
 
 namespace tandem::cuda {
 
-// A second stream of a device, in which reductions go on beside what the first computes. The two wait for
-// each other by events, the host for neither. Used by the device's thread, but for Reached.
+// A second stream of a device for reductions that overlap the work of the first. The streams wait for each
+// other by events. The host never blocks. Used by the device's thread, except Reached.
 class ReductionStream {
  public:
   explicit ReductionStream(std::shared_ptr<DeviceContext> device) : device_(std::move(device)) {}
 
-  // The stream for the next reduction, which comes when all that the device's stream was given is done. The
-  // first call makes it.
+  // Returns the stream for the next reduction. It starts after all earlier work of the device's stream. The
+  // first call creates the stream.
   absl::StatusOr<Stream> Begin();
-  // The reduction is in the stream: the number by which it is awaited, from 1 on.
+  // Ends the reduction's work in the stream. Returns its number for Await, from 1.
   absl::StatusOr<int64_t> End();
-  // What the device's stream is given from now on waits for that reduction, and for all that began before it;
-  // at once where it waits for it already.
+  // Makes later work of the device's stream wait for this reduction and all earlier reductions. Does nothing
+  // if it already waits.
   absl::Status Await(int64_t begun);
   absl::Status AwaitAll() { return Await(begun_); }
 
-  // Whether the newest one has been done; true before the first. From any thread.
+  // Returns whether the newest reduction has ended. True before the first. Any thread may call it.
   absl::StatusOr<bool> Reached() const;
 
  private:
@@ -42,13 +42,13 @@ class ReductionStream {
 
   const std::shared_ptr<DeviceContext> device_;
   std::unique_ptr<OwnedStream> stream_;  // Null before the first.
-  std::unique_ptr<Event> ready_;         // What is to be reduced is there.
+  std::unique_ptr<Event> ready_;         // The elements are ready to be reduced.
   int64_t begun_ = 0;
-  std::deque<GoingOn> going_on_;              // Those that are not awaited yet.
-  std::vector<std::unique_ptr<Event>> free_;  // To be recorded again.
+  std::deque<GoingOn> going_on_;              // Not awaited yet.
+  std::vector<std::unique_ptr<Event>> free_;  // For reuse.
 
   mutable Mutex mutex_;
-  std::unique_ptr<Event> newest_ ABSL_GUARDED_BY(mutex_);  // As the end of the newest.
+  std::unique_ptr<Event> newest_ ABSL_GUARDED_BY(mutex_);  // Recorded at the end of the newest reduction.
 };
 
 }  // namespace tandem::cuda

@@ -8,9 +8,8 @@
 
 namespace tandem::cuda {
 
-// Gives the steps that reduce their `run`, which begins the reduction: it goes on beside the steps that
-// follow, and is awaited by a step of its own: see place_reductions.h. Returns how many there are, for
-// BegunReductions.
+// Gives the reducing steps their `run`, which begins the reduction. It overlaps the next steps and is awaited
+// by a separate step: see place_reductions.h. Returns the number of reductions, for BegunReductions.
 size_t SettleReductions(std::vector<Step>& steps);
 
 }  // namespace tandem::cuda

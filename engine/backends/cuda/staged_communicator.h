@@ -10,12 +10,12 @@
 
 namespace tandem::cuda {
 
-// A communicator for memory of a GPU on top of one for the host's: what is reduced is copied to pinned memory
-// of the host, and back. It waits for all that the device's stream was given before. Used by the device's
-// thread, but for Abort.
+// A communicator for memory of a GPU on top of a communicator for host memory. It copies elements to pinned
+// memory and back. It waits for all earlier work of the device's stream. Used by the device's thread, except
+// Abort.
 class StagedCommunicator final : public Communicator {
  public:
-  // `host` outlives it.
+  // `host` must outlive this object.
   StagedCommunicator(std::shared_ptr<DeviceContext> device, Communicator* host)
       : device_(std::move(device)), host_(host) {}
 
@@ -28,12 +28,12 @@ class StagedCommunicator final : public Communicator {
   absl::Status status() const override { return host_->status(); }
 
  private:
-  // Calls `function` with the buffer's elements in memory of the host, and takes over what it makes of them.
+  // Calls `function` with the buffer's elements in host memory, and copies them back.
   absl::Status Stage(BufferView buffer, absl::FunctionRef<absl::Status(BufferView)> function);
 
   const std::shared_ptr<DeviceContext> device_;
   Communicator* const host_;
-  PinnedMemory memory_;  // Grows.
+  PinnedMemory memory_;  // Grows on demand.
 };
 
 }  // namespace tandem::cuda

@@ -29,17 +29,17 @@ class StepOrder {
   struct Use {
     const std::byte* end = nullptr;
     int writer = -1;                // -1: none.
-    std::vector<int> readers = {};  // Since that write.
+    std::vector<int> readers = {};  // Since this write.
   };
-  using Uses = std::map<const std::byte*, Use>;  // By the begin; pieces do not overlap.
+  using Uses = std::map<const std::byte*, Use>;  // By the beginning. Pieces do not overlap.
 
-  // Makes pieces begin and end at the range's bounds, and fill it. Returns its first piece.
+  // Splits and adds pieces so that they fill the range exactly. Returns its first piece.
   Uses::iterator Fill(const MemoryRange& range);
   // Splits the piece that contains `place` in two, unless a piece begins there.
   void SplitAt(const std::byte* place);
 
   Uses uses_;
-  // By step: a bit for each earlier step, set if the step waits for it, also by way of others.
+  // By step: a bit for each earlier step. It is set if the step waits for it, directly or indirectly.
   std::vector<std::vector<uint64_t>> before_;
 };
 

@@ -13,29 +13,29 @@
 
 namespace tandem::cuda {
 
-// Numbers that a tensor is changed by, as they were made.
+// The source numbers of a tensor's change, as they were computed.
 struct ChangeSource {
   Region region;
   DType type = DType::kFloat32;
 };
-// Those of a float32 value for a tensor in `layout`: in the compute type where they were made so in the same
-// places.
+// Returns the source of a float32 value for a tensor in `layout`. It keeps the compute type if the layouts
+// agree.
 absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, const Layout& layout);
 
-// Tensors that one launch is to change. A value, while nodes are lowered.
+// The tensors that a launch will change. Used as a value while nodes are lowered.
 class TensorChanges {
  public:
   struct Change {
     Region target;
     ChangeSource source = {};
     std::vector<Region> states = {};
-    Region number = {};  // None where its buffer is below 0.
+    Region number = {};  // None if its buffer is below 0.
     int64_t elements = 0;
-    // Whether the target is made of the source alone, and whether it may then take its memory.
+    // Whether the target depends on the source alone, and so may reuse its memory.
     bool is_new = false;
     bool may_replace = false;
   };
-  // What the launches of a step take, once the step is bound.
+  // The data of a step's launches, after the step is bound.
   struct Bound {
     std::unique_ptr<DeviceTable<TensorChange>> tensors;
     std::unique_ptr<DeviceTable<ChangePiece>> pieces;
@@ -45,7 +45,7 @@ class TensorChanges {
   void Add(Change change) { changes_.push_back(std::move(change)); }
   int64_t tensors() const { return static_cast<int64_t>(changes_.size()); }
   int64_t pieces() const;
-  // Makes `step` fill the table when it is bound, and appends what it reads and writes.
+  // Makes the bind of `step` fill the table, and adds the table's reads and writes to it.
   std::shared_ptr<const Bound> Bind(Step& step) &&;
 
  private:
@@ -54,27 +54,28 @@ class TensorChanges {
   std::vector<Change> changes_;
 };
 
-// A number on the device that says whether a launch changes anything; one that is not there says yes.
+// A device number that says whether a launch changes anything. If missing, it does.
 struct ApplyFlag {
-  // That of a float64 [] value, which `step` reads from then on; of kNoValue it is not there.
+  // Returns the flag of a float64 [] value, and adds it to the reads of `step`. kNoValue gives a missing
+  // flag.
   static absl::StatusOr<ApplyFlag> Of(Lowering& lowering, ValueId id, Step& step);
   const double* At(const RunContext& run) const {
     return region.buffer < 0 ? nullptr : run.At<const double>(region);
   }
-  // The table, for a launch that obeys.
+  // Returns the table for a launch that obeys the flag.
   ChangeTable On(ChangeTable table, const RunContext& run) const {
     table.apply = At(run);
     return table;
   }
 
-  Region region;  // None where its buffer is below 0.
+  Region region;  // None if its buffer is below 0.
 };
 
-// The value that says whether an optimizer's step counts; kNoValue where it does in any case.
+// Returns the value that says whether an optimizer's step counts, or kNoValue if it always counts.
 ValueId ApplyOf(const Node& update);
 
-// `node`, and the nodes after it that are `alike` and may as well be done together with it: nothing between
-// makes, reads or changes what they work on. The others are absorbed.
+// Returns `node` and all later `alike` nodes that can run together with it: no node between produces, reads
+// or changes their data. Absorbs the other nodes.
 std::vector<const Node*> TakeTogether(Lowering& lowering, const Node& node,
                                       const std::function<bool(const Node& other)>& alike);
 

@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// Between a tensor of the host and device memory of any layout, of one type and shape. Both wait for the
+// Copy between a host tensor and device memory of any layout, with the same type and shape. Both wait for the
 // device's stream.
 absl::StatusOr<Tensor> ReadTensor(const Layout& layout, const void* data, const DeviceContext& device);
 absl::Status WriteTensor(const Tensor& tensor, const Layout& layout, void* data, const DeviceContext& device);

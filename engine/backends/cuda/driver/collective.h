@@ -13,29 +13,30 @@
 
 namespace tandem::cuda {
 
-// One rank's end of a group of GPUs, of one process or several, of one host or several: NCCL, or threads of
-// the process in the emulation. All ranks make the same calls with the same sizes and types in the same
-// order, each from one thread; only Abort may be called from another.
+// A rank's end of a group of GPUs, of one process or several, of one host or several: NCCL, or threads of the
+// process in the emulation. All ranks make the same calls with the same sizes and types in the same order,
+// each from a single thread. Only Abort may be called from another thread.
 class Collective {
  public:
   virtual ~Collective() = default;
-  // Puts the sum, or the mean, over all ranks into the stream. The order of additions is the library's own,
-  // and the result the same for all ranks.
+  // Puts the sum, or the mean, over all ranks into the stream. The library chooses the order of additions.
+  // All ranks get the same result.
   virtual absl::Status AllReduce(void* data, int64_t elements, DType dtype, bool average, Stream stream) = 0;
-  // The same, of rank `root`'s elements.
+  // Puts the distribution of rank `root`'s elements into the stream.
   virtual absl::Status Broadcast(void* data, int64_t elements, DType dtype, int root, Stream stream) = 0;
-  // What has gone wrong since, in what is in the stream: UNAVAILABLE where a rank is lost.
+  // Returns the error of the work in the stream so far: UNAVAILABLE if a rank is lost.
   virtual absl::Status Check() = 0;
-  // Ends what is in the stream, and every later call with ABORTED, on this rank.
+  // Ends the work in the stream. Later calls return ABORTED, on this rank.
   virtual void Abort() = 0;
 };
 
-// UNAVAILABLE where there is no library, with where it was looked for.
+// UNAVAILABLE with the searched places if there is no library.
 absl::Status CheckCollectives();
 inline constexpr int64_t kCollectiveIdBytes = 128;
-// What the ranks of one group come together by: made by one of them.
+// Makes the id by which the ranks of a group find each other. A single rank calls it.
 absl::StatusOr<std::string> MakeCollectiveId();
-// Returns when all ranks have called it. For the thread's device. DEADLINE_EXCEEDED where one does not come.
+// Joins a group, for the thread's device. Returns when all ranks have called it. DEADLINE_EXCEEDED if a rank
+// does not.
 absl::StatusOr<std::unique_ptr<Collective>> JoinCollective(const std::string& id, int rank, int world_size,
                                                            absl::Duration timeout);
 

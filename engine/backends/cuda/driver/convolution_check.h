@@ -9,35 +9,36 @@
 #include "engine/backends/cuda/driver/dnn.h"
 #include "engine/backends/cuda/driver/driver.h"
 
-// Whether an engine of a library computes a convolution as exactly as its type promises. cuDNN's notes do not
-// tell: of cuDNN 9.19 on Hopper, an engine for gradients of weights has no notes, and its products in float32
-// are off by as much as products in TF32.
+// Whether a library's engine computes a convolution as exactly as its type promises. cuDNN's notes are not
+// enough. In cuDNN 9.19 on Hopper, an engine for gradients of weights has no notes, and its float32 products
+// are as inexact as in TF32.
 
 namespace tandem::cuda {
 
-// Exact results of a convolution of RandomNumbers, at some places. A value; used by any one thread at a time.
+// Exact results of a convolution of RandomNumbers, at some places. A value type. Used by a single thread at a
+// time.
 class ConvolutionCheck {
  public:
   // Computes the exact results, within some milliseconds.
   explicit ConvolutionCheck(const ConvolutionSpec& spec);
 
-  // Compares `results`, what the convolution wrote, on the thread's device. Returns the largest error, as a
-  // part of the root of the sum of the squared products, or of the exact result if that is larger; infinity
-  // for NaN. Waits for the stream. INTERNAL if numbers cannot be copied.
+  // Compares `results`, which the convolution wrote, on the thread's device. Returns the largest error, or
+  // infinity for NaN. The unit is the root of the sum of the squared products, or the exact result if it is
+  // larger. Waits for the stream. INTERNAL if numbers cannot be copied.
   absl::StatusOr<double> Error(const void* results, const OwnedStream& stream) const;
 
  private:
   struct Number {
     int64_t place;
     double exact;
-    double size;  // What the error is a part of.
+    double size;  // The unit of the error.
   };
 
   DType type_;
   std::vector<Number> numbers_;
 };
 
-// The largest error that an engine may have.
+// Returns the largest allowed error of an engine.
 double MostConvolutionError(DType type, bool allow_tf32);
 
 }  // namespace tandem::cuda

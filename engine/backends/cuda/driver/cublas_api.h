@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// What is used of cuBLASLt, which is loaded when it is needed.
+// The functions of cuBLASLt that the backend uses. The library is loaded on demand.
 struct CublasApi {
   decltype(cublasLtCreate)* create;
   decltype(cublasLtDestroy)* destroy;
@@ -28,15 +28,15 @@ struct CublasApi {
   decltype(cublasLtMatmulAlgoGetHeuristic)* get_heuristic;
   decltype(cublasLtMatmulAlgoCheck)* check;
 
-  // Loads it, once; UNAVAILABLE where it is not found.
+  // Loads the library once. UNAVAILABLE if it is not found.
   static absl::StatusOr<const CublasApi*> Load();
 
-  // UNIMPLEMENTED where the library says that it does not support something, RESOURCE_EXHAUSTED where it got
-  // no memory.
+  // Turns a cuBLASLt status into a status. UNIMPLEMENTED if the library does not support a call,
+  // RESOURCE_EXHAUSTED if it got no memory.
   absl::Status Check(cublasStatus_t status, absl::string_view call) const;
 };
 
-// Calls one of the api's functions and returns from the function where it fails.
+// Calls a function of the api. Returns from the calling function if it fails.
 #define TANDEM_CUBLAS(api, call) TANDEM_RETURN_IF_ERROR((api).Check((api).call, #call))
 
 }  // namespace tandem::cuda

@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// What CUDA says of a call that failed; it needs nothing of the toolkit's.
+// CUDA's description of a failed call. It needs no header of the toolkit.
 struct CudaFailure {
   int error = 0;                  // cudaError_t.
   absl::string_view name;         // "cudaErrorIllegalAddress".
@@ -16,25 +16,27 @@ struct CudaFailure {
   absl::string_view call;         // "cudaStreamSynchronize".
 };
 
-// Whether after this error nothing of CUDA's works any more in the process: a kernel did something illegal,
-// or the GPU, its memory or its connections failed.
+// Returns whether CUDA no longer works in the process after this error: a kernel did something illegal, or
+// the GPU, its memory or its connections failed.
 bool LeavesProcessUnusable(int error);
 
-// RESOURCE_EXHAUSTED for no memory. INTERNAL for others: "cuda: ..." where it leaves the process unusable.
+// RESOURCE_EXHAUSTED if memory is missing, else INTERNAL. The message begins with "cuda: " if the process is
+// unusable.
 absl::Status StatusOf(const CudaFailure& failure);
 
-// Whether kernels reach a peer's memory, by what asking for that came to. An error, but for one after which
-// nothing works, means that they do not: too many peers are reached already, say.
+// Returns whether kernels reach a peer's memory, from the result of enabling it. Any error that leaves the
+// process usable means no, for example too many peers.
 absl::StatusOr<bool> IsPeerReached(const CudaFailure& enabled);
 
-// What is to be known where no GPU can be had.
+// The system's state if no GPU can be used.
 struct CudaSystem {
-  int driver_version = 0;   // The newest CUDA that the driver runs, 13000 for 13.0; 0: there is no driver.
+  int driver_version = 0;   // The newest CUDA of the driver, 13000 for 13.0. 0 without a driver.
   int runtime_version = 0;  // The CUDA of this program.
-  absl::optional<absl::string_view> visible_devices;  // The environment's CUDA_VISIBLE_DEVICES.
+  absl::optional<absl::string_view> visible_devices;  // CUDA_VISIBLE_DEVICES of the environment.
 };
 
-// UNAVAILABLE: why there is no GPU, and what mends it. `failure` may be of none: no GPUs were counted.
+// Returns UNAVAILABLE with the reason and how to mend it. `failure` may be no error: then no GPUs were
+// counted.
 absl::Status WhyNoGpu(const CudaFailure& failure, const CudaSystem& system);
 
 }  // namespace tandem::cuda

@@ -10,7 +10,7 @@
 
 namespace tandem::cuda {
 
-// What is used of cuDNN, which is loaded when it is needed.
+// The functions of cuDNN that the backend uses. The library is loaded on demand.
 struct CudnnApi {
   decltype(cudnnGetVersion)* get_version;
   decltype(cudnnGetErrorString)* get_error_string;
@@ -18,14 +18,14 @@ struct CudnnApi {
   decltype(cudnnCreate)* create;
   decltype(cudnnDestroy)* destroy;
   decltype(cudnnSetStream)* set_stream;
-  // Its graphs.
+  // The graph API.
   decltype(cudnnBackendCreateDescriptor)* create_descriptor;
   decltype(cudnnBackendDestroyDescriptor)* destroy_descriptor;
   decltype(cudnnBackendFinalize)* finalize;
   decltype(cudnnBackendSetAttribute)* set_attribute;
   decltype(cudnnBackendGetAttribute)* get_attribute;
   decltype(cudnnBackendExecute)* execute;
-  // Its older calls.
+  // The older API.
   decltype(cudnnCreateTensorDescriptor)* create_tensor;
   decltype(cudnnDestroyTensorDescriptor)* destroy_tensor;
   decltype(cudnnSetTensor4dDescriptorEx)* set_tensor;
@@ -44,17 +44,17 @@ struct CudnnApi {
   decltype(cudnnConvolutionBackwardData)* grad_input;
   decltype(cudnnConvolutionBackwardFilter)* grad_weight;
 
-  // Loads it, once; UNAVAILABLE where it is not found.
+  // Loads the library once. UNAVAILABLE if it is not found.
   static absl::StatusOr<const CudnnApi*> Load();
 
-  // UNIMPLEMENTED where the library says that it does not support something.
+  // Turns a cuDNN status into a status. UNIMPLEMENTED if the library does not support a call.
   absl::Status Check(cudnnStatus_t status, absl::string_view call) const;
 };
 
-// Calls one of the api's functions and returns from the function where it fails.
+// Calls a function of the api. Returns from the calling function if it fails.
 #define TANDEM_CUDNN(api, call) TANDEM_RETURN_IF_ERROR((api).Check((api).call, #call))
 
-// A handle of the library, which plans keep alive.
+// A handle of the library. Plans keep it alive.
 struct CudnnHandle {
   explicit CudnnHandle(const CudnnApi& api) : api(api) {}
   ~CudnnHandle() {

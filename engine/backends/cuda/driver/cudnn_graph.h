@@ -38,7 +38,7 @@ class Descriptor {
   absl::Status SetType(cudnnBackendAttributeName_t name, cudnnDataType_t type);
   absl::Status SetDescriptor(cudnnBackendAttributeName_t name, const Descriptor& descriptor);
   absl::Status Finalize();
-  // Fills `values`, which has room for `count`; returns how many there are.
+  // Fills `values`, which has room for `count`. Returns the number of values.
   absl::StatusOr<int64_t> Get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                               int64_t count, void* values) const;
 
@@ -49,10 +49,10 @@ class Descriptor {
   cudnnBackendDescriptor_t descriptor_ = nullptr;
 };
 
-// A GPU that need not be there, as cuDNN describes one in JSON.
+// Returns a descriptor of a GPU that need not exist, from cuDNN's JSON.
 absl::StatusOr<Descriptor> DescribeGpu(const CudnnApi& api, absl::string_view json);
 
-// How an engine computes, where it may differ from others; see CUDNN_NUMERICAL_NOTE_*.
+// The numerical properties of an engine. See CUDNN_NUMERICAL_NOTE_*.
 using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
 
 // Whether a convolution may use an engine.
@@ -70,27 +70,27 @@ enum class EngineFit {
 // - With `deterministic`, engines that give different bits in different runs are refused.
 EngineFit FitOf(const NumericalNotes& notes, DType type, const LibraryOptions& options);
 
-// A convolution as cuDNN's graphs say it: with as many of bias and ReLU of the spec as asked for.
+// A convolution as a cuDNN graph. It includes the spec's bias and ReLU only as requested.
 class ConvolutionGraph {
  public:
-  // With `gpu`, which must outlive it, plans are for that GPU: they can be looked at, and not be executed.
+  // With `gpu`, which must outlive the graph, plans are for that GPU: they can be examined but not executed.
   static absl::StatusOr<std::unique_ptr<ConvolutionGraph>> Create(std::shared_ptr<CudnnHandle> handle,
                                                                   const ConvolutionSpec& spec, bool with_bias,
                                                                   bool with_relu,
                                                                   const Descriptor* gpu = nullptr);
 
-  // One way to compute it.
+  // A way to compute the graph.
   struct Engine {
     Descriptor configuration;
     NumericalNotes notes;
     std::string word;  // Its number and its knobs, without blanks.
   };
-  // The engines that cuDNN proposes, best guesses first, each once.
+  // Returns the engines that cuDNN proposes, best guesses first, without repetition.
   absl::StatusOr<std::vector<Engine>> Propose() const;
-  // The engine of a word.
+  // Returns the engine of a word.
   absl::StatusOr<Engine> EngineOf(const std::string& word) const;
 
-  // UNIMPLEMENTED where the engine does not do this problem.
+  // UNIMPLEMENTED if the engine does not support this problem.
   absl::StatusOr<Descriptor> PlanFor(const Engine& engine) const;
   static absl::StatusOr<int64_t> WorkspaceBytes(const Descriptor& plan);
   absl::Status Execute(const Descriptor& plan, void* x, void* weight, void* y, const void* bias,
@@ -114,7 +114,7 @@ class ConvolutionGraph {
   const bool with_bias_;
   const bool with_relu_;
   const Descriptor* const gpu_;
-  std::vector<Descriptor> parts_;  // What the graph refers to.
+  std::vector<Descriptor> parts_;  // Objects that the graph refers to.
   Descriptor graph_;
 };
 

@@ -10,9 +10,9 @@
 
 namespace tandem::cuda {
 
-// The convolution by cuDNN's calls from before its graphs, which know some problems that no engine of a graph
-// does; without bias and ReLU, and by the algorithm that cuDNN thinks the fastest. UNIMPLEMENTED
-// where there is none that needs at most `workspace_cap` bytes.
+// Plans a convolution by cuDNN's older API, which supports some problems without a graph engine. It has no
+// bias and no ReLU. The algorithm is cuDNN's best guess. UNIMPLEMENTED if no algorithm needs at most
+// `workspace_cap` bytes.
 absl::StatusOr<std::unique_ptr<Convolution>> PlanOlderConvolution(std::shared_ptr<CudnnHandle> handle,
                                                                   const ConvolutionSpec& spec,
                                                                   const LibraryOptions& options,

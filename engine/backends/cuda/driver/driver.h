@@ -13,20 +13,20 @@
 #include "absl/types/span.h"
 #include "engine/backends/cuda/driver/stream.h"
 
-// CUDA's own, so that this header needs none of the toolkit's.
+// CUDA's own types. So this header needs no header of the toolkit.
 struct CUevent_st;
 struct CUgraphExec_st;
 struct CUgraph_st;
 
 namespace tandem::cuda {
 
-// What the backend needs of a GPU's driver. There are two of them, and a program links one: `driver_nvidia`,
-// over the CUDA runtime, and `driver_emulated`, where device memory is the host's, streams do everything at
-// once, or record it, and kernels run thread after thread: slow, but it runs the kernels' own code wherever
-// C++ compiles. No driver or no device is UNAVAILABLE, no memory RESOURCE_EXHAUSTED, all else INTERNAL:
-// "cuda: ..." where nothing works any more in the process.
+// The functions of a GPU's driver. A program links one of two implementations. `driver_nvidia` uses the CUDA
+// runtime. `driver_emulated` uses the host's memory as device memory. Its streams do everything at once, or
+// record it, and kernels run thread after thread. It is slow but runs the kernels' own code on any machine.
+// UNAVAILABLE without a driver or device, RESOURCE_EXHAUSTED without memory, else INTERNAL. The message
+// begins with "cuda: " if CUDA no longer works in the process.
 
-// Whether kernels run on a GPU.
+// Returns whether kernels run on the host instead of a GPU.
 bool IsEmulated();
 
 struct DeviceProperties {
@@ -38,23 +38,24 @@ struct DeviceProperties {
   int64_t memory_bytes = 0;
 };
 
-// How many GPUs the process sees. UNAVAILABLE where it sees none: why, and what mends it.
+// Returns the number of GPUs that the process sees. UNAVAILABLE if it sees none, with the reason and how to
+// mend it.
 absl::StatusOr<int> CountDevices();
 absl::StatusOr<DeviceProperties> GetProperties(int device);
-// Makes `device` the one that the calling thread's calls mean.
+// Makes `device` the calling thread's device.
 absl::Status UseDevice(int device);
-// Bytes of the thread's device that are free.
+// Returns the free bytes of the thread's device.
 absl::StatusOr<int64_t> FreeBytes();
-// Lets kernels of `device` work on memory of `peer`, where they can: says whether. The thread's device stays.
+// Lets kernels of `device` use the memory of `peer`, and returns whether they can. The thread's device stays.
 absl::StatusOr<bool> ReachPeer(int device, int peer);
 
-// Of launches of the thread since the last call: the first error.
+// Returns the first error of the thread's launches since the last call.
 absl::Status CheckLaunches();
-// What a library failed with, or the fault of the thread's device that it came from, where there is one.
-// Waits for the device.
+// Returns the fault of the thread's device if there is one, else `status`, a library's error. Waits for the
+// device.
 absl::Status WithFault(absl::Status status);
 
-// Memory of the thread's device, 256-byte aligned, not initialised. A value that owns it.
+// Memory of the thread's device, 256-byte aligned and not initialised. A value that owns it.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
@@ -65,7 +66,7 @@ class DeviceMemory {
     std::swap(bytes_, other.bytes_);
     return *this;
   }
-  // RESOURCE_EXHAUSTED with what was asked for and what is free.
+  // RESOURCE_EXHAUSTED with the requested and the free bytes.
   static absl::StatusOr<DeviceMemory> Allocate(int64_t bytes);
   std::byte* data() const { return data_; }
   int64_t bytes() const { return bytes_; }
@@ -75,7 +76,7 @@ class DeviceMemory {
   int64_t bytes_ = 0;
 };
 
-// Memory of the host that the device copies from without a stop.
+// Host memory from which the device copies asynchronously.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
@@ -95,21 +96,21 @@ class PinnedMemory {
   int64_t bytes_ = 0;
 };
 
-// In the stream's order; between any two of host and device memory. A copy from host memory that is not
-// pinned has read it when the call returns.
+// Copy or clear in the stream's order, between any two of host and device memory. Copy returns after it has
+// read host memory that is not pinned.
 absl::Status Copy(void* target, const void* source, int64_t bytes, Stream stream);
 absl::Status Zero(void* target, int64_t bytes, Stream stream);
 
 // A stream of the thread's device.
 class OwnedStream {
  public:
-  // What is in an urgent one goes first, where the device has both to do.
+  // The work of an urgent stream has priority on the device.
   static absl::StatusOr<std::unique_ptr<OwnedStream>> Create(bool urgent = false);
   ~OwnedStream();
   OwnedStream(const OwnedStream&) = delete;
   OwnedStream& operator=(const OwnedStream&) = delete;
   Stream get() const { return stream_; }
-  // Waits for all that was put into it. Any earlier error of the device comes out here.
+  // Waits for all work in the stream. Returns any earlier error of the device.
   absl::Status Synchronize() const;
 
  private:
@@ -120,19 +121,19 @@ class OwnedStream {
 // A point in a stream.
 class Event {
  public:
-  // With `timed`, SecondsBetween may be asked.
+  // `timed` allows SecondsBetween.
   static absl::StatusOr<std::unique_ptr<Event>> Create(bool timed = false);
   ~Event();
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   absl::Status Record(Stream stream);
-  // Makes what comes in `stream` from now on wait for it.
+  // Makes later work in `stream` wait for this point.
   absl::Status Hold(Stream stream) const;
-  // Waits until it has been reached; at once where it was never recorded.
+  // Waits until the point is reached. Returns at once if it was never recorded.
   absl::Status Synchronize() const;
-  // Whether it has been reached.
+  // Returns whether the point has been reached.
   absl::StatusOr<bool> Reached() const;
-  // Between two points that have been reached.
+  // Returns the seconds between two reached points.
   static absl::StatusOr<double> SecondsBetween(const Event& from, const Event& to);
 
  private:
@@ -140,7 +141,7 @@ class Event {
   CUevent_st* const event_;
 };
 
-// What a stream was given between two points, as a part of RecordedWork.
+// Recorded work of a stream, as a part of RecordedWork.
 class RecordedPart {
  public:
   RecordedPart() = default;
@@ -157,18 +158,18 @@ class RecordedPart {
   CUgraph_st* graph_ = nullptr;
 };
 
-// What a stream was given between two points, to be given again as a whole: a CUDA graph.
+// Recorded work of a stream that can be launched again as a whole: a CUDA graph.
 class RecordedWork {
  public:
-  // Puts what `stream` is given from here on into a record, and does none of it. Until its end the thread
-  // gets no memory, and waits for nothing: both are errors.
+  // Starts to record the work of `stream` instead of doing it. Until End the thread must not allocate memory
+  // or wait: both are errors.
   static absl::Status Begin(Stream stream);
-  // Ends the record, also a failed one, which is an error.
+  // Ends the record. A failed record is an error.
   static absl::StatusOr<std::unique_ptr<RecordedWork>> End(Stream stream);
-  // The same, where the record is a part of more.
+  // As End, for a record that becomes a part.
   static absl::StatusOr<RecordedPart> EndPart(Stream stream);
-  // The parts as a whole. Part i waits for the parts `after[i]`, all of them smaller than i; parts that do
-  // not wait for each other may run at the same time.
+  // Joins parts. Part i waits for the parts `after[i]`, all smaller than i. Parts that do not wait for each
+  // other may run at the same time.
   static absl::StatusOr<std::unique_ptr<RecordedWork>> Join(absl::Span<const RecordedPart> parts,
                                                             absl::Span<const std::vector<int>> after);
   ~RecordedWork();

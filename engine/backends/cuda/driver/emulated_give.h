@@ -7,8 +7,8 @@
 
 namespace tandem::cuda {
 
-// Gives a stream of the emulation work, which it does or records: see emulated_stream.h. A stream that is
-// null does it at once.
+// Gives work to a stream of the emulation, which does or records it: see emulated_stream.h. Without a stream
+// the work is done at once.
 void Give(Stream stream, std::function<void()> work);
 
 }  // namespace tandem::cuda

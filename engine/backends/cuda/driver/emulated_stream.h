@@ -14,7 +14,7 @@
 
 namespace tandem::cuda {
 
-// Something that a stream of the emulation waits for: a call of a group whose other ranks have not come yet.
+// Work that a stream of the emulation waits for: a group's call whose other ranks have not made it yet.
 // Thread-safe.
 class PendingWork {
  public:
@@ -36,21 +36,21 @@ class PendingWork {
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// A point in a stream's work that is done later.
+// A point in a stream's deferred work.
 struct EmulatedPoint {
   Stream stream = nullptr;
   bool reached = false;
 };
 
-// For tests of the order of work: of the streams that the calling thread makes next, which it alone uses and
-// destroys, the first so many do what they are given as late as they may, when something waits for it, and
-// the others as early as they may. 0: those that it makes from then on do everything at once again.
+// For tests of the order of work. Affects the streams that the calling thread creates next, which it alone
+// uses and destroys. The first `streams` of them do their work as late as possible: when something waits for
+// it. The others work as early as possible. With 0, later streams work at once again.
 void DeferStreams(int streams);
 
 }  // namespace tandem::cuda
 
-// A stream of the emulation: what it is given it does at once, or puts into the record that is being made.
-// What is recorded must hold by value what it works with, as a GPU's launches do.
+// A stream of the emulation. It does its work at once, or adds it to the current record. Recorded work must
+// hold its data by value, like a GPU's launch.
 struct CUstream_st {
   using Work = std::function<void()>;
   using Point = std::shared_ptr<tandem::cuda::EmulatedPoint>;
@@ -58,25 +58,25 @@ struct CUstream_st {
   CUstream_st();
   ~CUstream_st();
 
-  // Does all that is to be done, or as much as takes it to the point, and waits for what others have to end.
+  // Does all deferred work, or the work up to the point. Then waits for pending work of other ranks.
   void Await(const tandem::cuda::EmulatedPoint* point = nullptr);
-  // Puts in what is to be done later; of a point, that it is waited for.
+  // Defer work, or a wait for a point.
   void Defer(Work work) { deferred_.push_back({std::move(work), nullptr}); }
   void DeferUntil(Point point) { deferred_.push_back({nullptr, std::move(point)}); }
-  // Whether it does nothing at once.
+  // Returns whether new work must be deferred.
   bool defers() const { return is_late_ || !deferred_.empty(); }
-  // Does what waits for no late stream.
+  // Does all work that waits for no late stream.
   static void DoWhatMayBeDone();
-  // All those of the thread that are made since DeferStreams.
+  // Awaits all of the thread's streams since DeferStreams.
   static void AwaitAll();
 
-  // What was put in last that others have to end; null before.
+  // The newest pending work of other ranks. Null before the first.
   std::shared_ptr<const tandem::cuda::PendingWork> pending;
-  // Of work that is recorded; null where it is done.
+  // The record, or null if work is done at once.
   std::unique_ptr<std::vector<Work>> record;
 
  private:
-  // Work, or a wait.
+  // Work, or a wait for a point.
   struct Deferred {
     Work work;
     Point point;

@@ -10,17 +10,17 @@
 
 namespace tandem::cuda {
 
-// A shared library that is loaded when it is needed, so that a program starts where it is missing. It stays
-// loaded. A value.
+// A shared library that is loaded on demand, so that a program starts without it. It is never unloaded. A
+// value type.
 class Library {
  public:
-  // Loads the first of `sonames` that is found: where the system looks (LD_LIBRARY_PATH among it), in
-  // $CUDA_HOME, in the toolkit's usual places, and where NVIDIA's Python wheels put it beside what
-  // LD_LIBRARY_PATH names. UNAVAILABLE, with what was looked for and where; `name` is what people call it.
+  // Loads the first of `sonames` that is found. Searches the system's places (with LD_LIBRARY_PATH),
+  // $CUDA_HOME, the toolkit's usual places, and the places of NVIDIA's Python wheels beside LD_LIBRARY_PATH.
+  // UNAVAILABLE with the names and the searched places. `name` is the library's name for people.
   static absl::StatusOr<Library> Open(absl::string_view name, const std::vector<std::string>& sonames);
 
-  // Sets `function`, a pointer, to the library's function of that name. UNAVAILABLE where it has none: it is
-  // too old.
+  // Sets `function`, a pointer, to the library's function of this name. UNAVAILABLE if the library is too old
+  // to have it.
   template <typename Function>
   absl::Status Find(const char* symbol, Function** function) const {
     void* found = nullptr;
@@ -29,7 +29,7 @@ class Library {
     return status;
   }
 
-  // The file that was loaded.
+  // Returns the path of the loaded file.
   const std::string& path() const { return path_; }
 
  private:
@@ -42,7 +42,7 @@ class Library {
   void* handle_;
 };
 
-// Folders where Library::Open looks after the system's own search, in order: what follows from the values of
+// Returns the folders that Library::Open searches after the system's places, in order, for these values of
 // LD_LIBRARY_PATH and CUDA_HOME.
 std::vector<std::string> LibraryFolders(absl::string_view library_path, absl::string_view cuda_home);
 

@@ -7,10 +7,10 @@
 
 namespace tandem::cuda {
 
-// What Gemm::Run and Convolution::Run compute, by loops on the host with sums in double: the emulation, and
-// what the libraries are compared with. Memory is the host's.
+// Gemm::Run and Convolution::Run by loops over host memory, with sums in double. They serve the emulation and
+// the tests of the libraries.
 
-// INVALID_ARGUMENT where the spec makes no sense.
+// INVALID_ARGUMENT if the spec is not consistent.
 absl::Status CheckSpec(const GemmSpec& spec);
 absl::Status CheckSpec(const ConvolutionSpec& spec);
 

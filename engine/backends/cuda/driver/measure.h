@@ -13,23 +13,22 @@
 
 namespace tandem::cuda {
 
-// RESOURCE_EXHAUSTED where so many bytes are more than the options let be taken to measure in.
+// RESOURCE_EXHAUSTED if `bytes` is more than the options allow for measuring.
 absl::Status CheckRoom(const LibraryOptions& options, int64_t bytes);
 
-// How many numbers RandomNumbers repeats: no dimension is likely to divide them.
+// The period of RandomNumbers. No dimension is likely to divide it.
 template <typename T>
 inline constexpr int64_t kRandomPatternLength = 4 * 65521 / static_cast<int64_t>(sizeof(T));
 
-// These numbers, as the type rounds them.
+// Returns a period of these numbers, rounded to the type.
 std::vector<double> RandomPattern(DType type);
 
-// Device memory of so many small random numbers of that type, RandomPattern over and over: zeros would be
-// multiplied with less power, hence faster, than what networks hold.
+// Returns device memory with small random numbers of the type, RandomPattern over and over. Zeros would need
+// less power and so be faster than the numbers of real networks.
 absl::StatusOr<DeviceMemory> RandomNumbers(DType type, int64_t elements, Stream stream);
 
-// The seconds that what `run` puts into the stream takes, replayed as recorded work: launches, which cost
-// more than small kernels, do not count. An error of the device comes out here, and one where it cannot be
-// recorded.
+// Returns the seconds of the work that `run` puts into the stream. The work is recorded and replayed, because
+// launches cost more than small kernels. Returns an error of the device, or of work that cannot be recorded.
 absl::StatusOr<double> MeasureSeconds(const OwnedStream& stream,
                                       const std::function<absl::Status(Stream)>& run);
 

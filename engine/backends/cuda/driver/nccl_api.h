@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// What is used of NCCL, which is loaded when it is needed.
+// The functions of NCCL that the backend uses. The library is loaded on demand.
 struct NcclApi {
   decltype(ncclGetErrorString)* get_error_string;
   decltype(ncclGetLastError)* get_last_error;
@@ -20,11 +20,12 @@ struct NcclApi {
   decltype(ncclAllReduce)* all_reduce;
   decltype(ncclBroadcast)* broadcast;
 
-  // Loads it, once; UNAVAILABLE where it is not found.
+  // Loads the library once. UNAVAILABLE if it is not found.
   static absl::StatusOr<const NcclApi*> Load();
 
-  // UNAVAILABLE where another rank, or what leads to it, is lost; FAILED_PRECONDITION where the ranks cannot
-  // be one group. OK also of what goes on. `comm` may be null.
+  // Turns an NCCL result into a status. UNAVAILABLE if another rank or its connection is lost,
+  // FAILED_PRECONDITION if the ranks cannot form a group. OK also for a running operation. `comm` may be
+  // null.
   absl::Status Check(ncclResult_t result, absl::string_view call, ncclComm_t comm) const;
 };
 

@@ -8,11 +8,11 @@
 
 namespace tandem::cuda {
 
-// The algorithms of libraries that were measured to be the fastest, in the file that TANDEM_CUDA_PLANS in the
-// process's environment names. Problems there say the library's version and the GPU's name.
+// Returns the libraries' measured algorithms, in the file that TANDEM_CUDA_PLANS in the environment names.
+// Problems include the library's version and the GPU's name.
 AlgorithmMemory& RememberedPlans();
 
-// Of the thread's device.
+// Returns the name of the thread's device.
 absl::StatusOr<std::string> NameOfGpu();
 
 }  // namespace tandem::cuda

@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// A function of one element and its numbers, as graph/ops/activation.h has them.
+// A function of an element with its constants, as in graph/ops/activation.h.
 struct ActivationCurve {
   enum class Kind : uint8_t {
     kLeakyRelu,
@@ -26,7 +26,7 @@ struct ActivationCurve {
   float threshold = 20;
 };
 
-// y[i] = curve(x[i]), of `type`, float32, bfloat16 or float16. y may be x.
+// y[i] = curve(x[i]), of `type`: float32, bfloat16 or float16. y may be x.
 void Activate(const ActivationCurve& curve, int64_t elements, DType type, const void* x, void* y,
               Stream stream);
 // dx[i] = curve'(x[i]) dy[i]. dx may be x or dy.

@@ -7,7 +7,7 @@
 
 namespace tandem::cuda {
 
-// What a batch is gathered from: rows of bytes of up to so many data sets.
+// The sources of a batch: rows of bytes of up to kMost data sets.
 struct SampleRows {
   static constexpr int kMost = 4;
   struct Data {
@@ -19,11 +19,11 @@ struct SampleRows {
   int count = 0;
 };
 
-// batch[j] = data[indices[j]] for each of them, in one launch.
+// batch[j] = data[indices[j]] for each data set, in a single launch.
 void GatherSamples(const SampleRows& rows, int64_t samples, const int32_t* indices, Stream stream);
 
-// Bytes of images, [outer][channels][height][width], and numbers that were drawn for each: image n has its
-// from drawn[n stride] on.
+// Bytes of images, [outer][channels][height][width], with random numbers. The numbers of image n begin at
+// drawn[n stride].
 struct ImageBytes {
   int64_t outer = 0;
   int channels = 0;
@@ -32,16 +32,16 @@ struct ImageBytes {
   const uint8_t* x = nullptr;
   const double* drawn = nullptr;
   int64_t stride = 0;
-  uint8_t* y = nullptr;  // Other memory than x.
+  uint8_t* y = nullptr;  // Separate from x.
 
   int64_t of_plane() const { return static_cast<int64_t>(height) * width; }
   int64_t of_image() const { return channels * of_plane(); }
 };
 
-// What stands where an image's own pixels do not reach: engine/graph/ops/augmentation.h's ImageFill.
+// The values outside an image: ImageFill of engine/graph/ops/augmentation.h.
 enum class Beyond : uint8_t { kZero, kReflect, kEdge };
 
-// Those of engine/graph/ops/augmentation.h, to the bit.
+// The ops of engine/graph/ops/augmentation.h, equal to the bit.
 void FlipImages(const ImageBytes& images, bool vertical, Stream stream);
 void TranslateImages(const ImageBytes& images, Beyond fill, Stream stream);
 void ResampleImages(const ImageBytes& images, Beyond fill, Stream stream);

@@ -7,7 +7,7 @@
 #include "engine/backends/cuda/kernels/channel_sums.h"
 #include "engine/backends/cuda/kernels/number.h"
 
-// What the kernels of a batch normalisation compute for a row and for a channel.
+// The computations of batch normalisation kernels for a row and for a channel.
 
 namespace tandem::cuda {
 
@@ -18,12 +18,12 @@ __device__ __forceinline__ float InvStdOf(const ChannelNorm& norm, int64_t chann
 __device__ __forceinline__ float FactorOf(const ChannelNorm& norm, int64_t channel) {
   return norm.weight[channel] * InvStdOf(norm, channel);
 }
-// The normalised number, in both passes of a network to the last bit.
+// The normalised number, equal to the last bit in both passes of a network.
 __device__ __forceinline__ float Normalized(float x, float mean, float factor, float bias) {
   return fmaf(x - mean, factor, bias);
 }
 
-// Of x and its square, both less the channel's first number so that large means cost no digits.
+// Sums of x and its square, both minus the channel's first number, so that large means cost no digits.
 template <typename T, int kPack>
 struct MomentTerms {
   static constexpr int kRows = kRowsInFlight;
@@ -48,14 +48,14 @@ struct MomentTerms {
   const T* x;
 };
 
-// What is known of a channel's numbers.
+// The moments of a channel's numbers.
 struct Moments {
   double count = 0;
   double mean = 0;
-  double squares = 0;  // The sum of the squares about the mean.
+  double squares = 0;  // The sum of squared differences from the mean.
 };
 
-// From the sums of the numbers and their squares, both less `shift`.
+// Computes moments from the sums of the numbers and of their squares, both minus `shift`.
 __device__ inline Moments MomentsFrom(float shift, double count, float sum, float squares) {
   const double mean = sum / count;
   const double about = squares - sum * mean;
@@ -66,7 +66,7 @@ __device__ inline float InvStdFrom(const Moments& moments, double epsilon) {
   return static_cast<float>(1 / sqrt(moments.squares / moments.count + epsilon));
 }
 
-// Writes the statistics of a channel, and moves the running ones.
+// Writes the statistics of a channel, and updates the running statistics.
 __device__ inline void Follow(const Moments& moments, const BatchStatistics& statistics, int64_t channel) {
   if (statistics.mean != nullptr) {
     statistics.mean[channel] = static_cast<float>(moments.mean);
@@ -80,7 +80,7 @@ __device__ inline void Follow(const Moments& moments, const BatchStatistics& sta
   }
 }
 
-// How it is known what a ReLU behind the normalisation let pass.
+// The source of the mask of a ReLU after the normalisation.
 enum class Mask { kNone, kOutput, kRepeated };
 
 template <typename T, int kPack, Mask kMask>
@@ -127,7 +127,7 @@ struct GradTerms {
       return result;
     }
   }
-  // Adds up the gradients, and writes them where somebody reads them.
+  // Adds up the gradients, and writes them if they have a reader.
   __device__ void AddGrads(const Pack<T, kPack>& x, const Pack<T, kPack>& grads, const Channels& of,
                            int64_t first, float (&sums)[2 * kPack]) const {
 #pragma unroll

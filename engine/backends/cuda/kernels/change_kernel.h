@@ -24,7 +24,7 @@ __device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers numbe
   constexpr int kWritten = Rule::kChangesStates ? kStates : 0;
   using Items = Pack<float, kCount>;
   const X* source = static_cast<const X*>(tensor.source);
-  // Held in registers, like the numbers: what is written might be the table for all that the compiler knows.
+  // In registers, like the numbers: the compiler must assume that a write changes the table.
   float* const target = tensor.target;
   float* at[kStates + 1];
 #pragma unroll
@@ -59,7 +59,7 @@ __device__ __forceinline__ void ChangePieceBy(const typename Rule::Numbers numbe
   for (int s = 0; s < kWritten; ++s) at[s][rest] = own[s];
 }
 
-// Whether a launch is to change anything.
+// Returns whether a launch may change anything.
 __device__ __forceinline__ bool Applies(const double* apply) { return apply == nullptr || *apply != 0; }
 
 // Calls `function(X())` with the type of the tensor's source.
@@ -75,9 +75,9 @@ __device__ __forceinline__ void WithSource(const TensorChange& tensor, const Fun
   }
 }
 
-// A rule has a number kStates, a plain type Numbers, which `At(const double* number, int tensor)` makes once
-// a block, and a static Change(numbers, float& target, float source, float* states); kChangesStates says
-// whether the latter are written.
+// A rule has a number kStates and a plain type Numbers, which `At(const double* number, int tensor)` creates
+// once for each block. Its static Change(numbers, float& target, float source, float* states) computes an
+// element. kChangesStates says whether the states are written.
 template <typename Rule>
 TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
   if (!Applies(table.apply)) return;

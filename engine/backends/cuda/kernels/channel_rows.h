@@ -7,20 +7,21 @@
 
 namespace tandem::cuda {
 
-// Tensors with their channels last: [rows, channels] of `type`, float32, bfloat16 or float16. Rows are the
+// Tensors with channels last: [rows, channels] of `type`: float32, bfloat16 or float16. Rows are the
 // positions of all samples.
 struct ChannelRows {
   int64_t rows = 0;
   int64_t channels = 0;
   DType type = DType::kFloat32;
-  int multiprocessors = 1;  // Of the GPU: work is divided among as many.
+  int multiprocessors = 1;  // Of the GPU. The work is divided among them.
 };
 
-// What sums over rows are taken with. Blocks add up pieces of the rows, and the last one to end adds up the
-// pieces, always in one order.
+// The scratch of sums over rows. Blocks add up pieces of the rows. The last block to end adds up the pieces,
+// always in the same order.
 struct SumScratch {
-  float* partials = nullptr;    // PartialBytes.
-  unsigned* tickets = nullptr;  // TicketBytes: 0 before the first kernel. One step's kernels alone use them.
+  float* partials = nullptr;  // PartialBytes.
+  // TicketBytes: 0 before the first kernel. Used by the kernels of a single step.
+  unsigned* tickets = nullptr;
 };
 int64_t PartialBytes(const ChannelRows& sizes);
 int64_t TicketBytes(const ChannelRows& sizes);

@@ -11,25 +11,26 @@
 
 namespace tandem::cuda {
 
-// How blocks share a tensor [rows, channels], of which threads take packs of 16 bytes (or, where channels do
-// not divide into such, single ones): a block has a piece of the rows and a tile of the packs of a row, and
-// each of its threads one pack, of several rows at once.
+// The division of a tensor [rows, channels] among blocks. Threads read packs of 16 bytes, or single elements
+// if packs do not divide the channels. A block has a piece of the rows and a tile of the packs of a row. Each
+// thread has a single pack, of several rows at a time.
 struct Division {
   int tile = 1;  // Packs.
-  int rows = 1;  // At once.
+  int rows = 1;  // At a time.
   int64_t piece = 1;
   unsigned first_tile = 0;  // Of the launch.
   Grid grid;
 };
 
 inline constexpr int kTilePacks = 32;
-// Of blocks that take sums. The last block of a tile adds up the other blocks' sums, so more tiles make its
-// work shorter.
+// The packs of a tile for sums. The last block of a tile adds up the other blocks' sums, so more tiles
+// shorten its work.
 inline constexpr int kSumTilePacks = 8;
 inline constexpr int kTicketsOfTile = 2;
-inline constexpr int kRowsInFlight = 4;  // That a thread loads before it computes.
+inline constexpr int kRowsInFlight = 4;  // Rows that a thread loads before it computes.
 
-// About `blocks` blocks, fewer where they would have nothing to do, with tiles of at most `tile_packs` packs.
+// Returns a division into about `blocks` blocks, fewer if they would have no work, with tiles of at most
+// `tile_packs` packs.
 inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, int blocks,
                        int tile_packs = kTilePacks) {
   const auto parts = [](int64_t n, int64_t part) { return (n + part - 1) / part; };
@@ -46,7 +47,7 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
   return division;
 }
 
-// Calls `launch(division)` for each launch that takes it, with tiles of its own.
+// Calls `launch(division)` for each necessary launch, with its own tiles.
 template <typename Function>
 void ForTiles(const Division& whole, const Function& launch) {
   InParts(whole.grid.y, MostBlocks() / whole.grid.x, [&](unsigned first, unsigned tiles) {
@@ -57,7 +58,7 @@ void ForTiles(const Division& whole, const Function& launch) {
   });
 }
 
-// What a thread of a block has.
+// A thread's share of a block.
 template <int kPack>
 struct ShareOf {
   __device__ ShareOf(const Division& division, unsigned piece, unsigned tile, int64_t all_rows,
@@ -72,16 +73,16 @@ struct ShareOf {
         works(row < division.rows && channel < channels) {}
 
   int column;       // Of the block's tile.
-  int row;          // Of those at once.
-  unsigned piece;   // The block's.
-  int64_t first;    // Channel of the block's tile.
-  int64_t channel;  // The first.
+  int row;          // Of the rows at a time.
+  unsigned piece;   // Of the block.
+  int64_t first;    // The first channel of the block's tile.
+  int64_t channel;  // The first channel of the thread.
   int64_t begin;    // Of the block's rows.
   int64_t end;
   bool works;
 };
 
-// Calls `function(pack type)` of T: as many elements as are 16 bytes, or 1.
+// Calls `function(pack)` for T: with packs of 16 bytes, or of a single element.
 template <typename T, typename Function>
 void WithPack(int64_t channels, const Function& function) {
   constexpr int kWide = 16 / sizeof(T);
@@ -92,7 +93,7 @@ void WithPack(int64_t channels, const Function& function) {
   }
 }
 
-// Blocks a multiprocessor of those that take sums: few and large, since the last one adds up the others'.
+// Blocks of a multiprocessor for sums: few and large, because the last block adds up the sums of the others.
 inline constexpr int kSumThreads = 512;
 inline constexpr int kSumBlocks = 2;
 
@@ -105,21 +106,21 @@ __device__ __forceinline__ void StorePack(const Pack<T, kPack>& pack, void* tens
   Store(pack, reinterpret_cast<Pack<T, kPack>*>(static_cast<T*>(tensor) + first));
 }
 
-// Adds up the threads' sums over the block's rows; the sum j of column i is then at [j * kSumThreads + i] of
-// the result. All threads call it; before another call they must be done with the result.
+// Adds up the threads' sums over the block's rows. The sum j of column i is at [j * kSumThreads + i] of the
+// result. All threads must call it, and must have read the result before another call.
 template <int kCount>
 __device__ const float* SumRows(const float (&sums)[kCount], const Division& division, int row) {
   __shared__ float all[kCount * kSumThreads];
   float* own = all + threadIdx.x;
 #pragma unroll
   for (int j = 0; j < kCount; ++j) own[j * kSumThreads] = sums[j];
-  // Of threads that a limit has left out.
+  // Threads that a limit excluded.
   for (int i = threadIdx.x + blockDim.x; i < kSumThreads; i += blockDim.x) {
     for (int j = 0; j < kCount; ++j) all[j * kSumThreads + i] = 0;
   }
   __syncthreads();
   if (kWarpSize % division.tile == 0) {
-    // A warp for each sum: a lane's numbers are all of one column.
+    // A warp for each sum: all numbers of a lane belong to the same column.
     const int lane = threadIdx.x % kWarpSize;
     for (int j = threadIdx.x / kWarpSize; j < kCount; j += blockDim.x / kWarpSize) {
       float sum = 0;
@@ -161,7 +162,7 @@ __device__ void WritePartials(const float* all, const ShareOf<kPack>& share, con
   }
 }
 
-// Adds up the partials of all pieces, always in one order. The result is as SumRows returns it.
+// Adds up the partials of all pieces, always in the same order. The result is like that of SumRows.
 template <int kPack>
 __device__ const float* AddPartials(const ShareOf<kPack>& share, const Division& division, int64_t channels,
                                     const float* partials) {
@@ -182,9 +183,9 @@ __device__ const float* AddPartials(const ShareOf<kPack>& share, const Division&
   return SumRows(totals, division, share.row);
 }
 
-// Two sums over the block's rows for each channel of its tile, to partials [pieces, 2, channels]. `terms`
-// says what is added: its Channels are what a thread keeps of channels, Load(first) is what it needs of a
-// row, and Add adds that up.
+// Computes two sums over the block's rows for each channel of its tile, to partials [pieces, 2, channels].
+// `terms` defines the terms: its Channels are a thread's data of channels, Load(first) reads the data of a
+// row, and Add adds them.
 template <int kPack, typename Terms>
 __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, int64_t channels,
                          const Terms& terms, float* partials) {
@@ -209,7 +210,7 @@ __device__ void SumPiece(const ShareOf<kPack>& share, const Division& division, 
   WritePartials(SumRows(sums, division, share.row), share, division, channels, partials);
 }
 
-// Of each piece by itself.
+// For each piece separately.
 template <int kPack, typename Terms>
 TANDEM_KERNEL __launch_bounds__(kSumThreads)
     SumPiecesKernel(Grid grid, int64_t rows, int64_t channels, Division division, Terms terms,
@@ -219,7 +220,7 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
   }
 }
 
-// Over all rows. finish(channel, sums) is called once.
+// Over all rows. Calls finish(channel, sums) once for each channel.
 template <int kPack, typename Terms, typename Finish>
 TANDEM_KERNEL __launch_bounds__(kSumThreads) SumKernel(int64_t rows, int64_t channels, Division division,
                                                        Terms terms, SumScratch scratch, Finish finish) {
@@ -257,7 +258,7 @@ void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scr
   });
 }
 
-// Of pieces of so many rows each, to partials [pieces, 2, channels].
+// For pieces of `piece` rows each, to partials [pieces, 2, channels].
 template <int kPack, typename Terms>
 void RunPieceSums(const ChannelRows& sizes, int64_t piece, const Terms& terms, float* partials,
                   Stream stream) {

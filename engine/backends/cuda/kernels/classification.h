@@ -11,10 +11,10 @@
 
 namespace tandem::cuda {
 
-// Of rows of scores [rows, classes], float32, bfloat16 or float16 as `type` says. `sums` is memory of
+// Kernels on rows of scores [rows, classes] of `type`: float32, bfloat16 or float16. `sums` is memory of
 // kRowSumBytes.
 
-// No row's target is it.
+// A class that is no row's target.
 inline constexpr int64_t kNoClass = std::numeric_limits<int64_t>::min();
 
 struct CrossEntropy {
@@ -24,24 +24,24 @@ struct CrossEntropy {
   const void* logits = nullptr;
   const int32_t* labels = nullptr;
   float* loss = nullptr;           // The mean.
-  float* probabilities = nullptr;  // Or null.
-  // In the type of the logits, which it may overwrite; or null.
+  float* probabilities = nullptr;  // May be null.
+  // In the type of the logits, which it may overwrite. May be null.
   void* grad = nullptr;
   const float* grad_loss = nullptr;  // With `grad`.
-  // The number of rows whose class is among the first k; or null.
+  // The number of rows whose class is among the first k. May be null.
   float* correct = nullptr;
   int64_t k = 1;
-  // What a meter is given, the results above among it; or nothing.
+  // The terms of a meter, including the results above. May be empty.
   MeterTerms meter;
 };
-// softmax_cross_entropy, with what is made of the same rows.
+// Computes softmax_cross_entropy together with other results of the same rows.
 void RunCrossEntropy(const CrossEntropy& work, void* sums, Stream stream);
 
-// softmax_cross_entropy_grad; `grad` is of `type`.
+// softmax_cross_entropy_grad. `grad` has `type`.
 void RunCrossEntropyGrad(int64_t rows, int64_t classes, const float* probabilities, const int32_t* labels,
                          const float* grad_loss, DType type, void* grad, Stream stream);
 
-// count_correct. One of `labels` and `shares` is null.
+// count_correct. Either `labels` or `shares` is null.
 void RunCountCorrect(int64_t rows, int64_t classes, DType type, const void* scores, const int32_t* labels,
                      const float* shares, int64_t k, int64_t ignored, float* correct, void* sums,
                      Stream stream);
@@ -50,7 +50,7 @@ void RunCountCorrect(int64_t rows, int64_t classes, DType type, const void* scor
 void RunCountLabels(int64_t count, const int32_t* labels, int64_t ignored, float* counted, void* sums,
                     Stream stream);
 
-// count_sides. One of `labels` and `numbers` is null.
+// count_sides. Either `labels` or `numbers` is null.
 void RunCountSides(int64_t elements, DType type, const void* x, const int32_t* labels, const float* numbers,
                    float* right, void* sums, Stream stream);
 

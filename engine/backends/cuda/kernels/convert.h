@@ -8,12 +8,12 @@
 
 namespace tandem::cuda {
 
-// y = x in another layout, another type, or both. Types: equal ones of any kind, float32 and a narrow one
+// y = x in another layout, another type, or both. Types: equal types of any kind, float32 and a narrow type
 // (bfloat16, float16), or uint8 and any of these.
 void ConvertLayout(const ChannelSizes& sizes, const void* x, DType x_type, bool x_channels_last, void* y,
                    DType y_type, bool y_channels_last, Stream stream);
 
-// A float32 tensor, and where its elements are to be in a narrow type; both 16-byte aligned.
+// A float32 tensor, and the target of its elements in a narrow type. Both are 16-byte aligned.
 struct NarrowedTensor {
   const float* source = nullptr;
   void* target = nullptr;
@@ -26,7 +26,7 @@ struct NarrowTable {
   int piece_count = 0;
   int64_t piece_size = 0;
 };
-// In one launch; `type` is bfloat16 or float16.
+// Converts all tensors in a single launch. `type` is bfloat16 or float16.
 void NarrowTensors(const NarrowTable& table, DType type, Stream stream);
 
 }  // namespace tandem::cuda

@@ -9,19 +9,20 @@
 
 namespace tandem::cuda {
 
-// What of a tensor stays, as graph/ops/dropout.h has it.
+// The elements that stay, as in graph/ops/dropout.h.
 struct DropoutRule {
   ChannelSizes sizes;
   bool channels_last = false;
   uint64_t seed = 0;
   uint8_t purpose = 0;
   int64_t first_sample = 0;
-  int step_bits = 0;       // Those of the step; the bits above are added to first_sample.
+  int step_bits = 0;       // The bits of the step. Higher bits are added to first_sample.
   uint64_t threshold = 0;  // The least word of an element that stays.
   float scale = 1;
 };
 
-// x and y are of `type`, float32, bfloat16 or float16, and lie alike. y may be x. `step` is on the device.
+// x and y have `type`, float32, bfloat16 or float16, and the same layout. y may be x. `step` is on the
+// device.
 void Dropout(const DropoutRule& rule, DType type, const int64_t* step, const void* x, void* y, Stream stream);
 
 }  // namespace tandem::cuda

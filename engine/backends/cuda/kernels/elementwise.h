@@ -8,10 +8,10 @@
 
 namespace tandem::cuda {
 
-// y[i] from a[i] and b[i], all of `type`, float32, bfloat16 or float16. y may be a or b.
+// y[i] from a[i] and b[i], all of `type`: float32, bfloat16 or float16. y may be a or b.
 enum class Elementwise : uint8_t {
-  kRelu,      // a where it is not below 0; NaN stays.
-  kReluGrad,  // b where a, the ReLU's output, is above 0 or NaN.
+  kRelu,      // a if it is not below 0, else 0. NaN stays NaN.
+  kReluGrad,  // b if a, the ReLU's output, is above 0 or NaN, else 0.
   kAdd,
   kMultiply,
   kScale,  // factor * a.
@@ -19,7 +19,7 @@ enum class Elementwise : uint8_t {
 void RunElementwise(Elementwise what, int64_t elements, DType type, const void* a, const void* b,
                     float factor, void* y, Stream stream);
 
-// y[i] = factor * x[i] / *divisor, of `type`; 0 if the divisor is 0. y may be x.
+// y[i] = factor * x[i] / *divisor, of `type`. 0 if the divisor is 0. y may be x.
 void DivideByNumber(int64_t elements, DType type, const void* x, float factor, const float* divisor, void* y,
                     Stream stream);
 

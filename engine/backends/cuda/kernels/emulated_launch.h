@@ -7,7 +7,7 @@
 #include "engine/backends/cuda/kernels/emulator.h"
 #include "engine/backends/cuda/kernels/launch_limits.h"
 
-// What launch.h offers, in the emulation. Its users include that.
+// The emulation of launch.h, which includes this file.
 
 namespace tandem::cuda {
 
@@ -18,7 +18,7 @@ void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream stream
   });
 }
 
-// Of a kernel with a BlockLoop.
+// For a kernel with a BlockLoop.
 template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream stream,
             Arguments... arguments) {

@@ -8,8 +8,8 @@
 
 #include "absl/functional/function_ref.h"
 
-// CUDA's words, for the emulation of kernels on the host: the threads of a block are fibers that take turns
-// at barriers and shuffles, and blocks run one after the other on the calling thread. For tests; not fast.
+// CUDA's keywords, for the emulation of kernels on the host. The threads of a block are fibers that switch at
+// barriers and shuffles. Blocks run one after the other on the calling thread. For tests. Slow.
 
 #define __global__
 #define __device__
@@ -17,7 +17,7 @@
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
-// One block runs on a host thread at a time, so a static array is the block's.
+// A host thread runs a single block at a time, so a static array belongs to the block.
 #define __shared__ static thread_local
 
 namespace tandem::cuda::emulator {
@@ -28,7 +28,7 @@ struct Index {
   unsigned z = 0;
 };
 
-// Where the running fiber is.
+// The position of the running fiber.
 struct Position {
   Index thread;
   Index block;
@@ -42,11 +42,11 @@ inline constexpr int kWarp = 32;
 // Calls `body` for each thread of each block.
 void Run(Index grid, int threads, absl::FunctionRef<void()> body);
 
-// Returns when all threads of the block that have not ended are here.
+// Returns when all running threads of the block have called it.
 void SyncBlock();
-// Returns when the other threads of the warp are here, and gives what lane `lane` of it brought.
+// Returns when the other threads of the warp have called it. Returns the bits of lane `lane`.
 uint64_t Exchange(uint64_t bits, int lane);
-// One bit a lane of the warp: whether it brought something other than 0.
+// Returns a bit for each lane of the warp: whether its vote is true.
 uint32_t Ballot(bool vote);
 
 template <typename T>

@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// A tensor with its channels last, [samples, positions, channels], whose channels fall into groups.
+// A tensor with channels last, [samples, positions, channels]. The channels form groups.
 struct GroupSizes {
   int64_t samples = 0;
   int64_t positions = 0;
@@ -16,15 +16,15 @@ struct GroupSizes {
   int64_t groups = 1;
   DType type = DType::kFloat32;  // Or bfloat16, or float16.
 };
-// Of the scratch below: sums of each sample's channels and groups.
+// Returns the bytes of the scratch: sums of each sample's channels and groups.
 int64_t GroupScratchBytes(const GroupSizes& sizes);
 
-// Each group of each sample by itself: y = weight (x - mean) inv_std + bias with inv_std = 1 / sqrt(variance
-// + epsilon). mean, inv_std [samples, groups]. y may be x.
+// Normalises each group of each sample separately: y = weight (x - mean) inv_std + bias with inv_std = 1 /
+// sqrt(variance + epsilon). mean and inv_std are [samples, groups]. y may be x.
 void GroupNorm(const GroupSizes& sizes, const void* x, const float* weight, const float* bias, double epsilon,
                float* scratch, void* y, float* mean, float* inv_std, Stream stream);
 
-// The gradients, with what GroupNorm gave; dx may be x or dy.
+// The inputs of the gradients. mean and inv_std are results of GroupNorm. dx may be x or dy.
 struct GroupNormGradIn {
   const void* x = nullptr;
   const void* dy = nullptr;

@@ -5,8 +5,9 @@
 
 namespace tandem::cuda {
 
-// Images [N, C, H, W] as kernels see them, [outer][height][width][lanes]: channels last, an image is one of
-// `outer` and channels are lanes; plain, each channel is one of `outer` and there is one lane.
+// The kernels' view of images [N, C, H, W]: [outer][height][width][lanes]. With channels last, `outer` counts
+// images and lanes are channels. In plain images, `outer` counts the channels of all images, and there is a
+// single lane.
 struct ImageSizes {
   int64_t outer = 0;
   int height = 0;

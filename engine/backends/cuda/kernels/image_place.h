@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// Where in images something is.
+// A place in images.
 struct ImagePlace {
   int64_t outer;
   int row;
@@ -17,7 +17,7 @@ struct ImagePlace {
   int lane;
 };
 
-// The place of the i-th pack of `kPack` lanes.
+// Returns the place of the i-th pack of `kPack` lanes.
 template <int kPack>
 __device__ __forceinline__ ImagePlace PlaceOfPack(const ImageSizes& sizes, int64_t i) {
   const uint32_t packs = static_cast<uint32_t>(sizes.lanes) / kPack;
@@ -32,14 +32,14 @@ __device__ __forceinline__ ImagePlace PlaceOfPack(const ImageSizes& sizes, int64
           static_cast<int>((rest - column * packs) * kPack)};
 }
 
-// Which element is at (row, column, lane) of image `outer`.
+// Returns the index of the element at (row, column, lane) of image `outer`.
 __device__ __forceinline__ int64_t ElementOf(const ImageSizes& sizes, int64_t outer, int row, int column,
                                              int lane) {
   return ((outer * sizes.height + row) * sizes.width + column) * sizes.lanes + lane;
 }
 
-// Calls `function` with the integral_constant of how many lanes are taken together: as many as divide them
-// and fit in 16 bytes.
+// Calls `function` with an integral_constant of the lanes in a pack: the largest number that divides them and
+// fits into 16 bytes.
 template <typename T, typename Function>
 void WithPack(int lanes, const Function& function) {
   if constexpr (sizeof(T) <= 2) {

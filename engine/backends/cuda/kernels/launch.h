@@ -11,19 +11,23 @@
 #include "engine/backends/cuda/kernels/emulated_launch.h"
 #endif
 
-// How kernels are written so that both nvcc and the emulation take them:
+// The form of kernels for both nvcc and the emulation:
+//
 //   template <typename T> TANDEM_KERNEL Double(int64_t n, const T* x, T* y) { ... threadIdx.x ... }
 //   Launch(Double<float>, blocks, threads, stream, n, x, y);
-// Statically sized __shared__ arrays, __syncthreads, __syncwarp, __shfl_*_sync and atomicAdd work as in CUDA.
-// What every thread computes for itself, with neither, is shorter, and faster to emulate, as ForEach.
+//
+// __shared__ arrays of static size, __syncthreads, __syncwarp, __shfl_*_sync and atomicAdd work as in CUDA.
+// Use ForEach if threads do not cooperate: it is shorter, and faster to emulate.
 #define TANDEM_KERNEL __global__ void
 
 namespace tandem::cuda {
 
-// The blocks of a grid that one block of its launch does, one after the other: where launches are not
-// limited, its own alone. A kernel whose first parameter is a Grid is given the whole one, and goes
+// The blocks of a grid that a launched block does, one after the other. Without limits it does a single
+// block. A kernel whose first parameter is a Grid gets the whole grid and loops:
+//
 //   for (BlockLoop block(grid); block.exists(); block.Next()) { ... block.x, block.y, block.z ... }
-// All threads of a block go through all of them.
+//
+// All threads of a block do all these blocks.
 class BlockLoop {
  public:
   __device__ __forceinline__ explicit BlockLoop(const Grid& grid)
@@ -39,7 +43,7 @@ class BlockLoop {
       y = blockIdx.y;
       z += gridDim.z;
     }
-    // What the block shares is used again.
+    // The next block uses the shared memory again.
     if (exists()) __syncthreads();
   }
 
@@ -59,7 +63,7 @@ void Launch(void (*kernel)(Parameters...), Grid grid, int threads, Stream stream
   kernel<<<dim3(grid.x, grid.y, grid.z), threads, 0, stream>>>(static_cast<Parameters>(arguments)...);
 }
 
-// Of a kernel with a BlockLoop.
+// For a kernel with a BlockLoop.
 template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream stream,
             Arguments... arguments) {
@@ -68,7 +72,7 @@ void Launch(void (*kernel)(Grid, Parameters...), Grid grid, int threads, Stream 
   kernel<<<dim3(part.x, part.y, part.z), threads, 0, stream>>>(grid, static_cast<Parameters>(arguments)...);
 }
 
-// The most shared memory of a block of the thread's device, in bytes.
+// Returns the largest shared memory of a block on the thread's device, in bytes.
 inline int MostSharedBytes() {
   int device = 0, bytes = 0;
   cudaGetDevice(&device);
@@ -76,12 +80,12 @@ inline int MostSharedBytes() {
   return bytes;
 }
 
-// Of a launch whose blocks run at the same time, so that they may wait for each other: at most one for each
-// of so many multiprocessors.
+// Returns the number of blocks that surely run at the same time, so that they may wait for each other: one
+// for each multiprocessor.
 inline int BlocksTogether(int multiprocessors) { return multiprocessors; }
 
-// Launches blocks that run at the same time, and gives each so many bytes of DynamicShared(). More blocks
-// than can run at the same time are an error of the launch.
+// Launches blocks that run at the same time, each with `shared_bytes` of DynamicShared(). It is an error if
+// they cannot all run at the same time.
 template <typename... Parameters, typename... Arguments>
 void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int shared_bytes, Stream stream,
                     Arguments... arguments) {
@@ -99,7 +103,7 @@ void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int s
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
 }
 
-// The block's memory from LaunchTogether, 16-byte aligned.
+// Returns the block's memory from LaunchTogether, 16-byte aligned.
 __device__ __forceinline__ unsigned char* DynamicShared() {
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
   return dynamic_shared;
@@ -124,7 +128,7 @@ void ForEach(int64_t n, Stream stream, Function function) {
 
 #endif  // __CUDACC__: the emulation's are in emulated_launch.h.
 
-// Of a one-dimensional grid with so many threads in all.
+// Returns a one-dimensional grid with this total number of threads.
 inline Grid BlocksFor(int64_t threads_in_all, int threads = Threads()) {
   return {static_cast<unsigned>((threads_in_all + threads - 1) / threads)};
 }

@@ -6,7 +6,7 @@
 
 namespace tandem::cuda {
 
-inline constexpr int kThreads = 256;  // Of a block, unless a kernel has a reason for others.
+inline constexpr int kThreads = 256;  // The default for a block.
 
 struct Grid {
   unsigned x = 1;
@@ -14,10 +14,10 @@ struct Grid {
   unsigned z = 1;
 };
 
-// What launches have at most. Of the whole process, whose GPUs are all one job's: each device that is opened
-// sets the same, perhaps while another launches.
+// The limits of launches. They apply to the whole process, whose GPUs all serve the same job. Each opened
+// device sets the same limits, perhaps during a launch of another.
 struct LaunchLimits {
-  int threads = 1024;              // Of a block: at least 128, which every kernel can do with.
+  int threads = 1024;              // Of a block. At least 128, which is enough for every kernel.
   uint64_t blocks = ~uint64_t{0};  // Of a launch.
 };
 inline std::atomic<int> most_threads = LaunchLimits().threads;
@@ -28,13 +28,13 @@ inline void SetLaunchLimits(const LaunchLimits& limits) {
 }
 inline uint64_t MostBlocks() { return most_blocks.load(std::memory_order_relaxed); }
 
-// The threads of a block that is to have so many.
+// Returns the threads of a block that wants `wanted`.
 inline int Threads(int wanted = kThreads) {
   const int most = most_threads.load(std::memory_order_relaxed);
   return wanted < most ? wanted : most;
 }
 
-// The part of the grid that is launched.
+// Returns the part of the grid that is launched.
 inline Grid WithinLimits(const Grid& grid) {
   uint64_t left = MostBlocks();
   const auto take = [&left](unsigned wanted) {
@@ -49,8 +49,8 @@ inline Grid WithinLimits(const Grid& grid) {
   return part;
 }
 
-// Calls `launch(first, count)` for each launch that so many blocks, or lines of blocks, take, where one has
-// at most so many.
+// Calls `launch(first, count)` for each necessary launch of `blocks` blocks or lines of blocks, with at most
+// `most` in a launch.
 template <typename Function>
 void InParts(unsigned blocks, uint64_t most, const Function& launch) {
   const unsigned step = most == 0 ? 1 : most < blocks ? static_cast<unsigned>(most) : blocks;

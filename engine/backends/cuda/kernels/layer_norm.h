@@ -8,12 +8,12 @@
 
 namespace tandem::cuda {
 
-// Each row of x [rows, channels] by itself: y = (x - mean) / sqrt(variance + epsilon) weight + bias, of the
-// type of x, which y may be. mean, variance [rows].
+// Normalises each row of x [rows, channels] separately: y = (x - mean) / sqrt(variance + epsilon) weight +
+// bias. y has x's type and may be x. mean and variance are [rows].
 void LayerNorm(const ChannelRows& sizes, const void* x, const float* weight, const float* bias, float epsilon,
                void* y, float* mean, float* variance, Stream stream);
 
-// The gradients, with what LayerNorm gave; dx may be x or dy.
+// The inputs of the gradients. mean and variance are results of LayerNorm. dx may be x or dy.
 struct LayerNormGradIn {
   const void* x = nullptr;
   const void* dy = nullptr;

@@ -14,8 +14,8 @@ struct LstmSizes {
   int64_t units = 0;
 };
 
-// One step at `position`, as graph/ops/lstm.h has it. Tensors are plain; those without a type of their own
-// here are of `type`, float32, bfloat16 or float16.
+// A step at `position`, as in graph/ops/lstm.h. Tensors are plain. `void` tensors have `type`: float32,
+// bfloat16 or float16.
 struct LstmStep {
   LstmSizes sizes;
   int64_t position = 0;
@@ -23,11 +23,11 @@ struct LstmStep {
   const float* product = nullptr;   // [N, 4 H]: weight h.
   const float* bias = nullptr;      // [4 H].
   const float* c_before = nullptr;  // [N, H].
-  void* gates = nullptr;            // [N, L, 4 H]; may be `projected`.
+  void* gates = nullptr;            // [N, L, 4 H]. May be `projected`.
   float* cells = nullptr;           // [N, L, H].
   void* y = nullptr;                // [N, L, H].
   void* h = nullptr;                // [N, H]: y at the position.
-  float* c = nullptr;               // [N, H]: cells at the position; may be c_before.
+  float* c = nullptr;               // [N, H]: cells at the position. May be c_before.
 };
 void RunLstmStep(const LstmStep& step, DType type, Stream stream);
 
@@ -39,11 +39,11 @@ struct LstmStepGrad {
   const float* c_before = nullptr;  // [N, H] with rows `c_before_row` elements apart.
   int64_t c_before_row = 0;
   const void* grad_y = nullptr;    // [N, L, H].
-  const float* grad_h = nullptr;   // [N, H]: from the step after.
-  const float* grad_c = nullptr;   // [N, H]: likewise.
-  void* grad_projected = nullptr;  // [N, L, 4 H]; may be `gates`.
+  const float* grad_h = nullptr;   // [N, H]: from the next step.
+  const float* grad_c = nullptr;   // [N, H]: from the next step.
+  void* grad_projected = nullptr;  // [N, L, 4 H]. May be `gates`.
   void* grads = nullptr;           // [N, 4 H]: grad_projected at the position.
-  float* grad_c_before = nullptr;  // [N, H]; may be grad_c.
+  float* grad_c_before = nullptr;  // [N, H]. May be grad_c.
 };
 void RunLstmStepGrad(const LstmStepGrad& step, DType type, Stream stream);
 

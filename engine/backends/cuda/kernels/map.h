@@ -9,7 +9,7 @@
 
 namespace tandem::cuda {
 
-// 16 bytes a thread at a time. Memory of tensors is 256-byte aligned.
+// 16 bytes for each thread at a time. Memory of tensors is 256-byte aligned.
 template <typename T, typename Function>
 TANDEM_KERNEL MapPairsKernel(int64_t elements, const T* a, const T* b, T* y, Function function) {
   constexpr int kCount = 16 / sizeof(T);
@@ -31,7 +31,7 @@ TANDEM_KERNEL MapPairsKernel(int64_t elements, const T* a, const T* b, T* y, Fun
   if (rest < elements) y[rest] = To<T>(function(ToFloat(a[rest]), ToFloat(b[rest])));
 }
 
-// y[i] = function(a[i], b[i]), of floats and in the type T. y may be a or b.
+// y[i] = function(a[i], b[i]), computed on floats, in the type T. y may be a or b.
 template <typename T, typename Function>
 void MapPairs(int64_t elements, const void* a, const void* b, void* y, Function function, Stream stream) {
   if (elements == 0) return;

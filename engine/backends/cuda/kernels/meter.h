@@ -5,14 +5,14 @@
 
 namespace tandem::cuda {
 
-// What is added to a meter: sums[i] += weights[i] * values[i]. All of it is on the device; a kernel takes it
-// by value.
+// Terms that are added to a meter: sums[i] += weights[i] * values[i]. The memory is on the device. A kernel
+// takes the struct by value.
 struct MeterTerms {
   static constexpr int kMost = 8;
 
   int count = 0;
   double* sums = nullptr;
-  const void* values[kMost] = {};  // Float64 where `is_wide`, else float32.
+  const void* values[kMost] = {};  // float64 if `is_wide`, else float32.
   bool is_wide[kMost] = {};
   double weights[kMost] = {};
 };

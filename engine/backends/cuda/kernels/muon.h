@@ -9,8 +9,8 @@
 
 namespace tandem::cuda {
 
-// m = momentum m + (1 - momentum) grad; x = u / max(|u|, epsilon), where u = nesterov ? (1 - momentum) grad +
-// momentum m : m. `factor` is memory for one number, `sums` of kRowSumBytes.
+// m = momentum m + (1 - momentum) grad. x = u / max(|u|, epsilon), with u = nesterov ? (1 - momentum) grad +
+// momentum m : m. `factor` is memory for a number, `sums` of kRowSumBytes.
 struct MuonStart {
   int64_t elements = 0;
   const void* grad = nullptr;
@@ -20,11 +20,11 @@ struct MuonStart {
   double momentum = 0;
   bool nesterov = false;
   double epsilon = 0;
-  const double* apply = nullptr;  // On the device: where it is there and 0, m stays.
+  const double* apply = nullptr;  // On the device. May be null. If it is 0, m stays.
 };
 void StartMuon(const MuonStart& start, float* factor, void* sums, Stream stream);
 
-// parameter = (1 - rate weight_decay) parameter - rate scale x, where `apply` does not say otherwise.
+// parameter = (1 - rate weight_decay) parameter - rate scale x, unless `apply` is 0.
 void FinishMuon(int64_t elements, const float* x, const double* rate, double weight_decay, double scale,
                 const double* apply, float* parameter, Stream stream);
 

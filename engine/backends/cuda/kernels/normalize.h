@@ -7,19 +7,19 @@
 
 namespace tandem::cuda {
 
-// How a tensor is normalised: y = factor x + offset, both of the channel. Floats, which may be far from zero
-// beside their deviation, are normalised in double precision.
+// A normalisation: y = factor x + offset, with numbers of the channel. Floats use double precision, because
+// they may be far from zero compared with their deviation.
 struct Normalization {
   ChannelSizes sizes;
-  bool x_channels_last = false;  // Then y's are too.
+  bool x_channels_last = false;  // Then y also has channels last.
   bool y_channels_last = false;
-  bool by_channel = false;  // Else the first pair is for all channels.
-  // On the device: factor, offset. Bytes use `byte_pairs`, numbers `pairs`.
+  bool by_channel = false;  // False: the first pair is for all channels.
+  // On the device: factor, offset. Bytes use `byte_pairs`, numbers use `pairs`.
   const float* byte_pairs = nullptr;
   const double* pairs = nullptr;
 };
 
-// x is uint8 or a number, y a number: float32, bfloat16 or float16.
+// x is uint8, float32, bfloat16 or float16. y is float32, bfloat16 or float16.
 void Normalize(const Normalization& how, DType x_type, const void* x, DType y_type, void* y, Stream stream);
 
 }  // namespace tandem::cuda

@@ -11,8 +11,8 @@
 
 namespace tandem::cuda {
 
-// bfloat16 and float16 as memory holds them, on the device and on the host. Arithmetic is done in float:
-// ToFloat is exact, To rounds to the nearest, ties to even; what is too large for float16 becomes infinite.
+// bfloat16 and float16 as in memory, on device and host. Arithmetic uses float. ToFloat is exact. To rounds
+// to nearest, ties to even. Numbers that are too large for float16 become infinite.
 struct Bf16 {
   uint16_t bits;
 };
@@ -44,7 +44,7 @@ __host__ __device__ __forceinline__ float ToFloat(Half x) {
 #endif
 }
 
-// To<T>(float): the number in type T.
+// To<T>(float) returns the number in type T.
 template <typename T>
 __host__ __device__ __forceinline__ T To(float x) {
   return static_cast<T>(x);
@@ -74,7 +74,7 @@ __host__ __device__ __forceinline__ Half To<Half>(float x) {
 #endif
 }
 
-// Calls `function(T())` with T float, Bf16 or Half, as `dtype`, one of the three, says.
+// Calls `function(T())` with T float, Bf16 or Half for `dtype`, one of these three.
 template <typename Function>
 void WithNumber(DType dtype, const Function& function) {
   if (dtype == DType::kBFloat16) {
@@ -86,14 +86,14 @@ void WithNumber(DType dtype, const Function& function) {
   }
 }
 
-// So many elements, loaded and stored at once where they are aligned.
+// kCount elements, loaded and stored at once if they are aligned.
 template <typename T, int kCount>
 struct alignas(sizeof(T) * kCount) Pack {
   T items[kCount];
 };
 
-// Stores a pack of 8 or 16 bytes by one instruction; nvcc may split a plain assignment into stores of 4
-// bytes.
+// Stores a pack of 8 or 16 bytes with a single instruction. nvcc may split a plain assignment into stores of
+// 4 bytes.
 template <typename T, int kCount>
 __device__ __forceinline__ void Store(const Pack<T, kCount>& pack, Pack<T, kCount>* place) {
 #ifdef __CUDA_ARCH__

@@ -8,10 +8,10 @@
 
 namespace tandem::cuda {
 
-// One step of an optimizer for all tensors of a table: targets are parameters, sources gradients. For what
-// the numbers mean, see engine/graph/ops.
+// A step of an optimizer for all tensors of a table. Targets are parameters, sources gradients.
+// engine/graph/ops defines the numbers.
 struct SgdUpdate {
-  double momentum = 0;  // One state unless it is 0.
+  double momentum = 0;  // A state unless it is 0.
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
@@ -49,7 +49,7 @@ struct LambUpdate {  // Two states.
   double weight_decay = 0;
   bool operator==(const LambUpdate&) const = default;
 };
-struct AdagradUpdate {  // One state.
+struct AdagradUpdate {  // A single state.
   double lr_decay = 0;
   double epsilon = 0;
   double weight_decay = 0;
@@ -62,7 +62,7 @@ struct AdadeltaUpdate {  // Two states.
   double weight_decay = 0;
   bool operator==(const AdadeltaUpdate&) const = default;
 };
-struct RmspropUpdate {  // The mean of squares, the mean where centered, the buffer with momentum.
+struct RmspropUpdate {  // States: the mean of squares, the mean if centered, the buffer with momentum.
   double alpha = 0;
   double epsilon = 0;
   double weight_decay = 0;
@@ -70,14 +70,14 @@ struct RmspropUpdate {  // The mean of squares, the mean where centered, the buf
   bool centered = false;
   bool operator==(const RmspropUpdate&) const = default;
 };
-struct LionUpdate {  // One state.
+struct LionUpdate {  // A single state.
   double beta1 = 0;
   double beta2 = 0;
   double weight_decay = 0;
   bool operator==(const LionUpdate&) const = default;
 };
 
-// On the device.
+// Pointers to device memory.
 struct UpdateTime {
   const double* rate = nullptr;
   const int64_t* step = nullptr;
@@ -103,7 +103,7 @@ void RunUpdate(const RmspropUpdate& update, const ChangeTable& table, UpdateTime
 void RunUpdate(const LionUpdate& update, const ChangeTable& table, UpdateTime time, void* scratch,
                Stream stream);
 
-// Of a table with so many tensors and pieces.
+// Returns the bytes for a table with this number of tensors and pieces.
 template <typename Update>
 int64_t UpdateScratchBytes(const Update&, int64_t, int64_t) {
   return 0;

@@ -8,8 +8,8 @@
 
 namespace tandem::cuda {
 
-// The pieces of images [n, h, w, c] that a convolution multiplies with its kernel: a row [kernel_h, kernel_w,
-// c] for each position of the result [n, out_h, out_w], followed by zeros up to `width` elements.
+// The pieces of images [n, h, w, c] that a convolution multiplies with its kernel. Each position of the
+// result [n, out_h, out_w] has a row [kernel_h, kernel_w, c], followed by zeros up to `width` elements.
 struct PatchSizes {
   int64_t n = 0, h = 0, w = 0, c = 0;
   int64_t out_h = 0, out_w = 0;
@@ -29,7 +29,7 @@ void MakePatches(const PatchSizes& sizes, DType type, const void* x, void* patch
 // it.
 void FoldPatches(const PatchSizes& sizes, DType type, const void* patches, void* x, Stream stream);
 
-// Copies rows of `columns` elements of `type` to rows of `width` elements, the rest of which is 0.
+// Copies rows of `columns` elements of `type` to rows of `width` elements, padded with zeros.
 void PadRows(int64_t rows, int64_t columns, int64_t width, DType type, const void* x, void* y, Stream stream);
 
 }  // namespace tandem::cuda

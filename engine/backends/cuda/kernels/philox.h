@@ -12,7 +12,7 @@ struct RandomWords {
   uint32_t words[4];
 };
 
-// Block `block` of the sequence of (seed, purpose, step, sample).
+// Returns block `block` of the sequence of (seed, purpose, step, sample).
 __device__ __forceinline__ RandomWords RandomBlock(uint64_t seed, uint8_t purpose, uint64_t step,
                                                    uint64_t sample, uint64_t block) {
   uint32_t c0 = static_cast<uint32_t>(block);

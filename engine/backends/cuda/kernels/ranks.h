@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// Buffers of replicas, in the order of their ranks, that one GPU reaches.
+// Buffers of replicas, in the order of ranks. The GPU must reach all of them.
 struct RankBuffers {
   static constexpr int kMost = 16;
 
@@ -16,7 +16,7 @@ struct RankBuffers {
   void* data[kMost] = {};
 };
 
-// Whether SumRanks adds numbers of this type.
+// Returns whether SumRanks supports this type.
 bool CanSumRanks(DType dtype);
 
 // Replaces elements [begin, end) of all buffers by `scale` times their sum, added in the order of ranks.

@@ -13,14 +13,14 @@ struct Sum {
     return a + b;
   }
 };
-struct Maximum {  // NaN where there is one.
+struct Maximum {  // NaN if any operand is NaN.
   template <typename T>
   __device__ __forceinline__ T operator()(T a, T b) const {
     return a > b || a != a ? a : b;
   }
 };
 
-// Over the lanes of a warp, all of which take part; all get the result.
+// Reduces over the lanes of a warp. All lanes must call it, and all get the result.
 template <typename Combine, typename T>
 __device__ __forceinline__ T ReduceWarp(T value, Combine combine) {
 #pragma unroll
@@ -30,8 +30,8 @@ __device__ __forceinline__ T ReduceWarp(T value, Combine combine) {
   return value;
 }
 
-// Over the threads of a one-dimensional block, all of which take part, a multiple of 32 and at most 1024; all
-// get the result. `identity` changes nothing that it is combined with.
+// Reduces over the threads of a one-dimensional block: a multiple of 32, at most 1024. All threads must call
+// it, and all get the result. `identity` changes nothing when combined.
 template <typename Combine, typename T>
 __device__ __forceinline__ T ReduceBlock(T value, T identity, Combine combine) {
   __shared__ T of_warps[kWarpSize];

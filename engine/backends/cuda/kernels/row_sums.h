@@ -5,9 +5,9 @@
 
 namespace tandem::cuda {
 
-// Sums over rows are made of the sums of at most so many pieces, each of up to three numbers.
+// The largest number of pieces in sums over rows. A piece has up to three numbers.
 inline constexpr int64_t kMostRowSums = 1024;
-// The memory for them.
+// The bytes of their memory.
 inline constexpr int64_t kRowSumBytes = kMostRowSums * 3 * static_cast<int64_t>(sizeof(double));
 
 }  // namespace tandem::cuda

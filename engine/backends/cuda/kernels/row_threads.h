@@ -9,9 +9,9 @@
 
 namespace tandem::cuda {
 
-inline constexpr int kRowThreads = 256;  // Of a block, at most.
+inline constexpr int kRowThreads = 256;  // The most threads of a block.
 
-// The threads that share one row of a matrix: a warp, or where rows are long a block.
+// The threads that share a row of a matrix: a warp, or a block if rows are long.
 template <bool kWholeBlock>
 struct RowThreads {
   __device__ RowThreads(const BlockLoop& block, int64_t rows)
@@ -29,11 +29,11 @@ struct RowThreads {
   int index;  // Of the thread.
   int count;  // Of the row's threads.
   int64_t row;
-  bool exists;  // Of the row: alike in all of its threads.
+  bool exists;  // Of the row. Equal in all of its threads.
 };
 
-// Calls `function(whole block, grid)` with a std::bool_constant, as suits rows of so many elements; blocks
-// are to have Threads(kRowThreads).
+// Calls `function(whole block, grid)` with a std::bool_constant that suits rows of this length. Blocks must
+// have Threads(kRowThreads).
 template <typename Function>
 void WithRowThreads(int64_t rows, int64_t elements, const Function& function) {
   const int64_t of_block = Threads(kRowThreads) / kWarpSize;

@@ -8,12 +8,11 @@
 
 namespace tandem::cuda {
 
-// Rows of bytes that stand in up to three dimensions, and from each row to the next along each of them in
-// what they are copied from and to.
+// Rows of bytes in up to three dimensions, with the strides of source and target along each dimension.
 struct RowCopy {
   int64_t row_bytes = 0;
   std::array<int64_t, 3> extents = {1, 1, 1};
-  std::array<int64_t, 3> x_strides = {0, 0, 0};  // Bytes.
+  std::array<int64_t, 3> x_strides = {0, 0, 0};  // In bytes.
   std::array<int64_t, 3> y_strides = {0, 0, 0};
 };
 

@@ -8,8 +8,8 @@
 
 namespace tandem::cuda {
 
-// Lines of a tensor: the elements of one are `stride` apart, and where that is more than 1 lie between those
-// of `stride` - 1 others.
+// Lines of a tensor. The elements of a line are `stride` apart. If that is above 1, they alternate with the
+// elements of `stride` - 1 other lines.
 struct SoftmaxLines {
   int64_t count = 0;
   int64_t extent = 0;
@@ -17,15 +17,15 @@ struct SoftmaxLines {
   DType type = DType::kFloat32;  // Or bfloat16, or float16.
 };
 
-// Of each line by itself.
+// The softmax of each line.
 struct SoftmaxKind {
   bool log = false;
-  float scale = 1;  // Of x.
+  float scale = 1;  // The factor of x.
   int64_t queries =
       0;  // If not 0, of line l only the first l % queries + 1 elements count; the others become 0.
 };
 
-// y = softmax(scale x), or its logarithm. y may be x. Only lines of stride 1 have a scale or queries.
+// y = softmax(scale x), or its logarithm. y may be x. Only lines with stride 1 may have a scale or queries.
 void Softmax(const SoftmaxLines& lines, const SoftmaxKind& kind, const void* x, void* y, Stream stream);
 // dx may be y or dy.
 void SoftmaxGrad(const SoftmaxLines& lines, const SoftmaxKind& kind, const void* y, const void* dy, void* dx,

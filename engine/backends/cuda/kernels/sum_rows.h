@@ -4,16 +4,16 @@
 #include "engine/backends/cuda/kernels/reduce.h"
 #include "engine/backends/cuda/kernels/row_sums.h"
 
-// Losses and counts: rows are worked on by groups of threads, and what each row brings is added up in double,
-// in an order that follows from the sizes alone.
+// Losses and counts. Groups of threads work on rows. The results of rows are added in double, in an order
+// that depends on the sizes alone.
 
 namespace tandem::cuda {
 
-// The threads that work on one row.
+// The threads of a row.
 template <int kLanes>
 struct Lanes {
   int lane;
-  // Over the row's threads, all of which take part; all get the result.
+  // Reduces over the row's threads. All must call it, and all get the result.
   template <typename Combine, typename T>
   __device__ __forceinline__ T Reduce(T value, T identity, Combine combine) const {
     if constexpr (kLanes > kWarpSize) {
@@ -28,7 +28,7 @@ struct Lanes {
   }
 };
 
-// What a row brings, or all of them.
+// The result of a row, or the sum of all rows.
 template <int kSums>
 struct Sums {
   double of[kSums];
@@ -47,9 +47,9 @@ __device__ __forceinline__ void FinishBlock(const BlockLoop& block, const Grid& 
   }
 }
 
-// `row(n, Lanes<kLanes>, counts)`, for rows of a type with a number kSums, gives what row n brings, on the
-// row's first thread; the others give anything. Where `counts` is false it takes part in reductions, and
-// writes nothing.
+// `row(n, Lanes<kLanes>, counts)` returns the result of row n on the row's first thread. Other threads return
+// anything. Row has a number kSums. If `counts` is false, the row only takes part in reductions, and must
+// write nothing.
 template <int kLanes, typename Row, typename Finish>
 TANDEM_KERNEL __launch_bounds__(1024) SumRowsKernel(Grid grid, int64_t rows, int64_t rows_of_block, Row row,
                                                     Sums<Row::kSums>* pieces, Finish finish) {
@@ -72,7 +72,7 @@ TANDEM_KERNEL __launch_bounds__(1024) SumRowsKernel(Grid grid, int64_t rows, int
   }
 }
 
-// The same where there is nothing to add up.
+// As above, without a sum.
 template <int kLanes, typename Row>
 TANDEM_KERNEL EachRowKernel(Grid grid, int64_t rows, Row row) {
   for (BlockLoop block(grid); block.exists(); block.Next()) {
@@ -94,12 +94,12 @@ TANDEM_KERNEL SumRowPiecesKernel(Grid grid, int count, Sums<kSums>* pieces, Fini
   }
 }
 
-// Sums what `rows` rows of `width` elements bring, and calls `finish(Sums)` on one thread. `pieces` is memory
-// of kRowSumBytes. At least one row.
+// Adds up the results of `rows` rows of `width` elements, and calls `finish(Sums)` on a single thread.
+// `pieces` is memory of kRowSumBytes. `rows` is at least 1.
 template <int kLanes, typename Row, typename Finish>
 void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const Finish& finish,
                Stream stream) {
-  // So little is done by one block, in one launch.
+  // A single block does a small amount of work, in a single launch.
   constexpr int64_t kLittle = 16384;
   const bool alone = kLanes <= kWarpSize && rows * width <= kLittle;
   int64_t threads = Threads();
@@ -120,7 +120,7 @@ void SumRowsBy(int64_t rows, int64_t width, const Row& row, void* pieces, const 
          finish);
 }
 
-// The same with as many threads a row as suit its width.
+// As above, with the number of threads for a row that suits its width.
 template <typename Row, typename Finish>
 void SumRows(int64_t rows, int64_t width, const Row& row, void* pieces, const Finish& finish, Stream stream) {
   if (width <= 32) {
@@ -132,7 +132,7 @@ void SumRows(int64_t rows, int64_t width, const Row& row, void* pieces, const Fi
   }
 }
 
-// The same with a thread a row.
+// As above, with a thread for each row.
 template <typename Row, typename Finish>
 void SumEach(int64_t rows, const Row& row, void* pieces, const Finish& finish, Stream stream) {
   SumRowsBy<1>(rows, 1, row, pieces, finish, stream);

@@ -7,36 +7,36 @@
 
 namespace tandem::cuda {
 
-// One of the tensors that a launch changes, element by element: a parameter by its gradient, say.
+// A tensor that a launch changes element by element, for example a parameter by its gradient.
 struct TensorChange {
   static constexpr int kMostStates = 3;
 
   float* target = nullptr;
   const void* source = nullptr;
   DType source_type = DType::kFloat32;  // Or bfloat16, or float16.
-  float* states[kMostStates] = {};      // They change too.
+  float* states[kMostStates] = {};      // They also change.
   double* number = nullptr;             // Of the whole tensor.
   int64_t elements = 0;
 };
 
-// Blocks work on pieces of so many elements, for so many in all: few where there are few, so that all of the
-// device works on them.
+// Returns the size of a block's piece for this total number of elements. It is small for few elements, so
+// that the whole device works.
 inline constexpr int64_t ChangePieceSize(int64_t elements) { return elements <= 1 << 20 ? 1024 : 8192; }
 
-// The elements of a tensor from index * the size of pieces on.
+// The elements of a tensor from index * piece size on.
 struct ChangePiece {
   int32_t tensor = 0;
   int32_t index = 0;
 };
 
-// What a launch changes. The arrays are on the device; pieces of a tensor follow each other.
+// The changes of a launch. The arrays are on the device. The pieces of a tensor are consecutive.
 struct ChangeTable {
   const TensorChange* tensors = nullptr;
   const ChangePiece* pieces = nullptr;
   int tensor_count = 0;
   int piece_count = 0;
   int64_t piece_size = 0;
-  // On the device: where it is there and 0, nothing changes.
+  // On the device. May be null. If it is 0, nothing changes.
   const double* apply = nullptr;
 };
 

@@ -8,7 +8,7 @@
 
 namespace tandem::cuda {
 
-// How a loss's scale changes: see graph/ops/unscale_gradients.h.
+// The rule of a loss's scale. See graph/ops/unscale_gradients.h.
 struct LossScaleRule {
   double growth_factor = 0;
   double backoff_factor = 0;
@@ -17,7 +17,7 @@ struct LossScaleRule {
   double most = 0;
 };
 
-// What unscale_gradients has beside the gradients; on the device.
+// The state of unscale_gradients besides the gradients, on the device.
 struct LossScaleState {
   float* scale = nullptr;
   double* good = nullptr;
@@ -28,8 +28,8 @@ struct LossScaleState {
   int64_t* taken = nullptr;
 };
 
-// unscale_gradients: y = x / scale for all tensors of a table, whose targets are y, sources x; a target may
-// be its source. `scratch` is memory of UnscaleScratchBytes.
+// unscale_gradients: y = x / scale for all tensors of a table. Targets are y, sources x, and may be the same
+// memory. `scratch` is memory of UnscaleScratchBytes.
 void UnscaleTensors(const ChangeTable& table, const LossScaleRule& rule, const LossScaleState& state,
                     void* scratch, Stream stream);
 inline int64_t UnscaleScratchBytes(int64_t pieces) { return pieces * static_cast<int64_t>(sizeof(int)); }

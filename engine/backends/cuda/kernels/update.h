@@ -8,15 +8,15 @@
 
 namespace tandem::cuda {
 
-// Of all tensors of a table; y are targets, x sources.
+// Changes of all tensors of a table. y are targets, x sources.
 
 // y = scale x. The target may be the source.
 void ScaleTensors(const ChangeTable& table, float scale, Stream stream);
 // y += scale x.
 void AddTensors(const ChangeTable& table, float scale, Stream stream);
-// y += (1 - d) (x - y), where d is min(decay, (1 + step) / (10 + step)). `step` is on the device.
+// y += (1 - d) (x - y), with d = min(decay, (1 + step) / (10 + step)). `step` is on the device.
 void AverageTensors(const ChangeTable& table, double decay, const int64_t* step, Stream stream);
-// y = x, brought into [-limit, limit].
+// y = x clamped to [-limit, limit].
 void ClampTensors(const ChangeTable& table, float limit, Stream stream);
 // y = x min(1, limit / (n + epsilon)), where n is the 2-norm of all x. `scratch` is memory of
 // ClipScratchBytes.

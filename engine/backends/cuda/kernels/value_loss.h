@@ -9,13 +9,13 @@
 
 namespace tandem::cuda {
 
-// Numbers that repeat: element i has numbers[i % count], or 1 where there are none.
+// Repeating numbers: element i has numbers[i % count], or 1 if there are none.
 struct RepeatedNumbers {
   const float* numbers = nullptr;
   int64_t count = 0;
 };
 
-// What value_loss and its gradient are made of; for what it means see engine/graph/ops/value_loss.h.
+// The data of value_loss and its gradient. engine/graph/ops/value_loss.h defines their meaning.
 struct ValueLoss {
   enum class Mode : uint8_t { kSquared, kAbsolute, kHuber, kSmoothL1, kLogistic, kKl, kKlOfLogs };
   Mode mode = Mode::kSquared;
@@ -25,18 +25,18 @@ struct ValueLoss {
   RepeatedNumbers weights;
 
   int64_t elements = 0;
-  DType type = DType::kFloat32;  // Of x, float32, bfloat16 or float16.
+  DType type = DType::kFloat32;  // Of x: float32, bfloat16 or float16.
   const void* x = nullptr;
-  const int32_t* labels = nullptr;  // Null where there are numbers.
-  const float* numbers = nullptr;   // Null where there are labels.
+  const int32_t* labels = nullptr;  // Null if there are numbers.
+  const float* numbers = nullptr;   // Null if there are labels.
 };
 
 // `sums` is memory of kRowSumBytes.
 void RunValueLoss(const ValueLoss& work, float* loss, void* sums, Stream stream);
-// `grad` is of the type of x, and may be where it is.
+// `grad` has the type of x, and may be its memory.
 void RunValueLossGrad(const ValueLoss& work, const float* grad_loss, void* grad, Stream stream);
 
-// What cosine_embedding and its gradient are made of; see engine/graph/ops/cosine_embedding.h.
+// The data of cosine_embedding and its gradient. See engine/graph/ops/cosine_embedding.h.
 struct CosineLoss {
   int64_t count = 0;  // Of pairs of vectors.
   int64_t size = 0;
@@ -47,14 +47,14 @@ struct CosineLoss {
   double margin = 0;
   bool sum = false;
 
-  DType type = DType::kFloat32;    // Of the first vectors, float32, bfloat16 or float16.
-  const void* first = nullptr;     // The second ones too, where `alike` is given.
-  const float* second = nullptr;   // Null where `alike` is given.
-  const int32_t* alike = nullptr;  // Null where all pairs are.
+  DType type = DType::kFloat32;    // Of the first vectors: float32, bfloat16 or float16.
+  const void* first = nullptr;     // With `alike`, also the second vectors.
+  const float* second = nullptr;   // Null with `alike`.
+  const int32_t* alike = nullptr;  // Null if all pairs are alike.
 };
 
 void RunCosineLoss(const CosineLoss& work, float* loss, void* sums, Stream stream);
-// `grad` is of `type`, of the shape of the first input.
+// `grad` has `type` and the shape of the first input.
 void RunCosineLossGrad(const CosineLoss& work, const float* grad_loss, void* grad, Stream stream);
 
 }  // namespace tandem::cuda
