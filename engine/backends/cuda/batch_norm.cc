@@ -18,14 +18,14 @@ bool IsNormalization(const Node& node) {
   return kind == "batch_norm" || kind == "batch_norm_inference" || kind == "batch_norm_sync";
 }
 
-// What follows a normalisation and is done along with it.
+// The ops after a normalisation that run together with it.
 struct Tail {
   const Node* add = nullptr;
   ValueId addend = kNoValue;
   const Node* relu = nullptr;
 };
 
-// Of two normalisations that are added, the later one takes the sum.
+// If two normalisations are added, the later one adds.
 Tail TailOf(const Lowering& lowering, const Node& node) {
   Tail tail;
   const ValueId y = node.outputs[0];
@@ -44,17 +44,17 @@ Tail TailOf(const Lowering& lowering, const Node& node) {
   return tail;
 }
 
-// A normalisation's statistics: where they are, and how they come there, as its step's first work.
+// The statistics of a normalisation: their place, and their computation as the step's first work.
 struct Statistics {
   std::vector<Region> reads = {};
   std::vector<Region> writes = {};
-  // Null where they are there, or come along with y.
+  // Null if the statistics exist, or are computed together with y.
   std::function<void(const RunContext& run)> compute = {};
-  // Computes the statistics and y. Null where BatchNormApply computes y.
+  // Computes the statistics and y. Null if BatchNormApply computes y.
   std::function<void(const RunContext& run, const void* addend, bool relu, void* y)> train = {};
   Region mean;
   Region deviation;
-  float epsilon = -1;  // As ChannelNorm's.
+  float epsilon = -1;  // As in ChannelNorm.
 };
 
 // `vectors` are weight, bias, and the running mean and variance.
@@ -183,7 +183,7 @@ absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
 
 absl::Status LowerForward(Lowering& lowering, const Node& node) {
   const Tail tail = TailOf(lowering, node);
-  // A sum with what is not made yet is left to it.
+  // The sum is postponed if the other summand does not exist yet.
   if (tail.add != nullptr && !lowering.IsMade(tail.addend)) return absl::OkStatus();
   return Emit(lowering, node, tail);
 }
@@ -193,7 +193,7 @@ bool IsGrad(const Node& node) {
   return kind == "batch_norm_grad" || kind == "batch_norm_inference_grad";
 }
 
-// The first batch_norm_grad whose incoming gradient `relu_grad` makes; null where there is none.
+// Returns the first batch_norm_grad that reads the result of `relu_grad`, or null.
 const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
   for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
     const Node& node = lowering.graph().node(id);
@@ -202,8 +202,7 @@ const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
   return nullptr;
 }
 
-// The normalisation that `grad` belongs to, if what `relu_grad` belongs to follows it directly; null
-// otherwise.
+// Returns the normalisation of `grad`, if the ReLU of `relu_grad` follows it directly, else null.
 const Node* NormBefore(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
   const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
   if (relu == nullptr || lowering.value(relu->inputs[0]).producer == kNoNode) return nullptr;
@@ -217,7 +216,7 @@ const Node* NormBefore(const Lowering& lowering, const Node& relu_grad, const No
   return same && (training || inference) ? &norm : nullptr;
 }
 
-// The sum of gradients that only this relu_grad reads; null where there is none.
+// Returns the sum of gradients that only this relu_grad reads, or null.
 const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
   const ValueId dy = relu_grad.inputs[1];
   const Node* add = lowering.MakerOf(dy, "add");
@@ -242,8 +241,7 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
   const ValueId dy_value = sum != nullptr ? sum->inputs[0] : relu ? relu_grad->inputs[1] : grad.inputs[1];
   const bool two = sum != nullptr;
   const bool from_y = relu && norm == nullptr;
-  // The masked gradient is kept where somebody else reads it, or where BatchNormGradApply cannot make it
-  // again.
+  // The masked gradient is stored if it has another reader, or if BatchNormGradApply cannot compute it again.
   const bool shared = relu && lowering.OnlyReader(relu_grad->outputs[0], grad.op->kind()) != &grad;
   const bool keeps = shared || (relu && !training && (two || from_y));
 
@@ -269,7 +267,7 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
   const Region dbias = DefineVector(lowering, grad.outputs[2]);
   const SumRegions sums(lowering, sizes);
   std::vector<Region> writes = {dx, dweight, dbias, sums.partials, sums.tickets};
-  // All is read and written place by place, dz before dx, and x until the end.
+  // All tensors are read and written place by place: dz before dx, and x until the end.
   std::vector<std::pair<int, int>> in_place;
   for (int i = keeps && !shared ? 1 : 0; i < large; ++i) in_place.push_back({0, i});
   Region dz = dx;

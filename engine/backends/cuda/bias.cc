@@ -42,8 +42,8 @@ absl::Status LowerChannelBiasGrad(Lowering& lowering, const Node& node) {
   return EmitGradBias(lowering, node.inputs[0], dy, node.outputs[0]);
 }
 
-// The sums over samples and positions of `dy` that the gradient of a normalisation has made for its own bias;
-// kNoValue where there are none.
+// Returns the sums over samples and positions of `dy` that a normalisation's gradient computed for its own
+// bias, or kNoValue.
 ValueId SumsOfNorm(const Lowering& lowering, ValueId dy) {
   for (const NodeId id : lowering.readers(dy)) {
     const Node& node = lowering.graph().node(id);
@@ -59,7 +59,7 @@ ValueId SumsOfNorm(const Lowering& lowering, ValueId dy) {
 absl::Status EmitGradBias(Lowering& lowering, ValueId dy_value, const Place& place, ValueId dbias) {
   const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(dbias));
   if (dy_value != kNoValue) {
-    // What a normalisation by the batch passes back adds up to 0, but for rounding.
+    // The gradients that a batch normalisation passes back add up to 0, except for rounding.
     if (const Node* norm = lowering.MakerOf(dy_value, "batch_norm_grad"); norm != nullptr) {
       lowering.Alias(dbias, {lowering.KeptZeros(plain.bytes()), plain});
       return absl::OkStatus();

@@ -28,9 +28,9 @@ ClassLoss::Mode ModeOf(ClassLossSettings::Mode mode) {
   return ClassLoss::Mode::kHinge;
 }
 
-// What a class_loss or its gradient reads.
+// The inputs of a class_loss or its gradient.
 struct Inputs {
-  ClassLoss work;  // But for addresses.
+  ClassLoss work;  // Without addresses.
   Region scores;
   Region target;
   bool mixed = false;

@@ -15,7 +15,7 @@ namespace {
 
 Layout Number() { return Layout::Plain(DType::kFloat32, Shape()); }
 
-// Rows of scores, as they were made but row-major.
+// Rows of scores in the type in which they were computed, but row-major.
 struct Rows {
   int64_t rows = 0;
   int64_t classes = 0;
@@ -35,14 +35,14 @@ absl::StatusOr<Rows> RowsOf(Lowering& lowering, const Node& node) {
   return rows;
 }
 
-// What an accumulate node adds to its meter.
+// The terms of an accumulate node.
 struct Terms {
   Region meter;
   std::vector<Region> values;
   std::vector<bool> is_wide;
   std::vector<double> weights;
 
-  // Those from `first` on, as many as are taken at once.
+  // Returns the terms from `first` on, as many as a kernel takes.
   MeterTerms At(const RunContext& run, size_t first) const {
     MeterTerms terms;
     terms.sums = run.At<double>(meter) + first;
@@ -69,8 +69,8 @@ absl::StatusOr<Terms> TermsOf(Lowering& lowering, const Node& node) {
   return terms;
 }
 
-// The loss's gradient, where the loss's kernel can make it: nobody else wants the probabilities, and what the
-// gradient is multiplied with is there before.
+// Returns the loss's gradient if the loss's kernel can compute it: the probabilities have no other reader,
+// and the gradient's factor already exists.
 const Node* GradOf(const Lowering& lowering, const Node& node) {
   const Node* grad = lowering.OnlyReader(node.outputs[1], "softmax_cross_entropy_grad");
   if (grad == nullptr || grad->inputs[1] != node.inputs[1]) return nullptr;
@@ -78,7 +78,7 @@ const Node* GradOf(const Lowering& lowering, const Node& node) {
   return is_there && !lowering.ChangesBetween(grad->inputs[2], node.id, grad->id) ? grad : nullptr;
 }
 
-// A count_correct of the same rows after `node`.
+// Returns a count_correct of the same rows after `node`.
 const Node* CountOf(const Lowering& lowering, const Node& node) {
   for (const NodeId id : lowering.readers(node.inputs[0])) {
     const Node& reader = lowering.graph().node(id);
@@ -90,7 +90,7 @@ const Node* CountOf(const Lowering& lowering, const Node& node) {
   return nullptr;
 }
 
-// The meter's node that takes no more than the loss, `count` and constants; `count` may be null.
+// Returns the accumulate node that reads only the loss, `count` and constants. `count` may be null.
 const Node* MeterOf(const Lowering& lowering, const Node& node, const Node* count) {
   for (const NodeId id : lowering.readers(node.outputs[0])) {
     const Node& reader = lowering.graph().node(id);
@@ -107,7 +107,7 @@ const Node* MeterOf(const Lowering& lowering, const Node& node, const Node* coun
   return nullptr;
 }
 
-// With the gradient, the count of rows that are right and the meter in the same kernel where there are such.
+// The kernel also computes the gradient, the number of correct rows and the meter, if there are such nodes.
 absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Rows rows, RowsOf(lowering, node));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));

@@ -19,10 +19,10 @@ namespace tandem::cuda {
 namespace {
 
 constexpr absl::Duration kJoinTimeout = absl::Minutes(2);
-// A wait looks for the end so often without a pause, then with short ones.
+// The number of polls without a pause. Later polls have short pauses.
 constexpr int kEagerLooks = 1000;
 constexpr std::chrono::microseconds kPause(20);
-// How often reductions that go on by themselves are looked after.
+// The interval of checks on reductions that nobody awaits.
 constexpr absl::Duration kWatchEvery = absl::Milliseconds(10);
 
 bool IsSwitchedOff() {
@@ -88,7 +88,7 @@ absl::StatusOr<bool> CollectiveCommunicator::Agree(Call call, int root, BufferVi
       call == Call::kBroadcast ? root >= 0 && root < world_size() : CanSumRanks(buffer.dtype);
   const std::vector<int64_t> own = {static_cast<int64_t>(call), root, buffer.elements,
                                     static_cast<int64_t>(buffer.dtype), possible ? 1 : 0};
-  // A sum over ranks, all but one of which leave a row 0, gathers the rows.
+  // In a sum over ranks, each row comes from a single rank, so the sum gathers the rows.
   std::vector<int64_t> rows(own.size() * world_size(), 0);
   std::copy(own.begin(), own.end(), rows.begin() + rank() * own.size());
   TANDEM_RETURN_IF_ERROR(
@@ -104,12 +104,12 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
   if (status.ok()) status = done_->Record(device_->stream->get());
   for (int looks = 0; status.ok(); ++looks) {
     const absl::StatusOr<bool> reached = done_->Reached();
-    // An abort ends it too.
+    // An abort also ends it.
     if (reached.ok() && *reached) return host_->status();
     status = reached.ok() ? joined_->Check() : reached.status();
     if (looks < kEagerLooks) continue;
     std::this_thread::sleep_for(kPause);
-    // NCCL does not know of ranks that have failed elsewhere.
+    // NCCL does not know of ranks that failed elsewhere.
     if (status.ok()) status = host_->status();
     if (status.ok() && Clock::Real()->Elapsed() > deadline) {
       status =
@@ -117,7 +117,7 @@ absl::Status CollectiveCommunicator::Finish(absl::Status status) {
                                                    absl::FormatDuration(*time_limit_), " in a collective"));
     }
   }
-  // What came first, this or an abort, is what all ranks say.
+  // All ranks return the first reason: this error or an abort.
   Abort(status);
   return host_->Barrier();
 }
@@ -134,7 +134,7 @@ void CollectiveCommunicator::Watch() {
     const absl::StatusOr<bool> reached = reductions_.Reached();
     if (status.ok()) status = reached.status();
     if (!status.ok() || *reached) continue;
-    // Read behind the question, so that what began in between is not taken for as old as what was before.
+    // Read after the poll, so that a newer reduction does not count as old.
     MutexLock lock(&mutex_);
     if (Clock::Real()->Elapsed() - begun_at_ > *time_limit_) {
       status = absl::DeadlineExceededError(absl::StrCat("rank ", rank(),
@@ -170,7 +170,7 @@ absl::StatusOr<int64_t> CollectiveCommunicator::BeginAllReduce(BufferView buffer
   absl::StatusOr<int64_t> begun = reductions_.End();
   if (status.ok() && begun.ok()) return begun;
   (void)reductions_.AwaitAll();
-  // What came first, this or an abort, is what all ranks say.
+  // All ranks return the first reason: this error or an abort.
   if (status.ok()) status = begun.status();
   Abort(status);
   const absl::Status first = host_->Barrier();
@@ -187,7 +187,7 @@ absl::Status CollectiveCommunicator::AllReduce(BufferView buffer, ReduceOp op) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
   TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll());
   const bool average = op == ReduceOp::kAverage;
-  // What differs, or NCCL is not asked for, is for the host's communicator to do or to refuse.
+  // The host's communicator does or refuses calls that differ or that NCCL does not do.
   if (joined_ == nullptr) return staged_.AllReduce(buffer, op);
   TANDEM_ASSIGN_OR_RETURN(const bool agreed, Agree(average ? Call::kAverage : Call::kSum, 0, buffer));
   if (!agreed) return staged_.AllReduce(buffer, op);

@@ -1,5 +1,4 @@
-// Communicators of GPUs over memory of GPUs: what every communicator must do, its elements copied there and
-// back.
+// Runs the conformance tests of communicators for memory of GPUs. Elements are copied to a GPU and back.
 
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// A rank for memory of the host, by a communicator for memory of its GPU.
+// A rank for host memory, on top of a communicator for memory of its GPU.
 template <typename Wrapped>
 class CopyingRank final : public Communicator {
  public:
@@ -100,7 +99,7 @@ std::vector<std::unique_ptr<Communicator>> Make(int world_size) {
   return ranks;
 }
 
-// None where the machine has no GPU, which is said.
+// Empty on a machine without a GPU, with a message.
 std::vector<CommunicatorMaker> Makers() {
   const absl::StatusOr<int> devices = cuda::CountDevices();
   if (devices.ok() && *devices > 0) {

@@ -1,4 +1,4 @@
-// Tensors that are put together, and taken apart.
+// Tensors that are joined or split.
 
 #include <algorithm>
 #include <string>
@@ -18,7 +18,8 @@ Layout LayoutLike(bool channels_last, DType type, const Shape& shape) {
   return channels_last ? Layout::ChannelsLast(type, shape) : Layout::Plain(type, shape);
 }
 
-// How many rows there are along an axis as a tensor lies, and how many elements a step of the axis has.
+// The number of rows along an axis in the tensor's layout, and the number of elements for an index of the
+// axis.
 struct Along {
   int64_t outer = 1;
   int64_t inner = 1;
@@ -49,7 +50,7 @@ absl::Status LowerConcat(Lowering& lowering, const Node& node) {
   bool last = false;
   for (const ValueId input : node.inputs) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(input));
-    // Of a narrow type where all are.
+    // A narrow type if all inputs have it.
     if (home.layout.dtype() != type) type = DType::kFloat32;
     last = last || home.layout.channels_last();
   }
@@ -114,7 +115,8 @@ absl::Status LowerSplit(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// Of one part [N, H, L, D], and the tensor [N, L, P H D] that joins all `parts`: the part's strides are y's.
+// The copy between a part [N, H, L, D] and the tensor [N, L, P H D] that joins all `parts`. The part has the
+// strides of y.
 RowCopy CopyOfHeads(const Shape& part, int64_t parts, DType type) {
   const int64_t heads = part[1];
   const int64_t length = part[2];

@@ -29,7 +29,7 @@ DeviceMaker Maker(DType compute, bool limited) {
           .host_memory = cuda::IsEmulated()};
 }
 
-// None where the machine has no GPU, which is said.
+// Empty on a machine without a GPU, with a message.
 std::vector<DeviceMaker> Makers(DType compute, bool limited = false) {
   const absl::StatusOr<int> devices = cuda::CountDevices();
   if (devices.ok() && *devices > 0) return {Maker(compute, limited)};
@@ -42,7 +42,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceConformance);
 INSTANTIATE_TEST_SUITE_P(Float32, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat32)));
 INSTANTIATE_TEST_SUITE_P(BFloat16, DeviceConformance, testing::ValuesIn(Makers(DType::kBFloat16)));
 INSTANTIATE_TEST_SUITE_P(Float16, DeviceConformance, testing::ValuesIn(Makers(DType::kFloat16)));
-// With as few threads a block as a job may ask for, and hardly any blocks.
+// With the smallest number of threads that a job may request, and few blocks.
 INSTANTIATE_TEST_SUITE_P(Limited, DeviceConformance,
                          testing::ValuesIn(Makers(DType::kFloat32, /*limited=*/true)));
 

@@ -16,7 +16,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Tensors of convolutions: channels last, in the type in which it is computed.
+// The layout of a convolution's tensors: channels last, in the type of the computation.
 Layout FactorLayout(const Lowering& lowering, const ConvolutionSpec& spec, ValueId id) {
   return Layout::ChannelsLast(spec.type, lowering.shape(id));
 }
@@ -25,7 +25,7 @@ absl::StatusOr<Region> GetFactor(Lowering& lowering, const ConvolutionSpec& spec
   return lowering.Get(id, FactorLayout(lowering, spec, id));
 }
 
-// In float32 where the library has no way in the spec's type, which then changes.
+// Uses float32, and changes the spec, if the library has no algorithm in the spec's type.
 absl::StatusOr<std::shared_ptr<const Convolution>> PlanConvolution(Lowering& lowering,
                                                                    ConvolutionSpec& spec) {
   absl::StatusOr<std::unique_ptr<Convolution>> planned =
@@ -81,11 +81,12 @@ void EmitConvolution(Lowering& lowering, std::string name, std::shared_ptr<const
                  }});
 }
 
-// Convolutions are multiplied as patches if their channels do not fill packs of 8: cuDNN pads such images in
-// passes of its own, which take longer than the convolution. Wider patches than this are left to cuDNN.
+// Convolutions are multiplied as patches if their channels do not fill packs of 8. cuDNN pads such images in
+// separate passes, which take longer than the convolution. cuDNN computes convolutions with wider patches
+// than this.
 constexpr int64_t kMostPatchWidth = 512;
 
-// The patches of a convolution that is done by them; nullopt for any other.
+// Returns the patches of a convolution that is computed by patches, else nullopt.
 std::optional<PatchSizes> PatchesOf(const Lowering& lowering, const ConvolutionSpec& spec) {
   constexpr int64_t kPack = 8;
   constexpr int64_t kMostElements = int64_t{1} << 31;
@@ -106,7 +107,7 @@ std::optional<PatchSizes> PatchesOf(const Lowering& lowering, const ConvolutionS
                             .dilation_h = spec.dilation_h,
                             .dilation_w = spec.dilation_w,
                             .width = width};
-  // Half of the cap is for the product.
+  // The product gets half of the limit.
   if (sizes.rows() * sizes.width * SizeOf(spec.type) > lowering.workspace_cap() / 2) return std::nullopt;
   if (spec.n * spec.h * spec.w * spec.c >= kMostElements) return std::nullopt;
   return sizes;
@@ -122,7 +123,7 @@ Region EmitPatches(Lowering& lowering, const PatchSizes& sizes, DType type, Regi
   return patches;
 }
 
-// y = patches * weight^T, of weights that are padded as patches are.
+// y = patches * weight^T. The weights are padded like the patches.
 absl::Status LowerForwardByPatches(Lowering& lowering, const Node& node, const ConvolutionSpec& spec,
                                    const PatchSizes& sizes, const Node* relu) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, spec, node.inputs[0]));
@@ -192,7 +193,7 @@ absl::Status LowerForward(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Convolution> convolution,
                           PlanConvolution(lowering, spec));
   const bool adds_bias = has_bias && convolution->adds_bias();
-  // What the library does not do, another kernel does to its result; the ReLU alone has its own.
+  // Another kernel does the parts that the library does not do. The ReLU alone has its own kernel.
   const bool bias_remains = has_bias && !adds_bias;
   const bool with_relu = relu != nullptr && (convolution->takes_relu() || bias_remains);
   const bool relu_remains = with_relu && !convolution->takes_relu();

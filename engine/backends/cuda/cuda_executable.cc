@@ -16,9 +16,9 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int64_t kAlignment = 256;
-// Inputs that take the device less time than another stream costs are copied in the stream of the runs.
+// Smaller inputs are copied in the stream of the runs, because a second stream would cost more time.
 constexpr int64_t kOverlappedBytes = 1 << 16;
-// Runs that are given to the device at a time, at most; a power of two.
+// The most runs that are launched together. A power of two.
 constexpr int64_t kMostTogether = 64;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -58,7 +58,7 @@ std::vector<int> BuffersOf(const std::vector<Region>& regions) {
   return buffers;
 }
 
-// With `shared`, buffers share memory if they are not in use at the same time.
+// If `shared`, buffers share memory if they are not in use at the same time.
 absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Place>& outputs, bool shared) {
   std::vector<int64_t> bytes;
   std::vector<int> kept;  // To the end.
@@ -75,7 +75,7 @@ absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Plac
   return PlanArena(bytes, uses, kept);
 }
 
-// What `give` gives the stream, recorded.
+// Records the work that `give` puts into the stream.
 absl::StatusOr<RecordedPart> RecordOf(Stream stream, absl::FunctionRef<absl::Status()> give) {
   absl::Status status = RecordedWork::Begin(stream);
   if (status.ok()) {
@@ -88,7 +88,7 @@ absl::StatusOr<RecordedPart> RecordOf(Stream stream, absl::FunctionRef<absl::Sta
   return status;
 }
 
-// The addresses of a run whose inputs lie in `target` in place of `inputs`.
+// Returns the addresses of a run whose inputs are in `target` in place of `inputs`.
 std::vector<std::byte*> MovedInputs(std::vector<std::byte*> buffers, const BudgetedMemory& inputs,
                                     std::byte* target) {
   for (std::byte*& buffer : buffers) {
@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Create(
 }
 
 CudaExecutable::~CudaExecutable() {
-  // Its memory may be in use still. What failed there is told to whoever runs it, or reads its results.
+  // The memory may still be in use. Its next user gets the errors.
   if (!UseDevice(device_->ordinal).ok()) return;
   if (device_->copies != nullptr) (void)device_->copies->Synchronize();
   (void)device_->stream->Synchronize();
@@ -123,7 +123,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   reductions_.Resize(SettleReductions(lowering.steps()));
   TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_, /*shared=*/true));
   TANDEM_ASSIGN_OR_RETURN(ArenaPlan unshared, PlanArenaOf(lowering, outputs_, /*shared=*/false));
-  // If there is room, buffers share no memory, so that no step waits until memory is free.
+  // If there is room, buffers share no memory, so that no step waits for free memory.
   if (unshared.bytes <= lowering.arena_cap()) {
     absl::StatusOr<BudgetedMemory> arena =
         device_->memory.Allocate(&MemoryGroups::activations, unshared.bytes);
@@ -204,7 +204,7 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
 absl::Status CudaExecutable::AddSide() {
   if (!inputs_may_move_ || input_bytes_ < kOverlappedBytes) return absl::OkStatus();
   absl::StatusOr<BudgetedMemory> memory = device_->memory.Allocate(&MemoryGroups::data, input_bytes_);
-  // Without it, copies and runs come one after the other.
+  // Without a second side, copies and runs alternate.
   if (absl::IsResourceExhausted(memory.status())) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(memory.status());
   if (device_->copies == nullptr) {
@@ -271,7 +271,7 @@ absl::Status CudaExecutable::CopyTo(const Side& side, absl::Span<const void* con
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     if (absl::Status status = steps_[i].run(context); !status.ok()) {
-      // What a communicator says is passed on as it is.
+      // A communicator's error is passed on unchanged.
       if (steps_[i].on_host) return status;
       if (absl::IsInternal(status)) status = WithFault(std::move(status));
       return absl::Status(status.code(), absl::StrCat(status.message(), " (in \"", steps_[i].name, "\")"));
@@ -285,7 +285,7 @@ std::vector<MemoryRange> CudaExecutable::RangesOf(const RunContext& context,
   std::vector<MemoryRange> ranges;
   for (const Region& region : regions) {
     const std::byte* begin = context.buffers[region.buffer];
-    if (begin == nullptr) continue;  // A buffer that nobody uses.
+    if (begin == nullptr) continue;  // An unused buffer.
     ranges.push_back({begin, begin + buffer_bytes_[region.buffer]});
   }
   return ranges;
@@ -315,7 +315,7 @@ void CudaExecutable::Record(const RunContext& context, Side& side) {
     if (segment.on_host) continue;
     absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordSteps({context}, segment.begin, segment.end);
     if (!work.ok()) {
-      // It can still be given step by step.
+      // The run can still be launched step by step.
       why_not_recorded_ = std::string(work.status().message());
       return;
     }
@@ -347,8 +347,8 @@ absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
 
 absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communicator* communicator) {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  // The first run loads kernels, and a load may wait for all that the process has given to GPUs. So no
-  // reduction, which waits for other ranks, goes on meanwhile: no earlier one, and none of this run.
+  // The first run loads kernels, and a load may wait for all work of the process on GPUs. A reduction waits
+  // for other ranks. So none may run meanwhile, neither an earlier reduction nor one of this run.
   const bool is_first = runs_ == 0;
   if (is_first) TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
   Side& side = sides_[next_side_];
@@ -358,14 +358,14 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
                               .stream = device_->stream->get(),
                               .communicator = communicator,
                               .reductions = &reductions_};
-  // A run that fails leaves no reduction that the stream does not wait for.
+  // After a failed run the stream waits for every reduction.
   const absl::Cleanup end = [&] { reductions_.End(communicator); };
   ++runs_;
   newest_ = &side.buffers;
   if (!profile_events_.empty()) {
     TANDEM_RETURN_IF_ERROR(RunProfiled(context));
   } else {
-    // The first run lets libraries load what they must not load while work is recorded.
+    // In the first run libraries load code, which must not happen during recording.
     if (why_not_recorded_.empty() && runs_ > 1 && !side.is_recorded) Record(context, side);
     for (size_t i = 0; i < segments_.size(); ++i) {
       const bool is_recorded = !side.segments.empty() && side.segments[i] != nullptr;
@@ -423,7 +423,7 @@ absl::Status CudaExecutable::RunSeveral(int64_t runs, InputsOfRun inputs_of, Com
   for (int64_t done = 0; done < runs;) {
     const auto inputs_from = [&](int64_t run) { return inputs_of(done + run); };
     int64_t together = 1;
-    // The first run lets libraries load what they load; one by one is how runs are profiled.
+    // In the first run libraries load code. Profiled runs are launched step by step.
     if (may_run_together_ && runs_ > 0 && profile_events_.empty()) {
       while (2 * together <= std::min(runs - done, kMostTogether)) together *= 2;
     }

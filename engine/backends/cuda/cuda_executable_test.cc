@@ -34,7 +34,7 @@ std::unique_ptr<CudaDevice> Open(const cuda::CudaOptions& options = {}) {
   return device.ok() ? *std::move(device) : nullptr;
 }
 
-// sum += 2 x, and 2 x as output, for so many numbers.
+// sum += 2 x, with 2 x as output, for `elements` numbers.
 CaseGraph Sums(int64_t elements) {
   CaseGraph graph(DType::kFloat32);
   const ValueId x = graph.Input("x", {elements});
@@ -44,18 +44,17 @@ CaseGraph Sums(int64_t elements) {
   return graph;
 }
 
-// So many streams of a device do what they are given as late as they may, first that of its runs, then that
-// of copies.
+// A number of streams work as late as possible: first the stream of runs, then the stream of copies.
 class LateStreamsTest : public testing::TestWithParam<int> {
  protected:
   void TearDown() override { cuda::DeferStreams(0); }
 };
 
-// Runs follow each other without a wait, so that the inputs of several are on their way: none may be written
-// over before its run has read it, nor read before it is there.
+// Runs follow each other without a wait, so that inputs of several runs are being copied. No input may be
+// overwritten before its run has read it, or read before it has arrived.
 TEST_P(LateStreamsTest, EveryRunReadsItsOwnInputs) {
   constexpr int kRuns = 11;
-  for (const int64_t elements : {int64_t{100}, int64_t{1} << 14}) {  // With one buffer, and with two.
+  for (const int64_t elements : {int64_t{100}, int64_t{1} << 14}) {  // With a single buffer, and with two.
     const CaseGraph graph = Sums(elements);
     cuda::DeferStreams(GetParam());
     const std::unique_ptr<CudaDevice> device = Open();
@@ -87,7 +86,7 @@ TEST_P(LateStreamsTest, EveryRunReadsItsOwnInputs) {
 
 INSTANTIATE_TEST_SUITE_P(Streams, LateStreamsTest, testing::Values(0, 1, 2));
 
-// Where there is no memory for two buffers, one does.
+// Without memory for two buffers, a single buffer is enough.
 TEST(CudaExecutableTest, OneBufferOfInputsWillDo) {
   const CaseGraph graph = Sums(1 << 14);
   const auto bytes_of = [&](int64_t limit) -> absl::StatusOr<int64_t> {
@@ -108,7 +107,7 @@ TEST(CudaExecutableTest, OneBufferOfInputsWillDo) {
   EXPECT_EQ(*with_one, *with_two - graph.inputs()[0].bytes());
 }
 
-// A group of two, the other of which brings the same.
+// A group of two. The other rank has the same elements.
 class Twin final : public Communicator {
  public:
   int rank() const override { return 0; }
@@ -127,7 +126,7 @@ class Twin final : public Communicator {
   std::vector<std::vector<float>> seen;
 };
 
-// 40 numbers of `elements` each, made one from the other.
+// 40 arrays of `elements` numbers, each computed from the last.
 CaseGraph Chain(int64_t elements) {
   CaseGraph graph(DType::kFloat32);
   ValueId x = graph.Input("x", {elements});
@@ -136,7 +135,7 @@ CaseGraph Chain(int64_t elements) {
   return graph;
 }
 
-// Without room beside the plan, memory is used again; with room, each buffer has its own.
+// Without extra room, memory is reused. With room, each buffer has its own memory.
 TEST(CudaExecutableTest, BuffersShareMemoryOnlyForWantOfRoom) {
   for (const auto& [elements, shares] : {std::pair(1 << 10, false), std::pair(1 << 20, true)}) {
     const CaseGraph graph = Chain(elements);
@@ -149,7 +148,7 @@ TEST(CudaExecutableTest, BuffersShareMemoryOnlyForWantOfRoom) {
   }
 }
 
-// A reduction takes a bucket as a whole, with what lies between its tensors.
+// A reduction reads a whole bucket, with the gaps between its tensors.
 TEST(CudaExecutableTest, WhatIsReducedWasWritten) {
   CaseGraph graph(DType::kFloat32);
   const ValueId a = graph.AddHidden(std::make_shared<ScaleOp>(2), {graph.Input("a", {3})})[0];
@@ -173,7 +172,7 @@ TEST(CudaExecutableTest, WhatIsReducedWasWritten) {
   }
 }
 
-// The first run loads kernels, which may wait for all that is going on.
+// The first run loads kernels, which may wait for all running work.
 TEST(CudaExecutableTest, TheFirstRunAwaitsEachReduction) {
   const CaseGraph graph = TrainingCase(DType::kFloat32, 4, 0.5, 4);
   const std::unique_ptr<CudaDevice> device = Open();
@@ -199,7 +198,7 @@ CaseGraph Dense(DType dtype = DType::kFloat32) {
   return graph;
 }
 
-// Products as the emulation's, of a library that lacks something.
+// The emulation's products, with a missing feature.
 class LackingBlas final : public cuda::Blas {
  public:
   enum class Lack { kEpilogues, kRecords };
@@ -215,7 +214,7 @@ class LackingBlas final : public cuda::Blas {
   }
 
  private:
-  // Cannot be recorded.
+  // A product that cannot be recorded.
   class AllocatingGemm final : public cuda::Gemm {
    public:
     explicit AllocatingGemm(std::unique_ptr<cuda::Gemm> gemm) : gemm_(std::move(gemm)) {}

@@ -88,7 +88,7 @@ absl::StatusOr<Layout> CudaVariables::Settle(const std::string& name, const Layo
   Variable& variable = variables_.at(name);
   if (variable.layout == nullptr) {
     Layout layout = layouts_->Settle(name, wanted);
-    // A set that was made like another, for a model with other shapes, keeps its own.
+    // A set that was created like another set, but for a model with other shapes, keeps its own layout.
     if (layout.shape() != variable.shape || layout.dtype() != variable.dtype) layout = wanted;
     absl::StatusOr<BudgetedMemory> memory =
         device_->memory.Allocate(MemoryGroups::GroupOf(variable.kind), layout.bytes());

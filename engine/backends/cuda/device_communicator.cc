@@ -14,17 +14,17 @@
 namespace tandem::cuda {
 namespace {
 
-// Slices begin on lines of so many bytes.
+// Slices begin at multiples of this number of bytes.
 constexpr int64_t kLineBytes = 128;
 
-// The first element of a rank's slice.
+// Returns the first element of a rank's slice.
 int64_t SliceBegin(const BufferView& buffer, int rank, int world_size) {
   const int64_t line = kLineBytes / SizeOf(buffer.dtype);
   const int64_t lines = (buffer.elements + line - 1) / line;
   return std::min(buffer.elements, lines * rank / world_size * line);
 }
 
-// A number that another process has with next to no probability.
+// Returns a number that another process very probably does not have.
 int64_t ProcessNumber() {
   static const int64_t number = [] {
     std::random_device random;
@@ -33,8 +33,8 @@ int64_t ProcessNumber() {
   return number;
 }
 
-// What ranks 0 have made for their groups, by a number that they tell the others: those may come for it when
-// rank 0 has failed and left. Thread-safe.
+// Holds the objects that rank 0 creates for its group, by a number that it tells the others. They may ask for
+// it after rank 0 has failed and left. Thread-safe.
 class Shelf {
  public:
   static Shelf& OfProcess() {
@@ -46,7 +46,7 @@ class Shelf {
     kept_[++last_] = what;
     return last_;
   }
-  // Null where it is gone.
+  // Returns null if the object is gone.
   std::shared_ptr<void> Get(int64_t number) {
     MutexLock lock(&mutex_);
     const auto found = kept_.find(number);
@@ -63,11 +63,12 @@ class Shelf {
   std::map<int64_t, std::weak_ptr<void>> kept_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What a rank tells the others of itself. A sum over ranks, all but one of which leave it 0, gathers it.
+// A rank's data about itself. In a sum over ranks, each card comes from a single rank, so the sum gathers the
+// cards.
 struct Card {
   int64_t process = 0;
   int64_t ordinal = 0;
-  int64_t offers = 0;  // Rank 0's: its number on the shelf.
+  int64_t offers = 0;  // From rank 0: its number on the shelf.
 };
 constexpr int64_t kCardNumbers = sizeof(Card) / sizeof(int64_t);
 
@@ -104,7 +105,7 @@ absl::Status DeviceCommunicator::Meet() {
     TANDEM_ASSIGN_OR_RETURN((*offers)[rank()].done, Event::Create());
     offers_ = offers;
   }
-  // Rank 0's offers are on the shelf until all have them.
+  // Rank 0's offers stay on the shelf until all ranks have them.
   TANDEM_RETURN_IF_ERROR(host_->Barrier());
   if (offers_ == nullptr) TANDEM_RETURN_IF_ERROR(others_.Join().status());
   has_met_ = true;
@@ -118,7 +119,7 @@ absl::StatusOr<bool> DeviceCommunicator::Show(Call call, int root, BufferView bu
   own.buffer = buffer;
   TANDEM_RETURN_IF_ERROR(own.ready->Record(stream));
   TANDEM_RETURN_IF_ERROR(host_->Barrier());
-  // What differs, or cannot be done here, is for the host's communicator to do or to refuse.
+  // The host's communicator does or refuses calls that differ or that the GPUs cannot do.
   const bool possible =
       call == Call::kBroadcast ? root >= 0 && root < world_size() : CanSumRanks(buffer.dtype);
   return possible && std::all_of(offers_->begin(), offers_->end(), [&](const Offer& other) {
@@ -169,7 +170,7 @@ absl::StatusOr<int64_t> DeviceCommunicator::BeginAllReduce(BufferView buffer, Re
   if (!possible && status.ok()) status = others_.AllReduce(buffer, op);
   const absl::StatusOr<int64_t> begun = reductions_.End();
   if (status.ok()) return begun;
-  // What did get into the stream still ends before what the caller does next with the memory.
+  // Work that reached the stream still ends before the caller's next use of the memory.
   (void)reductions_.AwaitAll();
   return status;
 }

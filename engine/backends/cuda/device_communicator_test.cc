@@ -22,7 +22,7 @@
 namespace tandem {
 namespace {
 
-// A communicator for a device of its own, whose memory is the host's.
+// A communicator for a separate device, whose memory is the host's.
 template <typename Wrapped>
 class Rank final : public Communicator {
  public:
@@ -59,7 +59,7 @@ std::vector<std::unique_ptr<Communicator>> Make(int world_size) {
 
 INSTANTIATE_TEST_SUITE_P(Staged, CommunicatorConformance,
                          testing::Values(CommunicatorMaker{"staged", Make<cuda::StagedCommunicator>}));
-// As ranks of several processes.
+// Behaves like ranks of several processes.
 class Collected final : public Communicator {
  public:
   Collected(std::shared_ptr<cuda::DeviceContext> device, Communicator* host)
@@ -97,8 +97,8 @@ class Collected final : public Communicator {
   bool has_joined_ = false;
 };
 
-// A host's communicator whose rank 0 fails when the ranks have told each other of themselves, and leaves; the
-// others go on after that.
+// A host's communicator whose rank 0 fails after the ranks have exchanged their data, and leaves. The others
+// continue.
 class Leaving final : public Communicator {
  public:
   Leaving(std::unique_ptr<Communicator> host, absl::Notification* left)
@@ -149,7 +149,7 @@ TEST(DeviceTest, RankZeroMayLeaveWhileTheyMeet) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// A rank that fails outside the call that the others are in: only the host's group hears of it.
+// A rank that fails outside of the others' call: only the host's group learns of it.
 TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
   std::vector<std::unique_ptr<Communicator>> hosts = CreateThreadCommunicators(3);
   std::vector<std::shared_ptr<cuda::DeviceContext>> devices;
@@ -175,7 +175,7 @@ TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
         EXPECT_EQ(ranks[rank]->Broadcast(view, 0), reason);
         return;
       }
-      // The others agree with it on a call, to which it does not come.
+      // The others agree with it on a call that it never makes.
       std::vector<int64_t> agreed(3 * 5, 0);
       const int64_t card[] = {0, 0, 100, static_cast<int64_t>(DType::kFloat32), 1};
       std::copy(std::begin(card), std::end(card), agreed.begin() + 2 * 5);
@@ -217,7 +217,7 @@ class Counting final : public Communicator {
   std::atomic<int> meetings_{0};
 };
 
-// Ranks over NCCL, each with a device, a stream and a buffer of its own.
+// Ranks over NCCL, each with its own device, stream and buffer.
 class BegunTest : public testing::Test {
  protected:
   static constexpr int64_t kElements = 100;
@@ -242,7 +242,7 @@ class BegunTest : public testing::Test {
     OnEach([](End& end) {
       const absl::StatusOr<bool> joined = end.communicator->Join();
       ASSERT_TRUE(joined.ok() && *joined);
-      // The first is agreed on.
+      // The ranks agree on the first reduction.
       const absl::StatusOr<int64_t> begun = end.Begin();
       ASSERT_TRUE(begun.ok()) << begun.status();
       ASSERT_TRUE(end.communicator->Await(*begun).ok());
@@ -272,7 +272,7 @@ TEST_F(BegunTest, HostsMeetForTheFirstOfASizeAlone) {
   EXPECT_EQ(ends_[0].host->meetings(), before);
 }
 
-// On one thread: whoever waited for the other rank would wait for ever.
+// On a single thread, any wait for the other rank would last forever.
 TEST_F(BegunTest, TheHostDoesNotWait) {
   const absl::StatusOr<int64_t> first = ends_[0].Begin();
   ASSERT_TRUE(first.ok()) << first.status();
@@ -285,8 +285,8 @@ TEST_F(BegunTest, TheHostDoesNotWait) {
   EXPECT_EQ(ends_[1].elements[0], 4.0f);
 }
 
-// A stream of the emulation holds up whoever puts something behind what is not done yet: that which makes the
-// elements is such here.
+// A stream of the emulation blocks its caller behind unfinished work, such as the computation of the elements
+// here.
 TEST_F(BegunTest, AReductionWaitsForWhatTheDeviceComputesBefore) {
   const auto computing = std::make_shared<cuda::PendingWork>();
   ends_[0].device->stream->get()->pending = computing;
@@ -317,7 +317,7 @@ TEST_F(BegunTest, WhatIsComputedAfterAnAwaitWaitsForTheReduction) {
     ASSERT_TRUE(its.ok()) << its.status();
     EXPECT_TRUE(ends_[1].communicator->Await(*its).ok());
   });
-  // What the stream is given without an await does not wait.
+  // The stream does not wait without an await.
   float before = 0;
   ASSERT_TRUE(
       cuda::Copy(&before, ends_[0].elements.data(), sizeof(float), ends_[0].device->stream->get()).ok());
@@ -331,20 +331,19 @@ TEST_F(BegunTest, WhatIsComputedAfterAnAwaitWaitsForTheReduction) {
   other.join();
 }
 
-// Nobody waits on the host for what was begun, and still an abort gets through to the GPU's work.
+// Nobody on the host awaits the reduction. An abort still reaches the GPU's work.
 TEST_F(BegunTest, ARankThatIsLostEndsWhatOthersBegan) {
   const absl::StatusOr<int64_t> begun = ends_[0].Begin();
   ASSERT_TRUE(begun.ok()) << begun.status();
   const absl::Status reason = absl::UnavailableError("rank 1 was lost");
-  // As the host's group finds out.
+  // As the host's group detects it.
   ends_[1].host->Abort(reason);
   EXPECT_EQ(ends_[0].communicator->Await(*begun), reason);
   EXPECT_TRUE(ends_[0].device->stream->Synchronize().ok());
   EXPECT_EQ(ends_[0].Begin().status(), reason);
 }
 
-// Before the communicators, which look at it when they are made. Longer than one rank may come after the
-// other.
+// Set before the communicators, which read it when they are created. It is longer than the ranks' delays.
 struct ShortTimeLimit {
   ShortTimeLimit() { setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "10s", /*overwrite=*/1); }
   ~ShortTimeLimit() { unsetenv("TANDEM_COLLECTIVE_TIME_LIMIT"); }
@@ -354,13 +353,13 @@ class ShortTimeTest : private ShortTimeLimit, public BegunTest {};
 TEST_F(ShortTimeTest, ARankThatHangsEndsWhatOthersBegan) {
   const absl::StatusOr<int64_t> begun = ends_[0].Begin();
   ASSERT_TRUE(begun.ok()) << begun.status();
-  // Rank 1 lives, and does not come.
+  // Rank 1 is alive and makes no call.
   EXPECT_EQ(ends_[0].communicator->Await(*begun),
             absl::DeadlineExceededError("rank 0's GPU has not come through a reduction for 10s"));
   EXPECT_EQ(ends_[1].communicator->status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-// Rather than that they wait for half an hour which nobody asked for.
+// Otherwise they would wait for half an hour that nobody requested.
 TEST(TimeLimitTest, RanksWithoutATimeThatCanBeReadDoNotJoin) {
   setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "90", /*overwrite=*/1);
   std::vector<std::unique_ptr<Communicator>> hosts = CreateThreadCommunicators(2);
@@ -372,7 +371,7 @@ TEST(TimeLimitTest, RanksWithoutATimeThatCanBeReadDoNotJoin) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(refused.message().find("TANDEM_COLLECTIVE_TIME_LIMIT is '90'"), absl::string_view::npos)
       << refused;
-  // The other one does not wait for it, either.
+  // The other rank does not wait for it either.
   EXPECT_EQ(hosts[1]->Barrier(), refused);
 }
 

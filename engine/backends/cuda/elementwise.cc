@@ -40,7 +40,7 @@ absl::Status LowerMultiply(Lowering& lowering, const Node& node) {
   return LowerLoop(lowering, node, Elementwise::kMultiply);
 }
 
-// Of a float64 number, such as the learning rate, or of a tensor.
+// Scales a float64 number, such as the learning rate, or a tensor.
 absl::Status LowerScale(Lowering& lowering, const Node& node) {
   const double factor = static_cast<const ScaleOp&>(*node.op).factor;
   const bool is_number =
@@ -80,7 +80,7 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   const Layout plain = Layout::Plain(home.layout.dtype(), lowering.shape(from));
   TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.Get(from, plain));
   const Layout layout = Layout::Plain(home.layout.dtype(), lowering.shape(node.outputs[0]));
-  // The result is what the variable was, also when a later node has changed it.
+  // The result keeps the variable's value, even if a later node changes the variable.
   if (lowering.ChangesAfter(from, node.id) &&
       lowering.buffers()[region.buffer].source == Buffer::Source::kVariable) {
     const Region copy = lowering.Define(node.outputs[0], layout);

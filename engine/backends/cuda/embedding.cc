@@ -16,7 +16,7 @@
 namespace tandem::cuda {
 namespace {
 
-// The value, plain, in the type that it was made in.
+// Returns the value, plain, in the type in which it was computed.
 absl::StatusOr<Place> GetPlainHome(Lowering& lowering, ValueId id) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(id));
   const Layout layout = Layout::Plain(home.layout.dtype(), home.layout.shape());

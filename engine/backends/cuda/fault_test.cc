@@ -1,4 +1,5 @@
-// A real fault of a GPU, which no process survives: one that has it tells it as it is, and the next works.
+// A real fault of a GPU, which no process survives. The process reports it correctly, and the next process
+// works.
 
 #include <cstdint>
 #include <cstdio>
@@ -14,10 +15,10 @@
 namespace tandem::cuda {
 namespace {
 
-// An exit code of the process that has the fault: it has said so in all the ways that there are.
+// The exit code of the failing process after it has reported the fault in all ways.
 constexpr int kTold = 7;
 
-// How a worker knows that its process has to end.
+// Returns whether a worker recognises that its process must end.
 bool TellsTheEnd(const absl::Status& status) {
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.code() == absl::StatusCode::kInternal && absl::StartsWith(status.message(), "cuda: ");
@@ -29,7 +30,7 @@ bool TellsTheEnd(const absl::Status& status) {
   if (!stream.ok()) std::_Exit(2);
   auto* const nowhere = reinterpret_cast<double*>(uintptr_t{256});
   ScaleNumber(nowhere, 2, nowhere, (*stream)->get());
-  // It may be told by whichever call comes first after it.
+  // The next call of any kind may return the fault.
   if (!TellsTheEnd((*stream)->Synchronize())) std::_Exit(3);
   if (!TellsTheEnd(DeviceMemory::Allocate(256).status())) std::_Exit(4);
   if (!TellsTheEnd(WithFault(absl::InternalError("a library's own words")))) std::_Exit(5);

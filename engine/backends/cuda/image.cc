@@ -18,7 +18,7 @@ bool IsWantedChannelsLast(Lowering& lowering, ValueId id) {
     for (const ValueId other : reader.inputs) {
       const Value& value = lowering.value(other);
       if (value.producer == kNoNode || value.shape != lowering.shape(id)) continue;
-      const absl::StatusOr<Place> home = lowering.Home(other);  // Not there yet, where it is made later.
+      const absl::StatusOr<Place> home = lowering.Home(other);  // Missing if it is computed later.
       if (home.ok() && home->layout.channels_last()) return true;
     }
   }

@@ -8,7 +8,7 @@
 namespace tandem::cuda {
 namespace {
 
-// The tensor as [rows, normalised elements].
+// Returns the tensor's sizes as [rows, normalised elements].
 ChannelRows RowsOf(const Lowering& lowering, ValueId x, ValueId weight) {
   const int64_t columns = lowering.shape(weight).elements();
   return {.rows = lowering.shape(x).elements() / columns,

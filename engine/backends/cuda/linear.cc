@@ -13,10 +13,10 @@
 namespace tandem::cuda {
 namespace {
 
-// [..., last] as [rows, last].
+// Returns the rows of [..., last].
 int64_t RowsOf(const Shape& shape) { return shape.elements() / shape[-1]; }
 
-// A product's operands: plain, in the compute type.
+// Returns the layout of a product's operands: plain, in the compute type.
 Layout FactorLayout(const Lowering& lowering, ValueId id) {
   return Layout::Plain(lowering.compute(), lowering.shape(id));
 }

@@ -19,8 +19,8 @@ constexpr int64_t kAlignment = 256;
 
 int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Of graphs that share variables there are a few: of whole batches, of the last one, for validation. A power
-// of two, so that what is remembered of one network serves its likes.
+// A few graphs share variables: for whole batches, for the last batch, and for validation. The limit is a
+// power of two, so that the measurements of a network also serve similar networks.
 int64_t WorkspaceCapOf(int64_t planned_bytes, const CudaOptions& options) {
   const int64_t bytes = kWorkspaceCapBytes / 4 + WorkspaceShareBytes(planned_bytes);
   int64_t cap = 1;
@@ -147,7 +147,7 @@ absl::StatusOr<Region> Lowering::Convert(const Place& from, const Layout& to) {
   return target;
 }
 
-// All variables together, where the first of them is needed: before that, none of them has changed.
+// Converts all variables together when the first is needed. Before this step no variable has changed.
 Region Lowering::Narrow(const Place& from, const Layout& to) {
   if (narrowing_ == nullptr) {
     narrowing_ = std::make_shared<Narrowing>(to.dtype());
@@ -173,7 +173,7 @@ Region Lowering::Define(ValueId id, const Layout& layout) {
     const size_t i =
         std::find(reduction->inputs.begin(), reduction->inputs.end(), id) - reduction->inputs.begin();
     const absl::StatusOr<Place> slot = BucketSlot(*reduction, i);
-    // Without a slot, the reduction says why.
+    // Without a slot, the reduction reports the error.
     if (slot.ok() && slot->layout == layout) region = slot->region;
   }
   if (region.buffer < 0) region.buffer = AddBuffer({.bytes = layout.bytes()});
@@ -184,7 +184,7 @@ Region Lowering::Define(ValueId id, const Layout& layout) {
 absl::StatusOr<Place> Lowering::BucketSlot(const Node& all_reduce, size_t i) {
   std::vector<Place>& slots = bucket_slots_[all_reduce.id];
   if (slots.empty()) {
-    std::vector<Place> laid;  // Whole or not at all.
+    std::vector<Place> laid;  // All inputs or none.
     Region region{AddBuffer({}), 0};
     std::vector<Buffer::Gap> gaps;
     for (const ValueId input : all_reduce.inputs) {

@@ -1,5 +1,5 @@
 // An LSTM over plain tensors, step by step: a product of the states and the weight, and a kernel for the
-// rest.
+// other work.
 
 #include "engine/backends/cuda/kernels/lstm.h"
 
@@ -15,14 +15,14 @@
 namespace tandem::cuda {
 namespace {
 
-// What a step's product may use beside its operands; they are small.
+// The workspace limit of a step's product. Its operands are small.
 constexpr int64_t kLstmWorkspaceCap = int64_t{8} << 20;
 
 LstmSizes SizesOf(const Shape& sequence) {
   return {.samples = sequence[0], .length = sequence[1], .units = sequence[2]};
 }
 
-// The position of step `step`, from 0.
+// Returns the position of step `step`, from 0.
 int64_t PositionOf(const LstmSizes& sizes, bool reverse, int64_t step) {
   return reverse ? sizes.length - 1 - step : step;
 }
@@ -67,7 +67,7 @@ absl::Status LowerLstm(Lowering& lowering, const Node& node) {
   };
   const Region y = define(0, type);
   const Region h_n = define(1, type);
-  // The state of the cells keeps its precision from step to step.
+  // The cells' state keeps its precision from step to step.
   const Region c_n = define(2, DType::kFloat32);
   const Region gates = define(3, type);
   const Region cells = define(4, DType::kFloat32);
@@ -106,7 +106,7 @@ absl::Status LowerLstm(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// The states that steps begin with: those after the step before, and h0.
+// Copies the states before each step: those after the previous step, and h0.
 void CopyBefore(const LstmSizes& sizes, bool reverse, DType type, const std::byte* h0, const std::byte* y,
                 std::byte* before, Stream stream) {
   const int64_t row = sizes.units * SizeOf(type);

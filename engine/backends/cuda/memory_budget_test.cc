@@ -47,12 +47,12 @@ TEST(MemoryBudgetTest, AlgorithmsAreMeasuredInWhatIsLeft) {
   ASSERT_TRUE(parameters.ok()) << parameters.status();
   EXPECT_TRUE(CheckRoom(options, 6 * kMebibyte).ok());
   EXPECT_EQ(CheckRoom(options, 6 * kMebibyte + 1).code(), absl::StatusCode::kResourceExhausted);
-  // Without a limit, the device says what there is.
+  // Without a limit, the device decides.
   EXPECT_TRUE(CheckRoom({}, int64_t{1} << 60).ok());
   EXPECT_GT(MemoryBudget().room(), int64_t{1} << 60);
 }
 
-// Bytes of a training of the case on a GPU with such a limit.
+// Returns the bytes of the training case on a GPU with this limit.
 absl::StatusOr<int64_t> Compile(int64_t limit) {
   const auto device = CudaDevice::Open("gpu:0", 0, {.memory_limit_bytes = limit});
   if (!device.ok()) return device.status();

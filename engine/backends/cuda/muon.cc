@@ -15,8 +15,8 @@ namespace {
 
 constexpr int64_t kMuonWorkspaceCap = int64_t{32} << 20;
 
-// The Newton-Schulz iterations of a matrix. Where rows > columns they are those of the transpose, X (b A + c
-// A A) with A = X^T X.
+// The Newton-Schulz iterations of a matrix. If rows > columns they iterate on the transpose: X (b A + c A A)
+// with A = X^T X.
 class NewtonSchulz {
  public:
   NewtonSchulz(const MuonSettings& settings, int64_t rows, int64_t columns)
@@ -48,7 +48,7 @@ class NewtonSchulz {
   int64_t matrix_bytes() const { return elements_ * static_cast<int64_t>(sizeof(float)); }
   int64_t square_bytes() const { return square_ * static_cast<int64_t>(sizeof(float)); }
 
-  // Returns where the result is: `x` or `next`. `gram` and `mixed` are memory of square_bytes.
+  // Returns the place of the result: `x` or `next`. `gram` and `mixed` are memory of square_bytes.
   absl::StatusOr<const float*> Run(float* x, float* next, float* gram, float* mixed, void* workspace,
                                    Stream stream) const {
     for (int step = 0; step < settings_.steps; ++step) {
@@ -70,7 +70,7 @@ class NewtonSchulz {
   const int64_t square_;
   std::unique_ptr<Gemm> gram_;   // A = X X^T.
   std::unique_ptr<Gemm> mix_;    // b A + c A A.
-  std::unique_ptr<Gemm> apply_;  // a X + that X.
+  std::unique_ptr<Gemm> apply_;  // a X + (b A + c A A) X.
 };
 
 absl::Status LowerMuon(Lowering& lowering, const Node& node) {
@@ -92,7 +92,7 @@ absl::Status LowerMuon(Lowering& lowering, const Node& node) {
   const Region next = lowering.Scratch(iterations->matrix_bytes());
   const Region gram = lowering.Scratch(iterations->square_bytes());
   const Region mixed = lowering.Scratch(iterations->square_bytes());
-  // Never empty, so that it is somewhere.
+  // Never empty, so that it has an address.
   const Region workspace = lowering.Scratch(std::max<int64_t>(1, iterations->workspace_bytes()));
   const Region factor = lowering.Scratch(sizeof(float));
   const Region sums = lowering.Scratch(kRowSumBytes);

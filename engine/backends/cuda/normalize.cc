@@ -15,7 +15,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Factor and offset of all channels, or of each.
+// Returns factor and offset of all channels, or of each.
 std::vector<double> PairsOf(const NormalizeOp& op) {
   std::vector<double> pairs;
   for (size_t c = 0; c < std::max(op.mean.size(), op.std.size()); ++c) {

@@ -54,7 +54,7 @@ LionUpdate UpdateOf(const LionOp& op) {
   return {op.settings.beta1, op.settings.beta2, op.settings.weight_decay};
 }
 
-// What the update of one parameter changes. States that are not numbers lie as the parameter does.
+// Returns the change of a parameter's update. States that are not numbers have the parameter's layout.
 absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
@@ -80,7 +80,7 @@ absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& n
   return change;
 }
 
-// One step for this parameter and the others that are changed in the same way.
+// Adds a single step for this parameter and all others with the same kind of update.
 template <typename Op>
 absl::Status LowerUpdate(Lowering& lowering, const Node& node) {
   const auto update = UpdateOf(static_cast<const Op&>(*node.op));

@@ -31,7 +31,7 @@ absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
   const DType type = home.layout.dtype();
   const bool last = home.layout.channels_last();
   PoolSizes sizes = SizesOf(static_cast<const MaxPool2dOp&>(*node.op).geometry, x_shape, y_shape, last);
-  // What is flattened next is written as that wants it.
+  // The output is plain if a reshape flattens it next.
   sizes.plain_y = last && IsFlattened(lowering, node.outputs[0]);
   const Region x = home.region;
   const Region y = lowering.Define(node.outputs[0], ImageLayout(type, y_shape, last && !sizes.plain_y));

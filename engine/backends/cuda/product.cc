@@ -10,8 +10,8 @@
 namespace tandem::cuda {
 namespace {
 
-// Adds the step that adds `bias`, unless it is kNoValue, to the product `c` [m, n], and takes the ReLU if
-// asked.
+// Adds the step that adds `bias`, unless it is kNoValue, to the product `c` [m, n], and applies the ReLU if
+// requested.
 absl::Status EmitEpilogue(Lowering& lowering, const std::string& name, const GemmSpec& spec, Region c,
                           ValueId bias, bool relu) {
   Region addend = c;
@@ -39,7 +39,7 @@ absl::Status EmitEpilogue(Lowering& lowering, const std::string& name, const Gem
 absl::Status EmitProductTo(Lowering& lowering, const std::string& name, GemmSpec spec, Region a, Region b,
                            ValueId bias, bool relu, Region c, int64_t workspace_cap) {
   absl::StatusOr<std::unique_ptr<Gemm>> planned = lowering.device().blas->Plan(spec, workspace_cap);
-  // Where the library does not add the bias, another kernel does.
+  // If the library does not add the bias, another kernel does.
   const bool bias_remains = absl::IsUnimplemented(planned.status()) && spec.bias;
   if (bias_remains) {
     spec.bias = false;

@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> ReductionStream::End() {
 }
 
 absl::Status ReductionStream::Await(int64_t begun) {
-  // The last of them is behind the others.
+  // The last of them ends after the others.
   absl::Status status;
   while (!going_on_.empty() && going_on_.front().number <= begun) {
     std::unique_ptr<Event> end = std::move(going_on_.front().end);

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kElements = 64;
 constexpr int64_t kBytes = kElements * sizeof(float);
 
-// Streams of the emulation that do what they are given as late as they may, or as early.
+// Streams of the emulation that work as late or as early as possible.
 class ReductionStreamTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -32,7 +32,7 @@ class ReductionStreamTest : public testing::Test {
     DeferStreams(0);
   }
 
-  // A device whose stream is late, or does everything at once, and another stream that is the same.
+  // Creates a device whose stream is late or works at once, and a reduction stream of the same kind.
   void Open(bool computes_late, bool reduces_late) {
     device_ = std::make_shared<DeviceContext>();
     DeferStreams(computes_late ? 1 : 0);
@@ -49,7 +49,7 @@ class ReductionStreamTest : public testing::Test {
   void Compute(DeviceMemory& to, const DeviceMemory& from) {
     ASSERT_TRUE(Copy(to.data(), from.data(), kBytes, device_->stream->get()).ok());
   }
-  // In place of a reduction.
+  // Does an operation in place of a reduction.
   int64_t Reduce() {
     const absl::StatusOr<Stream> stream = reductions_->Begin();
     EXPECT_TRUE(stream.ok()) << stream.status();
@@ -68,7 +68,7 @@ TEST_F(ReductionStreamTest, AReductionComesBehindWhatMakesItsElements) {
   Open(/*computes_late=*/true, /*reduces_late=*/false);
   Compute(bucket_, made_);
   const int64_t begun = Reduce();
-  // Neither has been done, as nobody waits for it, and the reduction waits for the other.
+  // Nothing has run, because nobody waits for it. The reduction waits for the computation.
   EXPECT_NE(First(bucket_), 3);
   EXPECT_NE(First(reduced_), 3);
   ASSERT_TRUE(reductions_->Await(begun).ok());
@@ -81,7 +81,7 @@ TEST_F(ReductionStreamTest, WhatIsReadComesBehindTheReduction) {
   Open(/*computes_late=*/false, /*reduces_late=*/true);
   Compute(bucket_, made_);
   const int64_t begun = Reduce();
-  // It goes on, and holds up nothing before its await.
+  // The computation continues, and its await blocks nothing else.
   Compute(other_, made_);
   EXPECT_EQ(First(other_), 3);
   EXPECT_NE(First(reduced_), 3);
@@ -94,7 +94,7 @@ TEST_F(ReductionStreamTest, WhatIsReadComesBehindTheReduction) {
   EXPECT_TRUE(*reductions_->Reached());
 }
 
-// The second holds up nothing that waits for the first alone.
+// The second reduction does not delay work that waits for the first alone.
 TEST_F(ReductionStreamTest, EachIsAwaitedByItself) {
   Open(/*computes_late=*/false, /*reduces_late=*/true);
   for (int step = 0; step < 3; ++step) {
@@ -114,7 +114,7 @@ TEST_F(ReductionStreamTest, EachIsAwaitedByItself) {
     EXPECT_EQ(First(read_), static_cast<float>(step));
     EXPECT_EQ(First(other_), 7);
     ASSERT_TRUE(reductions_->Await(*second).ok());
-    // Again it is waited for already.
+    // The stream already waits for it.
     ASSERT_TRUE(reductions_->Await(first).ok());
     ASSERT_TRUE(device_->stream->Synchronize().ok());
     EXPECT_EQ(First(other_), static_cast<float>(step));

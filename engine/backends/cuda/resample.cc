@@ -18,7 +18,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Moves the image so that its corner comes to `corner` of the result.
+// Moves the image so that its corner is at `corner` of the result.
 absl::Status LowerShift(Lowering& lowering, const Node& node, Size2d corner) {
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
@@ -48,7 +48,7 @@ absl::Status LowerCrop(Lowering& lowering, const Node& node) {
   return LowerShift(lowering, node, {-before.h, -before.w});
 }
 
-// The taps of an image's rows, then those of its columns; and, for the gradient, who reads its rows and
+// The taps of an image's rows, then of its columns. For the gradient also the readers of its rows and
 // columns.
 struct ResizeTables {
   ResizeTables(std::vector<ResizeTap> taps, std::vector<TapRange> ranges)
@@ -78,7 +78,7 @@ void AddTaps(const std::vector<UpsampleTap>& taps, int64_t in, std::vector<Resiz
   ranges.insert(ranges.end(), readers.begin(), readers.end());
 }
 
-// From the node's input to its output, of which x is the image that is resized.
+// From the node's input to its output. `x` is the shape of the resized image.
 absl::Status LowerResize(Lowering& lowering, const Node& node, const UpsampleRule& rule, const Shape& x,
                          const Shape& y, decltype(Resize)* kernel) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));

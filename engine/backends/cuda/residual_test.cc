@@ -1,4 +1,4 @@
-// Residual networks: what follows a normalisation is done along with it, forward and backward, in both types.
+// Residual networks: the ops after a normalisation run together with it, forward and backward, in both types.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// Why there is none; empty where there is a GPU, which then must open.
+// Returns why there is no GPU, or "". If there is a GPU, it must open.
 std::string WhyNoGpu() {
   const absl::StatusOr<int> devices = cuda::CountDevices();
   if (!devices.ok()) return std::string(devices.status().message());
@@ -35,7 +35,7 @@ TEST(ResidualTest, TrainsAndEvaluatesLikeTheOracle) {
   ExpectResidualNetworksAgree(*CreateReferenceDevice(), {{wide.get()}, {narrow.get(), true}});
 }
 
-// Nothing of a normalisation's surroundings is a pass over memory of its own.
+// No op around a normalisation is a separate pass over memory.
 TEST(ResidualTest, LeavesNoReluAndNoSumAlone) {
   if (const std::string why = WhyNoGpu(); !why.empty()) GTEST_SKIP() << why;
   const CaseGraph graph = ResidualNetwork({}, DType::kFloat32);

@@ -10,7 +10,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Along `axis`, as the tensor lies.
+// Returns the lines along `axis`, in the tensor's layout.
 SoftmaxLines LinesOf(const Layout& layout, int axis) {
   const Shape& shape = layout.shape();
   SoftmaxLines lines = {
@@ -69,7 +69,7 @@ absl::Status LowerSoftmaxGrad(Lowering& lowering, const Node& node) {
   return EmitGrad(lowering, node, home.layout, op.axis, {.log = op.log});
 }
 
-// Plain: the keys of a query lie together.
+// Plain, so that the keys of a query are contiguous.
 absl::StatusOr<Layout> ScoresLayout(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   return Layout::Plain(home.layout.dtype(), lowering.shape(node.inputs[0]));

@@ -56,7 +56,7 @@ std::vector<int> StepOrder::Add(absl::Span<const MemoryRange> reads, absl::Span<
   found.erase(step);
   std::vector<uint64_t>& before = before_.emplace_back(step / 64 + 1, 0);
   std::vector<int> direct;
-  // From the newest on: what a later one waits for already need not be waited for again.
+  // From the newest step backwards: a wait that a later step already implies is left out.
   for (const int earlier : found) {
     if ((before[earlier / 64] >> (earlier % 64) & 1) != 0) continue;
     direct.push_back(earlier);

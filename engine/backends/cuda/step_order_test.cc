@@ -52,8 +52,7 @@ TEST_F(StepOrderTest, WaitsThatFollowFromOthersAreLeftOut) {
   EXPECT_THAT(order_.Add({Range(0, 20)}, {Range(20, 30)}), ElementsAre(1));
 }
 
-// Of random steps, exactly those wait for each other, directly or by way of others, that share bytes that one
-// writes.
+// Of random steps, exactly those wait for each other, directly or indirectly, that share bytes with a writer.
 TEST_F(StepOrderTest, RandomStepsWaitForWhatTheyMust) {
   std::minstd_rand engine(1);
   const auto draw = [&](int below) { return static_cast<int>(engine() % below); };
@@ -62,7 +61,7 @@ TEST_F(StepOrderTest, RandomStepsWaitForWhatTheyMust) {
     std::vector<bool> writes = std::vector<bool>(100);
   };
   std::vector<Touched> steps;
-  std::vector<std::vector<bool>> waits;     // As the order says.
+  std::vector<std::vector<bool>> waits;     // By the order.
   std::vector<std::vector<bool>> expected;  // Byte by byte.
   for (int step = 0; step < 200; ++step) {
     Touched& own = steps.emplace_back();

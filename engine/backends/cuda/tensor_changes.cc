@@ -9,7 +9,7 @@
 namespace tandem::cuda {
 namespace {
 
-// The pieces of a tensor.
+// Returns the number of pieces of a tensor.
 int64_t PiecesOf(int64_t elements, int64_t piece_size) { return (elements + piece_size - 1) / piece_size; }
 
 int64_t PieceSizeOf(const std::vector<TensorChanges::Change>& changes) {
@@ -22,7 +22,7 @@ bool Contains(const std::vector<int>& places, int place) {
   return std::find(places.begin(), places.end(), place) != places.end();
 }
 
-// Whether `node` changes the value.
+// Returns whether `node` changes the value.
 bool Mutates(const Node& node, ValueId id) {
   for (const int i : node.op->MutatedInputs()) {
     if (node.inputs[i] == id) return true;
@@ -30,7 +30,7 @@ bool Mutates(const Node& node, ValueId id) {
   return false;
 }
 
-// Whether `node` may be done where `first`, before it, is.
+// Returns whether `node` may run at the place of `first`, an earlier node.
 bool MayMove(const Lowering& lowering, const Node& node, NodeId first) {
   const std::vector<int> mutated = node.op->MutatedInputs();
   for (size_t i = 0; i < node.inputs.size(); ++i) {

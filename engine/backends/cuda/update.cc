@@ -16,7 +16,8 @@
 namespace tandem::cuda {
 namespace {
 
-// What was made in its place in the bucket stays there; the rest is copied, to be reduced there.
+// Values that were computed in their slots of the bucket stay there. The others are copied into their slots
+// first.
 absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
   const auto scale = static_cast<float>(static_cast<const AllReduceOp&>(*node.op).scale);
   Region bucket;
@@ -52,21 +53,21 @@ absl::Status LowerAllReduce(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// Of a moving_average.
+// Returns the apply input of a moving_average.
 ValueId ApplyOfAverage(const Node& node) {
   constexpr int kApply = MovingAverageOp::kApplyInput;
   return node.inputs.size() > kApply ? node.inputs[kApply] : kNoValue;
 }
 
-// Changes input 0, a variable, by input 1, and so for the nodes `together`, where `apply_id`, if there is
-// one, does not say otherwise. The launch reads `numbers` too. `launch(table, run)`.
+// Changes input 0, a variable, by input 1, for all nodes of `together`, unless `apply_id` is 0. The launch
+// also reads `numbers`. `launch(table, run)`.
 template <typename Launch>
 absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& together, ValueId apply_id,
                           std::vector<Region> numbers, Launch launch) {
   TensorChanges changes;
   for (const Node* node : together) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, *node, node->inputs[0]));
-    // The variable takes the layout of what it follows: of the parameter, or of the gradient.
+    // The variable takes the layout of its source: of the parameter, or of the gradient.
     TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.Home(node->inputs[1]));
     TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(node->inputs[0], source.layout));
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node->inputs[0]));
@@ -119,8 +120,8 @@ absl::Status LowerMovingAverage(Lowering& lowering, const Node& node) {
                       });
 }
 
-// Makes output `output` of its input `input`, a gradient: in its place where that is a bucket, which is
-// nobody else's once it is reduced.
+// Computes output `output` from its input `input`, a gradient. It reuses the memory of a bucket, which has no
+// other reader after its reduction.
 absl::Status AddNewGradient(Lowering& lowering, const Node& node, int input, int output,
                             TensorChanges& changes) {
   const ValueId from = node.inputs[input];
@@ -168,7 +169,7 @@ absl::Status LowerClipGradients(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// All the gradients, then what follows from their being finite.
+// All gradients first, then the results of their check.
 absl::Status LowerUnscaleGradients(Lowering& lowering, const Node& node) {
   using Op = UnscaleGradientsOp;
   const auto& op = static_cast<const Op&>(*node.op);

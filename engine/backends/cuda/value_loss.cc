@@ -32,7 +32,7 @@ ValueLoss::Mode ModeOf(ValueLossSettings::Mode mode) {
   return ValueLoss::Mode::kKlOfLogs;
 }
 
-// The first input as it was made, but row-major, and the second.
+// The first input in the type in which it was computed, but row-major, and the second.
 struct Operands {
   DType type = DType::kFloat32;
   Region first;
@@ -54,7 +54,7 @@ absl::StatusOr<Operands> OperandsOf(Lowering& lowering, const Node& node) {
   return operands;
 }
 
-// The loss of a node without a gradient's input, or the gradient.
+// Defines the loss of a forward node, or the gradient.
 Region DefineLoss(Lowering& lowering, const Node& node) {
   return lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
 }
@@ -62,10 +62,10 @@ Region DefineGrad(Lowering& lowering, const Node& node, const Operands& operands
   return lowering.Define(node.outputs[0], Layout::Plain(operands.type, lowering.shape(node.inputs[0])));
 }
 
-// What a value_loss or its gradient works on.
+// The data of a value_loss or its gradient.
 struct ValueInputs {
   Operands operands;
-  ValueLoss work;  // But for addresses.
+  ValueLoss work;  // Without addresses.
   std::shared_ptr<DeviceTable<float>> positive_weights;
   std::shared_ptr<DeviceTable<float>> weights;
 
@@ -136,10 +136,10 @@ absl::Status LowerValueLossGrad(Lowering& lowering, const Node& node) {
   return absl::OkStatus();
 }
 
-// What a cosine_embedding or its gradient works on.
+// The data of a cosine_embedding or its gradient.
 struct CosineInputs {
   Operands operands;
-  CosineLoss work;  // But for addresses.
+  CosineLoss work;  // Without addresses.
 
   CosineLoss At(const RunContext& run) const {
     CosineLoss result = work;

@@ -6,7 +6,7 @@
 #include "engine/backends/cuda/driver/loops.h"
 #include "engine/base/status_macros.h"
 
-// Loops in cuBLASLt's place, for the emulation.
+// Loops in place of cuBLASLt, for the emulation.
 
 namespace tandem::cuda {
 namespace {

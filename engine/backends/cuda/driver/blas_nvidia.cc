@@ -17,8 +17,8 @@
 #include "engine/backends/cuda/driver/plan_memory.h"
 #include "engine/base/status_macros.h"
 
-// cuBLASLt computes in column-major order: what is C = A B to us is C^T = B^T A^T to it, of the same memory,
-// so its first operand is our B and its second our A.
+// cuBLASLt uses column-major order. Our C = A B is its C^T = B^T A^T in the same memory. So its first operand
+// is our B and its second our A.
 
 namespace tandem::cuda {
 namespace {
@@ -52,7 +52,7 @@ class Problem {
     TANDEM_RETURN_IF_ERROR(Set<uint32_t>(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
     if (spec.bias) {
       TANDEM_RETURN_IF_ERROR(Set<int32_t>(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, ToCuda(spec.result_type)));
-      // Until the first run, any that is aligned.
+      // Until the first run, any aligned address.
       TANDEM_RETURN_IF_ERROR(SetBias(reinterpret_cast<const void*>(uintptr_t{256})));
     }
     const GemmPlaces places(spec);
@@ -73,8 +73,8 @@ class Problem {
   }
 
   cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t a = nullptr;  // Of our B.
-  cublasLtMatrixLayout_t b = nullptr;  // Of our A.
+  cublasLtMatrixLayout_t a = nullptr;  // Our B.
+  cublasLtMatrixLayout_t b = nullptr;  // Our A.
   cublasLtMatrixLayout_t c = nullptr;
 
  private:
@@ -107,7 +107,7 @@ class Problem {
   const CublasApi& api_;
 };
 
-// The library's handle, which products keep alive.
+// The library's handle. Products keep it alive.
 struct BlasHandle {
   explicit BlasHandle(const CublasApi& api) : api(api) {}
   ~BlasHandle() {
@@ -124,7 +124,7 @@ class LtGemm final : public Gemm {
 
   absl::Status Describe(bool allow_tf32) { return problem_.Describe(spec_, allow_tf32); }
 
-  // Algorithms that need at most `cap` bytes, best guesses first.
+  // Returns algorithms that need at most `cap` bytes, best guesses first.
   absl::StatusOr<std::vector<cublasLtMatmulHeuristicResult_t>> Offered(int64_t cap, bool deterministic,
                                                                        int count) const {
     const CublasApi& api = handle_->api;
@@ -137,7 +137,7 @@ class LtGemm final : public Gemm {
     TANDEM_CUBLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes,
                                       sizeof(bytes)));
     if (deterministic) {
-      // Not those that add up in the result, in the order in which they come.
+      // Excludes algorithms that add in the result in order of arrival.
       const uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
       TANDEM_CUBLAS(api, preference_set(preference.get(), CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                         &schemes, sizeof(schemes)));
@@ -165,7 +165,7 @@ class LtGemm final : public Gemm {
     workspace_bytes_ = workspace_bytes;
   }
 
-  // Whether the library still takes this algorithm for the problem; then it is used.
+  // Returns whether the library still accepts this algorithm for the problem. If so, uses it.
   bool Reuse(const std::string& word, int64_t cap) {
     const std::string bytes = absl::HexStringToBytes(word);
     cublasLtMatmulAlgo_t algorithm;
@@ -267,11 +267,11 @@ class LtBlas final : public Blas {
       return searched->ok() ? absl::make_optional(gemm->Word()) : absl::nullopt;
     };
     const absl::optional<std::string> remembered = RememberedPlans().Choose(key, measure);
-    // Without a file it is measured here; where the file has it, by someone before.
+    // Without a file the product is measured here. With a file, another process may have measured it.
     if (!searched.has_value() && !(remembered.has_value() && gemm->Reuse(*remembered, workspace_cap))) {
       searched = Search(spec, workspace_cap, *gemm);
     }
-    // Where there is no room to measure in, the guess must do.
+    // Without room for measuring, the guess is used.
     const absl::Status found = searched.value_or(absl::OkStatus());
     if (!found.ok() && !(absl::IsResourceExhausted(found) && gemm->has_algorithm())) return found;
     chosen_[key] = gemm->Word();
@@ -283,8 +283,8 @@ class LtBlas final : public Blas {
          std::unique_ptr<OwnedStream> stream, std::string gpu)
       : options_(options), handle_(std::move(handle)), stream_(std::move(stream)), gpu_(std::move(gpu)) {}
 
-  // Makes `gemm` use the fastest algorithm, of those that are thought to be fast. RESOURCE_EXHAUSTED where
-  // there is no room to measure them in: then it is the best guess.
+  // Makes `gemm` use the fastest of the promising algorithms. RESOURCE_EXHAUSTED without room for measuring:
+  // then `gemm` keeps the best guess.
   absl::Status Search(const GemmSpec& spec, int64_t workspace_cap, LtGemm& gemm) {
     constexpr int kCandidates = 8;
     TANDEM_ASSIGN_OR_RETURN(const auto offered, gemm.Offered(workspace_cap, false, kCandidates));

@@ -13,14 +13,14 @@
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
-// Threads of one process in NCCL's place, for the emulation.
+// Threads of a process in place of NCCL, for the emulation.
 
 namespace tandem::cuda {
 namespace {
 
 struct Group {
   explicit Group(int world_size) : ranks(world_size) {}
-  // What a rank brings to the call that is going on.
+  // A rank's data for the running call.
   struct Rank {
     void* data = nullptr;
     std::shared_ptr<PendingWork> pending;
@@ -30,7 +30,7 @@ struct Group {
   std::vector<Rank> ranks ABSL_GUARDED_BY(mutex);
   int joined ABSL_GUARDED_BY(mutex) = 0;
   int arrived ABSL_GUARDED_BY(mutex) = 0;
-  // A rank was aborted: no call ends any more, as the others are not told.
+  // A rank was aborted. No call can end any more, because the others are not told.
   bool broken ABSL_GUARDED_BY(mutex) = false;
 };
 
@@ -70,7 +70,7 @@ class ThreadCollective final : public Collective {
     return Put(data, stream, [&](const std::vector<Group::Rank>& all) {
       RankBuffers buffers;
       for (const Group::Rank& one : all) buffers.data[buffers.count++] = one.data;
-      // At once: the streams of all wait for it.
+      // At once, because all ranks' streams wait for it.
       SumRanks(buffers, dtype, 0, elements, average ? 1.0 / static_cast<double>(all.size()) : 1.0, nullptr);
     });
   }
@@ -106,7 +106,7 @@ class ThreadCollective final : public Collective {
   }
 
  private:
-  // Puts a call into the stream; the last rank to come does `work` for all.
+  // Puts a call into the stream. The last rank to arrive does `work` for all.
   template <typename Work>
   absl::Status Put(void* data, Stream stream, const Work& work) {
     if (stream->record != nullptr) {

@@ -39,14 +39,14 @@ ncclDataType_t ToNccl(DType dtype) {
 class NcclCollective final : public Collective {
  public:
   explicit NcclCollective(const NcclApi& api) : api_(api) {}
-  // What was asked for has been waited for, or is to end.
+  // All requested work has been awaited, or must end.
   ~NcclCollective() override { Abort(); }
 
   absl::Status Join(const ncclUniqueId& id, int rank, int world_size, absl::Duration timeout) {
     const absl::Duration deadline = Clock::Real()->Elapsed() + timeout;
     {
       MutexLock lock(&mutex_);
-      // Calls do not block, so that an abort gets through.
+      // Calls must not block, so that an abort can reach them.
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
       TANDEM_RETURN_IF_ERROR(api_.Check(api_.init_rank(&comm_, world_size, id, rank, &config),
@@ -87,7 +87,7 @@ class NcclCollective final : public Collective {
     return Settle(name, absl::InfiniteDuration());
   }
 
-  // Waits until a call that does not block has done its part on the host.
+  // Waits until a non-blocking call has done its part on the host.
   absl::Status Settle(const char* name, absl::Duration deadline) {
     while (true) {
       TANDEM_ASSIGN_OR_RETURN(const bool in_progress, State(name));
@@ -99,7 +99,7 @@ class NcclCollective final : public Collective {
     }
   }
 
-  // Whether the last call is still going on, on the host.
+  // Returns whether the last call is still running on the host.
   absl::StatusOr<bool> State(const char* name) {
     MutexLock lock(&mutex_);
     if (comm_ == nullptr) return Aborted();
@@ -113,7 +113,7 @@ class NcclCollective final : public Collective {
 
   const NcclApi& api_;
   Mutex mutex_;
-  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null once it is aborted.
+  ncclComm_t comm_ ABSL_GUARDED_BY(mutex_) = nullptr;  // Null after an abort.
 };
 
 }  // namespace

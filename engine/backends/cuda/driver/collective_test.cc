@@ -20,8 +20,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-// NCCL among processes, each of which is a host to it (NCCL_HOSTID), so that they may share one GPU. Without
-// a GPU it is skipped.
+// NCCL among processes. Each is a separate host to NCCL (NCCL_HOSTID), so that they may share a GPU. Skipped
+// without a GPU.
 
 extern char** environ;
 
@@ -29,10 +29,10 @@ namespace tandem::cuda {
 namespace {
 
 constexpr int kRanks = 3;
-constexpr int kRefused = 77;  // A rank's exit code where NCCL does not let them share the GPU.
+constexpr int kRefused = 77;  // A rank's exit code if NCCL does not let them share the GPU.
 constexpr int64_t kElements = 70001;
 
-// What rank 0 leaves for the others, once it is there.
+// Waits for the id that rank 0 writes, and returns it.
 std::string AwaitId(const std::string& path) {
   for (int i = 0; i < 6000; ++i) {
     std::ifstream file(path);
@@ -44,7 +44,7 @@ std::string AwaitId(const std::string& path) {
   return "";
 }
 
-// The test of one rank, in a process of its own, which the test below starts.
+// The test of a single rank, in a process that the next test starts.
 TEST(CollectiveRank, Runs) {
   const char* rank_text = std::getenv("TANDEM_TEST_RANK");
   if (rank_text == nullptr) return;

@@ -16,7 +16,7 @@
 namespace tandem::cuda {
 namespace {
 
-// As many numbers are compared as so many products allow, within these bounds.
+// The number of compared results follows from this number of products, within the next bounds.
 constexpr int64_t kMostProducts = 1'000'000;
 constexpr int64_t kFewestNumbers = 8;
 constexpr int64_t kMostNumbers = 64;
@@ -47,7 +47,7 @@ class ExactConvolution {
     }
   }
 
-  // Products of an element.
+  // Returns the products of a result.
   int64_t products() const {
     switch (s_.kind) {
       case ConvolutionKind::kForward:
@@ -73,7 +73,7 @@ class ExactConvolution {
  private:
   int64_t group_c() const { return s_.c / s_.groups; }
   int64_t group_k() const { return s_.k / s_.groups; }
-  // Two divisions by constants are faster than one by a variable.
+  // Two divisions by constants are faster than a single division by a variable.
   double Number(int64_t i) const {
     return s_.type == DType::kFloat32 ? numbers_[i % kRandomPatternLength<float>]
                                       : numbers_[i % kRandomPatternLength<uint16_t>];
@@ -197,8 +197,8 @@ absl::StatusOr<double> ConvolutionCheck::Error(const void* results, const OwnedS
 }
 
 double MostConvolutionError(DType type, bool allow_tf32) {
-  // A chain of n additions in float32 is off by about 2.5e-8 sqrt(n), a sum of products in TF32 by 4e-4. In
-  // 16 bits, the result alone is rounded by up to 4e-3 of itself.
+  // A chain of n additions in float32 has an error of about 2.5e-8 sqrt(n), a sum of products in TF32 4e-4.
+  // In 16 bits, the rounding of the result alone is up to 4e-3.
   if (type != DType::kFloat32) return 2e-2;
   return allow_tf32 ? 5e-3 : 1e-4;
 }

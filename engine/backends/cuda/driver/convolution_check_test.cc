@@ -30,7 +30,7 @@ class ConvolutionCheckTest : public testing::TestWithParam<ConvolutionSpec> {
                                                             : weight_;
   }
 
-  // The memory of the emulation is the host's.
+  // The emulation's memory is the host's.
   double ErrorOfLoops() {
     ConvolveByLoops(GetParam(), x_.data(), weight_.data(), y_.data(), bias_.data());
     const absl::StatusOr<double> error = ConvolutionCheck(GetParam()).Error(results().data(), *stream_);
@@ -38,7 +38,7 @@ class ConvolutionCheckTest : public testing::TestWithParam<ConvolutionSpec> {
     return error.value_or(std::numeric_limits<double>::infinity());
   }
 
-  // Leaves each number the 10 bits that TF32 has.
+  // Leaves each number the 10 bits of TF32.
   static void RoundToTf32(const DeviceMemory& numbers) {
     auto* bits = reinterpret_cast<uint32_t*>(numbers.data());
     for (int64_t i = 0; i < numbers.bytes() / 4; ++i) bits[i] = (bits[i] + 0x1000) & ~uint32_t{0x1fff};

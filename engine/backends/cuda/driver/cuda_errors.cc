@@ -10,7 +10,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Of cudaError_t, in driver_types.h.
+// Values of cudaError_t in driver_types.h.
 constexpr int kMemoryAllocation = 2;
 constexpr int kInsufficientDriver = 35;
 constexpr int kNoDevice = 100;
@@ -35,7 +35,7 @@ constexpr int kFatal[] = {
     999,  // cudaErrorUnknown
 };
 
-// "13.0".
+// Returns for example "13.0".
 std::string VersionText(int version) { return absl::StrFormat("%d.%d", version / 1000, version % 1000 / 10); }
 
 }  // namespace

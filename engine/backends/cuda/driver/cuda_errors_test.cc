@@ -19,7 +19,7 @@ TEST(CudaErrorsTest, FaultsAfterWhichNothingWorksAreTold) {
   for (const int error : {214, 220, 700, 710, 714, 715, 716, 717, 718, 719, 999}) {
     const absl::Status status = StatusOf(Failure(error, "cudaErrorSome"));
     EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << error;
-    // What a worker knows them by.
+    // The text by which a worker recognises them.
     EXPECT_THAT(std::string(status.message()),
                 AllOf(StartsWith("cuda: cudaCall: cudaErrorSome: what it is"), HasSubstr("has to end")))
         << error;

@@ -10,7 +10,7 @@ namespace tandem::cuda {
 namespace {
 
 absl::StatusOr<const CudnnApi*> LoadOnce() {
-  // What it loads itself, for some of its algorithms; found here, it is found by it.
+  // cuDNN loads this library for some of its algorithms. It finds the library that is loaded here.
   (void)Library::Open("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
   (void)Library::Open("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"});
   TANDEM_ASSIGN_OR_RETURN(const Library library, Library::Open("cuDNN", {"libcudnn.so.9"}));

@@ -12,14 +12,14 @@
 namespace tandem::cuda {
 namespace {
 
-// How the graph's tensors are called where it is given memory.
+// The names of the graph's tensors when it is executed.
 enum TensorId : int64_t { kX = 1, kWeight, kY, kBias, kProduct, kBiased };
 
-// Attributes that newer versions no longer want, and take.
+// Attributes that newer versions no longer need, but accept.
 constexpr auto kGraphHandle = static_cast<cudnnBackendAttributeName_t>(800);
 constexpr auto kPlanHandle = static_cast<cudnnBackendAttributeName_t>(400);
 constexpr auto kNanPropagation = static_cast<cudnnBackendAttributeName_t>(2);
-// Those of a GPU that is described, which older headers do not name.
+// Attributes of a described GPU. Older headers lack them.
 constexpr auto kGpuDescriptor = static_cast<cudnnBackendDescriptorType_t>(38);
 constexpr auto kGpuJson = static_cast<cudnnBackendAttributeName_t>(2702);
 constexpr auto kHeuristicGpu = static_cast<cudnnBackendAttributeName_t>(204);
@@ -134,7 +134,7 @@ absl::StatusOr<Descriptor> ConvolutionGraph::Pointwise(cudnnPointwiseMode_t mode
                           Descriptor::Create(handle_->api, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
   TANDEM_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
   TANDEM_RETURN_IF_ERROR(kind.SetType(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
-  // A ReLU that turned NaN into 0 would hide a training that has failed.
+  // A ReLU that turned NaN into 0 would hide a failed training.
   const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
   (void)kind.Set(kNanPropagation, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
   TANDEM_RETURN_IF_ERROR(kind.Finalize());
@@ -154,7 +154,7 @@ absl::StatusOr<Descriptor> ConvolutionGraph::Pointwise(cudnnPointwiseMode_t mode
 absl::Status ConvolutionGraph::Build(const ConvolutionSpec& s) {
   const CudnnApi& api = handle_->api;
   const std::array<int64_t, 4> y_extents = {s.n, s.k, s.out_h, s.out_w};
-  const bool follows = with_bias_ || with_relu_;  // Something comes after the convolution.
+  const bool follows = with_bias_ || with_relu_;  // An op follows the convolution.
   TANDEM_ASSIGN_OR_RETURN(Descriptor x, Tensor(kX, s.type, {s.n, s.c, s.h, s.w}, false));
   TANDEM_ASSIGN_OR_RETURN(Descriptor weight,
                           Tensor(kWeight, s.type, {s.k, s.c / s.groups, s.kernel_h, s.kernel_w}, false));
@@ -171,7 +171,7 @@ absl::Status ConvolutionGraph::Build(const ConvolutionSpec& s) {
   TANDEM_RETURN_IF_ERROR(kind.SetInts(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {s.pad_h, s.pad_w}));
   TANDEM_RETURN_IF_ERROR(kind.Finalize());
 
-  // What stands where, by kind.
+  // The tensor names of each kind.
   struct Names {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t conv, x, weight, y, alpha, beta;
@@ -262,7 +262,7 @@ absl::StatusOr<ConvolutionGraph::Engine> ConvolutionGraph::Describe(Descriptor c
     raw_knobs.push_back(knob.get());
     knobs.push_back(std::move(knob));
   }
-  // An engine without knobs may say so by an error.
+  // An engine without knobs may return an error here.
   const int64_t count = configuration
                             .Get(CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                  static_cast<int64_t>(raw_knobs.size()), raw_knobs.data())
@@ -311,7 +311,7 @@ absl::StatusOr<std::vector<ConvolutionGraph::Engine>> ConvolutionGraph::Propose(
   std::vector<Engine> of_b;
   std::vector<Engine> fallback;
   const absl::Status status = ProposeIn(CUDNN_HEUR_MODE_A, of_a);
-  // The others may have nothing to say.
+  // The other heuristics may have no answer.
   (void)ProposeIn(CUDNN_HEUR_MODE_B, of_b);
   (void)ProposeIn(CUDNN_HEUR_MODE_FALLBACK, fallback);
   std::vector<Engine> engines;
@@ -401,7 +401,7 @@ absl::Status ConvolutionGraph::Execute(const Descriptor& plan, void* x, void* we
   std::vector<void*> data = {x, weight, y};
   std::vector<int64_t> ids = {kX, kWeight, kY};
   if (with_bias_) {
-    data.push_back(const_cast<void*>(bias));  // It is only read.
+    data.push_back(const_cast<void*>(bias));  // Only read.
     ids.push_back(kBias);
   }
   TANDEM_ASSIGN_OR_RETURN(Descriptor memory, Descriptor::Create(api, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));

@@ -7,12 +7,12 @@
 
 #include "gtest/gtest.h"
 
-// What cuDNN says of graphs for a GPU that is only described: no GPU is needed, but the library is.
+// Tests cuDNN's answers about graphs for a described GPU. They need the library, but no GPU.
 
 #ifdef __SANITIZE_ADDRESS__
-// cuDNN 9.19 loses the descriptors with which its heuristics look at a graph, and all that is in them. Its
-// engines ask for handles of cuBLASLt, and where there is no GPU cublasLtCreate fails and loses what it had
-// allocated, also in a program that calls nothing else.
+// cuDNN 9.19 leaks the descriptors that its heuristics create for a graph, with their contents. Its engines
+// request handles of cuBLASLt. Without a GPU, cublasLtCreate fails and leaks its memory, also in a program
+// that calls nothing else.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libcudnn_heuristic.so\nleak:cublasLtCreate\n";
@@ -46,7 +46,8 @@ class ConvolutionGraphTest : public testing::Test {
     return ConvolutionGraph::Create(handle_, spec, spec.bias, spec.relu, &gpu_);
   }
 
-  // Some proposed engine fits, has a plan, and needs at most `cap` bytes; it is found again by its word.
+  // Expects that some proposed engine fits, has a plan and needs at most `cap` bytes. Its word finds it
+  // again.
   void ExpectPlans(const ConvolutionSpec& spec, int64_t cap) {
     SCOPED_TRACE(spec.ToString());
     const auto graph = Graph(spec);

@@ -108,7 +108,7 @@ class OlderConvolution final : public Convolution {
  private:
   static int Int(int64_t number) { return static_cast<int>(number); }
 
-  // The first that will do: they are sorted by their expected time.
+  // Returns the first suitable algorithm. They are sorted by their expected time.
   template <typename Offered>
   absl::Status Take(const Offered& offered, int count, bool deterministic, int64_t cap) {
     for (int i = 0; i < count; ++i) {

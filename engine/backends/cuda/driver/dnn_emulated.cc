@@ -6,7 +6,7 @@
 #include "engine/backends/cuda/driver/loops.h"
 #include "engine/base/status_macros.h"
 
-// Loops in cuDNN's place, for the emulation.
+// Loops in place of cuDNN, for the emulation.
 
 namespace tandem::cuda {
 namespace {

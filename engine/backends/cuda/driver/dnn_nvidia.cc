@@ -23,19 +23,20 @@
 #include "engine/backends/cuda/driver/plan_memory.h"
 #include "engine/base/status_macros.h"
 
-// Which of cuDNN's ways to compute a convolution is taken.
+// Chooses among cuDNN's ways to compute a convolution.
 
 namespace tandem::cuda {
 namespace {
 
-// At most so many engines are measured, and no more are begun after so long: some are compiled first.
+// The limits of measuring: the number of engines, and the time after which no further engine is tried. Some
+// are compiled first.
 constexpr int kMostMeasured = 24;
 constexpr double kMostSeconds = 1.5;
-// What another kernel costs, about, that adds the bias afterwards: it reads and writes the result.
+// The approximate cost of a separate kernel for the bias, which reads and writes the result.
 constexpr double kPassSeconds = 2e-6;
 constexpr double kBytesPerSecond = 2.5e12;
 
-// How words of algorithms begin.
+// The prefixes of algorithm words.
 constexpr absl::string_view kFused = "fused:";
 constexpr absl::string_view kAlone = "alone:";
 constexpr absl::string_view kOlder = "older";
@@ -70,7 +71,7 @@ class GraphConvolution final : public Convolution {
   const int64_t workspace_bytes_;
 };
 
-// What several steps with the same problem share.
+// A convolution that several steps with the same problem share.
 class SharedConvolution final : public Convolution {
  public:
   explicit SharedConvolution(std::shared_ptr<const Convolution> shared) : shared_(std::move(shared)) {}
@@ -87,7 +88,7 @@ class SharedConvolution final : public Convolution {
   const std::shared_ptr<const Convolution> shared_;
 };
 
-// A convolution, and the word that finds it again.
+// A convolution, with the word that finds it again.
 struct Chosen {
   std::shared_ptr<const Convolution> convolution;
   std::string word;
@@ -147,7 +148,7 @@ class CudnnDnn final : public Dnn {
 
   absl::StatusOr<std::shared_ptr<const Convolution>> PlanNew(const ConvolutionSpec& spec,
                                                              const std::string& key, int64_t cap) {
-    // What was measured differs from run to run, so that is not for those that are to be equal.
+    // Measurements differ between runs, so deterministic runs must not depend on them.
     if (options_.deterministic) {
       TANDEM_ASSIGN_OR_RETURN(Chosen first, Search(spec, cap));
       return first.convolution;
@@ -155,7 +156,7 @@ class CudnnDnn final : public Dnn {
     absl::optional<absl::StatusOr<Chosen>> found;
     const auto measure = [&]() -> absl::optional<std::string> {
       found = Search(spec, cap);
-      // What failed with the device, or was guessed for want of room, says nothing about the next time.
+      // A result after a failure of the device, or a guess for lack of room, must not be remembered.
       if (absl::Status device = stream_->Synchronize(); !device.ok()) found = device;
       if (absl::IsUnimplemented(found->status())) return std::string(kNone);
       const bool guessed = found->ok() && std::isinf((*found)->seconds) && (*found)->word != kOlder;
@@ -196,7 +197,7 @@ class CudnnDnn final : public Dnn {
     return std::shared_ptr<const ConvolutionGraph>(std::move(graph));
   }
 
-  // The algorithm of a word.
+  // Returns the algorithm of a word.
   absl::StatusOr<Chosen> Again(const ConvolutionSpec& spec, absl::string_view word, int64_t cap) const {
     if (word == kOlder) return Older(spec, cap);
     const bool fused = absl::ConsumePrefix(&word, kFused);
@@ -217,7 +218,7 @@ class CudnnDnn final : public Dnn {
     return chosen;
   }
 
-  // INTERNAL if what an engine wrote into `tensors` is not exact enough.
+  // INTERNAL if the engine's result in `tensors` is not exact enough.
   absl::Status Check(const ConvolutionSpec& spec, const ConvolutionCheck& check, const Tensors& tensors,
                      absl::string_view word) const {
     const DeviceMemory& written = spec.kind == ConvolutionKind::kForward     ? tensors.y
@@ -230,7 +231,8 @@ class CudnnDnn final : public Dnn {
         absl::StrCat("cudnn: ", word, " is off by ", error, ", more than ", most, ", for ", spec.ToString()));
   }
 
-  // Of the graph's engines of that fit that are exact enough: the fastest, or with `deterministic` the first.
+  // Searches the graph's engines with this fit that are exact enough. Returns the fastest, or with
+  // `deterministic` the first.
   absl::StatusOr<Chosen> SearchGraph(const ConvolutionSpec& spec, bool fused, EngineFit fit, int64_t cap) {
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const ConvolutionGraph> graph, Graph(spec, fused));
     TANDEM_ASSIGN_OR_RETURN(std::vector<ConvolutionGraph::Engine> engines, graph->Propose());
@@ -253,7 +255,7 @@ class CudnnDnn final : public Dnn {
       }
       if (!tensors.has_value()) {
         absl::StatusOr<Tensors> allocated = Tensors::Allocate(spec, cap, options_, stream_->get());
-        // Where there is no room to measure in, the guess must do.
+        // Without room for measuring, the guess is used.
         if (absl::IsResourceExhausted(allocated.status())) return made;
         TANDEM_RETURN_IF_ERROR(allocated.status());
         tensors = *std::move(allocated);
@@ -291,11 +293,10 @@ class CudnnDnn final : public Dnn {
                                                  graph.status().message(), "; ", older.status().message()));
   }
 
-  // The faster of the convolution with its bias fused, and of the convolution alone and a pass that adds the
-  // bias.
+  // Returns the faster of two ways: with the bias fused, or with a separate pass for the bias.
   absl::StatusOr<Chosen> SearchGraphs(const ConvolutionSpec& spec, EngineFit fit, int64_t cap) {
     Chosen best;
-    // No engine takes a ReLU without a bias.
+    // No engine fuses a ReLU without a bias.
     if (spec.bias) {
       absl::StatusOr<Chosen> fused = SearchGraph(spec, true, fit, cap);
       if (fused.ok()) best = *std::move(fused);
@@ -317,7 +318,7 @@ class CudnnDnn final : public Dnn {
   const std::shared_ptr<CudnnHandle> handle_;
   const std::unique_ptr<OwnedStream> stream_;
   const std::string gpu_;
-  // By problem; also that there is no way.
+  // By problem, including problems without a way.
   std::map<std::string, absl::StatusOr<std::shared_ptr<const Convolution>>> planned_;
 };
 

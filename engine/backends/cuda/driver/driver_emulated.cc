@@ -16,16 +16,16 @@
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 
-// The host in a GPU's place: see driver.h.
+// The host in place of a GPU. See driver.h.
 
-// What an event is here: when it was recorded, and what its stream had to do, or waited for, then.
+// An event of the emulation: the time of its record, and the state of its stream's work at this time.
 struct CUevent_st {
   double time = 0;
   CUstream_st::Point point;
   std::shared_ptr<const tandem::cuda::PendingWork> pending;
 };
 
-// Work that was recorded: a part, and a whole.
+// Recorded work: a part, and a whole.
 struct CUgraph_st {
   std::vector<CUstream_st::Work> work;
 };
@@ -44,7 +44,7 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The memory that copies need not wait for: a device's, and pinned memory. By its begin: its end.
+// Memory for asynchronous copies: device memory and pinned memory. Maps its beginning to its end.
 // Thread-safe.
 class DirectMemory {
  public:
@@ -76,13 +76,13 @@ std::byte* AllocateHost(int64_t bytes) {
   if (bytes > kMemoryBytes) return nullptr;
   const size_t rounded = (static_cast<size_t>(bytes) + kAlignment - 1) / kAlignment * kAlignment;
   void* data = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
-  // As a device's, it holds what was there before: here what is surely wrong.
+  // Device memory holds old data. Here it holds data that are surely wrong.
   if (data != nullptr) std::memset(data, 0xff, rounded);
   if (data != nullptr) DirectMemory::OfProcess().Add(static_cast<std::byte*>(data), rounded);
   return static_cast<std::byte*>(data);
 }
 
-// When nothing works on it any more.
+// Frees the memory when no work uses it any more.
 void FreeHost(std::byte* data) {
   if (data == nullptr) return;
   CUstream_st::AwaitAll();
@@ -90,7 +90,7 @@ void FreeHost(std::byte* data) {
   std::free(data);
 }
 
-// Whether the thread makes a record. As on a GPU, much is not allowed meanwhile.
+// Whether the thread is recording. As on a GPU, many calls are then forbidden.
 thread_local bool is_recording = false;
 
 absl::Status WhileRecording(absl::string_view call) {
@@ -223,7 +223,7 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::End(Stream stream) {
   return std::unique_ptr<RecordedWork>(new RecordedWork(new CUgraphExec_st{part.graph_->work}));
 }
 
-// Of the parts that wait for no other, the last comes first, so that a missing wait gives a wrong result.
+// Parts that wait for no other part run in reverse order, so that a missing wait gives a wrong result.
 absl::StatusOr<std::unique_ptr<RecordedWork>> RecordedWork::Join(absl::Span<const RecordedPart> parts,
                                                                  absl::Span<const std::vector<int>> after) {
   std::vector<size_t> waits(parts.size());

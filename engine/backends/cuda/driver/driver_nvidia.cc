@@ -16,7 +16,8 @@ CudaFailure FailureOf(cudaError_t error, absl::string_view call) {
   return {error, cudaGetErrorName(error), cudaGetErrorString(error), call};
 }
 
-// What a call says is said by it alone: CUDA also keeps it for CheckLaunches, which would say it once more.
+// Clears the error of a call that returns it. CUDA also keeps it for CheckLaunches, which would return it
+// again.
 cudaError_t Forgotten(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error;

@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-// The driver's own calls: on a GPU, where there is one, and in the emulation.
+// Tests the driver's own calls, on a GPU if there is one, and in the emulation.
 
 namespace tandem::cuda {
 namespace {
@@ -55,7 +55,7 @@ TEST_F(DriverTest, MemoryThatIsNotThereIsNoErrorOfALaunch) {
   EXPECT_TRUE(CheckLaunches().ok());
 }
 
-// What is recorded is done when the record is launched, each time, with what memory holds then.
+// Recorded work runs at each launch, with the memory's content at that time.
 TEST_F(DriverTest, RecordedWorkIsDoneAtItsLaunches) {
   constexpr int64_t kBytes = 1 << 12;
   const Stream stream = stream_->get();
@@ -89,7 +89,7 @@ TEST_F(DriverTest, RecordedWorkIsDoneAtItsLaunches) {
   EXPECT_EQ(read(*to), std::string(kBytes, 'b'));
 }
 
-// Each part copies what the part before it has copied; two chains have no memory in common.
+// Each part copies the result of the part before it. The two chains share no memory.
 TEST_F(DriverTest, PartsOfARecordComeAfterThoseThatTheyWaitFor) {
   constexpr int64_t kBytes = 1 << 20;
   constexpr int kLinks = 8;
@@ -140,7 +140,7 @@ TEST_F(DriverTest, WhatWaitsOrTakesMemoryEndsARecord) {
   EXPECT_FALSE(DeviceMemory::Allocate(1 << 20).ok());
   (void)RecordedWork::End(stream);
   (void)CheckLaunches();
-  // The stream goes on.
+  // The stream still works.
   EXPECT_TRUE(stream_->Synchronize().ok());
   ASSERT_TRUE(RecordedWork::Begin(stream).ok());
   EXPECT_TRUE(RecordedWork::End(stream).ok());

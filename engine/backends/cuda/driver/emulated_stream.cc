@@ -6,7 +6,7 @@
 
 namespace {
 
-// How many streams are to be late still; whether they count; and those that have counted.
+// The number of further streams that will be late, whether this applies, and the streams to which it applied.
 thread_local int late_streams = 0;
 thread_local bool defers_streams = false;
 thread_local std::vector<CUstream_st*> streams;
@@ -45,7 +45,7 @@ CUstream_st::~CUstream_st() {
 }
 
 void CUstream_st::DoNext() {
-  // A wait stays where it is until it is over, as others come here meanwhile.
+  // A wait stays in the queue until it is over, because others enter here meanwhile.
   if (const Point point = deferred_.front().point; point != nullptr && !point->reached) {
     point->stream->Await(point.get());
     if (point->reached) return;

@@ -7,7 +7,7 @@
 #include "engine/tensor/half.h"
 #include "gtest/gtest.h"
 
-// What the emulation's libraries compute, against numbers worked out by hand.
+// Compares the emulation's libraries with numbers that were computed by hand.
 
 namespace tandem::cuda {
 namespace {
@@ -29,7 +29,7 @@ TEST(EmulatedBlasTest, MultipliesWithBias) {
 }
 
 TEST(EmulatedBlasTest, TakesTransposesRowsAndScales) {
-  // A lies as [k, m] with rows of 3, B as [n, k].
+  // A is [k, m] in memory with rows of 3, B is [n, k].
   const GemmSpec spec = {.m = 2,
                          .n = 1,
                          .k = 2,
@@ -55,7 +55,7 @@ TEST(EmulatedBlasTest, RefusesWhatMakesNoSense) {
   EXPECT_FALSE((*blas)->Plan({.m = 1, .n = 4, .k = 1, .type = DType::kInt32}, 0).ok());
 }
 
-// One 3x3 image of one channel, a 2x2 kernel with padding 1 and stride 2.
+// A 3x3 image with a single channel, a 2x2 kernel with padding 1 and stride 2.
 constexpr ConvolutionSpec kSmall = {.n = 1,
                                     .c = 1,
                                     .h = 3,

@@ -15,7 +15,7 @@
 #include "engine/backends/cuda/driver/measure.h"
 #include "gtest/gtest.h"
 
-// The check of engines beside all of their results. Needs a GPU.
+// Compares the check of engines with all of their results. Needs a GPU.
 
 namespace tandem::cuda {
 namespace {
@@ -99,7 +99,7 @@ TEST_P(EnginesTest, TheCheckTellsTf32FromFloat32) {
     ASSERT_TRUE(checked.ok()) << engine.word << ": " << checked.status();
     std::printf("%s: all numbers are off by at most %.2g of the largest; the check says %.2g\n",
                 engine.word.c_str(), error / largest, *checked);
-    // A product in TF32 is off by 4e-4.
+    // A product in TF32 has an error of 4e-4.
     EXPECT_EQ(*checked <= MostConvolutionError(DType::kFloat32, /*allow_tf32=*/false),
               error <= 2e-5 * largest)
         << engine.word << ": " << *checked << " and " << error / largest;

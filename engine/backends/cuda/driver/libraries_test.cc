@@ -21,15 +21,15 @@
 #include "engine/tensor/half.h"
 #include "gtest/gtest.h"
 
-// What the libraries compute on a GPU, against loops in double precision on the host. Without a GPU all of it
-// is skipped. The same tests run on the emulation.
+// Compares the libraries on a GPU with loops in double precision on the host. Skipped without a GPU. The same
+// tests run on the emulation.
 
 namespace tandem::cuda {
 namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// Remembers what is chosen in a file of its own, and shows it in the end.
+// Remembers the choices in a separate file, and prints it at the end.
 class Plans : public testing::Environment {
  public:
   void SetUp() override {
@@ -83,7 +83,7 @@ double At(DType type, const Bytes& bytes, int64_t i) {
                                    : TypedAt<float>(bytes, i);
 }
 
-// By the largest number there is: sums cancel.
+// Relative to the largest number, because sums cancel.
 void ExpectNear(DType type, const Bytes& actual, const Bytes& expected, double tolerance) {
   ASSERT_EQ(actual.size(), expected.size());
   const int64_t count = static_cast<int64_t>(actual.size()) / SizeOf(type);
@@ -132,7 +132,7 @@ class LibrariesTest : public testing::Test {
     return copy;
   }
 
-  // Runs it as it is and as recorded work, with the same result in `written`.
+  // Runs the work directly and as recorded work. Both must write the same result to `written`.
   void RunTwice(const std::function<absl::Status(Stream)>& run, const Bytes& before, DeviceMemory& written,
                 DType type, const Bytes& expected, double tolerance) {
     const auto reset = [&] {
@@ -282,7 +282,7 @@ TEST_P(ConvolutionTest, ComputesWhatLoopsCompute) {
       s.type, expected, GetParam().options.allow_tf32 ? 2e-3 : ToleranceOf(s.type));
 }
 
-// The rest follows.
+// Computes the other sizes.
 ConvolutionSpec Geometry(int64_t n, int64_t c, int64_t size, int64_t k, int64_t kernel, int64_t stride,
                          int64_t pad, int64_t dilation = 1, int64_t groups = 1) {
   const auto out = [&](int64_t in) { return (in + 2 * pad - dilation * (kernel - 1) - 1) / stride + 1; };
@@ -351,7 +351,7 @@ std::vector<ConvolutionCase> ConvolutionCases() {
 
 INSTANTIATE_TEST_SUITE_P(Specs, ConvolutionTest, testing::ValuesIn(ConvolutionCases()));
 
-// How many of the numbers are NaN in one of the two and not in the other.
+// Returns how many numbers are NaN in only one of the two.
 int64_t NanDifferences(DType type, const Bytes& actual, const Bytes& expected) {
   int64_t differences = 0;
   for (int64_t i = 0; i < static_cast<int64_t>(expected.size()) / SizeOf(type); ++i) {
@@ -360,12 +360,12 @@ int64_t NanDifferences(DType type, const Bytes& actual, const Bytes& expected) {
   return differences;
 }
 
-// Replaces the number at `place` with NaN, which all bits set are in every type.
+// Replaces the number at `place` by NaN: all bits set, in every type.
 void SetNan(DType type, Bytes& bytes, int64_t place) {
   std::memset(bytes.data() + place * SizeOf(type), 0xff, SizeOf(type));
 }
 
-// A fused ReLU that turned NaN into 0 would hide a training that has failed.
+// A fused ReLU that turned NaN into 0 would hide a failed training.
 class FusedReluTest : public LibrariesTest, public testing::WithParamInterface<DType> {};
 
 TEST_P(FusedReluTest, OfAConvolutionKeepsNan) {
@@ -400,7 +400,7 @@ TEST_P(FusedReluTest, OfAConvolutionKeepsNan) {
 INSTANTIATE_TEST_SUITE_P(Types, FusedReluTest,
                          testing::Values(DType::kFloat32, DType::kBFloat16, DType::kFloat16));
 
-// Where nothing may be taken to measure in, what is chosen is a guess, and computes as well.
+// Without memory for measuring, the choice is a guess with the same result.
 TEST_F(LibrariesTest, WithoutRoomAGuessDoes) {
   const LibraryOptions options = {.room = [] { return int64_t{0}; }};
   const auto blas = CreateBlas(options);
@@ -425,7 +425,7 @@ TEST_F(LibrariesTest, WithoutRoomAGuessDoes) {
   EXPECT_TRUE((*dnn)->Plan(Geometry(4, 16, 14, 24, 3, 1, 1), int64_t{1} << 20).ok());
 }
 
-// No test, but what a GPU is worth: the convolutions of a ResNet-18 of 28x28 images.
+// Not a test: measures a GPU's speed with the convolutions of a ResNet-18 for 28x28 images.
 TEST_F(LibrariesTest, SpeedOfConvolutions) {
   if (IsEmulated()) return;
   const auto dnn = CreateDnn({});

@@ -16,7 +16,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Folders of NVIDIA's Python wheels: site-packages/nvidia/<one of these>/lib.
+// Folders of NVIDIA's Python wheels: site-packages/nvidia/<folder>/lib.
 constexpr absl::string_view kWheels[] = {"cu13", "cudnn", "cublas", "cuda_nvrtc", "nccl"};
 
 std::string Variable(const char* name) {
@@ -57,7 +57,7 @@ std::vector<std::string> LibraryFolders(absl::string_view library_path, absl::st
 
 absl::StatusOr<Library> Library::Open(absl::string_view name, const std::vector<std::string>& sonames) {
   const std::vector<std::string> folders = LibraryFolders(Variable("LD_LIBRARY_PATH"), Variable("CUDA_HOME"));
-  std::string broken;  // What was there and could not be loaded.
+  std::string broken;  // A library that exists and could not be loaded.
   for (const std::string& soname : sonames) {
     if (void* handle = ::dlopen(soname.c_str(), RTLD_NOW | RTLD_LOCAL); handle != nullptr) {
       return Library(std::string(name), soname, handle);

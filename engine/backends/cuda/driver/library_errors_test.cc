@@ -1,4 +1,4 @@
-// What the libraries' errors become, with functions in the libraries' place.
+// Tests the statuses of the libraries' errors, with functions in place of the libraries.
 
 #include <string>
 
@@ -22,7 +22,7 @@ TEST(LibraryErrorsTest, OfCudnn) {
   api.get_last_error_string = [](char* text, size_t) { *text = 0; };
   EXPECT_TRUE(api.Check(CUDNN_STATUS_SUCCESS, "call").ok());
   const auto code = [&](cudnnStatus_t status) { return api.Check(status, "call").code(); };
-  // Also what says more exactly what is not supported: another way is looked for then.
+  // All statuses that mean missing support, so that another way is searched.
   for (const cudnnStatus_t status :
        {CUDNN_STATUS_NOT_SUPPORTED, CUDNN_STATUS_NOT_SUPPORTED_SHAPE, CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE,
         CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN, CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH}) {
@@ -67,7 +67,7 @@ TEST(LibraryErrorsTest, OfNccl) {
   for (const ncclResult_t result : {ncclSuccess, ncclInProgress}) {
     EXPECT_EQ(code(result), absl::StatusCode::kOk);
   }
-  // A rank that is lost may come back with its worker.
+  // A lost rank may return with its worker.
   for (const ncclResult_t result : {ncclRemoteError, ncclSystemError}) {
     EXPECT_EQ(code(result), absl::StatusCode::kUnavailable) << result;
   }

@@ -53,7 +53,7 @@ std::vector<double> LoadAll(DType type, const void* from, int64_t count) {
   return loaded;
 }
 
-// What lies as `rows` rows, `row` elements apart from `first` on, densely; or its transpose.
+// Returns a dense copy of `rows` rows, `row` elements apart from `first` on, or its transpose.
 std::vector<double> LoadMatrix(DType type, const void* from, int64_t first, int64_t rows, int64_t columns,
                                int64_t row, bool transpose) {
   std::vector<double> matrix(rows * columns);
@@ -69,8 +69,8 @@ std::vector<double> LoadMatrix(DType type, const void* from, int64_t first, int6
   return matrix;
 }
 
-// Calls function(image, out position, in position, kernel position) for every product of a window with its
-// image that is not with padding; positions are those of pixels.
+// Calls function(image, out position, in position, kernel position) for every product of a window within the
+// image. Positions are those of pixels.
 template <typename Function>
 void ForEachTap(const ConvolutionSpec& s, const Function& function) {
   for (int64_t image = 0; image < s.n; ++image) {

@@ -75,7 +75,7 @@ absl::StatusOr<double> MeasureSeconds(const OwnedStream& stream,
                                       const std::function<absl::Status(Stream)>& run) {
   constexpr int kRounds = 3;
   constexpr int kRuns = 8;
-  // The first run loads code, which must not happen while work is recorded.
+  // The first run loads code, which must not happen during recording.
   TANDEM_RETURN_IF_ERROR(run(stream.get()));
   TANDEM_RETURN_IF_ERROR(stream.Synchronize());
   TANDEM_RETURN_IF_ERROR(RecordedWork::Begin(stream.get()));
@@ -84,7 +84,7 @@ absl::StatusOr<double> MeasureSeconds(const OwnedStream& stream,
   absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::End(stream.get());
   if (status.ok()) status = work.status();
   if (!status.ok()) {
-    (void)CheckLaunches();  // What cannot be recorded may leave an error behind that means nothing later.
+    (void)CheckLaunches();  // Clears the error of a failed record, which means nothing later.
     return status;
   }
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Event> begin, Event::Create(/*timed=*/true));

@@ -7,12 +7,12 @@
 #include "engine/backends/cuda/driver/dnn.h"
 #include "gtest/gtest.h"
 
-// What algorithms are remembered by: unlike problems, versions and GPUs must not share one.
+// The keys of remembered algorithms: different problems, versions and GPUs must have different keys.
 
 namespace tandem::cuda {
 namespace {
 
-// That each of the changes, made to `spec` alone, gives another text.
+// Expects that each single change of `spec` gives another text.
 template <typename Spec>
 void ExpectAllUnlike(const Spec& spec, const std::vector<std::function<void(Spec&)>>& changes) {
   std::set<std::string> texts = {spec.ToString()};
@@ -75,7 +75,7 @@ TEST(SpecsTest, UnlikeProductsHaveUnlikeTexts) {
              Change([](auto& s) { s.type = DType::kBFloat16; }),
              Change([](auto& s) { s.result_type = DType::kBFloat16; }), Change([](auto& s) { s.beta = 1; }),
              Change([](auto& s) { s.bias = true; })});
-  // What is left out is dense.
+  // Missing rows and strides mean dense.
   GemmSpec dense = spec;
   dense.row_a = 800;
   dense.row_b = dense.row_c = 500;

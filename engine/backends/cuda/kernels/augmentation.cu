@@ -29,10 +29,10 @@ void Gather(const SampleRows& rows, int64_t samples, const int32_t* indices, Str
   });
 }
 
-// Where a byte of an image is.
+// The place of a byte in an image.
 struct BytePlace {
   int64_t image;
-  int64_t plane;  // Where its plane begins.
+  int64_t plane;  // The beginning of its plane.
   int row;
   int column;
 };
@@ -45,7 +45,7 @@ __device__ __forceinline__ BytePlace PlaceOf(const ImageBytes& images, int64_t i
   return {plane / images.channels, plane * of_plane, row, rest - row * images.width};
 }
 
-// Where the pixel at `i` of a line of `n` is read; -1 where zero stands instead.
+// Returns the place where pixel `i` of a line of `n` is read, or -1 for a zero.
 __device__ __forceinline__ int64_t FillIndex(int64_t i, int n, Beyond fill) {
   if (i >= 0 && i < n) return i;
   if (fill == Beyond::kZero) return -1;
@@ -61,7 +61,7 @@ __device__ __forceinline__ uint8_t ByteAt(const ImageBytes& images, int64_t plan
   return row < 0 || column < 0 ? 0 : images.x[plane + row * images.width + column];
 }
 
-// a + part (b - a) as a sum of two products, none of them fused: the host's rounding.
+// a + part (b - a) as a sum of two products without fusion: the rounding of the host.
 __device__ __forceinline__ float Between(float a, float b, float part) {
   return __fadd_rn(__fmul_rn(a, 1 - part), __fmul_rn(b, part));
 }
@@ -70,7 +70,7 @@ __device__ __forceinline__ double Mapped(double a, double x, double b, double y,
   return __dadd_rn(__dadd_rn(__dmul_rn(a, x), __dmul_rn(b, y)), centre);
 }
 
-// A block an image of so many bytes: the mean of them all, then each byte's distance from it times a factor.
+// A block for each image of `bytes` bytes: their mean, then each byte's difference from it times a factor.
 TANDEM_KERNEL SpreadKernel(Grid grid, ImageBytes images, int64_t bytes, bool about_mean) {
   __shared__ uint64_t sums[kThreads];
   for (BlockLoop block(grid); block.exists(); block.Next()) {
@@ -82,7 +82,7 @@ TANDEM_KERNEL SpreadKernel(Grid grid, ImageBytes images, int64_t bytes, bool abo
       for (int64_t i = threadIdx.x; i < bytes; i += blockDim.x) sum += x[i];
       sums[threadIdx.x] = sum;
       __syncthreads();
-      // There are a power of two of them.
+      // blockDim.x is a power of two.
       for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
         if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half];
         __syncthreads();
@@ -100,7 +100,7 @@ TANDEM_KERNEL SpreadKernel(Grid grid, ImageBytes images, int64_t bytes, bool abo
 }  // namespace
 
 void GatherSamples(const SampleRows& rows, int64_t samples, const int32_t* indices, Stream stream) {
-  // The lowest bit that any of them has says what divides all.
+  // The lowest bit that is set in any of them gives the largest unit that divides all.
   uint64_t bits = 0;
   for (int i = 0; i < rows.count; ++i) {
     bits |= static_cast<uint64_t>(rows.data[i].bytes) | reinterpret_cast<uintptr_t>(rows.data[i].data) |

@@ -8,7 +8,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Blocks a multiprocessor.
+// Blocks for each multiprocessor.
 constexpr int kApplyThreads = 256;
 constexpr int kApplyBlocks = 4;
 
@@ -57,7 +57,7 @@ TANDEM_KERNEL __launch_bounds__(kApplyThreads)
     factor[j] = FactorOf(norm, share.channel + j);
     bias[j] = norm.bias[share.channel + j];
   }
-  // From the last row back: those were read last when sums were taken, and are near still.
+  // From the last row backwards: the last rows were read last for the sums, and are still in the cache.
   for (int64_t row = share.end - 1 - share.row; row >= share.begin; row -= kRowsInFlight * division.rows) {
     Pack<T, kPack> items[kRowsInFlight];
     Pack<T, kPack> others[kRowsInFlight];

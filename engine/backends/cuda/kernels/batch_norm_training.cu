@@ -4,18 +4,18 @@
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/number.h"
 
-// A batch normalisation that trains needs its rows twice: for sums, and for what follows from them. One
-// kernel does both. Its blocks run at the same time, keep as many of their rows in shared memory as fit, and
+// A training batch normalisation needs its rows twice: for the sums, then for the results. A single kernel
+// does both. Its blocks run at the same time. They keep as many of their rows in shared memory as fit, and
 // read the others again.
 
 namespace tandem::cuda {
 namespace {
 
-// Shared memory of a block besides its rows: that of SumRows, and a few numbers for each channel.
+// The shared memory of a block besides its rows: for SumRows, and a few numbers for each channel.
 template <int kPack>
 inline constexpr int kOtherSharedBytes = 2 * kPack* kSumThreads * sizeof(float) + 1024;
 
-// Waits until all blocks with the same blockIdx.y are here. tickets[0] counts them, and tickets[1] counts the
+// Waits until all blocks with the same blockIdx.y are here. tickets[0] counts the blocks, tickets[1] the
 // meetings.
 __device__ void MeetBlocks(unsigned* tickets) {
   __threadfence();
@@ -36,7 +36,7 @@ __device__ void MeetBlocks(unsigned* tickets) {
   __syncthreads();
 }
 
-// Adds up the threads' sums over all rows. The result is as SumRows returns it.
+// Adds up the threads' sums over all rows. The result is like that of SumRows.
 template <int kPack>
 __device__ const float* SumBlocks(const float (&sums)[2 * kPack], const ShareOf<kPack>& share,
                                   const Division& division, int64_t channels, const SumScratch& scratch) {
@@ -47,7 +47,7 @@ __device__ const float* SumBlocks(const float (&sums)[2 * kPack], const ShareOf<
   return AddPartials(share, division, channels, scratch.partials);
 }
 
-// The rows of a thread, and the first of them in shared memory.
+// The rows of a thread. The first of them are in shared memory.
 template <typename T, int kPack>
 struct ThreadRows {
   __device__ ThreadRows(const ShareOf<kPack>& share, const Division& division, int64_t channels, int held)
@@ -59,9 +59,9 @@ struct ThreadRows {
         step(division.rows * channels),
         kept(reinterpret_cast<Pack<T, kPack>*>(DynamicShared()) + threadIdx.x) {}
 
-  // The place of row i in a tensor.
+  // Returns the place of row i in a tensor.
   __device__ int64_t At(int i) const { return first + i * step; }
-  // Where row i < held of the tensor `which` is kept.
+  // Returns the place of row i < held of the tensor `which` in shared memory.
   __device__ Pack<T, kPack>& Kept(int i, int which = 0) const {
     return kept[(which * held + i) * static_cast<int>(blockDim.x)];
   }
@@ -129,7 +129,7 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
     factor[j] = weight[share.channel + j] * inv_stds[share.column * kPack + j];
     offset[j] = bias[share.channel + j];
   }
-  // From the last row back: rows that are not kept were read last, and are near still.
+  // From the last row backwards: rows that are not kept were read last, and are still in the cache.
   for (int last = own.count - 1; last >= 0; last -= kRows) {
     Pack<T, kPack> items[kRows];
     Pack<T, kPack> others[kRows];
@@ -162,7 +162,7 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
   constexpr int kRows = Terms::kRows;
   const ShareOf<kPack> share(division, blockIdx.x, division.first_tile + blockIdx.y, rows, channels);
   const ThreadRows<T, kPack> own(share, division, channels, held);
-  // Threads without work need no channel of their own.
+  // Threads without work need no channel.
   const int64_t channel = share.works ? share.channel : 0;
   const typename Terms::Channels of(terms, channel, 0);
 
@@ -212,7 +212,7 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
         items[i] = own.Kept(last - i, 0);
         grads[i] = own.Kept(last - i, 1);
       } else if (kMask != Mask::kNone && terms.dz != nullptr) {
-        // dz may be where what it was made of was.
+        // dz may be in the memory of its inputs.
         items[i] = LoadPack<T, kPack>(terms.in.x, own.At(last - i));
         grads[i] = LoadPack<T, kPack>(terms.dz, own.At(last - i));
       } else {
@@ -235,7 +235,7 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
   }
 }
 
-// Calls `launch(division, held rows, bytes)` for each launch. A row of a thread takes `row_bytes`.
+// Calls `launch(division, held rows, bytes)` for each launch. A thread's row takes `row_bytes`.
 template <int kPack, typename Function>
 void ForTogether(const ChannelRows& sizes, int row_bytes, const Function& launch) {
   const int threads = Threads(kSumThreads);

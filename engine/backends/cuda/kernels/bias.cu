@@ -7,8 +7,8 @@
 namespace tandem::cuda {
 namespace {
 
-// How many neighbouring channels, at most 16 bytes, a thread takes at once: what divides their number, so
-// that each row of them is aligned.
+// Returns the number of neighbouring channels that a thread handles at once, at most 16 bytes. It divides the
+// number of channels, so that each row is aligned.
 int WidthFor(int64_t channels, DType type) {
   int width = static_cast<int>(16 / SizeOf(type));
   while (channels % width != 0) width /= 2;
@@ -65,9 +65,8 @@ Grid BlocksUpTo(int64_t threads) {
   return WithinLimits({static_cast<unsigned>(std::min<int64_t>(blocks, 1 << 16))});
 }
 
-// Sums over the rows of [rows, columns of kWidth channels] into [pieces, channels]: a block takes a piece of
-// the rows, and up to as many columns as it has threads; its threads stand side by side over as many rows as
-// there is room for.
+// Sums over the rows of [rows, columns of kWidth channels] into [pieces, channels]. A block has a piece of
+// the rows, and up to as many columns as threads. Its threads cover as many rows side by side as fit.
 template <typename T, int kWidth>
 TANDEM_KERNEL SumRowsKernel(Grid grid, int64_t rows, int64_t columns, int64_t piece, const T* x,
                             float* sums) {
@@ -131,8 +130,8 @@ TANDEM_KERNEL SumPlanesKernel(Grid grid, int64_t outer, int64_t channels, int64_
 
 constexpr int64_t kMostPieces = 256;
 
-// How the first of the two sums is shared: so many of what a block takes one after the other, in so many
-// pieces. The second sums the pieces.
+// The division of the first sum: the number of units that a block handles in turn, and the number of pieces.
+// The second sum adds the pieces.
 struct Pieces {
   int64_t piece = 1;
   int64_t count = 1;
@@ -147,7 +146,7 @@ Pieces Share(int64_t items, int64_t at_least) {
 
 Pieces PiecesOf(const ChannelSizes& sizes, bool rows) {
   if (!rows) return Share(sizes.outer, std::max<int64_t>(1, 2048 / sizes.inner));
-  // Enough for each thread to load a few times.
+  // Enough for each thread to load several times.
   const int64_t lines = std::max<int64_t>(1, kThreads / sizes.channels);
   return Share(sizes.outer * sizes.inner, 32 * lines);
 }

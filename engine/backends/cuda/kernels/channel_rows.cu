@@ -5,14 +5,13 @@
 namespace tandem::cuda {
 namespace {
 
-// The packs that sums are taken in.
+// Returns the division of sums.
 Division DivideSums(const ChannelRows& sizes) {
   Division division;
   WithPackOf(sizes, [&](auto pack) {
     constexpr int kPack = sizeof(pack.items) / sizeof(pack.items[0]);
-    division =
-        Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads), kSumBlocks * sizes.multiprocessors,
-               kSumTilePacks);
+    division = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads),
+                      kSumBlocks * sizes.multiprocessors, kSumTilePacks);
   });
   return division;
 }

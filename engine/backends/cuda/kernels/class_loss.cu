@@ -9,7 +9,7 @@ namespace {
 
 using Mode = ClassLoss::Mode;
 
-// A row's target; one that is ignored has class 0, and counts for nothing.
+// A row's target. An ignored row has class 0 and does not count.
 struct RowTarget {
   bool is_ignored;
   int64_t label;
@@ -26,27 +26,27 @@ __device__ __forceinline__ float WeightOf(const ClassLoss& work, int64_t c) {
   return work.weights == nullptr ? 1.0f : work.weights[c];
 }
 
-// By what row n counts in the number that divides.
+// Returns the divisor of row n.
 __device__ __forceinline__ double DivisorOf(const ClassLoss& work, int64_t n) {
   const RowTarget target = TargetOf(work, n);
   if (target.is_ignored) return 0;
   return work.labels == nullptr || work.mode == Mode::kHinge ? 1.0 : WeightOf(work, target.label);
 }
 
-// The weight a[c] of the op's header.
+// Returns the weight a[c] of the op's header.
 __device__ __forceinline__ float Weighted(const ClassLoss& work, int64_t n, int64_t c, int64_t label) {
   const float share = work.labels == nullptr ? work.shares[n * work.classes + c] : (c == label ? 1.0f : 0.0f);
   const auto e = static_cast<float>(work.label_smoothing);
   return WeightOf(work, c) * ((1 - e) * share + e / static_cast<float>(work.classes));
 }
 
-// max(0, margin - x[target] + x[c]); a NaN stays.
+// Returns max(0, margin - x[target] + x[c]). NaN stays NaN.
 __device__ __forceinline__ float Violation(const ClassLoss& work, float target_score, float score) {
   const float violation = static_cast<float>(work.margin) - target_score + score;
   return violation < 0 ? 0.0f : violation;
 }
 
-// Of a softmax.
+// The exponents of a softmax.
 struct Exponents {
   float largest;
   float sum;
@@ -89,7 +89,7 @@ struct LossRows {
       const double log_sum = log(static_cast<double>(exponents.sum));
       for (int64_t c = lanes.lane; c < work.classes; c += kLanes) {
         const float weighted = Weighted(work, n, c, target.label);
-        // A class of no weight counts for nothing, also where its logarithm is infinite.
+        // A class with weight 0 does not count, even if its logarithm is infinite.
         if (weighted == 0) continue;
         loss += weighted * (log_sum - (static_cast<double>(ToFloat(x[c])) - exponents.largest));
       }
@@ -112,7 +112,7 @@ struct FinishLoss {
   }
 };
 
-// What divides the loss.
+// Adds up the loss's divisor.
 struct DivisorRows {
   static constexpr int kSums = 1;
   ClassLoss work;

@@ -15,8 +15,8 @@ __device__ __forceinline__ void AddTerms(const MeterTerms& terms) {
   }
 }
 
-// Whether score x of class c comes before that of `target`: larger ones do, of equal ones the first, and a
-// NaN does before every number.
+// Returns whether score x of class c is better than the score of `target`. Larger scores are better, of equal
+// scores the first, and NaN is better than every number.
 __device__ __forceinline__ bool ComesBefore(float x, int64_t c, float target_score, int64_t target) {
   const bool is_number = x == x;
   if (target_score != target_score) return !is_number && c < target;
@@ -78,7 +78,7 @@ struct FinishCrossEntropy {
   }
 };
 
-// Of a count.
+// Writes a count.
 struct FinishCount {
   float* count;
   __device__ __forceinline__ void operator()(const Sums<1>& sums) const {
@@ -100,7 +100,7 @@ struct RankedRows {
   int64_t k;
   int64_t ignored;
 
-  // The class with the largest share, of equal ones the first.
+  // Returns the class with the largest share, the first of equal shares.
   template <int kLanes>
   __device__ __forceinline__ int64_t Largest(int64_t n, Lanes<kLanes> lanes) const {
     const float* own = shares + n * classes;

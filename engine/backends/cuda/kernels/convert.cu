@@ -25,8 +25,8 @@ struct Cast<uint8_t, uint8_t> {
   __device__ __forceinline__ uint8_t operator()(uint8_t x) const { return x; }
 };
 
-// y [outer][columns][rows] = x [outer][rows][columns]: tiles pass through shared memory, so that both sides
-// are read and written in runs.
+// y [outer][columns][rows] = x [outer][rows][columns]. Tiles pass through shared memory, so that both sides
+// are accessed in runs.
 constexpr int kTile = 32;
 constexpr int kTileThreads = 256;
 
@@ -52,7 +52,7 @@ TANDEM_KERNEL TransposeKernel(Grid grid, int64_t rows, int64_t columns, const X*
   }
 }
 
-// Elements in their order, eight a thread.
+// Converts elements in order, eight for each thread.
 template <typename X, typename Y>
 void ConvertInOrder(int64_t elements, const X* x, Y* y, Stream stream) {
   constexpr int kPack = 8;
@@ -70,7 +70,7 @@ void ConvertInOrder(int64_t elements, const X* x, Y* y, Stream stream) {
   });
 }
 
-// As TransposeKernel, for what a multiprocessor's cache holds whole, or what would leave tiles empty.
+// As TransposeKernel, for matrices that fit into a multiprocessor's cache or would leave tiles empty.
 template <typename X, typename Y>
 void TransposeInCache(int64_t outer, int64_t rows, int64_t columns, const X* x, Y* y, Stream stream) {
   const int64_t plane = rows * columns;

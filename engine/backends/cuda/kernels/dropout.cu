@@ -15,14 +15,14 @@ __device__ __forceinline__ RandomWords WordsOf(const DropoutRule& rule, int64_t 
                      static_cast<uint64_t>(block));
 }
 
-// A thread has a block of four words, and the four elements that they decide on.
+// A thread has a block of four words, and the four elements of these words.
 template <typename T>
 void Run(const DropoutRule& rule, const int64_t* step, const T* x, T* y, Stream stream) {
   const int64_t channels = rule.sizes.channels;
   const int64_t inner = rule.sizes.inner;
   const int64_t elements = channels * inner;  // Of a sample.
   const int64_t blocks = (elements + 3) / 4;
-  // Neighbouring threads take neighbouring channels, where a block stays within one.
+  // Neighbouring threads handle neighbouring channels, if a block stays within a sample.
   const bool by_channel = rule.channels_last && inner % 4 == 0;
   const bool packed = !rule.channels_last && elements % 4 == 0;
   ForEach(rule.sizes.outer * blocks, stream, [=] __device__(int64_t i) {

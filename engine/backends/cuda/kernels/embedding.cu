@@ -20,8 +20,8 @@ void RunGather(int64_t count, int64_t rows, int64_t width, const int32_t* indice
   });
 }
 
-// A block has a place i in `indices`. Where it is the first of its row, the block finds all others of that
-// row and adds them up in their order; no two blocks have the same row.
+// A block has a place i in `indices`. If it is the first place of its row, the block finds all other places
+// of the row and adds them up in order. So no two blocks have the same row.
 template <typename T>
 TANDEM_KERNEL GatherGradKernel(Grid grid, int64_t count, int64_t rows, int64_t width, int64_t padding_index,
                                const int32_t* indices, const T* grad_y, float* grad_weight) {

@@ -9,7 +9,7 @@
 #include "absl/types/optional.h"
 
 // Stores the running stack's registers on it and its pointer in *from, then resumes the stack `to`.
-// swapcontext() makes two system calls for this, which took four fifths of the time of a test.
+// swapcontext() makes two system calls for this, which took four fifths of a test's time.
 extern "C" void TandemSwitchStack(void** from, void* to) __attribute__((visibility("hidden")));
 
 asm(R"(
@@ -44,10 +44,10 @@ thread_local Position position;
 namespace {
 
 constexpr size_t kStackBytes = 128 << 10;
-// What TandemSwitchStack stores.
+// The number of registers that TandemSwitchStack stores.
 constexpr int kStoredRegisters = 6;
 
-// A stack that runs threads of a block, one after the other until one of them has to wait.
+// A stack that runs threads of a block, one after the other, until one of them must wait.
 struct Fiber {
   enum class State : uint8_t { kIdle, kReady, kAtBlock, kAtWarp };
   std::unique_ptr<char[]> stack;
@@ -99,7 +99,7 @@ class Block {
   }
 
  private:
-  // Two sets take turns: a lane may bring the next value before another has read this one.
+  // Two sets are used in turns: a lane may store its next value before another lane has read this one.
   uint64_t* Slots() {
     const unsigned thread = position.thread.x;
     const size_t phase = phases_[thread]++ % 2;
@@ -112,7 +112,7 @@ class Block {
     }
     auto fiber = std::make_unique<Fiber>();
     fiber->stack = std::make_unique<char[]>(kStackBytes);
-    // The first switch to the fiber takes zeros for registers and returns to FiberMain. A function starts
+    // The first switch to the fiber loads zeros into registers and returns to FiberMain. A function starts
     // with its return address on a stack that was aligned to 16 bytes before.
     auto* top =
         reinterpret_cast<void**>(reinterpret_cast<uintptr_t>(fiber->stack.get() + kStackBytes) / 16 * 16);
@@ -147,7 +147,7 @@ class Block {
     TandemSwitchStack(&scheduler_, fiber->stack_pointer);
   }
 
-  // Lets those go on for whom all others have come.
+  // Resumes the threads whose partners have all arrived.
   void Release() {
     unsigned at_block = 0;
     std::vector<unsigned> at_warp(alive_.size(), 0);
@@ -173,8 +173,8 @@ class Block {
 
   unsigned threads_ = 0;
   const absl::FunctionRef<void()>* body_ = nullptr;
-  unsigned next_ = 0;          // The next thread that begins.
-  unsigned ended_ = 0;         // How many have ended.
+  unsigned next_ = 0;          // The next thread to begin.
+  unsigned ended_ = 0;         // The number of ended threads.
   void* scheduler_ = nullptr;  // The stack pointer of Run's caller.
   Fiber* running_ = nullptr;
   std::vector<std::unique_ptr<Fiber>> fibers_;

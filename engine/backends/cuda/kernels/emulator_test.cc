@@ -30,7 +30,7 @@ TEST(EmulatorTest, BlocksReduce) {
   }
 }
 
-// A thread that has ended holds up nobody, and lanes see what the others of their warp brought.
+// An ended thread blocks no other. Lanes see the values of the other lanes in their warp.
 TANDEM_KERNEL NeighboursKernel(int n, int* left, uint32_t* votes) {
   __shared__ int values[128];
   values[threadIdx.x] = static_cast<int>(threadIdx.x) * 10;

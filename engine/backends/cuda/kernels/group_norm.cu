@@ -11,7 +11,7 @@ ChannelRows RowsOf(const GroupSizes& sizes) {
   return {.rows = sizes.samples * sizes.positions, .channels = sizes.channels, .type = sizes.type};
 }
 
-// Of x and its square, both less the sample's first number of the channel.
+// Sums of x and its square, both minus the sample's first number of the channel.
 template <typename T, int kPack>
 struct SampleMoments {
   static constexpr int kRows = kRowsInFlight;
@@ -32,7 +32,7 @@ struct SampleMoments {
   const T* x;
 };
 
-// Of dy, and of dy times the normal values.
+// Sums of dy, and of dy times the normalised values.
 template <typename T, int kPack>
 struct SampleGrads {
   static constexpr int kRows = 2;
@@ -92,8 +92,8 @@ void FinishMoments(const GroupSizes& sizes, const T* x, double epsilon, const fl
   });
 }
 
-// Of each sample's group: means of the gradient of the normal values, and of that times them, to
-// means [samples, groups, 2].
+// Computes for each group of each sample the means of the normalised values' gradient, and of its product
+// with these values, into means [samples, groups, 2].
 void FinishGroups(const GroupSizes& sizes, const float* weight, const float* sums, float* means,
                   Stream stream) {
   ForEach(sizes.samples * sizes.groups, stream, [=] __device__(int64_t i) {
@@ -125,7 +125,7 @@ void FinishChannels(const GroupSizes& sizes, const float* sums, float* dweight, 
   });
 }
 
-// The group of the sample that channel `channel` of place `first` belongs to.
+// Returns the group of channel `channel` in the sample of place `first`.
 __device__ __forceinline__ int64_t GroupOf(const GroupSizes& sizes, int64_t first, int64_t channel) {
   return first / (sizes.channels * sizes.positions) * sizes.groups +
          channel / (sizes.channels / sizes.groups);

@@ -21,7 +21,7 @@ TANDEM_KERNEL LayerNormKernel(Grid grid, int64_t rows, int64_t channels, const T
     const T* const x = all_x + own.row * channels;
     T* const y = all_y + own.row * channels;
     const float count = static_cast<float>(channels);
-    // About the first number, so that a large mean costs no digits.
+    // Relative to the first number, so that a large mean costs no digits.
     const float shift = ToFloat(x[0]);
     float sum = 0;
     for (int64_t i = own.index; i < channels; i += own.count) sum += ToFloat(x[i]) - shift;
@@ -33,7 +33,7 @@ TANDEM_KERNEL LayerNormKernel(Grid grid, int64_t rows, int64_t channels, const T
     }
     const float variance = own.Reduce(squares, 0, Sum()) / count;
     const float inv_std = 1.0f / sqrtf(variance + epsilon);
-    // y may be x: nobody reads x[0] any more.
+    // y may be x: x[0] has no reader any more.
     for (int64_t i = own.index; i < channels; i += own.count) {
       y[i] = To<T>((ToFloat(x[i]) - mean) * inv_std * weight[i] + bias[i]);
     }
@@ -54,7 +54,7 @@ TANDEM_KERNEL LayerNormGradKernel(Grid grid, int64_t rows, int64_t channels, Lay
     T* const dx = all_dx + own.row * channels;
     const float mean = in.mean[own.row];
     const float inv_std = InvStdOf(in, own.row);
-    // Means over the row of the gradient of the normal values, and of that times them.
+    // Means over the row: of the normalised values' gradient, and of its product with these values.
     float grads = 0;
     float products = 0;
     for (int64_t i = own.index; i < channels; i += own.count) {
@@ -72,7 +72,7 @@ TANDEM_KERNEL LayerNormGradKernel(Grid grid, int64_t rows, int64_t channels, Lay
   }
 }
 
-// Of dy, and of dy times the normal values.
+// Sums of dy, and of dy times the normalised values.
 template <typename T, int kPack>
 struct ColumnTerms {
   static constexpr int kRows = kRowsInFlight;
@@ -131,7 +131,7 @@ void LayerNorm(const ChannelRows& sizes, const void* x, const float* weight, con
 
 void LayerNormGrad(const ChannelRows& sizes, const LayerNormGradIn& in, const SumScratch& scratch, void* dx,
                    float* dweight, float* dbias, Stream stream) {
-  // First, since dx may be x or dy.
+  // First, because dx may be x or dy.
   WithPackOf(sizes, [&](auto pack) {
     RunColumns(pack, sizes, in, scratch, FinishColumns{dweight, dbias}, stream);
   });

@@ -6,7 +6,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Makes u, and brings its squares.
+// Computes u, and returns the sum of its squares.
 template <typename G>
 struct MomentumRows {
   static constexpr int kSums = 1;

@@ -30,7 +30,7 @@ __device__ __forceinline__ float Normalized(const Number* pair, float x) {
   return static_cast<float>(pair[0] * static_cast<Number>(x) + pair[1]);
 }
 
-// Elements in their order, `kPack` a thread.
+// Normalises elements in order, `kPack` for each thread.
 template <typename X, typename Y, int kPack>
 void InOrder(const Normalization& how, const X* x, Y* y, Stream stream) {
   const int64_t channels = how.sizes.channels;
@@ -49,7 +49,7 @@ void InOrder(const Normalization& how, const X* x, Y* y, Stream stream) {
   });
 }
 
-// From plain to channels last: a thread has all channels of a position.
+// Converts plain to channels last. A thread has all channels of a position.
 template <typename X, typename Y>
 void ToChannelsLast(const Normalization& how, const X* x, Y* y, Stream stream) {
   const int64_t channels = how.sizes.channels;

@@ -9,7 +9,7 @@ namespace {
 // t of the formulas.
 __device__ __forceinline__ double TimeOf(UpdateTime time) { return static_cast<double>(*time.step + 1); }
 
-// 1 / sqrt(1 - beta2^t), by which sqrt(v) becomes sqrt(vhat).
+// Returns 1 / sqrt(1 - beta2^t), the factor that turns sqrt(v) into sqrt(vhat).
 __device__ __forceinline__ float RootScale(double beta2, double t) {
   return static_cast<float>(1 / sqrt(1 - pow(beta2, t)));
 }
@@ -48,18 +48,18 @@ struct SgdRule {
   }
 };
 
-// What the kinds with two moments compute with.
+// The numbers of the kinds with two moments.
 struct MomentNumbers {
   float beta1;
   float fresh1;
   float beta2;
   float fresh2;
   float weight_decay;
-  float keep;  // Of the parameter: less than 1 with decoupled weight decay.
+  float keep;  // The parameter's factor. Below 1 with decoupled weight decay.
   float epsilon;
-  float moment_rate;  // Of the first moment.
-  float grad_rate;    // Of the gradient itself.
-  float root_scale;   // Of sqrt(v).
+  float moment_rate;  // The factor of the first moment.
+  float grad_rate;    // The factor of the gradient.
+  float root_scale;   // The factor of sqrt(v).
 };
 
 template <typename Update>
@@ -181,7 +181,7 @@ __device__ MomentNumbers LambNumbers(const LambUpdate& update, UpdateTime time) 
   return k;
 }
 
-// A piece's new moments, and the thread's share of the sums of squares of the parameter and of r.
+// Computes a piece's new moments, and the thread's share of the sums of squares of the parameter and of r.
 struct LambSums {
   double parameters = 0;
   double ratios = 0;
@@ -220,7 +220,7 @@ TANDEM_KERNEL LambMomentsKernel(LambUpdate update, ChangeTable table, UpdateTime
   squares[2 * blockIdx.x + 1] = sums.ratios;
 }
 
-// |parameter| / |r| of each tensor.
+// Computes |parameter| / |r| of each tensor.
 void LambTrust(const ChangeTable& table, const double* squares, double* trust, Stream stream) {
   ForEach(table.tensor_count, stream, [=] __device__(int64_t tensor) {
     int first = 0;
@@ -333,7 +333,7 @@ struct RmspropRule {
       const float mean = k.alpha * states[1] + k.fresh * g;
       states[1] = mean;
       variance -= mean * mean;
-      // It is no less than 0 but for rounding.
+      // It is at least 0 except for rounding.
       variance = variance < 0 ? 0 : variance;
     }
     float step = g / (sqrtf(variance) + k.epsilon);
@@ -366,7 +366,7 @@ struct LionRule {
   }
   __device__ __forceinline__ static void Change(const Numbers& k, float& p, float g, float* states) {
     const float mix = k.beta1 * states[0] + k.fresh1 * g;
-    // A number that is none stays one.
+    // NaN stays NaN.
     const float sign = mix > 0 ? 1.0f : (mix < 0 ? -1.0f : mix);
     states[0] = k.beta2 * states[0] + k.fresh2 * g;
     p -= k.rate * (sign + k.weight_decay * p);

@@ -6,7 +6,7 @@
 namespace tandem::cuda {
 namespace {
 
-// Elements that a thread writes at once.
+// The elements that a thread writes at once.
 template <typename T>
 constexpr int kWide = 16 / sizeof(T);
 

@@ -8,28 +8,28 @@
 namespace tandem::cuda {
 namespace {
 
-// Windows, or elements of one, from `begin` to before `end`.
+// Windows, or elements of a window, from `begin` to before `end`.
 struct Range {
   int begin;
   int end;
 };
 
-// The elements of the window at `position` that lie within `extent`.
+// Returns the elements of the window at `position` that are within `extent`.
 __device__ __forceinline__ Range WithinImage(int position, int stride, int padding, int window, int extent) {
   const int corner = position * stride - padding;
   return {max(0, -corner), min(window, extent - corner)};
 }
 
-// The windows that reach `position` of the image.
+// Returns the windows that include `position` of the image.
 __device__ __forceinline__ Range Reaching(int position, int stride, int padding, int window, int windows) {
   const int shifted = position + padding;
   return {shifted < window ? 0 : (shifted - window) / stride + 1, min(windows, shifted / stride + 1)};
 }
 
-// What the sum of the window (i, j) is divided by.
+// Returns the divisor of the window (i, j).
 __device__ __forceinline__ float Divisor(const PoolSizes& s, int i, int j) {
   if (s.count_padding) {
-    // What lies beyond the padding does not count.
+    // Elements beyond the padding do not count.
     const int rows = min(s.window_height, s.x.height + 2 * s.padding_height - i * s.stride_height);
     const int columns = min(s.window_width, s.x.width + 2 * s.padding_width - j * s.stride_width);
     return static_cast<float>(rows) * static_cast<float>(columns);
@@ -39,7 +39,7 @@ __device__ __forceinline__ float Divisor(const PoolSizes& s, int i, int j) {
   return static_cast<float>(rows.end - rows.begin) * static_cast<float>(columns.end - columns.begin);
 }
 
-// Which element of plain images, of which the lanes are the channels, is `k` lanes behind a place.
+// Returns the element of a plain image that is `k` channels after a place. The lanes are the channels.
 __device__ __forceinline__ int64_t PlainElementOf(const ImageSizes& sizes, const ImagePlace& at, int k) {
   return ((at.outer * sizes.lanes + at.lane + k) * sizes.height + at.row) * sizes.width + at.column;
 }
@@ -62,7 +62,8 @@ template <typename T, int kPack>
 __device__ __forceinline__ void StorePooled(const ImageSizes& out, bool plain, const ImagePlace& at,
                                             const Pack<T, kPack>& items, T* to) {
   if (!plain) {
-    Store(items, reinterpret_cast<Pack<T, kPack>*>(to + ElementOf(out, at.outer, at.row, at.column, at.lane)));
+    Store(items,
+          reinterpret_cast<Pack<T, kPack>*>(to + ElementOf(out, at.outer, at.row, at.column, at.lane)));
     return;
   }
 #pragma unroll
@@ -104,7 +105,7 @@ void RunMaxPool(const PoolSizes& s, const T* x, T* y, uint8_t* index, Stream str
   });
 }
 
-// Each element of x asks the windows that reach it whether it was their maximum.
+// Each element of x checks whether it was the maximum of the windows that include it.
 template <typename T, int kPack>
 void RunMaxPoolGrad(const PoolSizes& s, const uint8_t* index, const T* dy, T* dx, Stream stream) {
   const ImageSizes out = s.y();
@@ -159,7 +160,7 @@ void RunAveragePool(const PoolSizes& s, const T* x, T* y, Stream stream) {
   });
 }
 
-// y [outer][lanes]: the mean over all pixels. A lane of a warp has a pack of channels, and the block's warps
+// y [outer][lanes]: the mean over all pixels. A lane of a warp has a pack of channels. The block's warps
 // share the pixels.
 template <typename T, int kPack>
 TANDEM_KERNEL MeanOfLanesKernel(Grid grid, int64_t pixels, int lanes, float divisor, const T* x, T* y) {
@@ -192,7 +193,7 @@ TANDEM_KERNEL MeanOfLanesKernel(Grid grid, int64_t pixels, int lanes, float divi
   }
 }
 
-// y [planes]: the mean over all pixels of each; a warp has a plane.
+// y [planes]: the mean over all pixels of each plane. A warp has a plane.
 template <typename T>
 TANDEM_KERNEL MeanOfPlanesKernel(Grid grid, int64_t planes, int64_t pixels, float divisor, const T* x, T* y) {
   for (BlockLoop block(grid); block.exists(); block.Next()) {
@@ -208,7 +209,7 @@ TANDEM_KERNEL MeanOfPlanesKernel(Grid grid, int64_t planes, int64_t pixels, floa
   }
 }
 
-// Where one window covers the image, and so many pixels are summed.
+// For a single window that covers the image, with this number of pixels.
 template <typename T, int kPack>
 void RunMean(const PoolSizes& s, const T* x, T* y, Stream stream) {
   const int64_t pixels = s.x.pixels();

@@ -22,7 +22,7 @@ void RunShift(ImageSizes x_sizes, ImageSizes y_sizes, int top, int left, const v
   });
 }
 
-// Adds share * items to sums; what is taken 0 times does not count, whatever it is.
+// Adds share * items to sums. A share of 0 adds nothing, even of NaN.
 template <typename T, int kPack>
 __device__ __forceinline__ void AddShare(float share, const T* from, float* sums) {
   if (share == 0) return;
@@ -58,7 +58,7 @@ void RunResize(const Resizing& how, const T* x, T* y, Stream stream) {
   });
 }
 
-// How much of source row (or column) `from` the tap takes.
+// Returns the share of source row or column `from` in the tap.
 __device__ __forceinline__ float ShareOf(const ResizeTap& tap, int from) {
   return (tap.first == from ? 1 - tap.share : 0) + (tap.second == from ? tap.share : 0);
 }

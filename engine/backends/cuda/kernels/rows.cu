@@ -6,7 +6,7 @@
 namespace tandem::cuda {
 namespace {
 
-// In units of T, which divide all that `copy` says.
+// In units of T, which divide all numbers of `copy`.
 template <typename T>
 void Run(const RowCopy& copy, const void* x_data, void* y_data, Stream stream) {
   constexpr int64_t kBytes = sizeof(T);
@@ -35,7 +35,7 @@ void Run(const RowCopy& copy, const void* x_data, void* y_data, Stream stream) {
 }  // namespace
 
 void CopyRows(const RowCopy& copy, const void* x, void* y, Stream stream) {
-  // The lowest bit that any of them has says what divides all.
+  // The lowest bit that is set in any of them gives the largest unit that divides all.
   uint64_t bits =
       static_cast<uint64_t>(copy.row_bytes) | reinterpret_cast<uintptr_t>(x) | reinterpret_cast<uintptr_t>(y);
   for (int d = 0; d < 3; ++d) {

@@ -13,7 +13,7 @@ __device__ __forceinline__ int64_t SeenOf(const SoftmaxKind& kind, int64_t line,
   return seen < extent ? seen : extent;
 }
 
-// Lines whose elements lie together.
+// Lines with contiguous elements.
 template <typename T, bool kWholeBlock>
 TANDEM_KERNEL SoftmaxKernel(Grid grid, int64_t lines, int64_t extent, SoftmaxKind kind, const T* all_x,
                             T* all_y) {
@@ -64,7 +64,7 @@ TANDEM_KERNEL SoftmaxGradKernel(Grid grid, int64_t lines, int64_t extent, Softma
   }
 }
 
-// Lines that lie side by side: a thread each, so that neighbours read neighbours.
+// Alternating lines: a thread for each line, so that neighbouring threads read neighbours.
 template <typename T>
 void SoftmaxOfStrided(const SoftmaxLines& lines, bool log, const T* x, T* y, Stream stream) {
   const int64_t extent = lines.extent;

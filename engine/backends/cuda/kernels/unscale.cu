@@ -17,7 +17,7 @@ __device__ int UnscalePiece(const TensorChange& tensor, PieceRange range, float 
   int bad = 0;
   const auto unscale = [&](X x) {
     const float y = factor * ToFloat(x);
-    bad += fabsf(y) <= FLT_MAX ? 0 : 1;  // Neither does a NaN.
+    bad += fabsf(y) <= FLT_MAX ? 0 : 1;  // False also for NaN.
     return y;
   };
   const int64_t packs_end = range.begin + (range.end - range.begin) / kCount * kCount;
@@ -33,7 +33,7 @@ __device__ int UnscalePiece(const TensorChange& tensor, PieceRange range, float 
   return bad;
 }
 
-// A block's piece, and how much of it is not finite.
+// A block unscales a piece, and counts its non-finite results.
 TANDEM_KERNEL UnscaleKernel(ChangeTable table, const float* scale, int* bad_of_pieces) {
   const ChangePiece piece = table.pieces[blockIdx.x];
   const TensorChange& tensor = table.tensors[piece.tensor];

@@ -6,7 +6,7 @@
 namespace tandem::cuda {
 namespace {
 
-// What rules without states have in common.
+// The common part of rules without states.
 struct OneNumberRule {
   static constexpr int kStates = 0;
   static constexpr bool kChangesStates = false;
@@ -41,7 +41,7 @@ struct ClampRule : OneNumberRule {
     y = x > limit ? limit : (x < -limit ? -limit : x);
   }
 };
-// By a number that is on the device.
+// Multiplies by a number on the device.
 struct FactorRule {
   static constexpr int kStates = 0;
   static constexpr bool kChangesStates = false;
@@ -78,7 +78,7 @@ TANDEM_KERNEL ClipFactorKernel(int pieces, const double* squares, double limit, 
   sum = ReduceBlock(sum, 0.0, Sum());
   if (threadIdx.x != 0) return;
   const double share = limit / (sqrt(sum) + epsilon);
-  *factor = share >= 1 ? 1 : share;  // A NaN stays.
+  *factor = share >= 1 ? 1 : share;  // NaN stays NaN.
 }
 
 }  // namespace

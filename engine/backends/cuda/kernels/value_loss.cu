@@ -13,13 +13,13 @@ __device__ __forceinline__ float At(const RepeatedNumbers& numbers, int64_t i) {
   return numbers.count == 0 ? 1.0f : numbers.numbers[i % numbers.count];
 }
 
-// One element's loss and its slope.
+// Computes an element's loss and slope.
 struct Element {
   float loss;
   float slope;
 };
 
-// log(1 + exp(x)), without overflow.
+// Returns log(1 + exp(x)), without overflow.
 __device__ __forceinline__ float Softplus(float x) { return (x > 0 ? x : 0.0f) + log1pf(expf(-fabsf(x))); }
 
 // `w` is the positive weight.
@@ -91,7 +91,7 @@ struct Cosine {
   double cosine;
 };
 
-// Pair n; the second vectors are of type B.
+// Pair n. The second vectors have type B.
 template <typename A, typename B>
 struct CosinePair {
   const A* a;
@@ -164,7 +164,7 @@ struct CosineGradRows {
   }
 };
 
-// Calls `function(A(), B())` with the types of the first and of the second vectors.
+// Calls `function(A(), B())` with the types of the first and the second vectors.
 template <typename Function>
 void WithVectors(const CosineLoss& work, const Function& function) {
   WithNumber(work.type, [&](auto first) {
