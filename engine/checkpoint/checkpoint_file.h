@@ -24,8 +24,8 @@ struct CheckpointContents {
 };
 
 // Writes a checkpoint atomically: temporary file, fsync, rename, fsync of the folder. After an error an old
-// file at `path` is unchanged. Returns the file's size. After OK the checkpoint is durable. INVALID_ARGUMENT
-// as WriteSafetensors.
+// file at `path` is unchanged, unless syncing the folder failed. Returns the file's size. After OK the
+// checkpoint is durable. INVALID_ARGUMENT as WriteSafetensors.
 absl::StatusOr<int64_t> WriteCheckpoint(Env* env, const std::string& path, const std::string& state,
                                         absl::Span<const NamedTensor> tensors);
 

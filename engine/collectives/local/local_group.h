@@ -12,9 +12,9 @@ namespace tandem {
 // Returns the communicators of the threads of a process over ordinary memory. Entry r is rank r's end. All
 // ranks reduce in place, each in its own slice of all ranks' elements.
 //
-// Beginning a reduction never blocks. A rank does its slice when all ranks have begun the reduction: at once,
-// or in its next call. A rank that awaits the reduction does missing slices itself. A rank can begin up to 64
-// reductions ahead of the slowest rank.
+// A rank can begin up to 64 reductions ahead of the slowest rank without blocking. Further ones block. A rank
+// does its slice when all ranks have begun the reduction: at once, or in its next call. A rank that awaits
+// the reduction does missing slices itself.
 //
 // Ends may be used and destroyed by different threads. A waiting rank spins briefly, then yields for up to a
 // millisecond, then sleeps. `world_size` is at least 1. If ranks wait for others for `watchdog`, the group is

@@ -18,7 +18,8 @@ namespace tandem {
 
 // A file of unsigned bytes in the IDX format (of the MNIST database). It has two zero bytes, the element type
 // 0x08, the rank, a 32-bit big-endian extent for each dimension, then the elements, row-major. It is plain,
-// or compressed by gzip or xz. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
+// or compressed by gzip or xz. Errors name the file and are INVALID_ARGUMENT, except in ReadAll. Not
+// thread-safe.
 class IdxFile {
  public:
   // Opens a regular file and reads its header. The rank must be in [min_rank, max_rank], and the elements
@@ -37,6 +38,7 @@ class IdxFile {
   // Reads all elements, and passes them to `use` in pieces, in order.
   absl::Status ReadPieces(absl::FunctionRef<void(absl::Span<const uint8_t>)> use);
   // Reads all elements. Memory grows with the elements that are read, not with the header's claim.
+  // RESOURCE_EXHAUSTED if there is not enough memory.
   absl::StatusOr<std::vector<uint8_t>> ReadAll();
 
  private:
