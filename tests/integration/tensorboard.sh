@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `tandem tensorboard` and `tandem download --tensorboard`: an independent reader checks the framing and each checksum, and
-# finds the values of the event log. The copy survives kills of the program.
+# Tests `tandem tensorboard` and `tandem download --tensorboard`. An independent reader checks the framing and each
+# checksum, and finds the values of the event log. The copy must survive kills of the program.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
