@@ -30,7 +30,7 @@ function spark(losses) {
 function progressOf(row) {
   if (!row.steps && !row.epochs) return row.state === "QUEUED" ? "" : "–";
   const part = row.steps ? row.step / row.steps : row.epoch / row.epochs;
-  return [h("progress", {max: 1, value: part, "aria-label": "progress"}), ` ${Math.floor(100 * part)} %`];
+  return [h("progress", {max: 1, value: part, "aria-label": "progress"}), h("span", {class: "wide-only"}, ` ${Math.floor(100 * part)} %`)];
 }
 
 function cells(row) {
@@ -41,7 +41,7 @@ function cells(row) {
     h("span", {class: "number"}, measure(row.loss)),
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
-    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? duration(row.seconds_left) : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
     h("span", {class: "dim wide-only"}, row.user),
     h("span", {class: "wide-only"}, spark(row.spark)),
   ];
