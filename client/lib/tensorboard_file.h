@@ -24,8 +24,8 @@ uint32_t Crc32c(absl::string_view data);
 class TensorBoardFile {
  public:
   // Opens or creates the file, and cuts off a torn record at its end. A new file begins with `settings`,
-  // shown as text. FAILED_PRECONDITION if the file cannot be written, or is not an event file of Tandem.
-  // ABORTED if another process writes the file.
+  // shown as text, and with the set fields of job.spec as hyperparameters. FAILED_PRECONDITION if the file
+  // cannot be written, or is not an event file of Tandem. ABORTED if another process writes the file.
   static absl::StatusOr<std::unique_ptr<TensorBoardFile>> Open(const std::string& path, const v1::Job& job,
                                                                const std::string& settings);
   ~TensorBoardFile();

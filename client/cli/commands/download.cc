@@ -150,14 +150,18 @@ void AddDownload(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
   command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
   const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  const Option folder =
+      command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
+          .ValueName("DIR");
+  const Option force =
+      command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
   command
       .AddOption("--tensorboard", options->tensorboard,
                  "Instead: write the job's curves, up to now, to a TensorBoard event file in this folder")
       .ValueName("DIR")
-      .Excludes(artifacts);
-  command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
-      .ValueName("DIR");
-  command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
+      .Excludes(artifacts)
+      .Excludes(folder)
+      .Excludes(force);
   command.Action([options, &session, &exit_code] { exit_code = RunDownload(session, *options); });
 }
 
