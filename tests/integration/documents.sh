@@ -15,3 +15,4 @@ start_daemon --listen 127.0.0.1:0 --cpu-devices 2 --data-folder /usr/share/datas
 unset TANDEM_ADDRESS TANDEM_TOKEN_FILE
 export TANDEM_STATE=$scratch/state
 python3 documents/run_pages.py "$(readlink -f ../..)" "$scratch/reader"
+tandem shutdown

@@ -227,8 +227,7 @@ class Page:
             self.check_flags(program, flags, self.sources.flags_of("server/worker/main.cc"), position)
         elif "/" in program and not program.startswith(("/", "~", "$")):
             path = program.removeprefix("./")
-            if path.startswith("examples/"):
-                path = "deploy/" + path
+            path = re.sub(r"^examples/", "deploy/examples/", path.removeprefix("tandem/"))   # In an unpacked bundle.
             if not self.sources.has_path(path, self.folder):
                 self.fault(position, f"there is no file {program}")
             elif path in self.sources.text:
