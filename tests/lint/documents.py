@@ -17,6 +17,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MOST_HARD = 0.03
+MOST_LINES = {"README.md": 100, "ARCHITECTURE.md": 150}
 
 # Programs of the system that pages may call. Their options are not checked.
 SYSTEM = set("""
@@ -421,6 +422,8 @@ def main():
     for path in paths:
         text = read(path)
         faults += Page(path, text, sources).check()
+        if text.count("\n") > MOST_LINES.get(path, text.count("\n")):
+            faults.append(f"{path}: has {text.count(chr(10))} lines; at most {MOST_LINES[path]} may be")
         for number, sentence in sentences(text):
             total += 1
             if is_hard(sentence):
