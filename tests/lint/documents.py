@@ -64,6 +64,8 @@ class Sources:
         self.field_names = {name for fields in self.messages.values() for name in fields}
         daemon = self.text["server/daemon/options.cc"]
         self.daemon_options = set(re.findall(r'"--([a-z][a-z0-9-]*)"', daemon)) | {"help", "version"}
+        # Neighbouring literals of C++ are one text.
+        self.messages_text = "\n".join(re.sub(r'"\s*\n\s*"', "", text) for path, text in self.text.items() if path.endswith((".cc", ".h")))
         self.flags = {match for text in self.text.values() for match in FLAG.findall(text)} | FOREIGN_FLAGS
 
     def read_protos(self):
@@ -172,6 +174,7 @@ class Page:
             self.check_span(span.group(1), span.start(1))
         self.check_words(prose, 0, True)
         self.check_cases(prose)
+        self.check_messages(prose)
         return self.faults
 
     def check_links(self):
@@ -342,6 +345,23 @@ class Page:
                 if not re.search(rf"\b{case.group(1)}\b", tests):
                     self.fault(cell.start() + case.start(), f"no test has the case {case.group(1)}")
 
+    def check_messages(self, prose):
+        """Messages in the first column of a table of errors: three words in a row must be in a source."""
+        in_table = False
+        for line in re.finditer(r"^.*$", prose, re.M):
+            cell = line.group().strip("|").split("|")[0]
+            if not line.group().startswith("|"):
+                in_table = False
+            elif re.match(r"\| (error|message)", line.group()):
+                in_table = True
+            elif in_table:
+                for span in re.findall(r"`([^`]* [^`]*)`", cell):
+                    words = [word for word in span.split() if not re.search(r"[\d'\"]", word)]
+                    size = min(3, len(words))
+                    runs = [" ".join(words[i:i + size]) for i in range(len(words) - size + 1)]
+                    if not any(run in self.sources.messages_text for run in runs if run != "did you mean"):
+                        self.fault(line.start(), f"no source has the message {span}")
+
 
 # Sentences ------------------------------------------------------------------------------------------------------------
 
@@ -405,8 +425,11 @@ deploy/test.sh --no-such-script-flag
 ```yaml
 no_such_key: 1
 ```
+| message | mend |
+| --- | --- |
+| `no program says such a thing` | none |
 """
-FAULTS = 17
+FAULTS = 18
 
 
 def main():

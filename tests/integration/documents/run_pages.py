@@ -151,7 +151,7 @@ def run_shell(place, text):
         if not piece or piece.startswith("#"):
             continue
         if beginning:
-            left_out.add(f"{piece.split(' -')[0][:50]}: {NOT_RUN[beginning]}")
+            left_out.add(f"{piece[:60]}: {NOT_RUN[beginning]}")
             continue
         if job:
             piece = re.sub(r"\bJOB\b", job, piece)
