@@ -25,8 +25,8 @@ namespace tandem {
 //
 // A connection above a limit is closed at once; its client sees UNAVAILABLE and retries. An address's 101st
 // new connection within a second is also closed. A harmful connection is shut, and its address is refused for
-// 10 seconds. Loopback, which all users of the machine share, is exempt from the limit on new
-// connections and from the refusal.
+// 10 seconds. Loopback, which all users of the machine share, is exempt from the limit on new connections and
+// from the refusal.
 class ConnectionGate {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
