@@ -22,7 +22,7 @@ class Access {
     std::string text;
   };
 
-  // `hosts` are the values of Host under which the page is known, such as "127.0.0.1:7448": a name of another
+  // `hosts` are the values of Host under which the page is known, such as "127.0.0.1:7449": a name of another
   // site that leads to this machine is none of them (DNS rebinding).
   explicit Access(std::vector<std::string> hosts);
 

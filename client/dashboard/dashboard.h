@@ -37,7 +37,7 @@ class Dashboard {
   // Ends all streams.
   ~Dashboard();
 
-  // "http://127.0.0.1:7448/?key=KEY", for the user's browser alone.
+  // "http://127.0.0.1:7449/?key=KEY", for the user's browser alone.
   std::string Url() const;
 
  private:
