@@ -116,6 +116,7 @@ heading "Style"
 check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry-run --Werror'
 check buf-lint tests/lint/buf.sh
 check version tests/lint/version.sh
+check documents tests/lint/documents.py
 check wide-stores tests/lint/wide_stores.py
 
 heading "Build"

@@ -22,7 +22,7 @@ class Access {
     std::string text;
   };
 
-  // `hosts` are the accepted values of Host, such as "127.0.0.1:7448". They exclude names of other sites that
+  // `hosts` are the accepted values of Host, such as "127.0.0.1:7449". They exclude names of other sites that
   // lead to this machine (DNS rebinding).
   explicit Access(std::vector<std::string> hosts);
 

@@ -37,7 +37,7 @@ class Dashboard {
   // Ends all streams.
   ~Dashboard();
 
-  // Returns "http://127.0.0.1:7448/?key=KEY", for the user's own browser only.
+  // Returns "http://127.0.0.1:7449/?key=KEY", for the user's own browser only.
   std::string Url() const;
 
  private:

@@ -13,7 +13,7 @@ extern char** environ;
 namespace tandem::cli {
 namespace {
 
-constexpr char kDefaultListen[] = "127.0.0.1:7448";
+constexpr char kDefaultListen[] = "127.0.0.1:7449";
 
 struct DashboardOptions {
   std::string listen = kDefaultListen;
