@@ -76,6 +76,9 @@ class Client {
                                     bool validate_only);
   // Waits for the answer for `at_most`, if that is less than ConnectionOptions::timeout.
   absl::StatusOr<v1::Job> GetJob(absl::string_view name, absl::Duration at_most = absl::InfiniteDuration());
+  // A job's log, reduced; see GetJobHistoryRequest. Asks for as many pages as it takes: the answer has all
+  // events.
+  absl::StatusOr<v1::GetJobHistoryResponse> GetJobHistory(v1::GetJobHistoryRequest request);
   // Asks for as many pages as it takes.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
   // From -100 to 100.
