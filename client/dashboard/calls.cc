@@ -58,6 +58,9 @@ const std::map<std::string, Call, std::less<>>& Calls() {
        })},
       {"GetJob", Make<v1::GetJobRequest>(
                      [](Client& client, const auto& request) { return client.GetJob(request.name()); })},
+      {"GetJobHistory", Make<v1::GetJobHistoryRequest>([](Client& client, const auto& request) {
+         return client.GetJobHistory(request);
+       })},
       {"UpdateJob", Make<v1::UpdateJobRequest>([](Client& client, const auto& request) {
          return client.SetPriority(request.job().name(), request.job().priority());
        })},

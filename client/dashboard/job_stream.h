@@ -14,17 +14,11 @@ namespace tandem::dashboard {
 // browser has left, or `goes_on` returns false. `after` is the last sequence number that the page has, 0 at
 // first.
 //
-// With `after` 0, one event `snapshot` brings the history:
-//
-//   "sequence": of the last event
-//   "progress": columns of all reports of training, of one length: "sequence", "step", "steps", "epochs",
-//               "attempt", "time" (seconds since 1970), "training/loss", "training/<metric>",
-//               "learning_rate", "images_per_second"; null for a number that is not finite or is missing
-//   "events":   all other events
-//
-// Each later event is sent as `event`, with its sequence number as the id. Events are JobEvents in the JSON
-// of Protocol Buffers. `disconnected` and `connected` report the connection to the daemon. `problem` reports
-// that the log cannot be read (ErrorInJson). `end` reports that all events were sent.
+// With `after` 0, an event `snapshot` brings the history: all pages of a GetJobHistoryResponse as one
+// message. Then each later event of the log comes as `event`, a JobEvent. Both are in the JSON of Protocol
+// Buffers, and have the last sequence number as their id. `disconnected` and `connected` report the
+// connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
+// all events were sent.
 void StreamJob(client::Client& client, const std::string& name, int64_t after,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 

@@ -87,11 +87,23 @@ std::unique_ptr<client::Client> Connect(const std::string& address) {
 class JobStreamTest : public testing::Test {
  protected:
   JobStreamTest() {
-    daemon_.get_job = [this](const v1::GetJobRequest& request, v1::Job* job) {
+    daemon_.get_job_history = [this](const v1::GetJobHistoryRequest& request,
+                                     v1::GetJobHistoryResponse* response) {
       if (request.name() != "jobs/x")
         return grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such job");
-      job->set_name("jobs/x");
-      job->set_last_sequence(history_);
+      response->set_last_sequence(history_);
+      v1::Curve& loss = *response->add_curves();
+      loss.set_name("training/loss");
+      for (const v1::JobEvent& event : log_) {
+        if (event.sequence() > history_) break;
+        if (event.has_progress()) {
+          loss.add_steps(event.progress().step());
+          loss.add_times(100.5);
+          loss.add_values(event.progress().training().loss());
+        } else {
+          *response->add_events() = event;
+        }
+      }
       return grpc::Status::OK;
     };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext*,
@@ -120,17 +132,16 @@ class JobStreamTest : public testing::Test {
 };
 
 TEST_F(JobStreamTest, TheHistoryComesFirstAndThenEachEvent) {
-  log_[2].mutable_progress()->mutable_training()->mutable_metrics()->insert({"accuracy", 0.25});
   const std::vector<FakeBrowser::Event> events = Stream(0);
   ASSERT_EQ(events.size(), 4);
   EXPECT_EQ(events[0].name, "snapshot");
   EXPECT_EQ(events[0].id, "3");
-  const json& progress = events[0].data["progress"];
-  EXPECT_EQ(progress["sequence"], json({2, 3}));
-  EXPECT_EQ(progress["step"], json({1, 2}));
-  EXPECT_EQ(progress["time"], json({102.005, 103.005}));
-  EXPECT_EQ(progress["training/loss"], json({0.5, nullptr}));
-  EXPECT_EQ(progress["training/accuracy"], json({nullptr, 0.25})) << "a column that begins late";
+  EXPECT_EQ(events[0].data["last_sequence"], "3");
+  const json& loss = events[0].data["curves"][0];
+  EXPECT_EQ(loss["name"], "training/loss");
+  EXPECT_EQ(loss["steps"], json({"1", "2"}));
+  EXPECT_EQ(loss["times"], json({100.5, 100.5}));
+  EXPECT_EQ(loss["values"], json({0.5, "NaN"}));
   ASSERT_EQ(events[0].data["events"].size(), 1);
   EXPECT_EQ(events[0].data["events"][0]["state_change"]["to"], "JOB_STATE_RUNNING");
   EXPECT_EQ(events[1].name, "event");
@@ -152,8 +163,8 @@ TEST_F(JobStreamTest, AnEndedJobIsOneSnapshot) {
   history_ = 5;
   const std::vector<FakeBrowser::Event> events = Stream(0);
   ASSERT_EQ(events.size(), 2);
-  EXPECT_EQ(events[0].data["sequence"], 5);
-  EXPECT_EQ(events[0].data["progress"]["step"], json({1, 2, 3}));
+  EXPECT_EQ(events[0].data["last_sequence"], "5");
+  EXPECT_EQ(events[0].data["curves"][0]["steps"], json({"1", "2", "3"}));
   EXPECT_EQ(events[0].data["events"].size(), 2);
   EXPECT_EQ(events[1].name, "end");
 }

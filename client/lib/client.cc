@@ -18,6 +18,8 @@ namespace {
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
 // For calls that read a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
+// Of what reads a job's whole log.
+constexpr absl::Duration kHistoryTimeout = absl::Minutes(1);
 constexpr int kLargestPage = 1000;
 // The longest time for which a refused call is repeated.
 constexpr absl::Duration kMostWaiting = absl::Seconds(30);
@@ -150,6 +152,24 @@ absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name, absl::Duration at
   v1::GetJobRequest request;
   request.set_name(std::string(name));
   return Call(*jobs_, &v1::JobService::Stub::GetJob, request, std::min(timeout_, at_most));
+}
+
+absl::StatusOr<v1::GetJobHistoryResponse> Client::GetJobHistory(v1::GetJobHistoryRequest request) {
+  absl::StatusOr<v1::GetJobHistoryResponse> whole;
+  do {
+    absl::StatusOr<v1::GetJobHistoryResponse> page =
+        Call(*jobs_, &v1::JobService::Stub::GetJobHistory, request, std::max(timeout_, kHistoryTimeout));
+    if (!page.ok()) return page;
+    request.set_page_token(page->next_page_token());
+    if (whole.ok()) {
+      page->clear_next_page_token();
+      whole->MergeFrom(*page);
+    } else {
+      whole = std::move(page);
+    }
+  } while (!request.page_token().empty());
+  whole->clear_next_page_token();
+  return whole;
 }
 
 absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& options) {

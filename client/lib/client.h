@@ -77,6 +77,8 @@ class Client {
                                     bool validate_only);
   // Waits at most `at_most`, or ConnectionOptions::timeout if that is less.
   absl::StatusOr<v1::Job> GetJob(absl::string_view name, absl::Duration at_most = absl::InfiniteDuration());
+  // Returns a job's log, reduced; see GetJobHistoryRequest. Requests all pages: the answer has all events.
+  absl::StatusOr<v1::GetJobHistoryResponse> GetJobHistory(v1::GetJobHistoryRequest request);
   // Requests all pages.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
   // `priority` is from -100 to 100.

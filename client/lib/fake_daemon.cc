@@ -71,6 +71,11 @@ grpc::Status FakeDaemon::GetJob(grpc::ServerContext* context, const v1::GetJobRe
   return Answer(context, get_job, *request, job);
 }
 
+grpc::Status FakeDaemon::GetJobHistory(grpc::ServerContext* context, const v1::GetJobHistoryRequest* request,
+                                       v1::GetJobHistoryResponse* response) {
+  return Answer(context, get_job_history, *request, response);
+}
+
 grpc::Status FakeDaemon::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                                   v1::ListJobsResponse* response) {
   return Answer(context, list_jobs, *request, response);

@@ -42,6 +42,7 @@ class FakeDaemon : public v1::JobService::Service,
 
   std::function<grpc::Status(const v1::CreateJobRequest&, v1::Job*)> create_job;
   std::function<grpc::Status(const v1::GetJobRequest&, v1::Job*)> get_job;
+  std::function<grpc::Status(const v1::GetJobHistoryRequest&, v1::GetJobHistoryResponse*)> get_job_history;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsResponse*)> list_jobs;
   std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
   std::function<grpc::Status(const v1::PauseJobRequest&, v1::Job*)> pause_job;
@@ -85,6 +86,8 @@ class FakeDaemon : public v1::JobService::Service,
   grpc::Status CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
                          v1::Job* job) override;
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request, v1::Job* job) override;
+  grpc::Status GetJobHistory(grpc::ServerContext* context, const v1::GetJobHistoryRequest* request,
+                             v1::GetJobHistoryResponse* response) override;
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,

@@ -25,6 +25,7 @@ constexpr MethodAccess kTable[] = {
     {kJobs, "CreateJob", kSubmitter, kChanges},
     {kJobs, "ParseJob", kViewer, kReads},
     {kJobs, "GetJob", kViewer, kReads},
+    {kJobs, "GetJobHistory", kViewer, kReads},
     {kJobs, "ListJobs", kViewer, kReads},
     {kJobs, "UpdateJob", kSubmitter, kChanges},
     {kJobs, "CancelJob", kSubmitter, kChanges},

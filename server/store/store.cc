@@ -164,6 +164,24 @@ absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_
   });
 }
 
+absl::StatusOr<int64_t> Store::VisitEvents(absl::string_view id, int64_t after_sequence, int limit,
+                                           absl::FunctionRef<bool(const v1::JobEvent&)> visit) {
+  return readers_->Read("read events", [&](Connection* connection) -> absl::StatusOr<int64_t> {
+    Query job(connection, "SELECT number, last_sequence FROM jobs WHERE id = ?");
+    if (!job.Text(id).Next()) return NoSuchJob(id);
+    Query events(connection,
+                 "SELECT event FROM events WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?");
+    events.Int(job.GetInt(0)).Int(after_sequence).Int(limit);
+    // Reused: it keeps its memory from event to event.
+    v1::JobEvent event;
+    while (events.Next()) {
+      TANDEM_RETURN_IF_ERROR(ParseStored(events.GetBlob(0), "event", &event));
+      if (!visit(event)) break;
+    }
+    return job.GetInt(1);
+  });
+}
+
 absl::StatusOr<ChangePage> Store::ReadChanges(int64_t after_cursor, int limit) {
   return readers_->Read("read changes", [&](Connection* connection) -> absl::StatusOr<ChangePage> {
     ChangePage page;

@@ -4,6 +4,7 @@ import {call, follow} from "./api.js";
 import {Chart} from "./chart.js";
 import {h, table, update} from "./dom.js";
 import {jobState, measure} from "./format.js";
+import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
 const MOST = 8;
@@ -72,6 +73,17 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     ask();
   }
 
+  // Has each job whose curve of the measure is reduced get its points of the range.
+  function zoom(what, from, to) {
+    for (const one of jobs.values()) {
+      const curve = [...one.history.series].find(([key, {isReduced}]) => isReduced && (key === what || key === `training/${what}`))?.[1];
+      if (!curve) continue;
+      const begin = axis.value === "time" ? curve.time[0] : 0;
+      refine(`jobs/${one.id}`, one.history, axis.value, from + begin, to + begin, signal).then((isFiner) => { if (isFiner) ask(); })
+          .catch((error) => { if (error.name !== "AbortError") say(error.message); });
+    }
+  }
+
   let isAsked = false;
   function ask() {
     if (!isAsked) requestAnimationFrame(draw);
@@ -103,7 +115,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     }
     for (const [what, curves] of found) {
       if (!charts.has(what)) {
-        charts.set(what, new Chart(what.replaceAll("_", " ")));
+        charts.set(what, new Chart(what.replaceAll("_", " "), (from, to) => zoom(what, from, to)));
         plots.append(charts.get(what).element);
       }
       charts.get(what).show(curves, {axis: axis.value === "time" ? "seconds" : axis.value, smooth: Number(smooth.value), log: log.checked, marks: []});

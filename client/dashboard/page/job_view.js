@@ -4,6 +4,7 @@ import {ask, call, follow} from "./api.js";
 import {Chart} from "./chart.js";
 import {confirm, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
+import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
@@ -34,13 +35,14 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       h("option", {value: one, selected: query.get("x") === one}, one)));
   const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
   const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const reduction = h("span", {class: "dim"});
   const plots = h("div", {class: "charts"});
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
   const epochs = h("div", {class: "short"}), replicas = h("div", {class: "short"}), files = h("div", {class: "short"}), changes = h("div", {class: "short"}), matrix = h("div");
   root.append(
       h("div", {class: "bar"}, heading, state, buttons), problem, bar, facts,
       h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
-          h("span", {class: "dim"}, "drag to zoom, double-click to see all")),
+          h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
       wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
       h("h2", {}, "What happened"), changes,
       section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
@@ -127,17 +129,27 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
   }
 
+  async function zoom(from, to) {
+    try {
+      if (await refine(name, history, axis.value, from, to, signal)) ask4draw();
+    } catch (error) {
+      if (error.name !== "AbortError") say(error.message);
+    }
+  }
+
   function drawCharts() {
+    const most = Math.max(0, ...[...history.series.values()].filter((one) => one.isReduced).map((one) => one.points));
+    reduction.textContent = most > 0 ? `${count(most)} reports: of several, a curve shows the first, the smallest, the largest and the last; zoom in to see all` : "";
     const marks = history.states.slice(1).concat(history.notices).map((one) => history.place(one, axis.value));
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
       if (!chart) {
-        chart = {chart: new Chart(what.replaceAll("_", " ")), curves: new Map()};
+        chart = {chart: new Chart(what.replaceAll("_", " "), zoom), curves: new Map()};
         charts.set(what, chart);
         plots.append(chart.chart.element);
       }
       // The means of epochs say more than the reports only if there are more reports.
-      const size = (key) => history.series.get(key)?.step.length ?? 0;
+      const size = (key) => history.series.get(key)?.points ?? 0;
       const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
       const curves = useful.map((key) => {
         // Kept, with what was computed for it.

@@ -404,6 +404,8 @@ def request_of(request, method, fields, names):
         text.append(f'job: "{names["job"]}"')
     if method == "UpdateJob":
         text.append(f'job {{ name: "{name}" priority: -1 }} update_mask {{ paths: "priority" }}')
+    if "max_points" in fields:
+        text.append("max_points: 10000")
     if "page_size" in fields:
         text.append("page_size: 1000")
     if "validate_only" in fields:

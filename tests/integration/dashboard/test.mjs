@@ -155,14 +155,13 @@ function curvesIn(events) {
   }
   return curves;
 }
+const isSame = (a, b) => a === b || (Number.isNaN(a) && Number.isNaN(b));
 function expectSame(shown, stored) {
   assert.deepEqual(Object.keys(shown).sort(), Object.keys(stored).sort());
   for (const [key, [steps, values]] of Object.entries(stored)) {
     assert.deepEqual(shown[key][0], steps, key);
     values.forEach((value, i) => {
-      // The history's columns have nine digits.
-      const difference = Math.abs(Number(shown[key][1][i]) - value);
-      assert.ok(difference <= 1e-8 * Math.abs(value), `${key}[${i}]: ${shown[key][1][i]} and ${value}`);
+      assert.ok(isSame(Number(shown[key][1][i]), value), `${key}[${i}]: ${shown[key][1][i]} and ${value}`);
     });
   }
 }
@@ -208,6 +207,84 @@ await test("a chart zooms by dragging, and shows values under the cursor", async
   await until("another value", async () => (await span()) !== under);
   await page.getByLabel("Horizontal axis").selectOption("epoch");
   assert.match(page.url(), /x=epoch/);
+});
+
+// Drags over a part of the first chart: `from` and `to` of its width.
+async function zoom(page, from, to) {
+  const plot = page.locator(".u-over").first();
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width * from, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to, box.y + 60, {steps: 5});
+  await page.mouse.up();
+}
+// The reports' curves alone, of steps from first to last.
+const reportsOf = (curves, first, last) => Object.fromEntries(Object.entries(curves)
+    .filter(([key]) => key.startsWith("training/") || key === "learning_rate" || key === "images_per_second")
+    .map(([key, [steps, values]]) => [key, [steps, values].map((column) => column.filter((_, i) => steps[i] >= first && steps[i] <= last))]));
+function expectPart(shown, stored) {
+  for (const [key, [steps, values]] of Object.entries(shown)) {
+    const all = new Map(stored[key][0].map((step, i) => [step, stored[key][1][i]]));
+    steps.forEach((step, i) => assert.ok(isSame(all.get(step), Number(values[i])), `${key} at step ${step}: ${values[i]} and ${all.get(step)}`));
+  }
+}
+
+await test("a long job's curves are reduced; a zoom has all points, and live points go on", async () => {
+  const job = spec("reduced", 40000, {report: {every_steps: 1}});
+  // Some milliseconds a step: the curve grows slowly while the test zooms.
+  job.model.layers.unshift({dense: {units: 512, activation: "relu"}});
+  const id = await stage.submit(job);
+  await until("6000 events", async () => Number((await stage.job(id)).last_sequence) > 6000, 120);
+  // The ranges that the page asks for.
+  const watchQuestions = (page) => page.evaluate(() => {
+    window.tandemAsked = [];
+    const ask = window.fetch;
+    window.fetch = (path, options) => {
+      if (path.endsWith("GetJobHistory")) window.tandemAsked.push(JSON.parse(options.body));
+      return ask(path, options);
+    };
+  });
+  const question = (page) => until("a question", () => page.evaluate(() => window.tandemAsked[0]));
+  const awaitPoints = (page, first, last) => until("all points there", () => page.evaluate(([first, last]) => !window.tandemHistory.lacks(first, last), [first, last]));
+  await watchQuestions(page);
+  await page.show(`#/jobs/${id}`);
+  const state = (key) => page.evaluate((key) => {
+    const one = window.tandemHistory.series.get(key);
+    return one && {isReduced: one.isReduced, points: one.points, shown: one.step.length, last: one.step.at(-1), first: one.step[0]};
+  }, key);
+  const begin = await until("the reduced curve", async () => { const one = await state("training/loss"); return one?.isReduced && one; });
+  assert.ok(begin.points > 5500 && begin.shown < begin.points - 1000, JSON.stringify(begin));
+  await until("the note", async () => (await page.locator("main").textContent()).includes("zoom in to see all"));
+  await zoom(page, 0.05, 0.1);
+  const {first_step: first, last_step: last} = await question(page);
+  assert.ok(first > 0 && last > first + 50 && last < begin.last, `${first} to ${last}`);
+  await awaitPoints(page, first, last);
+  await until("later points", async () => (await state("training/loss")).last > begin.last + 200);
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
+  const stored = curvesIn(await stage.log(id));
+  const shown = await curvesOf(page);
+  // All shown points are the log's; none is missing where the page zoomed in, or that came later.
+  expectPart(shown, stored);
+  expectSame(reportsOf(shown, first, last), reportsOf(stored, first, last));
+  expectSame(reportsOf(shown, begin.last, Infinity), reportsOf(stored, begin.last, Infinity));
+  assert.equal((await state("training/loss")).points, stored["training/loss"][0].length);
+  // The ended job, along the other axes.
+  for (const axis of ["epoch", "time"]) {
+    const again = await stage.open(await stage.startDashboard());
+    await again.show(`#/jobs/${id}?x=${axis}`);
+    await again.waitForSelector("figure canvas");
+    await until("its curve", () => again.evaluate(() => window.tandemHistory.series.get("training/loss")?.isReduced));
+    await watchQuestions(again);
+    await zoom(again, 0.4, 0.45);
+    const {first_step: first, last_step: last} = await question(again);
+    assert.ok(first > 0 && last > first, `${axis}: ${first} to ${last}`);
+    await awaitPoints(again, first, last);
+    expectSame(reportsOf(await curvesOf(again), first, last), reportsOf(stored, first, last));
+    assert.deepEqual(again.problems, []);
+    await again.context().close();
+  }
 });
 
 await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
