@@ -51,6 +51,11 @@ absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, 
   absl::StatusOr<std::unique_ptr<client::TensorBoardFile>> file =
       client::TensorBoardFile::Open(path, job, settings);
   if (!file.ok()) return file.status();
+  if ((*file)->last_sequence() > job.last_sequence()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot continue ", path,
+        ": the file has later events than the job, as after the restore of a backup; move the file away"));
+  }
   absl::Status written;
   bool complete = (*file)->last_sequence() >= job.last_sequence();
   if (!complete) {

@@ -13,7 +13,10 @@
 namespace tandem::dashboard {
 
 // Decides which requests come from the user's own page. A request acts with the user's token. So requests of
-// other sites in the same browser, and of other accounts of the machine, must fail here. Thread-safe.
+// other sites in the same browser, and of other accounts of the machine, must fail here. An account that can
+// list the user's processes may take the key before the browser uses it; then the browser is told so. A
+// server on another port of this host gets the cookie if the user visits it: visit none of other accounts.
+// Thread-safe.
 class Access {
  public:
   // Why a request is refused.

@@ -113,7 +113,8 @@ void Dashboard::Handle(const WebRequest& request, WebAnswer& answer) {
     if (!absl::SimpleAtoi(request.Parameter("after"), &after) || after < 0) after = 0;
     if (answer.Begin(kEvents, {}))
       StreamJob(
-          *client_, request.Parameter("name"), after, [this] { return !is_stopping_; }, answer);
+          *client_, request.Parameter("name"), after, /*once=*/request.Parameter("once") == "1",
+          [this] { return !is_stopping_; }, answer);
     return;
   }
   if (absl::ConsumePrefix(&path, "/page/")) return SendFile(path, answer);

@@ -84,7 +84,10 @@ JobList::Changes JobList::Await(int64_t version, absl::Duration at_most) {
 }
 
 void JobList::Put(const v1::Job& job) {
-  Row& row = rows_[job.name()];
+  const auto [place, is_new] = rows_.try_emplace(job.name());
+  Row& row = place->second;
+  // A restored backup may bring a job back.
+  if (is_new) std::erase_if(deleted_, [&](const auto& gone) { return gone.second == job.name(); });
   if (job.has_progress() && job.progress().step() > row.step) {
     row.step = job.progress().step();
     row.losses.push_back(job.progress().training().loss());

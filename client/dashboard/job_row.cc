@@ -3,6 +3,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -54,9 +55,11 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
   if (newest != nullptr) {
     row["loss"] = Number(newest->loss());
-    const auto accuracy = newest->metrics().find("accuracy");
-    const auto shown = accuracy != newest->metrics().end() ? accuracy : newest->metrics().begin();
-    if (shown != newest->metrics().end()) {
+    // A protobuf map has another order in each message.
+    const std::map<std::string, double> metrics(newest->metrics().begin(), newest->metrics().end());
+    const auto accuracy = metrics.find("accuracy");
+    const auto shown = accuracy != metrics.end() ? accuracy : metrics.begin();
+    if (shown != metrics.end()) {
       row["metric"] = shown->first;
       row["value"] = Number(shown->second);
     }

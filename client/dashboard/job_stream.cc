@@ -1,5 +1,7 @@
 #include "client/dashboard/job_stream.h"
 
+#include <limits>
+
 #include "absl/strings/str_cat.h"
 #include "client/dashboard/calls.h"
 #include "client/lib/steady_now.h"
@@ -19,9 +21,15 @@ class Stream : public client::StreamObserver {
       : goes_on_(goes_on), answer_(answer), last_write_(client::SteadyNow()) {}
 
   void Take(const v1::JobEvent& event) {
-    absl::StrAppend(&pending_, "id: ", event.sequence(), "\nevent: event\ndata: ", ToJson(event), "\n\n");
+    if (has_ended()) return;
+    last_ = event.sequence();
+    absl::StrAppend(&pending_, "id: ", last_, "\nevent: event\ndata: ", ToJson(event), "\n\n");
     if (pending_.size() >= kMostPending) Flush();
   }
+
+  // Ends the stream after the event with this number.
+  void EndAt(int64_t sequence) { end_ = sequence; }
+  bool has_ended() const { return last_ >= end_; }
 
   void SendHistory(const v1::GetJobHistoryResponse& history) {
     absl::StrAppend(&pending_, "id: ", history.last_sequence(), "\n");
@@ -37,7 +45,7 @@ class Stream : public client::StreamObserver {
     const absl::Duration silent = client::SteadyNow() - last_write_;
     if (pending_.empty() && silent >= kHeartbeat) pending_ = ":\n\n";
     if (!pending_.empty() && silent >= kTogether) Flush();
-    return is_open_ && goes_on_();
+    return is_open_ && !has_ended() && goes_on_();
   }
   void Lost(const absl::Status& why, absl::Duration) override { Say("disconnected", ErrorInJson(why)); }
   void Restored() override { Say("connected", "{}"); }
@@ -51,6 +59,8 @@ class Stream : public client::StreamObserver {
 
   const std::function<bool()>& goes_on_;
   WebAnswer& answer_;
+  int64_t last_ = 0;
+  int64_t end_ = std::numeric_limits<int64_t>::max();
   std::string pending_;
   absl::Duration last_write_;
   bool is_open_ = true;
@@ -58,7 +68,7 @@ class Stream : public client::StreamObserver {
 
 }  // namespace
 
-void StreamJob(client::Client& client, const std::string& name, int64_t after,
+void StreamJob(client::Client& client, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer) {
   Stream stream(goes_on, answer);
   if (after == 0) {
@@ -68,10 +78,22 @@ void StreamJob(client::Client& client, const std::string& name, int64_t after,
     if (!history.ok()) return stream.Say("problem", ErrorInJson(history.status()));
     after = history->last_sequence();
     stream.SendHistory(*history);
+    if (once) return stream.Say("end", "{}");
+  } else {
+    const absl::StatusOr<v1::Job> job = client.GetJob(name);
+    if (!job.ok()) return stream.Say("problem", ErrorInJson(job.status()));
+    if (job->last_sequence() < after) {
+      stream.Say("reset", "{}");
+      return stream.Say("end", "{}");
+    }
+    if (once) {
+      if (job->last_sequence() == after) return stream.Say("end", "{}");
+      stream.EndAt(job->last_sequence());
+    }
   }
   const absl::Status status =
       client.WatchJob(name, after, stream, [&stream](const v1::JobEvent& event) { stream.Take(event); });
-  if (status.ok()) {
+  if (status.ok() || stream.has_ended()) {
     stream.Say("end", "{}");
   } else if (!absl::IsCancelled(status)) {
     stream.Say("problem", ErrorInJson(status));

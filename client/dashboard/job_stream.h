@@ -18,8 +18,9 @@ namespace tandem::dashboard {
 // message. Then each later event of the log comes as `event`, a JobEvent. Both are in the JSON of Protocol
 // Buffers, and have the last sequence number as their id. `disconnected` and `connected` report the
 // connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
-// all events were sent.
-void StreamJob(client::Client& client, const std::string& name, int64_t after,
+// all events were sent. `reset` reports that the log ends before `after`, as after the restore of a backup:
+// the page must begin again with 0. If `once`, the stream ends after the newest event of now.
+void StreamJob(client::Client& client, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 
 }  // namespace tandem::dashboard

@@ -106,6 +106,11 @@ class JobStreamTest : public testing::Test {
       }
       return grpc::Status::OK;
     };
+    daemon_.get_job = [this](const v1::GetJobRequest& request, v1::Job* job) {
+      job->set_name(request.name());
+      job->set_last_sequence(newest_);
+      return grpc::Status::OK;
+    };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext*,
                                grpc::ServerWriter<v1::JobEvent>* writer) {
       for (const v1::JobEvent& event : log_) {
@@ -115,16 +120,19 @@ class JobStreamTest : public testing::Test {
     };
   }
 
-  std::vector<FakeBrowser::Event> Stream(int64_t after, const std::string& name = "jobs/x") {
+  std::vector<FakeBrowser::Event> Stream(int64_t after, const std::string& name = "jobs/x",
+                                         bool once = false) {
     FakeBrowser browser;
     StreamJob(
-        *client_, name, after, [] { return true; }, browser);
+        *client_, name, after, once, [] { return true; }, browser);
     return browser.Events();
   }
 
   std::vector<v1::JobEvent> log_ = {Change(1, v1::JOB_STATE_RUNNING), Report(2, 1, 0.5),
                                     Report(3, 2, std::nan("")), Report(4, 3, 0.1),
                                     Change(5, v1::JOB_STATE_SUCCEEDED)};
+  // The newest event of the job's record.
+  int64_t newest_ = 5;
   // The newest event when the page is opened.
   int64_t history_ = 3;
   client::FakeDaemon daemon_;
@@ -169,6 +177,29 @@ TEST_F(JobStreamTest, AnEndedJobIsOneSnapshot) {
   EXPECT_EQ(events[1].name, "end");
 }
 
+TEST_F(JobStreamTest, OnceEndsAfterTheNewestEvent) {
+  std::vector<FakeBrowser::Event> events = Stream(0, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].name, "snapshot");
+  EXPECT_EQ(events[1].name, "end");
+  newest_ = 4;
+  events = Stream(3, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].id, "4");
+  EXPECT_EQ(events[1].name, "end");
+  events = Stream(4, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 1);
+  EXPECT_EQ(events[0].name, "end");
+}
+
+TEST_F(JobStreamTest, ALogThatBecameShorterIsReadAnew) {
+  newest_ = 2;
+  const std::vector<FakeBrowser::Event> events = Stream(3);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].name, "reset");
+  EXPECT_EQ(events[1].name, "end");
+}
+
 TEST_F(JobStreamTest, SaysWhatIsWrong) {
   const std::vector<FakeBrowser::Event> events = Stream(0, "jobs/nobody");
   ASSERT_EQ(events.size(), 1);
@@ -187,11 +218,11 @@ TEST_F(JobStreamTest, EndsIfTheBrowserIsGone) {
   };
   FakeBrowser browser(/*most_writes=*/2);
   StreamJob(
-      *client_, "jobs/x", 0, [] { return true; }, browser);
+      *client_, "jobs/x", 0, /*once=*/false, [] { return true; }, browser);
   FakeBrowser patient;
   int asked = 0;
   StreamJob(
-      *client_, "jobs/x", 0, [&asked] { return ++asked < 3; }, patient);
+      *client_, "jobs/x", 0, /*once=*/false, [&asked] { return ++asked < 3; }, patient);
   EXPECT_GE(asked, 3) << "the dashboard stops";
 }
 

@@ -101,7 +101,7 @@ export class Chart {
       axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
       series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
         ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[(curve.color ?? i) % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
-          points: {show: curve.x.length < 40}, value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
+          value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
       hooks: {
         setSelect: [(plot) => {
           if (plot.select.width < 4) return;

@@ -25,11 +25,18 @@ function fill(element, properties, children) {
   return element;
 }
 
-// Replaces an element's children if `key` differs from the last call. Unchanged children keep their focus and place.
+// Replaces an element's children if `key` differs from the last time. The element at the place of the one that had the focus gets
+// the focus, and scrolled parts stay where they were.
 export function update(element, key, make) {
   if (element.dataset.key === key) return;
   element.dataset.key = key;
+  const place = [];
+  for (let one = element.contains(document.activeElement) ? document.activeElement : element; one !== element; one = one.parentNode)
+    place.unshift([...one.parentNode.childNodes].indexOf(one));
+  const scrolled = [...element.querySelectorAll(".scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
   element.replaceChildren(...[make()].flat(Infinity).filter((child) => child));
+  if (place.length) place.reduce((one, i) => one?.childNodes[i], element)?.focus?.({preventScroll: true});
+  element.querySelectorAll(".scroll").forEach((one, i) => { if (scrolled[i]) [one.scrollLeft, one.scrollTop] = scrolled[i]; });
 }
 
 // Makes a table. Columns: {title, number?}. Rows: {cells: [...], class?}. Cells are texts or elements.

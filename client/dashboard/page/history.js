@@ -30,6 +30,8 @@ export class History {
     this.stepsPerEpoch = 0;
     this.newestReport = null;
     this.terminal = false;
+    // The newest confusion matrix: {classes, counts, sequence}.
+    this.matrix = null;
   }
 
   // A GetJobHistoryResponse, which comes before all events.
@@ -97,8 +99,10 @@ export class History {
       this.epochs.push({...epoch, attempt: event.attempt ?? 0, at});
       this.#addAll("epoch", end, at, epoch.training);
       this.#addAll("validation", end, at, epoch.validation);
+      this.#takeMatrix(epoch.validation, sequence);
     } else if (event.validation) {
       this.#addAll("validation", Number(event.validation.step ?? 0), at, event.validation.validation);
+      this.#takeMatrix(event.validation.validation, sequence);
     } else if (event.state_change) {
       this.states.push({...event.state_change, at, step});
     } else if (event.notice) {
@@ -114,6 +118,11 @@ export class History {
     } else if (event.priority_change) {
       this.notices.push({text: `The priority went from ${event.priority_change.from ?? 0} to ${event.priority_change.to ?? 0}.`, at, step});
     }
+  }
+
+  #takeMatrix(evaluation, sequence) {
+    const matrix = evaluation?.classification?.confusion_matrix;
+    if (matrix) this.matrix = {...matrix, sequence};
   }
 
   #addAll(part, step, at, evaluation) {

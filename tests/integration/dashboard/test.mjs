@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
-import {Stage, axe, request, sleep, spec, until} from "./stage.mjs";
+import {Stage, axe, request, sleep, spec, startProxy, until} from "./stage.mjs";
 
 const BREAKS = process.env.TANDEM_WHOLE === "1" ? 20 : 2;
 const stage = new Stage();
@@ -46,10 +46,16 @@ await test("the key opens the page once, and leaves the address", async () => {
   assert.equal(new URL(page.url()).search, "");
   const key = new URL(first.url).search;
   assert.equal((await request(first.base, `/${key}`)).status, 401);
-  for (const where of ["/", "/page/app.js", "/events/jobs", "/api/job_file?name=jobs/x"]) {
+  for (const where of ["/events/jobs", "/api/job_file?name=jobs/x"]) {
     assert.equal((await request(first.base, where)).status, 401, where);
+    assert.equal((await request(first.base, where, {headers: {Cookie: `${page.cookie.slice(0, -1)}x`}})).status, 401, where);
   }
-  assert.equal((await request(first.base, "/", {headers: {Cookie: `${page.cookie.slice(0, -1)}x`}})).status, 401);
+  // The page itself has no data. Without a key it says so.
+  const stranger = await stage.newPage();
+  await stranger.goto(first.base);
+  await until("it says so", async () => /no key/.test(await stranger.locator("#banner").textContent()));
+  assert.equal(await stranger.locator("[data-job]").count(), 0);
+  await stranger.context().close();
   const cookie = (await page.context().cookies())[0];
   assert.equal(cookie.httpOnly, true);
   assert.equal(cookie.sameSite, "Strict");
@@ -88,6 +94,15 @@ await test("other sites and other hosts get nothing", async () => {
   assert.equal(await other.evaluate((url) => fetch(`${url}api/job_file?name=jobs/x`, {credentials: "include"}).then(() => "answer", () => "refused"), first.base), "refused");
   await other.close();
   assert.ok(host);
+});
+
+await test("a link in another site's page opens the view with the user's cookie", async () => {
+  const other = await page.context().newPage();
+  await other.route("http://other.example/", (route) => route.fulfill({contentType: "text/html", body: `<a href="${first.base}#/jobs/${done}">job</a>`}));
+  await other.goto("http://other.example/");
+  await other.click("a");
+  await until("the job", async () => (await other.locator("main .state").first().textContent().catch(() => "")) === "succeeded");
+  await other.close();
 });
 
 await test("silent connections hold nobody up for long", async () => {
@@ -289,6 +304,9 @@ await test("a long job's curves are reduced; a zoom has all points, and live poi
 
 await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   const id = await stage.submit(spec("long", 40000));
+  const proxied = await stage.startDashboard();
+  const proxy = await startProxy(proxied);
+  const page = await stage.open(proxied);
   await page.show(`#/jobs/${id}`);
   await awaitState(page, "running");
   for (let i = 0; i < BREAKS; i++) {
@@ -298,10 +316,13 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
     await stage.startDaemon();
     await until("the page is well again", async () => await page.locator("#banner").isHidden());
     const before = await have();
-    await page.context().setOffline(true);
-    // A stream that is open stays open when the browser goes offline: this one is ended by the program.
-    await page.context().setOffline(false);
     await until("more events", async () => (await have()) > before);
+    // The connections to the dashboard itself break.
+    assert.ok(proxy.cut() > 0);
+    await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("lost"), 15);
+    const then = await have();
+    await until("more events after the cut", async () => (await have()) > then);
+    assert.ok(await page.locator("#banner").isHidden());
   }
   const again = await stage.open(await stage.startDashboard());
   await again.show(`#/jobs/${id}`);
@@ -312,8 +333,11 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   const stored = curvesIn(await stage.log(id));
   expectSame(await curvesOf(page), stored);
   expectSame(await curvesOf(again), stored);
-  assert.deepEqual(again.problems, []);
-  await again.context().close();
+  for (const one of [page, again]) {
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
+  }
+  proxy.close();
 });
 
 await test("every button works as it says, and shows only where it would", async () => {
@@ -343,6 +367,12 @@ await test("every button works as it says, and shows only where it would", async
   await press(own, "Cancel");
   await awaitState(own, "cancelled");
   assert.deepEqual(await buttons(own), []);
+  // An administrator may stop another user's job.
+  const annas = await stage.submit(spec("annas-too", 40000), ann);
+  await page.show(`#/jobs/${annas}`);
+  await awaitState(page, "running");
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
   await viewers.show("#/devices");
   await until("the devices", async () => (await viewers.locator("tbody tr").count()) >= 2);
   assert.deepEqual(await buttons(viewers), []);
@@ -359,6 +389,31 @@ await test("every button works as it says, and shows only where it would", async
     assert.deepEqual(one.problems, []);
     await one.context().close();
   }
+});
+
+await test("a job that failed and is resumed goes on in the page", async () => {
+  // The file of the data is there again after the failure.
+  const csv = path.join(stage.state, "..", "data", "rows.csv");
+  fs.mkdirSync(path.dirname(csv), {recursive: true});
+  const rows = "x,y\n" + Array.from({length: 400}, (_, i) => `${i % 7},${i % 3}\n`).join("");
+  fs.writeFileSync(csv, rows);
+  const job = {name: "fails", dataset: {csv: {train: csv, target_columns: ["y"]}}, model: {input: {shape: [1]}, layers: [{dense: {units: 1}}]},
+    training: {loss: {mse: {}}, optimizer: {sgd: {learning_rate: 0.001}}, global_batch_size: 20, epochs: 3, report: {every_steps: 1}}};
+  await stage.tandem("devices", "drain", "cpu:0");
+  await stage.tandem("devices", "drain", "cpu:1");
+  const id = await stage.submit(job);
+  await page.show(`#/jobs/${id}`);
+  await awaitState(page, "queued");
+  fs.rmSync(csv);
+  await stage.tandem("devices", "resume", "cpu:0");
+  await stage.tandem("devices", "resume", "cpu:1");
+  await awaitState(page, "failed", 60);
+  assert.match(await page.locator("main p.error").first().textContent(), /rows\.csv/);
+  fs.writeFileSync(csv, rows);
+  await press(page, "Resume");
+  await awaitState(page, "succeeded", 60);
+  assert.equal(await page.locator("main p.error").first().textContent(), "");
+  expectSame(await curvesOf(page), curvesIn(await stage.log(id)));
 });
 
 await test("the queue says why jobs wait", async () => {
