@@ -7,9 +7,9 @@
 namespace tandem::dashboard {
 namespace {
 
-// A browser that is gone is noticed at a write.
+// A write notices that a browser has left.
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
-// Events are sent together if they come faster than this.
+// Events within this time are sent together.
 constexpr absl::Duration kTogether = absl::Milliseconds(30);
 constexpr size_t kMostPending = 1 << 18;
 

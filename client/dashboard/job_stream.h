@@ -11,12 +11,14 @@
 namespace tandem::dashboard {
 
 // Sends a job's log as Server-Sent Events, after WebAnswer::Begin. Returns when the job has ended, the
-// browser is gone, or `goes_on` is false. `after` is the last sequence number that the page has, 0 at first.
+// browser has left, or `goes_on` returns false. `after` is the last sequence number that the page has, 0 at
+// first.
 //
 // With `after` 0, an event `snapshot` brings the history: all pages of a GetJobHistoryResponse as one
 // message. Then each later event of the log comes as `event`, a JobEvent. Both are in the JSON of Protocol
-// Buffers, and have the last sequence number as their id. `disconnected` and `connected` tell of the daemon.
-// `problem` says that the log cannot be read (ErrorInJson). `end` says that all events have come.
+// Buffers, and have the last sequence number as their id. `disconnected` and `connected` report the
+// connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
+// all events were sent.
 void StreamJob(client::Client& client, const std::string& name, int64_t after,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 
