@@ -152,7 +152,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   function drawCharts() {
     const most = Math.max(0, ...[...history.series.values()].filter((one) => one.isReduced).map((one) => one.points));
-    reduction.textContent = most > 0 ? `${count(most)} reports: of several, a curve shows the first, the smallest, the largest and the last; zoom in to see all` : "";
+    reduction.textContent = most > 0 ? `of ${count(most)} reports the curves show the first, smallest, largest and last of each span; zoom in to see all` : "";
     const marks = history.states.slice(1).concat(history.notices).map((one) => history.place(one, axis.value));
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
