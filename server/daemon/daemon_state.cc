@@ -208,8 +208,6 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
   JobRetention::Options options;
   options.keep = keep;
   if (restoration_.has_value()) options.restored = restoration_->time;
-  options.clock_file = state_folder_->path() + "/clock";
-  options.boot_id = BootId();
   JobRetention::Listener listener;
   listener.deleted = [this](const std::string& name) {
     spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
@@ -227,7 +225,7 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
     spdlog::error("{} jobs and sweeps cannot be deleted by --keep-ended-jobs, and are tried again; {}: {}",
                   count, first, why.ToString());
   };
-  listener.clock_news = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
+  listener.clock_jumped = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
   return std::make_unique<JobRetention>(jobs_.get(), options, BootClock(), std::move(listener));
 }
 

@@ -241,8 +241,8 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
   AddDuration("--keep-ended-jobs", absl::ZeroDuration(),
               "How long after its end a job is kept, such as 30d: then it is deleted with its log, its "
               "checkpoints and its model, unless a job that has not ended begins with them. A sweep goes as "
-              "a whole, by its last job's end. What the clock was set ahead, and what passed over a reboot, "
-              "does not count. 0s: for ever",
+              "a whole, by its last job's end. Nothing is deleted on the first day after the daemon's start "
+              "or a jump of the clock. 0s: for ever",
               &options->keep_ended_jobs, app, kLongestSchedulingDuration)
       ->group("State and data");
 
