@@ -10,7 +10,7 @@ namespace {
 
 class AccessTest : public testing::Test {
  protected:
-  // A request of the page, after the key was taken.
+  // Returns a request of the page, after the key was exchanged.
   WebRequest Own() {
     WebRequest request;
     request.method = "GET";

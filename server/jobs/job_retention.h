@@ -97,8 +97,8 @@ class JobRetention : public JobObserver {
   void Fail(const std::string& name, const absl::Status& why, absl::Duration now);
   // Reports the failures since the last report, unless more is due at once.
   void TellOfFailures(absl::Duration now);
-  // Deletes the job or sweep `name`, or schedules another look. If a job in `needed` keeps it, the end of
-  // that job's user schedules the look.
+  // Deletes the job or sweep `name`, or schedules another look. `needed` has the jobs whose models unfinished
+  // jobs start from. If `name` must stay for one of them, the end of the unfinished job schedules the look.
   absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
   absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
   absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed,

@@ -15,7 +15,7 @@ struct LandlockRules {
   // Files, and folders with everything below them. Missing ones are skipped.
   std::vector<std::string> read;
   // The same, for reading and writing. In a folder, files, folders and names of files may be created and
-  // removed, but no symbolic links, sockets or devices. Also allows ioctl on devices.
+  // removed, but no symbolic links, sockets, FIFOs or devices. Also allows ioctl on devices.
   std::vector<std::string> write;
   // Allows TCP. Restricted only from version 4 on.
   bool tcp = true;

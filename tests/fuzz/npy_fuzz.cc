@@ -1,4 +1,4 @@
-// NPY and NPZ files. The first byte says which, what the targets are, and how the arrays are read.
+// NPY and NPZ files. The first byte chooses the format, the kind of the targets, and how arrays are read.
 
 #include "engine/data/formats/test_files.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,4 +1,4 @@
-// All jobs, live. Rows in sight alone are drawn.
+// All jobs, live. Draws only the visible rows.
 
 import {follow} from "./api.js";
 import {h, svg, update} from "./dom.js";
@@ -70,7 +70,7 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 5);
     const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW) + 12);
     const wanted = new Set();
-    // Elements stand in the order of the rows, as they are read aloud; an element in place keeps its focus.
+    // Elements are in the order of the rows, for screen readers. An element in place keeps its focus.
     let place = body.firstChild;
     for (let i = first; i < last; i++) {
       const row = shown[i];
