@@ -74,9 +74,7 @@ TemplateData CustomaryData(const v1::ModelTemplate& model_template) {
   }
 }
 
-bool TakesImages(const v1::ModelTemplate& model_template) {
-  return TakesImages(model_template.kind_case());
-}
+bool TakesImages(const v1::ModelTemplate& model_template) { return TakesImages(model_template.kind_case()); }
 
 bool LooksChannelsLast(const Shape& sample) {
   // Smaller sides belong to features rather than pictures.
@@ -115,11 +113,10 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (TakesImages(from.kind_case()) && !model->has_input() && LooksChannelsLast(wanted.sample)) {
     const Shape& sample = wanted.sample;
     return FieldError(
-        field,
-        absl::StrCat("takes images [channels, height, width], but samples are ", sample.ToString(),
-                     ", which looks like [height, width, channels]; give dataset.npy.layout: nhwc, or "
-                     "model.input.shape: ",
-                     sample.ToString(), " if there are ", sample[0], " channels"));
+        field, absl::StrCat("takes images [channels, height, width], but samples are ", sample.ToString(),
+                            ", which looks like [height, width, channels]; give dataset.npy.layout: nhwc, or "
+                            "model.input.shape: ",
+                            sample.ToString(), " if there are ", sample[0], " channels"));
   }
 
   if (from.has_mini_gpt() && wanted.sample.rank() != 1) {

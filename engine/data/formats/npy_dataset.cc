@@ -118,13 +118,14 @@ absl::StatusOr<SampleType> SampleTypeOf(const v1::NpySource& source, const NpySp
   switch (source.inputs()) {
     case v1::SAMPLE_KIND_BYTES:
       if (bytes) return SampleType::kBytes;
-      return FieldError(train.InputsField(),
-                        absl::StrCat(Described(train.inputs), "; bytes must be uint8: save array.astype('uint8')"));
+      return FieldError(
+          train.InputsField(),
+          absl::StrCat(Described(train.inputs), "; bytes must be uint8: save array.astype('uint8')"));
     case v1::SAMPLE_KIND_TOKENS:
       if (IsInteger(inputs)) return SampleType::kTokens;
-      return FieldError(train.InputsField(),
-                        absl::StrCat(Described(train.inputs),
-                                     "; tokens must be integers: save array.astype('int32')"));
+      return FieldError(
+          train.InputsField(),
+          absl::StrCat(Described(train.inputs), "; tokens must be integers: save array.astype('int32')"));
     case v1::SAMPLE_KIND_FLOATS:
       return SampleType::kFloats;
     default:
@@ -147,9 +148,10 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType 
   switch (source.targets()) {
     case v1::TARGET_KIND_CLASS:
       if (IsOneNumber(shape) || MayBeOneHot(shape)) return TargetType::kClass;
-      return FieldError(train.TargetsField(),
-                        absl::StrCat(Described(train.targets),
-                                     "; classes must be integers [samples], or one-hot rows [samples, classes]"));
+      return FieldError(
+          train.TargetsField(),
+          absl::StrCat(Described(train.targets),
+                       "; classes must be integers [samples], or one-hot rows [samples, classes]"));
     case v1::TARGET_KIND_TOKENS:
       if (tokens) return TargetType::kTokens;
       return FieldError(
@@ -160,9 +162,9 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType 
     case v1::TARGET_KIND_VALUES:
       return TargetType::kValues;
     default:
-      return tokens                                        ? TargetType::kTokens
+      return tokens                                     ? TargetType::kTokens
              : IsOneNumber(shape) && IsInteger(targets) ? TargetType::kClass
-                                                           : TargetType::kValues;
+                                                        : TargetType::kValues;
   }
 }
 
@@ -182,8 +184,8 @@ absl::StatusOr<Shape> SampleShapeOf(const v1::NpySource& source, const NpySplit&
 
 // Whole numbers of an array, and the rules that they must keep.
 struct Numbers {
-  const char* noun = "class";  // "class" or "token".
-  int64_t classes = 0;         // Numbers must be below. If 0, becomes the largest plus 1.
+  const char* noun = "class";           // "class" or "token".
+  int64_t classes = 0;                  // Numbers must be below. If 0, becomes the largest plus 1.
   std::optional<int64_t> ignored = {};  // A negative number that is allowed.
   bool may_be_ignored = false;          // Whether a message may offer this.
   std::vector<int32_t>* kept = nullptr;
@@ -204,10 +206,11 @@ absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const s
                           " that is no whole number up to 2^31 - 1; it must be a ", numbers.noun, " from 0");
     }
     if (number < 0) {
-      return absl::StrCat(file.what, " holds ", number, " at ", place, "; it must be a ", numbers.noun, " from 0",
-                          numbers.may_be_ignored && !numbers.ignored.has_value()
-                              ? absl::StrCat("; if such targets are to be ignored, give npy.ignore_index: ", number)
-                              : "");
+      return absl::StrCat(
+          file.what, " holds ", number, " at ", place, "; it must be a ", numbers.noun, " from 0",
+          numbers.may_be_ignored && !numbers.ignored.has_value()
+              ? absl::StrCat("; if such targets are to be ignored, give npy.ignore_index: ", number)
+              : "");
     }
     return absl::StrCat(file.what, " holds ", numbers.noun, " ", number, " at ", place, ", outside the ",
                         numbers.classes, " (0 to ", numbers.classes - 1, ")");
@@ -262,17 +265,18 @@ absl::Status ReadOneHot(const v1::NpyArray& array, const NpyFile& file, const st
       if (!status.ok()) return;
       const bool is_hot = number == 1;
       if ((!is_hot && number != 0) || (is_hot && hot >= 0)) {
-        status = absl::InvalidArgumentError(
-            absl::StrCat(file.what, " holds ", static_cast<double>(number), " at ", PlaceInArray(shape, index),
-                         "; a one-hot row has a single 1, and 0 elsewhere; if the targets are values, give "
-                         "npy.targets: values"));
+        status = absl::InvalidArgumentError(absl::StrCat(
+            file.what, " holds ", static_cast<double>(number), " at ", PlaceInArray(shape, index),
+            "; a one-hot row has a single 1, and 0 elsewhere; if the targets are values, give "
+            "npy.targets: values"));
         return;
       }
       if (is_hot) hot = index % shape[1];
       if (++index % shape[1] != 0) return;
       if (hot < 0) {
-        status = absl::InvalidArgumentError(absl::StrCat(file.what, " holds no 1 in row ", index / shape[1] - 1,
-                                                         "; a one-hot row has a single 1, and 0 elsewhere"));
+        status =
+            absl::InvalidArgumentError(absl::StrCat(file.what, " holds no 1 in row ", index / shape[1] - 1,
+                                                    "; a one-hot row has a single 1, and 0 elsewhere"));
         return;
       }
       if (numbers.kept != nullptr) numbers.kept->push_back(static_cast<int32_t>(hot));
@@ -323,9 +327,10 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
   }
   if (source.has_ignore_index() && source.ignore_index() >= 0) {
-    violations.Add("npy.ignore_index",
-                   absl::StrCat("is ", source.ignore_index(),
-                                "; it must be negative; a class or token is ignored by the loss's ignore_index alone"));
+    violations.Add(
+        "npy.ignore_index",
+        absl::StrCat("is ", source.ignore_index(),
+                     "; it must be negative; a class or token is ignored by the loss's ignore_index alone"));
   }
   violations.AddAll("", ReadHeaders(source.train_inputs(), source.train_targets(), arrays.train));
   arrays.validates = source.has_validation_inputs() || source.has_validation_targets();
@@ -347,9 +352,8 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
                      ? 0
                      : source.classes();
   if (info.sample_type == SampleType::kTokens && info.shape.rank() != 1) {
-    return FieldError(
-        train.InputsField(),
-        absl::StrCat(Described(train.inputs), "; tokens must be [samples, length]"));
+    return FieldError(train.InputsField(),
+                      absl::StrCat(Described(train.inputs), "; tokens must be [samples, length]"));
   }
   if (info.target_type == TargetType::kValues) {
     if (source.classes() != 0 && info.sample_type != SampleType::kTokens) {
@@ -415,9 +419,10 @@ absl::Status ReadFloats(const v1::NpyArray& array, const NpyFile& file,
     AddNpyNumbers(file.header, elements, &values);
     for (const float value : values) {
       if (!std::isfinite(value)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            file.what, " holds ", value, " at ", PlaceInArray(file.header.shape, index),
-            "; all numbers must be finite, and at most 3.4e38; leave such samples out, or replace the number"));
+        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds ", value, " at ",
+                                                       PlaceInArray(file.header.shape, index),
+                                                       "; all numbers must be finite, and at most 3.4e38; "
+                                                       "leave such samples out, or replace the number"));
       }
       ++index;
     }
@@ -460,8 +465,8 @@ bool HasChannelsLast(const v1::NpySource& source, const NpySplit& split) {
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, bool channels_last,
-                                                    const v1::NpyArray& inputs,
-                                                    const v1::NpyArray& targets, NpySplit& split) {
+                                                    const v1::NpyArray& inputs, const v1::NpyArray& targets,
+                                                    NpySplit& split) {
   FieldViolations violations;
   std::vector<uint8_t> samples, outputs;
   if (info.sample_type == SampleType::kTokens) {
@@ -510,22 +515,21 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
     const bool channels_last = HasChannelsLast(source, train);
     std::vector<uint8_t> samples;  // Whole samples, and the beginning of the next.
     int64_t first = 0;
-    violations.AddAll(train.InputsField(),
-                      ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,
-                                      [&](absl::Span<const uint8_t> piece) {
-                                        samples.insert(samples.end(), piece.begin(), piece.end());
-                                        const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
-                                        if (count == 0) return;
-                                        if (channels_last) {
-                                          MoveChannelsFirst(info.shape,
-                                                            SizeOf(DTypeOfSamples(info.sample_type)), count,
-                                                            samples.data());
-                                        }
-                                        use(first, count, samples.data(),
-                                            classes == nullptr ? nullptr : classes + first);
-                                        samples.erase(samples.begin(), samples.begin() + count * bytes);
-                                        first += count;
-                                      }));
+    violations.AddAll(
+        train.InputsField(),
+        ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,
+                        [&](absl::Span<const uint8_t> piece) {
+                          samples.insert(samples.end(), piece.begin(), piece.end());
+                          const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
+                          if (count == 0) return;
+                          if (channels_last) {
+                            MoveChannelsFirst(info.shape, SizeOf(DTypeOfSamples(info.sample_type)), count,
+                                              samples.data());
+                          }
+                          use(first, count, samples.data(), classes == nullptr ? nullptr : classes + first);
+                          samples.erase(samples.begin(), samples.begin() + count * bytes);
+                          first += count;
+                        }));
   }
   if (info.target_type == TargetType::kValues) {
     violations.AddAll(train.TargetsField(),
@@ -553,9 +557,8 @@ absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source) {
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source) {
   TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, Kept::kAll));
   OpenedDataset opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.train,
-                          Load(arrays.info, HasChannelsLast(source, arrays.train), source.train_inputs(),
-                               source.train_targets(), arrays.train));
+  TANDEM_ASSIGN_OR_RETURN(opened.train, Load(arrays.info, HasChannelsLast(source, arrays.train),
+                                             source.train_inputs(), source.train_targets(), arrays.train));
   if (arrays.validates) {
     TANDEM_ASSIGN_OR_RETURN(opened.validation,
                             Load(arrays.info, HasChannelsLast(source, arrays.validation),
