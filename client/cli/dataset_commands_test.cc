@@ -21,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 // Commands on data sets, with a daemon that keeps the test's requests.
@@ -222,6 +223,26 @@ TEST_F(DatasetCommandsTest, SaysWhatTheDaemonFoundWrong) {
   EXPECT_THAT(terminal_.err(), HasSubstr("csv.train: is not inside a data folder\n"));
   EXPECT_THAT(terminal_.err(), HasSubstr("the name: is 'X'\n"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--upload sends the files"));
+}
+
+TEST_F(DatasetCommandsTest, AdvisesToUploadOnlyIfPathsAreAtFault) {
+  const std::string csv = Write("train.csv", "a,b\n1,2\n");
+  daemon_.create_dataset = [](const v1::CreateDatasetRequest&, v1::Dataset*) {
+    return client::BadRequestStatus("wrong", {{"dataset.spec.csv.train", "row 2 is empty"}});
+  };
+  EXPECT_EQ(Run({"datasets", "add", "x", "--csv", csv}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("csv.train: row 2 is empty\n"));
+  EXPECT_THAT(terminal_.err(), Not(HasSubstr("--upload")));
+}
+
+TEST_F(DatasetCommandsTest, KnowsTheKindByTheEnding) {
+  for (const char* name : {"houses.CSV", "houses.tsv", "houses.csv.zst"}) {
+    contents_.clear();
+    ASSERT_EQ(Run({"datasets", "add", "houses", Write(name, "a\tb\n1\t2\n"), "--upload"}), 0)
+        << terminal_.err();
+  }
+  EXPECT_EQ(Run({"datasets", "add", "x", Write("model.pt", "PK"), "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("model.pt: cannot tell the kind of data by this file's ending"));
 }
 
 TEST_F(DatasetCommandsTest, RemovesSeveral) {

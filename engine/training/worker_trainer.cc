@@ -20,6 +20,7 @@
 #include "engine/data/sampler.h"
 #include "engine/data/statistics.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/training/fit_data.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/launch_size.h"
@@ -76,7 +77,8 @@ absl::StatusOr<std::optional<DataNames>> WorkerTrainer::NamesOfModel() const {
 
 absl::Status WorkerTrainer::OpenData() {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset, names.has_value() ? &*names : nullptr);
+  absl::StatusOr<OpenedDataset> opened =
+      OpenDataset(FitData(options_.spec, options_.dataset), names.has_value() ? &*names : nullptr);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) observer_.OnNotice(notice);
@@ -670,6 +672,7 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                      .feature_names = data_.info.feature_names,
                      .target_names = data_.info.target_names,
                      .resize = ResizeOf(options_.dataset),
+                     .layout = LayoutOf(FitData(options_.spec, options_.dataset)),
                      .table = std::move(table)},
                     best);
 }

@@ -496,6 +496,14 @@ void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* data
   *dataset->mutable_class_counts() = facts->dataset().class_counts();
 }
 
+absl::Status DatasetCatalog::CheckSamples(const v1::DatasetSpec& resolved) const {
+  internal::v1::DataTask task;
+  *task.mutable_dataset() = SourceAlone(resolved);
+  task.set_counts(true);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), {}));
+  return Answer(question).status();
+}
+
 absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   TANDEM_ASSIGN_OR_RETURN(Described described, FindDescribed(name));
   TANDEM_RETURN_IF_ERROR(described.reading);

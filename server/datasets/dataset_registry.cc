@@ -211,7 +211,12 @@ absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& sp
     TANDEM_ASSIGN_OR_RETURN(located, AtUploadedFiles(spec, Folder(), uploads_->FilesFolder(upload)));
   }
   TANDEM_ASSIGN_OR_RETURN(located, catalog_->ResolvePaths(std::move(located), !upload.empty()));
-  return catalog_->Describe(located);
+  absl::StatusOr<DatasetInfo> info = catalog_->Describe(located);
+  // Describing reads all numbers and labels of the other formats.
+  if (info.ok() && (located.has_npy() || located.has_cifar())) {
+    TANDEM_RETURN_IF_ERROR(catalog_->CheckSamples(located));
+  }
+  return info;
 }
 
 absl::Status DatasetRegistry::Write(Store::Body body) {

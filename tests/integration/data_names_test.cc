@@ -344,7 +344,7 @@ training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batc
   WriteData("y.npy", npy("|u1", "(2,)", std::string("\x00\x01", 2)));
   ExpectInvalid(
       absl::StrCat("dataset: {npy: {train_inputs: {path: x.npy}, train_targets: {path: y.npy}}}", kResnet),
-      {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "transpose"});
+      {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "npy.layout: nhwc"});
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <system_error>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -71,7 +73,13 @@ int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::Datas
     session.terminal().Err(Printable(absl::StrCat("tandem: ", in_spec ? file : "", field,
                                                   field.empty() ? "" : ": ", violation.description, "\n")));
   }
-  session.terminal().Err(AdviceOnFiles(options, spec));
+  // Advice on paths does not mend a file's content.
+  const bool is_about_paths =
+      std::any_of(violations.begin(), violations.end(), [](const client::FieldViolation& violation) {
+        return absl::StrContains(violation.description, "data folder") ||
+               absl::StrContains(violation.description, "the daemon can read");
+      });
+  if (is_about_paths) session.terminal().Err(AdviceOnFiles(options, spec));
   return ExitCodeOf(status);
 }
 
