@@ -217,7 +217,7 @@ TEST_F(SharingTest, QuotasAreKept) {
   ASSERT_TRUE(CreateAs(ann, &job).ok());
   const grpc::Status many = CreateAs(ann, &job);
   EXPECT_EQ(many.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(many.error_message(), HasSubstr("\"ann\" has 2 queued jobs, and the quota is 2"));
+  EXPECT_THAT(many.error_message(), HasSubstr("\"ann\" has 2 of at most 2 queued jobs"));
   EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());
 
   v1::ListQueueResponse queue;

@@ -176,7 +176,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved, as")));
+              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved as")));
   EXPECT_FALSE(std::filesystem::exists(daemon_.DatabasePath()));
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS MISSING AND IS RESTORED"));
