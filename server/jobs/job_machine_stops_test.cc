@@ -322,7 +322,7 @@ TEST_F(JobMachineStopsTest, AWorkerThatIsLostWhilePausingLeavesThePauseToItsLast
   const v1::Job lost = *jobs_.WorkerLost(id, 1, "The worker was killed.");
   EXPECT_EQ(lost.state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(lost.reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_EQ(lost.message(), "Paused, without a new checkpoint. The worker was killed.");
+  EXPECT_EQ(lost.message(), "Paused without a new checkpoint. The worker was killed.");
   EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It has no checkpoint, so it starts from the beginning.");
 }
 
