@@ -158,7 +158,7 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   const std::string before = ReadFile(daemon_.DatabasePath());
   ASSERT_FALSE(daemon_.Start().ok());
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("tandem.db"), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+              AllOf(HasSubstr("tandem.db"), HasSubstr("no undamaged backup"), HasSubstr("--restore-backup")));
   EXPECT_EQ(ReadFile(daemon_.DatabasePath()), before);
   EXPECT_THAT(Asides(), IsEmpty());
 }
