@@ -244,7 +244,7 @@ class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
 // Logged at the reading, and every day.
 TEST_F(TlsTest, ACertificateThatIsRefusedIsToldToTheLog) {
   servers_.Issue("localhost", File("server.pem"), File("server.key"), -absl::Hours(48));
-  const auto sink = std::make_shared<CountingSink>("the TLS certificate has expired on ");
+  const auto sink = std::make_shared<CountingSink>("the TLS certificate expired on ");
   const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("log", sink));
   auto reloader = TlsReloader::Start({File("server.pem"), File("server.key"), ""},

@@ -428,7 +428,7 @@ TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
   const grpc::Status status = daemon_stub_->Shutdown(Context().get(), request, &response);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel could not be read"));
+  EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel cannot be read"));
   database.exec("ALTER TABLE hidden_jobs RENAME TO jobs");
   // The daemon accepts jobs again, and another shutdown works.
   const std::string job = Create("a");

@@ -311,10 +311,8 @@ void EventReporter::Send(Stream& stream) {
     if (!event.ok() || !event->has_value()) {
       // Log once, because each connection reaches the damage again.
       if (std::exchange(damaged_at_, reader_.offset()) != reader_.offset()) {
-        spdlog::error(
-            "cannot read back the event spool at byte {}: {}; the daemon is not told of it, nor of what "
-            "comes after",
-            reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
+        spdlog::error("cannot read the event spool at byte {}: {}; the daemon gets no events from there on",
+                      reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
       }
       return;
     }
