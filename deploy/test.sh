@@ -117,6 +117,7 @@ check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry
 check buf-lint tests/lint/buf.sh
 check version tests/lint/version.sh
 check documents tests/lint/documents.py
+check messages tests/lint/messages.py
 check wide-stores tests/lint/wide_stores.py
 
 heading "Build"

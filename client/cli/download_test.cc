@@ -113,7 +113,8 @@ TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
   size_ = 0;
   grows_ = true;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("had 21 bytes, and now has 27: it was written anew meanwhile"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the daemon's file changed from 21 to 27 bytes meanwhile; fetch it again"));
   EXPECT_EQ(Read(folder_ + "/model.safetensors"), content_);
 }
 

@@ -69,8 +69,8 @@ TEST_F(LocalDaemonTest, AnAddressThatCannotBeReadIsNotTheDefaultOne) {
   std::filesystem::create_directory(folder_ + "/address");
   EXPECT_EQ(Run({"list"}), 2);
   EXPECT_EQ(terminal_.err(),
-            "tandem: the daemon's address is not known: cannot read " + folder_ +
-                "/address: Is a directory\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon.\n");
+            "tandem: cannot find the daemon's address: cannot read " + folder_ +
+                "/address: Is a directory; name it with --address HOST:PORT (or TANDEM_ADDRESS)\n");
   EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
 }
 

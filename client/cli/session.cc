@@ -117,9 +117,8 @@ absl::Status Session::CheckStateFolder() const {
   const absl::Status written = client::ReadWholeFile(StateFolder() + "/address", kLargestSmallFile).status();
   if (written.ok()) return absl::OkStatus();
   if (!absl::IsNotFound(written)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the daemon's address is not known: ", written.message(),
-                     "\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon."));
+    return absl::InvalidArgumentError(absl::StrCat("cannot find the daemon's address: ", written.message(),
+                                                   "; name it with --address HOST:PORT (or TANDEM_ADDRESS)"));
   }
   if (options.state_folder.empty()) return absl::OkStatus();
   struct stat info = {};

@@ -155,9 +155,9 @@ absl::Status WorkerTrainer::Prepare() {
   length_ = dealt().length;
   if (state_.step > length_.steps) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "cannot go on from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
+        "cannot continue from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
         ": the job ends with step ", length_.steps, "; raise ",
-        training.steps() > 0 ? "training.steps" : "training.epochs", ", or begin in another folder"));
+        training.steps() > 0 ? "training.steps" : "training.epochs", ", or start in another folder"));
   }
   if (resumed_.has_value()) {
     const bool other_data = state_.data != data_digest_;

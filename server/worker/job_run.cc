@@ -47,9 +47,9 @@ std::string DescribePause(const v1::TrainingSummary& summary) {
   const std::string text = absl::StrCat("Paused after step ", summary.steps());
   if (summary.checkpoint_step() == summary.steps()) return text + ".";
   return summary.checkpoint_step() > 0
-             ? absl::StrCat(text, ", without a new checkpoint: it will go on from step ",
+             ? absl::StrCat(text, " without a new checkpoint: it will continue from step ",
                             summary.checkpoint_step(), ".")
-             : absl::StrCat(text, ", without a checkpoint: it will begin anew.");
+             : absl::StrCat(text, " without a checkpoint: it will start from the beginning.");
 }
 
 // Describes a cancelled training.
@@ -149,8 +149,8 @@ Finished JobRun::End(const Trainer& trainer, const absl::Status& trained) {
   absl::Status saved;
   const absl::Status memory = CatchNoMemory([&] {
     saved = SaveModel(trainer, launch_.spec().training().best_model().export_best()
-                                   ? "The parameters with the best result, as safetensors."
-                                   : "The trained parameters, as safetensors.");
+                                   ? "The parameters with the best result, in safetensors format."
+                                   : "The trained parameters, in safetensors format.");
     return absl::OkStatus();
   });
   if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
@@ -164,9 +164,9 @@ Finished JobRun::EndStopped(const Trainer& trainer, bool cancelled) {
   const absl::Status saved = CatchNoMemory([&] {
     return SaveModel(trainer,
                      best ? absl::StrCat("The parameters with the best result up to step ", summary.steps(),
-                                         ", where training was stopped, as safetensors.")
+                                         ", where training was stopped, in safetensors format.")
                           : absl::StrCat("The parameters after step ", summary.steps(),
-                                         ", where training was stopped, as safetensors."));
+                                         ", where training was stopped, in safetensors format."));
   });
   if (cancelled) return Cancelled(DescribeCancellation(summary, saved));
   // A resumed job needs only the checkpoint.
@@ -206,9 +206,8 @@ std::string JobRun::PathOf(absl::string_view name) const {
 }
 
 absl::Status JobRun::WriteSpec() const {
-  const std::string yaml =
-      absl::StrCat("# The job as it was trained, defaults filled in. `tandem submit` takes it again.\n",
-                   MessageToYaml(launch_.spec()));
+  const std::string yaml = absl::StrCat("# The job's spec with all defaults. `tandem submit` accepts it.\n",
+                                        MessageToYaml(launch_.spec()));
   return WriteFileAtomically(Env::Real(), PathOf(kSpecFile),
                              [&](WritableFile& file) { return file.Append(yaml); });
 }
@@ -231,13 +230,13 @@ void JobRun::OnStarted(int64_t step) {
   if (step == 0) {
     spdlog::info("training begins");
   } else {
-    spdlog::info("training goes on from the checkpoint of step {}", step);
+    spdlog::info("training continues from the checkpoint of step {}", step);
   }
   WorkerEvent event;
   event.mutable_started()->set_step(step);
   Send(std::move(event));
   absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
-      launch_.job_folder(), kSpecFile, "The job as it was trained; `tandem submit` takes it again.");
+      launch_.job_folder(), kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
   // The file was just written and is only a copy.
   if (!spec.ok()) return OnNotice(spec.status().message());
   WorkerEvent artifact;
@@ -258,7 +257,7 @@ void JobRun::ReportEarlierBest() {
   // The earlier attempt may have ended before reporting the file, and this attempt may find no better result.
   // Reading the file takes less time than reading the larger checkpoint.
   absl::StatusOr<v1::Artifact> best = DescribeArtifact(
-      launch_.job_folder(), kBestFile, "The parameters with the best result until training went on.");
+      launch_.job_folder(), kBestFile, "The parameters with the best result of the earlier attempts.");
   if (absl::IsNotFound(best.status())) return;
   if (!best.ok()) return OnNotice(best.status().message());
   WorkerEvent event;

@@ -47,7 +47,7 @@ void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end,
   if (!is_first && (killed || hearsay || !worker.lost_by_hearsay)) return;
   worker.lost_by_hearsay = hearsay;
   if (killed) {
-    worker.lost_message = "The worker did not stop in time after it was told to, and was killed.";
+    worker.lost_message = "The worker did not stop in time and was killed.";
     return;
   }
   worker.lost_message = absl::StrCat(NameOf(worker, index), " ", DescribeEnd(end),
@@ -68,8 +68,8 @@ void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end,
 
 void NoteSilence(SupervisedWorker& worker, absl::Duration limit) {
   if (!worker.lost_message.empty() && worker.lost_message != kEndedUnwatched) return;
-  worker.lost_message = absl::StrCat("The worker was alive, and silent for more than ",
-                                     absl::FormatDuration(limit), ", as if stopped; it was killed.");
+  worker.lost_message = absl::StrCat("The worker was alive but silent for more than ",
+                                     absl::FormatDuration(limit), ", so it was killed.");
 }
 
 }  // namespace tandem

@@ -46,7 +46,7 @@ std::vector<internal::v1::WorkerEvent> Training() {
   internal::v1::Finished& finished = *next().mutable_finished();
   finished.set_state(v1::JOB_STATE_SUCCEEDED);
   finished.set_reason(v1::STATE_REASON_COMPLETED);
-  finished.set_message("Trained to the end.");
+  finished.set_message("Training completed.");
   return events;
 }
 

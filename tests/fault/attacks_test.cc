@@ -495,9 +495,8 @@ TEST_F(AttacksTest, ATlsPortTalksToCertificatesAlone) {
   EXPECT_TRUE(WaitUntil([&] { return with("ann", "renewed").exit_code == 0; }, absl::Seconds(60)))
       << daemon.Log();
   std::ofstream(scratch_.File("server.pem")) << "broken\n";
-  EXPECT_TRUE(
-      WaitUntil([&] { return daemon.Log().find("those from before stay in use") != std::string::npos; },
-                absl::Seconds(60)));
+  EXPECT_TRUE(WaitUntil([&] { return daemon.Log().find("the old ones stay in use") != std::string::npos; },
+                        absl::Seconds(60)));
   EXPECT_EQ(with("ann", "renewed").exit_code, 0) << daemon.Log();
   EXPECT_EQ(daemon.Terminate(), 0);
 }

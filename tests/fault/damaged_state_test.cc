@@ -158,7 +158,7 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   const std::string before = ReadFile(daemon_.DatabasePath());
   ASSERT_FALSE(daemon_.Start().ok());
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("tandem.db"), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+              AllOf(HasSubstr("tandem.db"), HasSubstr("no undamaged backup"), HasSubstr("--restore-backup")));
   EXPECT_EQ(ReadFile(daemon_.DatabasePath()), before);
   EXPECT_THAT(Asides(), IsEmpty());
 }
@@ -176,7 +176,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved, as")));
+              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved as")));
   EXPECT_FALSE(std::filesystem::exists(daemon_.DatabasePath()));
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS MISSING AND IS RESTORED"));

@@ -147,8 +147,8 @@ TEST_F(BadInputTest, MoreThanAUsersQuota) {
   EXPECT_THAT(refused.err, HasSubstr("Ask for fewer replicas"));
   refused = ann.Run({"sweep", job, "--set", "replicas.count=1", "--grid", "training.epochs=1,2"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_THAT(refused.err, HasSubstr("the quota is 1"));
-  EXPECT_THAT(refused.err, HasSubstr("this would add 2"));
+  EXPECT_THAT(refused.err, HasSubstr("of at most 1 queued jobs"));
+  EXPECT_THAT(refused.err, HasSubstr("cannot queue the 2 jobs of the sweep"));
   EXPECT_EQ(cli_.Run({"tokens", "revoke", "ann"}).exit_code, 0);
 }
 

@@ -384,7 +384,7 @@ TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
   api.WaitFor(running, v1::JOB_STATE_RUNNING);
   const CliResult early = cli_.Run({"evaluate", running});
   EXPECT_NE(early.exit_code, 0);
-  EXPECT_THAT(early.err, HasSubstr("has not made a model yet"));
+  EXPECT_THAT(early.err, HasSubstr(": it has none yet"));
   api.Cancel(running);
   api.WaitFor(running, v1::JOB_STATE_CANCELLED);
 }
@@ -425,7 +425,7 @@ TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
   ExpectStoppedModel(job);
   api.Resume(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
-  ExpectRefused({"evaluate", job}, {"has not made a model yet"});
+  ExpectRefused({"evaluate", job}, {": it has none yet"});
   api.Pause(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLED);

@@ -32,10 +32,10 @@ is() { scrape && [[ $(value "$1") == "$2" ]]; }
 
 echo "-- options are checked without a start"
 expect_code 0 "$scratch/check" "$tandemd" --state-folder "$scratch/state" --listen 127.0.0.1:0 --check
-expect_text 'tandemd could run so' "$scratch/check"
+expect_text 'tandemd could run with these options' "$scratch/check"
 [[ ! -e $scratch/state ]] || die "--check made the state folder"
 expect_code 1 "$scratch/check" "$tandemd" --state-folder "$scratch/state" --metrics-listen 0.0.0.0:0 --check
-expect_text 'PROBLEM *--metrics-listen 0.0.0.0:0: refusing to serve metrics' "$scratch/check"
+expect_text 'PROBLEM *--metrics-listen 0.0.0.0:0: cannot serve metrics' "$scratch/check"
 
 echo "-- the service manager hears when it serves, and that it lives"
 NOTIFY_SOCKET=$scratch/notify WATCHDOG_USEC=2000000 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 \
