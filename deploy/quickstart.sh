@@ -37,6 +37,9 @@ for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tand
   install -m 755 "bazel-bin/$program" "$bin/.new-${program##*/}"
   mv -f "$bin/.new-${program##*/}" "$bin/${program##*/}"
 done
+# `tandem init` finds the schema here.
+mkdir -p "$prefix/share/tandem"
+for kind in job sweep; do "$bin/tandem" schema "$kind" >"$prefix/share/tandem/$kind.schema.json"; done
 echo "Programs are in $bin."
 
 step "3/4  Daemon"

@@ -25,6 +25,7 @@ _HEADERS = {
     "proto": "protobuf",
     "proto/fields": "messages",
     "proto/job_file": "messages",
+    "proto/schema": "messages",
 }
 
 # The engine computes: only there do faster programs repay a slower compilation.
