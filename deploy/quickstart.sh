@@ -87,3 +87,9 @@ To go on, in a shell where this is set:
     tandem shutdown                                                  # stop the daemon
     tandemd --data-folder ~/data --data-folder /usr/share/datasets   # start one that also reads data of your own
 END
+package=$(find . -maxdepth 1 -name 'tandem_*.deb' | sort -V | tail -n 1)
+if [[ -n $package ]]; then
+  echo "To install Tandem as a service of this machine:  apt install $package"
+else
+  echo "To make a package that installs Tandem as a service:  deploy/package"
+fi
