@@ -37,6 +37,9 @@ for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tand
   install -m 755 "bazel-bin/$program" "$bin/.new-${program##*/}"
   mv -f "$bin/.new-${program##*/}" "$bin/${program##*/}"
 done
+# `tandem init` finds the schema here.
+mkdir -p "$prefix/share/tandem"
+for kind in job sweep; do "$bin/tandem" schema "$kind" >"$prefix/share/tandem/$kind.schema.json"; done
 echo "Programs are in $bin."
 
 step "3/4  Daemon"
@@ -84,3 +87,9 @@ To go on, in a shell where this is set:
     tandem shutdown                                                  # stop the daemon
     tandemd --data-folder ~/data --data-folder /usr/share/datasets   # start one that also reads data of your own
 END
+package=$(find . -maxdepth 1 -name 'tandem_*.deb' | sort -V | tail -n 1)
+if [[ -n $package ]]; then
+  echo "To install Tandem as a service of this machine:  apt install $package"
+else
+  echo "To make a package that installs Tandem as a service:  deploy/package"
+fi

@@ -18,6 +18,7 @@ build_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   dataset-fashion-mnist                                                # the quickstart's data
   binutils patchelf xz-utils                                           # deploy/bundle
+  dpkg-dev help2man                                                    # deploy/package
 )
 test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
@@ -26,6 +27,7 @@ test_packages=(
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
   python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
   prometheus                                                           # deploy/prometheus, deploy/grafana
+  debootstrap lintian systemd-container                                # tests/integration/package.sh
 )
 
 packages=("${build_packages[@]}")

@@ -155,7 +155,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
         AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
-      {"Other", {AddVersion, AddCompletion}},
+      {"Other", {AddSchema, AddVersion, AddCompletion}},
   };
   for (const auto& [group, adders] : groups) {
     for (const Adder add : adders) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "client/lib/job_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/schema/schema_texts.h"
 
 namespace tandem::cli {
 namespace {
@@ -425,6 +427,30 @@ TEST_F(AppTest, EveryTemplateIsAJob) {
     EXPECT_EQ(RunCommand({"init", std::string(job.name)}, terminal), 0);
     EXPECT_EQ(terminal.out(), job.content);
   }
+}
+
+TEST_F(AppTest, InitNamesTheSchemaForEditors) {
+  const std::string schema = folder_ + "/.local/share/tandem/job.schema.json";
+  for (const char* before : {"no schema", "an old schema"}) {
+    SCOPED_TRACE(before);
+    FakeTerminal init;
+    init.environment["HOME"] = folder_;
+    EXPECT_EQ(RunCommand({"init", "mlp"}, init), 0);
+    EXPECT_THAT(init.out(), StartsWith("# yaml-language-server: $schema=" + schema + "\n# "));
+    EXPECT_TRUE(client::ParseJobFile(init.out(), "mlp.yaml").ok());
+    EXPECT_EQ(Read(schema), JobFileSchema());
+    std::ofstream(schema) << "{}";
+  }
+}
+
+TEST_F(AppTest, SchemasArePrinted) {
+  EXPECT_EQ(Run({"schema"}), 0);
+  EXPECT_EQ(terminal_.out(), JobFileSchema());
+  FakeTerminal sweep;
+  EXPECT_EQ(RunCommand({"schema", "sweep"}, sweep), 0);
+  EXPECT_EQ(sweep.out(), SweepFileSchema());
+  FakeTerminal wrong;
+  EXPECT_EQ(RunCommand({"schema", "dataset"}, wrong), 2);
 }
 
 TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {

@@ -18,7 +18,7 @@ listed() {
   awk -v path="$1" '$0 == path || index(path, $0 "/") == 1 || index($0, path "/") == 1 { found = 1 }
                     END { exit !found }' "$list"
 }
-for path in bin/tandemd bin/tandem-worker bin/tandem deploy/examples README.md tests/golden/data; do
+for path in bin/tandemd bin/tandem-worker bin/tandem share/tandem deploy/examples README.md tests/golden/data; do
   listed "$path" || die "the bundle would be without $path"
 done
 # Files that run.sh runs, except files outside tests/ and names that are composed of variables.

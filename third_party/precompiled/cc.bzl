@@ -25,6 +25,7 @@ _HEADERS = {
     "proto": "protobuf",
     "proto/fields": "messages",
     "proto/job_file": "messages",
+    "proto/schema": "messages",
 }
 
 # Only the engine computes, so only there faster programs are worth a slower compilation.

@@ -11,6 +11,7 @@ namespace tandem::cli {
 void AddSubmit(Command app, Session& session, int& exit_code);
 void AddValidate(Command app, Session& session, int& exit_code);
 void AddInit(Command app, Session& session, int& exit_code);
+void AddSchema(Command app, Session& session, int& exit_code);
 void AddSweep(Command app, Session& session, int& exit_code);
 void AddList(Command app, Session& session, int& exit_code);
 void AddDescribe(Command app, Session& session, int& exit_code);
