@@ -16,7 +16,7 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::s
 // Whether the file is there with the artifact's size and SHA-256.
 bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
 
-// Writes an artifact of a job to `path`: to a file beside it first ("PATH.part"), which takes its place when
+// Writes an artifact of a job to `path`: to a file beside it first ("PATH.tmp"), which takes its place when
 // size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
 // bytes so far. DATA_LOSS: the content is not what the job's record says, or where that has no SHA-256, not
 // of the size that the daemon says; UNKNOWN is never returned: errors of files are FAILED_PRECONDITION with

@@ -16,8 +16,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/backend/collective_time_limit.h"
+#include "engine/base/spelling.h"
 #include "engine/base/version.h"
-#include "server/admission/closest_name.h"
 #include "server/auth/listen_policy.h"
 #include "server/daemon/size_option.h"
 #include "server/daemon/yaml_config.h"
@@ -469,7 +469,7 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
     if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
         name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
       continue;
-    const std::string close = ClosestName(name, names);
+    const std::string close = NearestName(name, names);
     return absl::StrCat("there is no option ", flag,
                         close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
   }

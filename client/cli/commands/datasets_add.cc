@@ -2,7 +2,6 @@
 #include <memory>
 #include <system_error>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -12,8 +11,9 @@
 #include "client/cli/format.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/upload_line.h"
-#include "client/lib/sha256.h"
 #include "client/lib/status_details.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem::cli {
 namespace {
@@ -76,10 +76,9 @@ int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::Datas
 }
 
 // The same command again, as after a lost answer, is the same request.
-std::string RequestId(const v1::CreateDatasetRequest& request) {
-  client::Sha256 sum;
-  sum.Update(request.SerializeAsString());
-  return absl::StrCat("cli-", absl::BytesToHexString(sum.Finish()));
+absl::StatusOr<std::string> RequestId(const v1::CreateDatasetRequest& request) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256Of(request.SerializeAsString()));
+  return absl::StrCat("cli-", sum);
 }
 
 absl::Status NameTaken(const std::string& name) {
@@ -217,7 +216,9 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     if (!upload.ok()) return upload.status();
     request.set_upload(upload->name());
   }
-  if (!request.validate_only()) request.set_request_id(RequestId(request));
+  if (!request.validate_only()) {
+    TANDEM_ASSIGN_OR_RETURN(*request.mutable_request_id(), RequestId(request));
+  }
   return Register(session, client, request);
 }
 

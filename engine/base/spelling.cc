@@ -1,4 +1,4 @@
-#include "proto/job_file/spelling.h"
+#include "engine/base/spelling.h"
 
 #include <algorithm>
 
