@@ -29,7 +29,7 @@
 
 namespace tandem {
 
-struct SupervisedWorker;
+class SupervisedWorker;
 
 // Starts worker processes, receives their events, watches them, and cleans up after them. Thread-safe.
 //
@@ -124,8 +124,6 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Adopt(const v1::Job& job);
   // Tells the worker to stop, and starts the time after which it gets SIGTERM.
   void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells the worker to pause. Its step and checkpoint may take any time.
-  void BeginPause(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the worker of the job's newest attempt; null if none.
   Worker* FindWorker(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();
