@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -21,7 +24,6 @@
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
-#include "server/workers/lingering_jobs.h"
 #include "server/workers/owner_mode.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
@@ -231,7 +233,33 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
 }
 
 std::vector<v1::Job> WorkerSupervisor::FindLingering() {
-  return FindLingeringJobs(options_.state_folder + "/jobs", jobs_);
+  const std::string jobs_folder = options_.state_folder + "/jobs";
+  std::vector<v1::Job> lingering;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(jobs_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string id = entry->path().filename().string();
+    const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(JobFolder(entry->path().string()));
+    if (!running.ok() || running->pids.empty()) continue;
+    absl::StatusOr<v1::Job> job = jobs_->Get(id);
+    const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
+    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == running->attempt) {
+      lingering.push_back(*std::move(job));
+      // Its worker must end.
+      if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
+    } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
+               was_deleted.ok() && *was_deleted) {
+      // Its devices are unknown.
+      v1::Job& deleted = lingering.emplace_back();
+      deleted.set_name(JobName(id));
+      deleted.set_attempt(running->attempt);
+      deleted.set_folder(entry->path().string());
+    }
+  }
+  if (error) {
+    spdlog::warn("cannot look for workers whose jobs have ended in {}: {}", jobs_folder, error.message());
+  }
+  return lingering;
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
