@@ -13,7 +13,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/session.h"
 #include "client/cli/version.h"
-#include "proto/job_file/spelling.h"
+#include "engine/base/spelling.h"
 
 namespace tandem::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
 #include "client/lib/fake_daemon.h"
-#include "client/lib/sha256.h"
+#include "engine/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -189,17 +189,10 @@ TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
   known_[0].set_origin(v1::DATASET_ORIGIN_REGISTERED);
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("tandem datasets remove houses"));
-  // An earlier answer was lost, so the data set already exists.
-  client::Sha256 file, manifest;
-  file.Update("a,b\n1,2\n");
-  std::string line;
-  for (const unsigned char byte : file.Finish()) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    line += kDigits[byte >> 4];
-    line += kDigits[byte & 15];
-  }
-  manifest.Update(line + "  train.csv\n");
-  known_[0].set_manifest_sha256(manifest.Finish());
+  // It is the same set: an earlier answer was lost.
+  Sha256 manifest;
+  manifest.Add(Sha256Of("a,b\n1,2\n").value() + "  train.csv\n");
+  known_[0].set_manifest_sha256(manifest.FinishBytes().value());
   known_[0].mutable_spec()->mutable_csv()->set_train("train.csv");
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 0) << terminal_.err();
   EXPECT_THAT(contents_, IsEmpty());

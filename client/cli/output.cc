@@ -3,7 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::cli {
 
@@ -26,14 +26,14 @@ std::string ToJson(const std::vector<const google::protobuf::Message*>& messages
   return text + (messages.empty() ? "]\n" : "\n]\n");
 }
 
-std::string ToYamlText(const google::protobuf::Message& message) { return client::ToYaml(message); }
+std::string ToYamlText(const google::protobuf::Message& message) { return ToYaml(message); }
 
 std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages) {
-  return format == OutputFormat::kJson ? ToJson(messages) : client::ToYaml(messages);
+  return format == OutputFormat::kJson ? ToJson(messages) : ToYaml(messages);
 }
 
 std::string Structured(OutputFormat format, const google::protobuf::Message& message) {
-  return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : client::ToYaml(message);
+  return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : ToYaml(message);
 }
 
 }  // namespace tandem::cli

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
-#include "proto/job_file/spelling.h"
+#include "engine/base/spelling.h"
 
 namespace tandem::client {
 namespace {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "client/lib/job_file.h"
-#include "client/lib/yaml_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::client {
 namespace {

@@ -12,9 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
+#include "engine/base/spelling.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 #include "proto/job_file/yaml_text.h"
 
 namespace tandem::client {

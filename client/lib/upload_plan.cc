@@ -10,7 +10,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/sha256.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem::client {
 namespace {
@@ -225,7 +226,7 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
     int64_t size = 0;
     if (open != nullptr) {
       while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), open.get())) {
-        sum.Update({buffer.data(), count});
+        sum.Add({buffer.data(), count});
         size += static_cast<int64_t>(count);
         bytes += static_cast<int64_t>(count);
         if (!on_bytes(bytes)) return absl::CancelledError("stopped");
@@ -239,10 +240,10 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
           absl::StrCat(file.local, " is being written to: its size has changed"));
     }
     if (!on_bytes(bytes)) return absl::CancelledError("stopped");
-    file.sha256 = sum.Finish();
-    manifest.Update(absl::StrCat(absl::BytesToHexString(file.sha256), "  ", file.path, "\n"));
+    TANDEM_ASSIGN_OR_RETURN(file.sha256, sum.FinishBytes());
+    manifest.Add(absl::StrCat(absl::BytesToHexString(file.sha256), "  ", file.path, "\n"));
   }
-  plan->manifest_sha256 = manifest.Finish();
+  TANDEM_ASSIGN_OR_RETURN(plan->manifest_sha256, manifest.FinishBytes());
   return absl::OkStatus();
 }
 

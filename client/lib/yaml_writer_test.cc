@@ -1,4 +1,4 @@
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/spelling.h"
 #include "proto/fields/field_place.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/job_text.h"
 #include "proto/job_file/message_reader.h"
-#include "proto/job_file/spelling.h"
 #include "proto/job_file/yaml_text.h"
 
 namespace tandem {

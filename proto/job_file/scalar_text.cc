@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem {
 namespace {

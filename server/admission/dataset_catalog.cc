@@ -17,10 +17,10 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
+#include "engine/base/spelling.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/data/source_paths.h"
-#include "server/admission/closest_name.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
@@ -268,7 +268,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     names.erase(kFashionMnist);
     std::vector<std::string> offered = {kFashionMnist};
     offered.insert(offered.end(), names.begin(), names.end());
-    const std::string close = ClosestName(name, offered);
+    const std::string close = NearestName(name, offered);
     if (offered.size() > kMaxOffered) {
       offered.resize(kMaxOffered);
       offered.push_back("and others (tandem datasets lists them)");

@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -27,24 +28,6 @@ constexpr int kMaxCharacters = 256;
 
 absl::Status FileError(absl::string_view what, const std::string& path, int error) {
   return absl::InternalError(absl::StrCat("cannot ", what, " the token file ", path, ": ", strerror(error)));
-}
-
-// Writes a temporary file and renames it, so that `path` never holds half a token.
-absl::Status WriteToken(const std::string& path, const std::string& token) {
-  const std::string temporary = path + ".new";
-  unlink(temporary.c_str());
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return FileError("create", temporary, errno);
-  absl::Cleanup remove = [&] { unlink(temporary.c_str()); };
-  const std::string line = token + "\n";
-  const bool written =
-      write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd) == 0;
-  const int error = errno;
-  close(fd);
-  if (!written) return FileError("write", temporary, error);
-  if (rename(temporary.c_str(), path.c_str()) != 0) return FileError("create", path, errno);
-  std::move(remove).Cancel();
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadToken(int fd, const std::string& path) {
@@ -100,7 +83,9 @@ absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
   }
   if (errno != ENOENT) return FileError("read", path, errno);
   TANDEM_ASSIGN_OR_RETURN(std::string token, RandomToken());
-  TANDEM_RETURN_IF_ERROR(WriteToken(path, token));
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), path,
+                                             [&](WritableFile& file) { return file.Append(token + "\n"); },
+                                             {.is_private = true}));
   return token;
 }
 

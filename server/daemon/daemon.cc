@@ -1,6 +1,5 @@
 #include "server/daemon/daemon.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "server/auth/authenticator.h"
@@ -48,18 +48,6 @@ constexpr absl::Duration kCallGrace = absl::Seconds(2);
 // The grace for watchers to receive the ends of jobs that a shutdown cancelled.
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
-
-// Writes a temporary file and renames it, so that readers never see half a file.
-absl::Status WriteWhole(const std::string& path, const std::string& content) {
-  const std::string temporary = path + ".new";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool written = fd >= 0 && write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  if (fd >= 0) written = close(fd) == 0 && written;
-  if (!written || rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::InternalError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
-  }
-  return absl::OkStatus();
-}
 
 // Returns nullopt if the environment does not have the variable.
 std::optional<std::string> Variable(const char* name) {
@@ -144,7 +132,11 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   }
   if (daemon->retention_ != nullptr) daemon->retention_->Start();
   // Write the address last: whoever finds it can use the whole daemon.
-  TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
+  // Readers of the file must never see a part of it. It has no use after a crash of the machine.
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+      Env::Real(), daemon->AddressFile(),
+      [&](WritableFile& file) { return file.Append(absl::StrCat(daemon->address(), "\n")); },
+      {.durable = AtomicWrite::Durable::kNothing, .is_private = true}));
   daemon->Audit("start");
   return daemon;
 }

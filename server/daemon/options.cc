@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -16,10 +18,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/backend/collective_time_limit.h"
+#include "engine/base/spelling.h"
 #include "engine/base/version.h"
-#include "server/admission/closest_name.h"
 #include "server/auth/listen_policy.h"
-#include "server/daemon/size_option.h"
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
@@ -27,6 +28,39 @@
 
 namespace tandem {
 namespace {
+
+constexpr int64_t kLeastSize = int64_t{1} << 20;
+
+// Returns the size in bytes; -1 if `text` is no size. CLI11 would read "-1" as a very large number.
+int64_t BytesOf(std::string text) {
+  int64_t bytes = 0;
+  try {
+    const bool is_size = !absl::StartsWith(absl::StripAsciiWhitespace(text), "-") &&
+                         CLI::AsSizeValue(false)(text).empty() && absl::SimpleAtoi(text, &bytes);
+    return is_size ? bytes : -1;
+  } catch (const CLI::Error&) {
+    return -1;
+  }
+}
+
+std::string ReadSize(std::string& text) {
+  const std::string written = text;
+  const int64_t bytes = BytesOf(text);
+  if (bytes < 0) {
+    return absl::StrCat("'", written, "' is no size; sizes are such as 500MiB, 16GiB or 2TiB");
+  }
+  text = absl::StrCat(bytes);
+  if (bytes == 0 || bytes >= kLeastSize) return "";
+  return absl::StrCat("is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB");
+}
+
+// Makes CLI11 parse an option's value, such as "16GiB" or "500MB", as bytes. The size must be 0 or at least
+// 1MiB, because a number without a unit means bytes and is probably a mistake.
+CLI::Validator SizeValue() {
+  CLI::Validator validator;
+  validator.operation(ReadSize);
+  return validator;
+}
 
 constexpr absl::Duration kLongestDuration = absl::Hours(24);
 constexpr absl::Duration kLongestSchedulingDuration = absl::Hours(24 * 365);
@@ -450,7 +484,7 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
     if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
         name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
       continue;
-    const std::string close = ClosestName(name, names);
+    const std::string close = NearestName(name, names);
     return absl::StrCat("there is no option ", flag,
                         close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
   }

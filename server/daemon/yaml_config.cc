@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/admission/closest_name.h"
+#include "engine/base/spelling.h"
 
 namespace tandem {
 namespace {
@@ -38,7 +38,7 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
     item.name = written;
     std::replace(item.name.begin(), item.name.end(), '_', '-');
     if (std::find(options_.begin(), options_.end(), item.name) == options_.end()) {
-      const std::string close = ClosestName(item.name, options_);
+      const std::string close = NearestName(item.name, options_);
       Fail(entry.first.Mark(),
            absl::StrCat("there is no option '", absl::CHexEscape(written), "'",
                         close.empty() ? "; see --help" : absl::StrCat("; did you mean '", close, "'?")));

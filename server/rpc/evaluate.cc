@@ -9,7 +9,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/model_call_source.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {
@@ -51,7 +51,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
   *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
   *task.mutable_evaluate()->mutable_request() = std::move(request);
   TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
-  return std::make_unique<ModelCallSource<v1::EvaluateResponse>>(
+  return std::make_unique<AdaptedSource<v1::EvaluateResponse, ModelCall>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
 }

@@ -1,12 +1,18 @@
 #include "server/store/store.h"
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cerrno>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/connection.h"
-#include "server/store/database_file.h"
 #include "server/store/group_writer.h"
 #include "server/store/job_list.h"
 #include "server/store/job_rows.h"
@@ -33,6 +39,42 @@ absl::Status VisitJobs(Connection* connection, Query* query, bool with_spec,
     visit(std::move(job));
   }
   return absl::OkStatus();
+}
+
+// Remembers which file a name leads to, to notice that the file was removed or replaced. Later writes to a
+// removed file are lost with the process. Immutable, so thread-safe.
+class DatabaseFile {
+ public:
+  // Returns the file that `path` leads to now. NOT_FOUND and other errors are the system's.
+  static absl::StatusOr<DatabaseFile> At(const std::string& path);
+
+  // UNAVAILABLE: the file was removed or replaced. OK if the system cannot tell.
+  absl::Status Check() const;
+
+ private:
+  DatabaseFile(std::string path, dev_t device, ino_t inode)
+      : path_(std::move(path)), device_(device), inode_(inode) {}
+
+  std::string path_;
+  dev_t device_;
+  ino_t inode_;
+};
+
+absl::StatusOr<DatabaseFile> DatabaseFile::At(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  return DatabaseFile(path, info.st_dev, info.st_ino);
+}
+
+absl::Status DatabaseFile::Check() const {
+  struct stat info = {};
+  const bool is_there = stat(path_.c_str(), &info) == 0;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) return absl::OkStatus();
+  if (is_there && info.st_dev == device_ && info.st_ino == inode_) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("the database ", path_, " was ",
+                                             is_there ? "replaced by another file" : "removed",
+                                             " while the daemon used it"));
 }
 
 }  // namespace

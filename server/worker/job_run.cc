@@ -1,6 +1,8 @@
 #include "server/worker/job_run.h"
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
-#include "server/worker/artifact_file.h"
-#include "server/worker/message_yaml.h"
+#include "proto/job_file/yaml_writer.h"
 #include "server/worker/trainer_options.h"
 #include "third_party/spdlog/log.h"
 
@@ -87,6 +89,20 @@ std::string Describe(absl::string_view what, const v1::Evaluation& evaluation) {
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
   for (const auto& [name, value] : metrics) absl::StrAppendFormat(&text, " %s %.4f", name, value);
   return text;
+}
+
+// Describes the file `name` in `folder`: its size and SHA-256. Returns errors of reading the file.
+absl::StatusOr<v1::Artifact> DescribeArtifact(const std::string& folder, const std::string& name,
+                                              const std::string& description) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  v1::Artifact artifact;
+  TANDEM_ASSIGN_OR_RETURN(*artifact.mutable_sha256(), Sha256OfFile(path));
+  std::error_code error;
+  artifact.set_size_bytes(static_cast<int64_t>(std::filesystem::file_size(path, error)));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read the size of ", path));
+  artifact.set_name(name);
+  artifact.set_description(description);
+  return artifact;
 }
 
 }  // namespace
@@ -206,8 +222,9 @@ std::string JobRun::PathOf(absl::string_view name) const {
 }
 
 absl::Status JobRun::WriteSpec() const {
-  const std::string yaml = absl::StrCat("# The job's spec with all defaults. `tandem submit` accepts it.\n",
-                                        MessageToYaml(launch_.spec()));
+  const std::string yaml =
+      absl::StrCat("# The job as it was trained, defaults filled in. `tandem submit` takes it again.\n",
+                   ToYaml(launch_.spec()));
   return WriteFileAtomically(Env::Real(), PathOf(kSpecFile),
                              [&](WritableFile& file) { return file.Append(yaml); });
 }

@@ -1,24 +1,85 @@
-#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/dataset_options.h"
 #include "client/cli/format.h"
+#include "client/cli/progress_line.h"
+#include "client/cli/session.h"
 #include "client/cli/stream_notes.h"
-#include "client/cli/upload_line.h"
-#include "client/lib/sha256.h"
 #include "client/lib/status_details.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem::cli {
 namespace {
+
+// Says how far the work on so many bytes is, in one line of a terminal that is redrawn in place: a bar,
+// bytes, rate and time left. Elsewhere it says nothing. Not thread-safe.
+class UploadLine {
+ public:
+  // `doing` is what it begins with, such as "uploading".
+  UploadLine(Session& session, std::string doing, int64_t bytes);
+  // Erase().
+  ~UploadLine() { Erase(); }
+  UploadLine(const UploadLine&) = delete;
+  UploadLine& operator=(const UploadLine&) = delete;
+
+  // So many are done. The rate is that since the first call.
+  void Update(int64_t bytes);
+  void Erase();
+
+ private:
+  Session& session_;
+  const std::string doing_;
+  const int64_t bytes_;
+  const bool shown_;
+  int64_t first_ = -1;
+  absl::Time begun_;
+  absl::Time drawn_ = absl::InfinitePast();
+};
+
+UploadLine::UploadLine(Session& session, std::string doing, int64_t bytes)
+    : session_(session),
+      doing_(std::move(doing)),
+      bytes_(bytes),
+      shown_(session.terminal().Interactive() && !session.structured()) {}
+
+void UploadLine::Update(int64_t bytes) {
+  Terminal& terminal = session_.terminal();
+  const absl::Time now = terminal.Now();
+  if (first_ < 0) {
+    first_ = bytes;
+    begun_ = now;
+  }
+  if (!shown_ || now - drawn_ < absl::Milliseconds(100)) return;
+  drawn_ = now;
+  const double share = bytes_ > 0 ? static_cast<double>(bytes) / static_cast<double>(bytes_) : 1;
+  std::string line = absl::StrCat(doing_, "  ", ProgressBar(share, 20, terminal.Unicode(), session_.style()),
+                                  "  ", FormatBytes(bytes), " of ", FormatBytes(bytes_));
+  const double seconds = absl::ToDoubleSeconds(now - begun_);
+  if (seconds > 0.5 && bytes > first_) {
+    const double rate = static_cast<double>(bytes - first_) / seconds;
+    absl::StrAppend(&line, "  ", FormatBytes(static_cast<int64_t>(rate)), "/s  ",
+                    FormatClock(absl::Seconds(static_cast<double>(bytes_ - bytes) / rate)), " left");
+  }
+  terminal.Out(absl::StrCat("\r", Truncate(line, terminal.Width() - 1), "\x1b[K"));
+}
+
+void UploadLine::Erase() {
+  if (drawn_ == absl::InfinitePast()) return;
+  session_.terminal().Out("\r\x1b[K");
+  drawn_ = absl::InfinitePast();
+}
 
 constexpr char kExamples[] = R"(Examples:
   tandem datasets add houses houses.csv --set csv.target_columns=price --upload
@@ -83,12 +144,10 @@ int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::Datas
   return ExitCodeOf(status);
 }
 
-// Returns a request id that is the same for the same command, so that a user can repeat the command after a
-// lost answer.
-std::string RequestId(const v1::CreateDatasetRequest& request) {
-  client::Sha256 sum;
-  sum.Update(request.SerializeAsString());
-  return absl::StrCat("cli-", absl::BytesToHexString(sum.Finish()));
+// The same command again, as after a lost answer, is the same request.
+absl::StatusOr<std::string> RequestId(const v1::CreateDatasetRequest& request) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256Of(request.SerializeAsString()));
+  return absl::StrCat("cli-", sum);
 }
 
 absl::Status NameTaken(const std::string& name) {
@@ -226,7 +285,9 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     if (!upload.ok()) return upload.status();
     request.set_upload(upload->name());
   }
-  if (!request.validate_only()) request.set_request_id(RequestId(request));
+  if (!request.validate_only()) {
+    TANDEM_ASSIGN_OR_RETURN(*request.mutable_request_id(), RequestId(request));
+  }
   return Register(session, client, request);
 }
 

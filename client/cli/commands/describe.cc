@@ -10,8 +10,8 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/yaml_writer.h"
 #include "proto/job_file/enum_names.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::cli {
 namespace {
@@ -138,7 +138,7 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("events", FormatCount(job.last_sequence()));
   std::string text = facts.text();
   absl::StrAppend(&text, style.Dim("spec"), "\n");
-  for (absl::string_view line : absl::StrSplit(client::ToYaml(job.spec()), '\n')) {
+  for (absl::string_view line : absl::StrSplit(ToYaml(job.spec()), '\n')) {
     if (!line.empty()) absl::StrAppend(&text, "  ", line, "\n");
   }
   return text;
@@ -150,7 +150,7 @@ std::string AsJobFile(const v1::Job& job) {
   if (!job.message().empty()) {
     absl::StrAppend(&head, ", ", absl::StrJoin(absl::StrSplit(job.message(), absl::ByAnyChar("\r\n")), " "));
   }
-  return absl::StrCat(head, "\n", client::ToYaml(job.spec()));
+  return absl::StrCat(head, "\n", ToYaml(job.spec()));
 }
 
 int RunDescribe(Session& session, const std::string& reference) {

@@ -9,9 +9,9 @@
 #include "client/cli/progress_line.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/tensorboard_mirror.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {

@@ -7,9 +7,8 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/templates.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
-#include "proto/schema/schema_texts.h"
 
 namespace tandem::cli {
 namespace {

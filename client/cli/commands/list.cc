@@ -9,9 +9,9 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
 #include "client/cli/waiting_text.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {

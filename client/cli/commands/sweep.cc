@@ -14,8 +14,8 @@
 #include "client/cli/table.h"
 #include "client/lib/status_details.h"
 #include "client/lib/sweep_file.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/timestamp.pb.h>
@@ -19,7 +19,7 @@
 #include "proto/fields/field_value.h"
 #include "proto/job_file/enum_names.h"
 
-namespace tandem::client {
+namespace tandem {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -62,8 +62,9 @@ std::string TextScalar(const std::string& text) {
   return quoted + "\"";
 }
 
-// Returns the number with the fewest digits that read back as the same number.
-std::string NumberScalar(double value) {
+// The fewest digits that give the same number back.
+template <typename Number>
+std::string NumberScalar(Number value) {
   if (std::isnan(value)) return ".nan";
   if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
   char buffer[64];
@@ -249,4 +250,4 @@ std::string ToYaml(const std::vector<const Message*>& messages) {
   return writer.Take();
 }
 
-}  // namespace tandem::client
+}  // namespace tandem
