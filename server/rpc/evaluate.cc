@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/adapted_source.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {

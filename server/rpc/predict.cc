@@ -4,9 +4,9 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/adapted_source.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {

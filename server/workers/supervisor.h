@@ -84,8 +84,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   // Returns the jobs that have ended, are paused, are queued again or were deleted, but whose worker still
   // runs: the worker hangs, or the daemon was replaced before the worker's end. A job that is queued again is
-  // returned as PAUSED. A deleted job has only its name, attempt and folder; its state is unspecified. Restore
-  // the jobs' leases, and pass them to Begin with the others.
+  // returned as PAUSED. A deleted job has only its name, attempt and folder; its state is unspecified.
+  // Restore the jobs' leases, and pass them to Begin with the others.
   std::vector<v1::Job> FindLingering();
   // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
   // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,

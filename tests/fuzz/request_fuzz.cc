@@ -148,7 +148,8 @@ std::vector<std::string> Seeds() {
     seeds.push_back(absl::StrCat("text ", method, "\n", text));
   };
   add("tandem.v1.JobService/GetJob", "name: \"jobs/a-123456\"");
-  add("tandem.v1.JobService/GetJobHistory", "name: \"jobs/a-123456\" first_step: 1 last_step: 9 max_points: 5");
+  add("tandem.v1.JobService/GetJobHistory",
+      "name: \"jobs/a-123456\" first_step: 1 last_step: 9 max_points: 5");
   add("tandem.v1.JobService/ListJobs",
       "page_size: 3 page_token: \"x\" states: JOB_STATE_FAILED order_by: \"name desc\"");
   add("tandem.v1.JobService/WatchJob", "name: \"jobs/a-123456\" after_sequence: 3");

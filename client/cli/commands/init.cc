@@ -9,6 +9,7 @@
 #include "client/cli/templates.h"
 #include "engine/base/spelling.h"
 #include "proto/job_file/scalar_text.h"
+#include "proto/schema/schema_texts.h"
 
 namespace tandem::cli {
 namespace {
