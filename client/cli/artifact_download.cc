@@ -67,9 +67,9 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
         job, artifact.name(), 0, observer, [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
           if (!recorded && piece.offset() == 0) size = piece.size_bytes();
           if (!recorded && piece.size_bytes() != size) {
-            return absl::DataLossError(
-                absl::StrCat("cannot finish ", artifact.name(), ": it had ", size, " bytes, and now has ",
-                             piece.size_bytes(), "; download it again"));
+            return absl::DataLossError(absl::StrCat("cannot finish ", artifact.name(),
+                                                    ": the daemon's file changed from ", size, " to ",
+                                                    piece.size_bytes(), " bytes meanwhile; fetch it again"));
           }
           bytes += static_cast<int64_t>(piece.data().size());
           if (bytes > size) {

@@ -47,11 +47,11 @@ std::string ReadSize(std::string& text) {
   const std::string written = text;
   const int64_t bytes = BytesOf(text);
   if (bytes < 0) {
-    return absl::StrCat("'", written, "' is no size; sizes are such as 500MiB, 16GiB or 2TiB");
+    return absl::StrCat("'", written, "' is not a size; write a size such as 500MiB, 16GiB or 2TiB");
   }
   text = absl::StrCat(bytes);
   if (bytes == 0 || bytes >= kLeastSize) return "";
-  return absl::StrCat("is ", bytes, " bytes; at least 1MiB is needed, and a unit makes it so: 16GiB");
+  return absl::StrCat("is ", bytes, " bytes; must be at least 1MiB. Add a unit, as in 16GiB");
 }
 
 // Makes CLI11 parse an option's value, such as "16GiB" or "500MB", as bytes. The size must be 0 or at least

@@ -72,7 +72,7 @@ absl::Status DatabaseFile::Check() const {
   const bool is_there = stat(path_.c_str(), &info) == 0;
   if (!is_there && errno != ENOENT && errno != ENOTDIR) return absl::OkStatus();
   if (is_there && info.st_dev == device_ && info.st_ino == inode_) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat("the database ", path_, " was ",
+  return absl::UnavailableError(absl::StrCat("cannot use the database ", path_, ": it was ",
                                              is_there ? "replaced by another file" : "removed",
                                              " while the daemon used it"));
 }

@@ -183,7 +183,7 @@ void SupervisedWorker::NoteLoss(int index, const WorkerProcess::End& end, bool k
   if (!is_first && (killed || hearsay || !lost_by_hearsay_)) return;
   lost_by_hearsay_ = hearsay;
   if (killed) {
-    lost_message_ = "The worker did not stop in time after it was told to, and was killed.";
+    lost_message_ = "The worker did not stop in time and was killed.";
     return;
   }
   lost_message_ =
@@ -204,7 +204,7 @@ void SupervisedWorker::NoteLoss(int index, const WorkerProcess::End& end, bool k
 
 void SupervisedWorker::NoteSilence(absl::Duration limit) {
   if (!lost_message_.empty() && lost_message_ != kEndedUnwatched) return;
-  lost_message_ = absl::StrCat("The worker was alive, and silent for more than ", absl::FormatDuration(limit),
+  lost_message_ = absl::StrCat("The worker was alive but silent for more than ", absl::FormatDuration(limit),
                                ", as if stopped; it was killed.");
 }
 
