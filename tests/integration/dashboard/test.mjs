@@ -8,7 +8,9 @@ import {Stage, axe, request, sleep, spec, startProxy, until} from "./stage.mjs";
 
 const BREAKS = process.env.TANDEM_WHOLE === "1" ? 20 : 2;
 const stage = new Stage();
-await stage.startDaemon();
+const data = path.join(stage.state, "..", "data");
+fs.mkdirSync(data);
+await stage.startDaemon("--data-folder", data);
 const first = await stage.startDashboard();
 await stage.startBrowser();
 const ann = await stage.token("ann", "submitter");
@@ -313,7 +315,7 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
     const have = () => page.evaluate(() => window.tandemHistory.sequence);
     await stage.killDaemon();
     await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("does not answer"), 15);
-    await stage.startDaemon();
+    await stage.startDaemon("--data-folder", data);
     await until("the page is well again", async () => await page.locator("#banner").isHidden());
     const before = await have();
     await until("more events", async () => (await have()) > before);
@@ -393,8 +395,7 @@ await test("every button works as it says, and shows only where it would", async
 
 await test("a job that failed and is resumed goes on in the page", async () => {
   // The file of the data is there again after the failure.
-  const csv = path.join(stage.state, "..", "data", "rows.csv");
-  fs.mkdirSync(path.dirname(csv), {recursive: true});
+  const csv = path.join(data, "rows.csv");
   const rows = "x,y\n" + Array.from({length: 400}, (_, i) => `${i % 7},${i % 3}\n`).join("");
   fs.writeFileSync(csv, rows);
   const job = {name: "fails", dataset: {csv: {train: csv, target_columns: ["y"]}}, model: {input: {shape: [1]}, layers: [{dense: {units: 1}}]},
