@@ -62,10 +62,8 @@ void CheckCase(const fs::path& folder) {
 }
 
 TEST(ForeignFilesTest, ArraysOfNumPyAndPandas) {
-  if (std::system(absl::StrCat(kPython, " -c 'import numpy, pandas' 2>/dev/null").c_str()) != 0) {
-    std::cout << "SKIPPED: arrays of NumPy and pandas: python3-numpy or python3-pandas is not installed\n";
-    GTEST_SKIP();
-  }
+  ASSERT_EQ(std::system(absl::StrCat(kPython, " -c 'import numpy, pandas'").c_str()), 0)
+      << "cannot make the files: python3-numpy or python3-pandas is missing; run deploy/setup.sh --test";
   const std::string root = FreshFolder();
   ASSERT_EQ(std::system(absl::StrCat(kPython, " tests/foreign_files/make_arrays.py ", root).c_str()), 0);
   std::vector<fs::path> cases;

@@ -24,13 +24,12 @@ not_here() {
 }
 ((EUID == 0)) || not_here "needs root"
 for tool in debootstrap systemd-nspawn; do command -v "$tool" >/dev/null || not_here "$tool is not installed"; done
-mirror=http://deb.debian.org/debian
 cache=$HOME/.cache/tandem/debian
 base=$cache/bookworm-systemd
 if [[ ! -d $base ]]; then
   rm -rf "$base.part"
   mkdir -p "$cache"
-  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm "$base.part" "$mirror" >"$scratch/debootstrap.log" 2>&1 ||
+  debootstrap --variant=minbase --include=systemd,systemd-sysv,dbus bookworm "$base.part" >"$scratch/debootstrap.log" 2>&1 ||
     not_here "debootstrap fails: $(tail -n 1 "$scratch/debootstrap.log")"
   mv "$base.part" "$base"
 fi
