@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what Tandem needs from Debian 12's packages. Does nothing where everything is there.
+# Installs the Debian 12 packages that Tandem needs. Does nothing if all are installed.
 #
-#   deploy/setup.sh          what building and running need
-#   deploy/setup.sh --test   that, and what deploy/test.sh needs
+#   deploy/setup.sh          packages for building and running
+#   deploy/setup.sh --test   also packages for deploy/test.sh
 #
-# Needs root or sudo, and only where something is missing. CUDA is not installed: the build finds a toolkit in
-# $CUDA_HOME or /usr/local/cuda, or leaves it out.
+# Needs root or sudo only if a package is missing. CUDA is not installed: the build finds a toolkit in $CUDA_HOME or
+# /usr/local/cuda, or builds without CUDA.
 set -euo pipefail
 
 build_packages=(

@@ -39,7 +39,7 @@ TEST_F(AppTest, ExitCodesTellHowTheJobEnded) {
     EXPECT_EQ(Run({"watch", "lenet-1"}), code) << terminal_.err();
   }
   EXPECT_THAT(terminal_.out(), HasSubstr("submitted lenet-1\nrunning\n"));
-  // One quiet line for each break.
+  // A line for each break.
   EXPECT_THAT(terminal_.err(), StartsWith("connection lost; reconnecting\nconnection lost; reconnecting\n"));
 }
 
@@ -140,7 +140,7 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
   }
 }
 
-// What this daemon cannot run has its place in the file, too.
+// A job that this daemon cannot run has a place in the file, too.
 TEST_F(AppTest, WhatCanNeverRunHasItsLine) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
@@ -410,7 +410,7 @@ TEST_F(AppTest, FollowingAQueuedJobSaysWhyItWaitsAsTheQueueDoes) {
   queue.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"queue"}, queue), 0) << queue.err();
   EXPECT_THAT(queue.out(), HasSubstr("~5 min or later  Needs 2 CPUs; 1 of 2 free."));
-  // Programs get the events and nothing else.
+  // Programs get only the events.
   looked = true;
   FakeTerminal json;
   json.environment = terminal_.environment;
@@ -499,7 +499,7 @@ TEST_F(AppTest, ControlCharactersOfTheDaemonsAreWrittenOut) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no \\x1b[2J such"));
 }
 
-// What a worker said last is its job's message.
+// A worker's last message is its job's message.
 TEST_F(AppTest, NoMessagePassesForALineOfItsOwn) {
   const std::string message = "lost\nlenet-2  succeeded";
   daemon_.list_jobs = [&](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
@@ -611,7 +611,7 @@ TEST_F(AppTest, HelpIsACommandToo) {
     EXPECT_EQ(RunCommand(command, terminal), 0);
     EXPECT_EQ(terminal.out(), wanted.out());
     EXPECT_NE(terminal.out(), "");
-    // Behind global options, too.
+    // Also after global options.
     command.insert(command.begin(), {"--address", "host:1"});
     FakeTerminal behind;
     EXPECT_EQ(RunCommand(command, behind), 0);

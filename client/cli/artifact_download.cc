@@ -18,14 +18,14 @@
 namespace tandem::cli {
 namespace {
 
-// Of a file that is not the job's; those that came before it stay.
+// The message for a file that is not the job's. Files from before stay.
 constexpr char kNotKept[] =
     ": the daemon's file has changed since the job made it, and was not kept here. Fetch others by their "
     "names.";
 
 constexpr char kLocalFile[] = "tandem/local-file";
 
-// What is wrong with this machine's files, which the daemon has nothing to do with.
+// Returns an error about this machine's files, which is not the daemon's fault.
 absl::Status LocalError(absl::string_view message) {
   absl::Status status = absl::FailedPreconditionError(message);
   status.SetPayload(kLocalFile, absl::Cord());
@@ -36,7 +36,7 @@ absl::Status FileError(const char* what, const std::string& path) {
   return LocalError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
 }
 
-// A file that is removed unless it is put in its place.
+// A file that the destructor removes unless PutInPlace was called.
 class PartialFile {
  public:
   explicit PartialFile(const std::string& path)
@@ -119,7 +119,7 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   if (!file.status().ok()) return file.status();
   client::Sha256 sum;
   int64_t bytes = 0, size = artifact.size_bytes();
-  // Where the record has no checksum the file may be newer than what it says, and the daemon knows its size.
+  // Without a checksum, the file may be newer than the record, and only the daemon knows its size.
   const bool recorded = !artifact.sha256().empty();
   const char* const who = recorded ? "the job's record" : "the daemon";
   const absl::Status status = client.ReadArtifact(

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-// The commands that work on data sets, against a daemon that keeps what a test sends.
+// Commands on data sets, with a daemon that keeps the test's requests.
 class DatasetCommandsTest : public ::testing::Test {
  protected:
   DatasetCommandsTest() {
@@ -63,7 +63,7 @@ class DatasetCommandsTest : public ::testing::Test {
         }
         contents_[path] += piece.data();
         if (cut_after_ >= 0 && static_cast<int>(contents_[path].size()) >= cut_after_) {
-          // A daemon that was killed knows of the next one's begin.
+          // The daemon stops after it has received the start of the next file.
           cut_after_ = -1;
           upload_.set_files_received(upload_.files_received() - 1);
           upload_.set_next_offset(static_cast<int64_t>(contents_[path].size()));
@@ -108,7 +108,7 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
   EXPECT_EQ(created_[0].dataset().spec().csv().target_columns(0), "price");
   EXPECT_THAT(terminal_.out(), HasSubstr("added houses"));
   EXPECT_THAT(terminal_.out(), HasSubstr("1,234"));
-  // The same command is the same request, another one is not.
+  // The same command makes the same request, and another command another request.
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", "a.csv"}), 0);
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", "a.csv"}), 0);
   EXPECT_NE(created_[0].request_id(), created_[1].request_id());
@@ -121,7 +121,7 @@ TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
   EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
-  // What it says to type.
+  // Runs the command that the message suggests.
   EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
                  "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
             0)
@@ -162,7 +162,7 @@ TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {
   EXPECT_THAT(terminal_.err(), HasSubstr("connection lost"));
 }
 
-// The upload has caught Ctrl-C, which must not be lost on the daemon's reading that follows.
+// The upload catches Ctrl-C. Ctrl-C must also work during the daemon's reading, which follows.
 TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   std::atomic<bool> reads = false, left = false;
   daemon_.create_dataset = [&](const v1::CreateDatasetRequest& request, v1::Dataset*) {
@@ -188,7 +188,7 @@ TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
   known_[0].set_origin(v1::DATASET_ORIGIN_REGISTERED);
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("tandem datasets remove houses"));
-  // It is the same set: an earlier answer was lost.
+  // An earlier answer was lost, so the data set already exists.
   client::Sha256 file, manifest;
   file.Update("a,b\n1,2\n");
   std::string line;

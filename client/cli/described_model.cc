@@ -15,7 +15,7 @@
 namespace tandem::cli {
 namespace {
 
-// A job whose model is the template.
+// Returns a job whose model is the template.
 v1::JobSpec JobOfTemplate(const std::string& name) {
   v1::JobSpec spec;
   v1::ModelTemplate* model_template = spec.mutable_model()->mutable_template_();

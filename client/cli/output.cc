@@ -13,7 +13,7 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros 
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = zeros == Zeros::kShown;
   std::string text;
-  // It fails only for Any, of which the API has none.
+  // The conversion fails only for Any, and the API has none.
   (void)google::protobuf::util::MessageToJsonString(message, &text, options);
   return text;
 }

@@ -12,7 +12,7 @@
 namespace tandem::cli {
 namespace {
 
-// Stops a stream, too, when the copy is complete or cannot be written.
+// Also stops a stream when the copy is complete or cannot be written.
 class UntilComplete : public StreamNotes {
  public:
   UntilComplete(Session& session, const absl::Status& written, const bool& complete)
@@ -45,7 +45,7 @@ absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, 
   }
   const std::string path =
       (own / absl::StrCat("events.out.tfevents.", job.create_time().seconds(), ".tandem")).string();
-  // TensorBoard reads texts as Markdown: four spaces make a block of code.
+  // TensorBoard reads texts as Markdown: four spaces start a block of code.
   const std::string settings =
       absl::StrCat("    ", absl::StrReplaceAll(ToYamlText(job.spec()), {{"\n", "\n    "}}));
   absl::StatusOr<std::unique_ptr<client::TensorBoardFile>> file =

@@ -9,18 +9,17 @@
 
 namespace tandem::cli {
 
-// Says how far the work on so many bytes is, in one line of a terminal that is redrawn in place: a bar,
-// bytes, rate and time left. Elsewhere it says nothing. Not thread-safe.
+// Shows the progress of a long operation in a line that a terminal redraws: a bar, bytes, rate and time left.
+// Without a terminal it shows nothing. Not thread-safe.
 class UploadLine {
  public:
-  // `doing` is what it begins with, such as "uploading".
+  // `doing` is the start of the line, such as "uploading". `bytes` is the total.
   UploadLine(Session& session, std::string doing, int64_t bytes);
-  // Erase().
   ~UploadLine() { Erase(); }
   UploadLine(const UploadLine&) = delete;
   UploadLine& operator=(const UploadLine&) = delete;
 
-  // So many are done. The rate is that since the first call.
+  // Sets the number of finished bytes. The rate is measured from the first call.
   void Update(int64_t bytes);
   void Erase();
 

@@ -24,7 +24,7 @@ std::string RandomText() {
   return absl::BytesToHexString(bytes);
 }
 
-// In a time that does not depend on where they differ.
+// Compares in a time that does not depend on the place of the difference.
 bool IsSame(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -52,7 +52,7 @@ std::optional<Access::Refusal> Access::Check(const WebRequest& request) const {
     return Refusal{
         403, absl::StrCat("cannot answer: the request names another host; open http://", hosts_[0], "\n")};
   }
-  // A link may lead here, and the cookie does not come with it the first time (SameSite=Strict).
+  // A link may lead here. Browsers do not send the cookie with a link's first request (SameSite=Strict).
   const bool is_page = request.method == "GET" && request.path == "/";
   if (!request.origin.empty() && request.origin != absl::StrCat("http://", request.host))
     return Refusal{403, "cannot answer: the request comes from another site\n"};

@@ -10,12 +10,12 @@ namespace {
 
 class AccessTest : public testing::Test {
  protected:
-  // A request of the page, after the key was taken.
+  // Returns a request of the page, after the key was exchanged.
   WebRequest Own() {
     WebRequest request;
     request.method = "GET";
     request.path = "/events/jobs";
-    request.host = "127.0.0.1:7448";
+    request.host = "127.0.0.1:7449";
     request.fetch_site = "same-origin";
     request.cookie = "theme=dark; " + cookie_;
     return request;
@@ -25,7 +25,7 @@ class AccessTest : public testing::Test {
     return refusal.has_value() ? refusal->status : 0;
   }
 
-  Access access_{{"127.0.0.1:7448", "localhost:7448"}};
+  Access access_{{"127.0.0.1:7449", "localhost:7449"}};
   const std::string header_ = access_.Exchange(access_.key()).value_or("");
   const std::string cookie_ = header_.substr(0, header_.find(';'));
 };
@@ -45,11 +45,11 @@ TEST_F(AccessTest, ThePageMayAsk) {
   WebRequest post = Own();
   post.method = "POST";
   post.content_type = "application/json; charset=utf-8";
-  post.origin = "http://127.0.0.1:7448";
+  post.origin = "http://127.0.0.1:7449";
   EXPECT_EQ(Refused(post), 0);
   WebRequest by_name = Own();
-  by_name.host = "localhost:7448";
-  by_name.origin = "http://localhost:7448";
+  by_name.host = "localhost:7449";
+  by_name.origin = "http://localhost:7449";
   EXPECT_EQ(Refused(by_name), 0);
 }
 
@@ -62,12 +62,12 @@ TEST_F(AccessTest, NobodyElseMay) {
   EXPECT_EQ(refused([](WebRequest& request) { request.cookie = ""; }), 401);
   EXPECT_EQ(refused([](WebRequest& request) { request.cookie.back() ^= 1; }), 401);
   EXPECT_EQ(refused([this](WebRequest& request) { request.cookie = "x" + cookie_; }), 401);
-  EXPECT_EQ(refused([](WebRequest& request) { request.host = "evil.example:7448"; }), 403);
+  EXPECT_EQ(refused([](WebRequest& request) { request.host = "evil.example:7449"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.host = "127.0.0.1"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.host = ""; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.origin = "http://evil.example"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.origin = "null"; }), 403);
-  EXPECT_EQ(refused([](WebRequest& request) { request.origin = "http://localhost:7448"; }), 403);
+  EXPECT_EQ(refused([](WebRequest& request) { request.origin = "http://localhost:7449"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.fetch_site = "cross-site"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.fetch_site = "same-site"; }), 403);
   EXPECT_EQ(refused([](WebRequest& request) { request.method = "POST"; }), 403)

@@ -10,11 +10,12 @@
 namespace tandem::dashboard {
 namespace {
 
-// The list is read again after this, or after twenty times what reading it took, whichever is longer.
+// The interval between two reads of the list: this time, or twenty times the time of a read if that is
+// longer.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
 constexpr int kListPart = 20;
 constexpr absl::Duration kJobInterval = absl::Seconds(1);
-// Jobs that are read in a row at most: a user may make 100 calls a second.
+// The largest number of jobs in a row of reads. A user may make 100 calls a second.
 constexpr size_t kMostRead = 20;
 constexpr size_t kSparkLosses = 32;
 
@@ -104,7 +105,7 @@ void JobList::Remove(const std::string& name) {
 void JobList::SetConnection(const absl::Status& status) {
   if (status == connection_) return;
   connection_ = status;
-  // Every view says so.
+  // Every view reports the change.
   ++version_;
 }
 
@@ -181,7 +182,7 @@ void JobList::Read() {
 void JobList::Hear() {
   Listening listening([this] { return !IsStopped(); });
   while (!IsStopped()) {
-    // Ends by itself if the connection is lost for long, or the token is.
+    // The call ends by itself if the connection is lost for long, or if the token is refused.
     client_
         ->WatchJobs(-1, listening,
                     [this](const v1::WatchJobsResponse& change) {

@@ -63,8 +63,7 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   }
   if (job.state() == v1::JOB_STATE_RUNNING && job.has_start_time() && progress.step() > 0 &&
       progress.steps() > progress.step()) {
-    // Of this attempt, the steps before its start are not known: the rate of samples says more if it is
-    // there.
+    // The steps before this attempt are unknown, so the rate of samples is better if it is known.
     const double rate = progress.images_per_second();
     const double batch = static_cast<double>(job.spec().training().global_batch_size());
     const double left = static_cast<double>(progress.steps() - progress.step());

@@ -18,13 +18,13 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// A browser that is gone is noticed at a write.
+// A write notices that a browser has left.
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
-// Events are sent together if they come faster than this.
+// Events within this time are sent together.
 constexpr absl::Duration kTogether = absl::Milliseconds(30);
 constexpr size_t kMostPending = 1 << 18;
 
-// Shorter than what a float's neighbours need: 9 digits.
+// Appends a number with fewer than the 9 digits that tell all floats apart.
 void AppendNumber(double value, std::string* text) {
   if (!std::isfinite(value)) {
     text->append("null");
@@ -34,7 +34,7 @@ void AppendNumber(double value, std::string* text) {
   text->append(digits, std::snprintf(digits, sizeof(digits), "%.9g", value));
 }
 
-// The reports of training, column by column.
+// The reports of training, as columns.
 class Columns {
  public:
   void Add(const v1::JobEvent& event) {
@@ -58,7 +58,7 @@ class Columns {
   std::string ToJson() const {
     std::string json = "{";
     for (const auto& [name, column] : columns_) {
-      // Names of metrics are the API's own.
+      // Names of metrics are the API's and need no escapes.
       absl::StrAppend(&json, json.size() > 1 ? "," : "", "\"", name, "\":[", column.text);
       for (int64_t row = column.rows; row < rows_; ++row) json.append(row == 0 ? "null" : ",null");
       json.push_back(']');
@@ -104,7 +104,7 @@ class Stream : public client::StreamObserver {
     if (pending_.size() >= kMostPending) Flush();
   }
 
-  // The history has no more: an event of it may be missing because the log ended before.
+  // Sends the history, which is complete. An event may be missing because the log ended before it.
   void SendHistory() {
     if (!is_history()) return;
     absl::StrAppend(&pending_, "id: ", history_, "\nevent: snapshot\ndata: {\"sequence\":", history_,
@@ -138,7 +138,7 @@ class Stream : public client::StreamObserver {
     last_write_ = client::SteadyNow();
   }
 
-  // The last event of the history; -1 once it was sent, or if none is wanted.
+  // The last event of the history. -1 after the history was sent, or if none is wanted.
   int64_t history_;
   const std::function<bool()>& goes_on_;
   WebAnswer& answer_;

@@ -11,7 +11,8 @@
 namespace tandem::dashboard {
 
 // Sends a job's log as Server-Sent Events, after WebAnswer::Begin. Returns when the job has ended, the
-// browser is gone, or `goes_on` is false. `after` is the last sequence number that the page has, 0 at first.
+// browser has left, or `goes_on` returns false. `after` is the last sequence number that the page has, 0 at
+// first.
 //
 // With `after` 0, one event `snapshot` brings the history:
 //
@@ -21,9 +22,9 @@ namespace tandem::dashboard {
 //               "learning_rate", "images_per_second"; null for a number that is not finite or is missing
 //   "events":   all other events
 //
-// Then each later event comes as `event`, with its sequence number as the id. Events are JobEvents in the
-// JSON of Protocol Buffers. `disconnected` and `connected` tell of the daemon. `problem` says that the log
-// cannot be read (ErrorInJson). `end` says that all events have come.
+// Each later event is sent as `event`, with its sequence number as the id. Events are JobEvents in the JSON
+// of Protocol Buffers. `disconnected` and `connected` report the connection to the daemon. `problem` reports
+// that the log cannot be read (ErrorInJson). `end` reports that all events were sent.
 void StreamJob(client::Client& client, const std::string& name, int64_t after,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 
-// A browser that takes what comes, until it has had enough.
+// A browser that takes events until it has enough.
 class FakeBrowser : public WebAnswer {
  public:
   explicit FakeBrowser(size_t most_writes = 1000) : left_(most_writes) {}
@@ -168,7 +168,7 @@ TEST_F(JobStreamTest, SaysWhatIsWrong) {
 
 TEST_F(JobStreamTest, EndsIfTheBrowserIsGone) {
   log_.pop_back();
-  // A log that never ends.
+  // A log without an end.
   daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext* context,
                          grpc::ServerWriter<v1::JobEvent>* writer) {
     for (int64_t i = 1; !context->IsCancelled(); ++i) writer->Write(Report(i, i, 1));

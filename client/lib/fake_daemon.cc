@@ -14,7 +14,7 @@ FakeDaemon::FakeDaemon(int port, const std::shared_ptr<grpc::ServerCredentials>&
                        const std::function<void(FakeDaemon&)>& set_up) {
   if (set_up) set_up(*this);
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(16 << 20);  // As the daemon.
+  builder.SetMaxReceiveMessageSize(16 << 20);  // The daemon's limit.
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), credentials, &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));

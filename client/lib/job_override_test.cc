@@ -24,7 +24,7 @@ constexpr char kJob[] =
 
 struct Case {
   const char* assignment;
-  // A line of the job's YAML afterwards, or the whole message of the error.
+  // The expected line of the job's YAML, or the whole message of the error.
   const char* result;
 };
 

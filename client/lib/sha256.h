@@ -10,7 +10,7 @@
 
 namespace tandem::client {
 
-// The SHA-256 of what is added to it. Not thread-safe.
+// Computes the SHA-256 of all added data. Not thread-safe.
 class Sha256 {
  public:
   Sha256() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
@@ -19,7 +19,7 @@ class Sha256 {
 
   void Update(absl::string_view data) { EVP_DigestUpdate(context_.get(), data.data(), data.size()); }
 
-  // 32 bytes. Once.
+  // Returns the 32 bytes. Call this once.
   std::string Finish() {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int length = 0;

@@ -9,11 +9,15 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/descriptor.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "google/protobuf/message.h"
+#include "google/protobuf/struct.pb.h"
 #include "google/protobuf/wire_format_lite.h"
 
 namespace tandem::client {
@@ -28,16 +32,19 @@ using ::google::protobuf::io::StringOutputStream;
 constexpr int kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5, kSequence = 7448;  // of Event
 constexpr int kValue = 1;                                                                  // of Summary
 constexpr int kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9;                      // of Summary.Value
-constexpr int kPluginData = 1, kPluginName = 1;         // of SummaryMetadata, and of its PluginData
-constexpr int kType = 1, kShape = 2, kStringValue = 8;  // of TensorProto
-constexpr int kStringType = 7;                          // DataType.DT_STRING
+constexpr int kPluginData = 1, kPluginName = 1, kContent = 2;  // of SummaryMetadata, and of its PluginData
+constexpr int kSessionStart = 3;                               // of HParamsPluginData
+constexpr int kHyperparameters = 1, kStartSeconds = 5;         // of SessionStartInfo
+constexpr int kKey = 1, kMapValue = 2;                         // of an entry of a map
+constexpr int kType = 1, kShape = 2, kStringValue = 8;         // of TensorProto
+constexpr int kStringType = 7;                                 // DataType.DT_STRING
 constexpr char kVersion[] = "brain.Event:2";
 
 // A record: length (8 bytes), masked checksum of the length (4), data, masked checksum of the data (4).
 constexpr size_t kHeadSize = 12, kTailSize = 4;
 constexpr size_t kFlushSize = 1 << 20;
 
-// Appends a number of 7 bits a byte, the lowest first.
+// Appends a number in bytes of 7 bits, the lowest bits first.
 void AppendVarint(uint64_t value, std::string* out) {
   uint8_t bytes[10];
   out->append(reinterpret_cast<char*>(bytes), CodedOutputStream::WriteVarint64ToArray(value, bytes) - bytes);
@@ -92,7 +99,7 @@ class Scalars {
 
  private:
   std::string summary_;
-  // Of the newest value; a member to reuse its memory.
+  // The newest value. It is a member to reuse its memory.
   std::string value_;
 };
 
@@ -122,7 +129,7 @@ std::string Record(absl::string_view event) {
   return absl::StrCat(size, Fixed32(Mask(Crc32c(size))), event, Fixed32(Mask(Crc32c(event))));
 }
 
-// A Summary.Value that TensorBoard shows as text.
+// Returns a Summary.Value that TensorBoard shows as text.
 std::string TextValue(absl::string_view tag, absl::string_view text) {
   std::string tensor;
   {
@@ -135,7 +142,82 @@ std::string TextValue(absl::string_view tag, absl::string_view text) {
                       Bytes(kMetadata, Bytes(kPluginData, Bytes(kPluginName, "text"))));
 }
 
-// The event's sequence number; -1 if the data is no Event of Tandem.
+// Adds each set scalar field to a SessionStartInfo, by its path, such as "training.epochs".
+void AppendHyperparameters(const google::protobuf::Message& message, const std::string& prefix,
+                           std::string* session) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  std::vector<const google::protobuf::FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const google::protobuf::FieldDescriptor* field : fields) {
+    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      const auto get = [&](auto single, auto repeated) {
+        return field->is_repeated() ? (reflection.*repeated)(message, field, i)
+                                    : (reflection.*single)(message, field);
+      };
+      const std::string path =
+          absl::StrCat(prefix, field->name(), field->is_repeated() ? absl::StrCat("[", i, "]") : "");
+      using google::protobuf::FieldDescriptor;
+      using google::protobuf::Reflection;
+      google::protobuf::Value value;
+      switch (field->cpp_type()) {
+        case FieldDescriptor::CPPTYPE_MESSAGE:
+          AppendHyperparameters(field->is_repeated() ? reflection.GetRepeatedMessage(message, field, i)
+                                                     : reflection.GetMessage(message, field),
+                                absl::StrCat(path, "."), session);
+          continue;
+        case FieldDescriptor::CPPTYPE_DOUBLE:
+          value.set_number_value(get(&Reflection::GetDouble, &Reflection::GetRepeatedDouble));
+          break;
+        case FieldDescriptor::CPPTYPE_FLOAT:
+          value.set_number_value(get(&Reflection::GetFloat, &Reflection::GetRepeatedFloat));
+          break;
+        case FieldDescriptor::CPPTYPE_INT32:
+          value.set_number_value(get(&Reflection::GetInt32, &Reflection::GetRepeatedInt32));
+          break;
+        case FieldDescriptor::CPPTYPE_UINT32:
+          value.set_number_value(get(&Reflection::GetUInt32, &Reflection::GetRepeatedUInt32));
+          break;
+        case FieldDescriptor::CPPTYPE_INT64:
+          value.set_number_value(
+              static_cast<double>(get(&Reflection::GetInt64, &Reflection::GetRepeatedInt64)));
+          break;
+        case FieldDescriptor::CPPTYPE_UINT64:
+          value.set_number_value(
+              static_cast<double>(get(&Reflection::GetUInt64, &Reflection::GetRepeatedUInt64)));
+          break;
+        case FieldDescriptor::CPPTYPE_BOOL:
+          value.set_bool_value(get(&Reflection::GetBool, &Reflection::GetRepeatedBool));
+          break;
+        case FieldDescriptor::CPPTYPE_ENUM:
+          value.set_string_value(get(&Reflection::GetEnum, &Reflection::GetRepeatedEnum)->name());
+          break;
+        case FieldDescriptor::CPPTYPE_STRING:
+          value.set_string_value(get(&Reflection::GetString, &Reflection::GetRepeatedString));
+          break;
+      }
+      AppendBytes(kHyperparameters,
+                  absl::StrCat(Bytes(kKey, path), Bytes(kMapValue, value.SerializeAsString())), session);
+    }
+  }
+}
+
+// Returns a Summary.Value for TensorBoard's HPARAMS page.
+std::string HyperparametersValue(const v1::Job& job) {
+  std::string session;
+  AppendHyperparameters(job.spec(), "", &session);
+  {
+    StringOutputStream stream(&session);
+    CodedOutputStream coded(&stream);
+    WireFormatLite::WriteDouble(kStartSeconds, Seconds(job.create_time()), &coded);
+  }
+  return absl::StrCat(
+      Bytes(kTag, "_hparams_/session_start_info"),
+      Bytes(kMetadata, Bytes(kPluginData, absl::StrCat(Bytes(kPluginName, "hparams"),
+                                                       Bytes(kContent, Bytes(kSessionStart, session))))));
+}
+
+// Returns the event's sequence number, or -1 if the data is not an Event of Tandem.
 int64_t SequenceOf(absl::string_view event) {
   CodedInputStream in(reinterpret_cast<const uint8_t*>(event.data()), static_cast<int>(event.size()));
   while (const uint32_t tag = in.ReadTag()) {
@@ -177,9 +259,10 @@ absl::StatusOr<std::unique_ptr<TensorBoardFile>> TensorBoardFile::Open(const std
     return absl::AbortedError(absl::StrCat("cannot write ", path, ": another process writes the file"));
   }
   const std::string head = EventHead(Seconds(job.create_time()), 0, 0);
-  const std::string beginning =
-      absl::StrCat(Record(absl::StrCat(head, Bytes(kFileVersion, kVersion))),
-                   Record(absl::StrCat(head, Bytes(kSummary, Bytes(kValue, TextValue("job", settings))))));
+  const std::string beginning = absl::StrCat(
+      Record(absl::StrCat(head, Bytes(kFileVersion, kVersion))),
+      Record(absl::StrCat(head, Bytes(kSummary, absl::StrCat(Bytes(kValue, TextValue("job", settings)),
+                                                             Bytes(kValue, HyperparametersValue(job)))))));
   if (absl::Status status = file->Recover(beginning); !status.ok()) return status;
   if (file->empty_) file->buffer_ = beginning;
   if (absl::Status status = file->Flush(); !status.ok()) return status;
@@ -226,7 +309,7 @@ absl::Status TensorBoardFile::Recover(absl::string_view beginning) {
     whole += kHeadSize + size + kTailSize;
     ++records;
   }
-  // A file without both of its first records begins anew, unless somebody else made the file.
+  // A file without both of its first records starts again, unless another program wrote the file.
   empty_ = records < 2;
   if (empty_) {
     if (!absl::StartsWith(beginning, content)) {
@@ -276,7 +359,7 @@ absl::Status TensorBoardFile::Flush() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Error("write");
     rest.remove_prefix(count);
-    // After an error, the rest follows the part that is written.
+    // After an error, the file ends with the written part. The rest stays in the buffer.
     buffer_.erase(0, count);
     rest = buffer_;
   }

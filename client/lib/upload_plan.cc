@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr size_t kPiece = 1 << 18;
 constexpr size_t kMostProblems = 20;
 
-// Gathers what is wrong, to be said all at once.
+// Collects problems, to report all of them together.
 class Problems {
  public:
   void Add(absl::string_view problem) {
@@ -37,7 +37,7 @@ class Problems {
   size_t count_ = 0;
 };
 
-// What the daemon accepts as part of a path, and protocol buffers as a string.
+// Returns whether the daemon accepts the name as a part of a path, and protocol buffers as a string.
 bool IsFitName(absl::string_view name) {
   for (size_t i = 0; i < name.size();) {
     const auto lead = static_cast<unsigned char>(name[i]);
@@ -84,7 +84,7 @@ void AddFolder(const fs::path& folder, Problems* problems, std::map<std::string,
       entry.disable_recursion_pending();
       continue;
     }
-    // A link that leads back into itself would never end.
+    // A link that leads back to a parent folder would never end.
     if (entry.depth() > 50) {
       problems->Add(
           absl::StrCat(folder.string(), ": folders in folders too deep; a symbolic link leads back"));
@@ -96,7 +96,7 @@ void AddFolder(const fs::path& folder, Problems* problems, std::map<std::string,
   if (error) problems->Add(absl::StrCat(folder.string(), ": cannot be read: ", error.message()));
 }
 
-// The deepest folder that is above both, or is one of them.
+// Returns the deepest folder that contains both paths, or equals one of them.
 fs::path CommonFolder(const fs::path& one, const fs::path& other) {
   fs::path common;
   for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end() && *a == *b; ++a, ++b) {
@@ -186,7 +186,7 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
     } else if (fs::is_regular_file(path, error)) {
       AddFile(path, &problems, &files);
     } else {
-      // An absolute one may be the daemon's.
+      // An absolute path may be the daemon's.
       if (!fs::path(*one.path).is_absolute() || fs::exists(path, error)) {
         problems.Add(absl::StrCat(one.field, ": there is no file or folder ", given.string()));
       }
@@ -210,7 +210,7 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
     plan.bytes += file.size;
     plan.files.push_back(std::move(file));
   }
-  // All begin alike: their order is that of what is left.
+  // All paths begin alike, so the order of their rests is the order of the paths.
   return plan;
 }
 

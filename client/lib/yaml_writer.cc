@@ -26,7 +26,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// A message stands on one line where it takes no more room than this and holds no message of messages.
+// The widest message on a single line. Such a message holds no message of messages.
 constexpr size_t kWidestFlow = 96;
 
 bool IsReserved(absl::string_view text) {
@@ -36,7 +36,8 @@ bool IsReserved(absl::string_view text) {
   return false;
 }
 
-// Text as a YAML scalar: plain where every reader takes it for the same text, else in double quotes.
+// Returns a text as a YAML scalar: plain if every reader takes it for the same text, otherwise in double
+// quotes.
 std::string TextScalar(const std::string& text) {
   bool plain = !text.empty() && (absl::ascii_isalpha(text[0]) || text[0] == '/' || text[0] == '_') &&
                !IsReserved(text);
@@ -61,7 +62,7 @@ std::string TextScalar(const std::string& text) {
   return quoted + "\"";
 }
 
-// The fewest digits that give the same number back.
+// Returns the number with the fewest digits that read back as the same number.
 std::string NumberScalar(double value) {
   if (std::isnan(value)) return ".nan";
   if (std::isinf(value)) return value > 0 ? ".inf" : "-.inf";
@@ -81,7 +82,7 @@ class Writer {
   }
 
   void BlockItem(const Message& message, int indent) {
-    // The element is written as a block one step deeper; its first line then takes the dash.
+    // Writes the element as a block one level deeper, and then puts the dash into the block's first line.
     const size_t begin = out_.size();
     Block(message, indent + 2);
     out_[begin + indent] = '-';
@@ -96,7 +97,7 @@ class Writer {
     return fields;
   }
 
-  // Whether a message is written as what it stands for: a time, or any value.
+  // Returns whether a message is written as its value: a time, or a google.protobuf.Value.
   static bool IsPlain(const google::protobuf::Descriptor& type) {
     return type.full_name() == "google.protobuf.Timestamp" || type.full_name() == "google.protobuf.Value";
   }
@@ -113,7 +114,7 @@ class Writer {
         google::protobuf::util::TimeUtil::ToString(static_cast<const google::protobuf::Timestamp&>(message)));
   }
 
-  // Messages within messages below this one.
+  // Returns the levels of messages below this message.
   static int Depth(const Message& message) {
     int depth = 0;
     const Reflection& reflection = *message.GetReflection();
@@ -155,7 +156,7 @@ class Writer {
       case FieldDescriptor::CPPTYPE_STRING: {
         const std::string text = repeated ? reflection.GetRepeatedString(message, &field, index)
                                           : reflection.GetString(message, &field);
-        // Bytes as JSON has them.
+        // Writes bytes in JSON's form.
         return TextScalar(field.type() == FieldDescriptor::TYPE_BYTES ? absl::Base64Escape(text) : text);
       }
       case FieldDescriptor::CPPTYPE_ENUM: {
@@ -171,7 +172,7 @@ class Writer {
     return "";
   }
 
-  // Entries of a map field, sorted by their keys.
+  // Returns the entries of a map field, sorted by their keys.
   static std::string FlowMap(const Message& message, const FieldDescriptor& field) {
     std::vector<std::string> entries;
     const FieldDescriptor& value = *field.message_type()->map_value();

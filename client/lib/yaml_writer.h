@@ -8,12 +8,12 @@
 
 namespace tandem::client {
 
-// A message as YAML, in the order of its field numbers: enums by their short names, times as RFC 3339, fields
-// that were not set left out, small messages and lists of values on one line. Ends with a newline; "{}\n" for
-// an empty message. A job that is written so and read by ParseJobFile is equal to the first.
+// Returns a message as YAML, in the order of its field numbers. Enums have their short names, and times RFC
+// 3339's form. Unset fields are missing. Small messages and lists of values are on a single line. The text
+// ends with a newline; an empty message is "{}\n". ParseJobFile reads the text of a job back to an equal job.
 std::string ToYaml(const google::protobuf::Message& message);
 
-// The same for a list of messages: "[]\n" for none.
+// Returns a list of messages as YAML, or "[]\n" if it is empty.
 std::string ToYaml(const std::vector<const google::protobuf::Message*>& messages);
 
 }  // namespace tandem::client

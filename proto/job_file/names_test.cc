@@ -33,7 +33,7 @@ TEST(NearestNameTest, FindsWhatWasMeant) {
   EXPECT_EQ(NearestName(std::string(1000, 'x'), layers), "");
   EXPECT_EQ(NearestName("batch_size", {"epochs", "global_batch_size", "validation_batch_size"}),
             "global_batch_size");
-  // What is two of four or five letters away is another word.
+  // A name of four or five letters with two other letters is another word.
   for (const char* word : {"king", "moon", "mesh", "dance"}) {
     EXPECT_EQ(NearestName(word, {"ring2", "mean", "mish7", "dense", "loss"}), "") << word;
   }

@@ -20,7 +20,8 @@ std::string Normalized(absl::string_view text) {
 }  // namespace
 
 int EditDistance(absl::string_view a, absl::string_view b) {
-  // Rows i - 2, i - 1 and i of the table of distances between the first i letters of a and the first j of b.
+  // Rows i - 2, i - 1 and i of the table of distances between the first i letters of a and the first j
+  // letters of b.
   std::vector<int> two_above(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = static_cast<int>(j);
   for (size_t i = 1; i <= a.size(); ++i) {
@@ -39,14 +40,14 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 
 std::string NearestName(absl::string_view typed, const std::vector<std::string>& names) {
   const std::string wanted = Normalized(typed);
-  // Long input is not a misspelt name, and the table is quadratic.
+  // A long text is not a misspelt name, and the table's size is quadratic.
   if (wanted.empty() || wanted.size() > 64) return "";
   std::string best;
   int best_distance = 1000;
   for (const std::string& name : names) {
     const std::string candidate = Normalized(name);
     const int longest = static_cast<int>(std::max(wanted.size(), candidate.size()));
-    // Of short names most others are two letters away.
+    // Most short names differ in only two letters, so short names need a smaller distance.
     const int allowed = std::max(1, longest / 3);
     const int distance = EditDistance(wanted, candidate);
     if (distance <= allowed && distance < best_distance) {

@@ -8,16 +8,16 @@
 
 namespace tandem {
 
-// How many insertions, deletions, substitutions and swaps of neighbours make `b` of `a`, where no part is
-// edited twice (Damerau 1964, the optimal string alignment distance).
+// Returns the number of insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`,
+// if no part is edited twice (Damerau 1964, the optimal string alignment distance).
 int EditDistance(absl::string_view a, absl::string_view b);
 
-// The name that `typed` was most probably meant to be, or "" where none is near. Case and '_', '-' do not
-// count; a name that contains what was typed is near ("batch_size" for "global_batch_size").
+// Returns the name that `typed` most probably means, or "" if no name is near. Ignores case, '_' and '-'. A
+// name that contains `typed` is near ("batch_size" for "global_batch_size").
 std::string NearestName(absl::string_view typed, const std::vector<std::string>& names);
 
-// "did you mean `relu`?" where a name is near, else "known here: relu, identity"; at most 24 names are
-// listed.
+// Returns "did you mean `relu`?" if a name is near, otherwise "known here: relu, identity" with at most 24
+// names.
 std::string SpellingHint(absl::string_view typed, const std::vector<std::string>& names);
 
 }  // namespace tandem

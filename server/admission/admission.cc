@@ -23,7 +23,7 @@
 namespace tandem {
 namespace {
 
-// Whether a field of DatasetSpec is one of its sources.
+// Returns true if a field of DatasetSpec is a source.
 bool IsSource(absl::string_view field) {
   const google::protobuf::OneofDescriptor* const sources =
       v1::DatasetSpec::descriptor()->FindOneofByName("source");
@@ -33,7 +33,7 @@ bool IsSource(absl::string_view field) {
   return false;
 }
 
-// Who named a data set gave no files: what is wrong with them is wrong with the name.
+// Moves violations of the source's fields to "name": a client that named the data set gave no files.
 absl::Status BlameName(const absl::Status& status, const std::string& name) {
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
@@ -54,8 +54,8 @@ bool TakesValues(const v1::Loss& loss) {
          loss.has_cosine_embedding();
 }
 
-// A stand-in for data that could not be described, so that what is wrong with the rest is found all the same:
-// data that fits the network's input, the output of its last dense layer, and the loss.
+// Returns a stand-in for data that cannot be described. The stand-in fits the network's input, its last dense
+// layer and its loss, so that the rest of the spec can be checked.
 DatasetInfo FittingData(const v1::JobSpec& spec) {
   const v1::Model& model = spec.model();
   DatasetInfo info;
@@ -105,7 +105,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
   const absl::Status expanded = ExpandTemplate(
       data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_()), job.spec.mutable_model());
-  // Without its layers there is nothing to say of the rest.
+  // Without layers, nothing else can be checked.
   if (!expanded.ok()) {
     violations.AddAll("spec.dataset", data.status());
     violations.AddAll("spec.model", expanded);
@@ -113,16 +113,16 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   }
   violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
   FillDefaults(&job.spec);
-  // Names may be needed to read the data: the model knows which column is the target.
+  // Reading the data may need the model's names: the model knows the target's column.
   if (names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
     const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
     const absl::StatusOr<DataNames> known =
         file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();
-    // What is wrong with the file is said below.
+    // An error of the file is reported below.
     if (known.ok() && (known->matches_inputs || known->matches_outputs)) {
       data = DescribeData(spec, &*known);
       if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
-      // Its outputs are those of the model, if this knows the data's classes.
+      // If the model knows the data's classes, the template gets the model's outputs.
       if (data.ok() && spec.model().has_template_()) {
         *job.spec.mutable_model() = spec.model();
         violations.AddAll("spec.model", ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model()));
@@ -132,12 +132,12 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   }
   violations.AddAll("spec.dataset", data.status());
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
-  // Where samples lie, and so the plan, depends on it.
+  // The samples' place, and so the plan, depends on the device kind.
   job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
   const absl::StatusOr<JobPlan> plan = Plan(job.spec, data.ok() ? *data : FittingData(job.spec));
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();
-  // Without data nobody knows whether the network's output fits it.
+  // Without data, a mismatch between output and data means nothing.
   const std::string output = absl::StrCat("model.layers[", job.spec.model().layers_size() - 1, "]");
   for (const FieldViolation& violation : found) {
     if (!data.ok() && (violation.field == output || violation.field == "dataset")) continue;
@@ -153,7 +153,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   absl::StatusOr<int64_t> memory_bytes = devices_.Check(*plan, &job.spec);
   if (!memory_bytes.ok() && plan->resident_bytes > 0 &&
       job.spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {
-    // With the samples on the GPU it does not fit.
+    // The job does not fit with its samples on the GPU.
     job.spec.mutable_gpu()->set_data(v1::GpuOptions::DATA_PLACEMENT_HOST_MEMORY);
     TANDEM_ASSIGN_OR_RETURN(const JobPlan on_host, Plan(job.spec, *data));
     memory_bytes = devices_.Check(on_host, &job.spec);
@@ -167,7 +167,7 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
 absl::StatusOr<JobPlan> SpecAdmission::Plan(const v1::JobSpec& spec, const DatasetInfo& data) const {
   TANDEM_ASSIGN_OR_RETURN(const std::string key, Sha256Of(PlanKey(spec, data)));
   if (std::optional<JobPlan> known = plans_.Find(key); known.has_value()) {
-    // Of what the key leaves out.
+    // Checks the fields that the key leaves out.
     TANDEM_RETURN_IF_ERROR(CheckJob(spec));
     return *std::move(known);
   }
@@ -177,7 +177,7 @@ absl::StatusOr<JobPlan> SpecAdmission::Plan(const v1::JobSpec& spec, const Datas
 }
 
 double SpecAdmission::OperationsOf(const v1::JobSpec& spec, int64_t steps) const {
-  // A backward pass takes about twice what the forward pass does.
+  // A backward pass costs about two forward passes.
   constexpr double kPasses = 3;
   const absl::StatusOr<std::string> key = Sha256Of(spec.model().SerializeAsString());
   if (!key.ok()) return 0;

@@ -20,11 +20,12 @@ namespace tandem {
 
 // A job that may be queued.
 struct AdmittedJob {
-  // Defaults filled in; the data set is named as the client named it.
+  // Has all defaults. The data set keeps the client's name.
   v1::JobSpec spec;
-  // Of one replica, with its part of what the job has in the host's memory where that is the device's.
+  // The planned memory of one replica. On kinds of device that use the host's memory, includes the replica's
+  // share of the job's host memory.
   int64_t planned_memory_bytes = 0;
-  // Floating-point operations of the whole training; an estimate.
+  // An estimate of the whole training's floating-point operations.
   double planned_operations = 0;
 };
 
@@ -32,23 +33,24 @@ struct AdmittedJob {
 class Admission {
  public:
   virtual ~Admission() = default;
-  // INVALID_ARGUMENT: with every field at fault that was found, each with its path from the request on
-  // ("spec.model.layers[3].conv2d.kernel[0]"). FAILED_PRECONDITION: the spec is right, but could never run on
-  // this machine's devices. Reads the data set's files.
+  // Reads the data set's files. INVALID_ARGUMENT: names every wrong field that was found, with its path from
+  // the request on ("spec.model.layers[3].conv2d.kernel[0]"). FAILED_PRECONDITION: the spec is valid, but
+  // this machine's devices can never run the job.
   virtual absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const = 0;
-  // Admit of a job that goes on with a model that knows its data by `names`: the data are matched to them,
-  // and INVALID_ARGUMENT names what does not match.
+  // Like Admit, for a job that continues a model. Matches the data to `names`, the model's names of its data.
+  // INVALID_ARGUMENT also names the data that do not match.
   virtual absl::StatusOr<AdmittedJob> AdmitMatched(const v1::JobSpec& spec, const DataNames& names) const = 0;
-  // That a job, which was admitted, can go on from a checkpoint. INVALID_ARGUMENT as above, with what of its
-  // network or its optimizer the checkpoint does not have, or with the reason NOTHING_TO_TRAIN.
+  // Checks that an admitted job can continue from a checkpoint. INVALID_ARGUMENT, with paths like Admit's:
+  // names the parts of the network or optimizer that the checkpoint lacks. If the checkpoint is already at
+  // the training's end, the reason is NOTHING_TO_TRAIN.
   virtual absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const = 0;
 };
 
-// Checks a spec as a whole: its data set, then the plan of its training, then the devices that it asks for.
+// Checks the whole spec: the data set, then the plan of the training, then the devices.
 class SpecAdmission : public Admission {
  public:
-  // `catalog` and `weights` outlive this; `devices` are all that the machine has, `priority` the kinds that a
-  // job without a wish is given, the best first, `gpu_limits` what the owner says of GPUs.
+  // `catalog` and `weights` must outlive this object. `devices` are all devices of the machine. `priority`
+  // lists the kinds for jobs that name no kind, best first. `gpu_limits` are the owner's limits.
   SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
                 std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU},
                 GpuLimits gpu_limits = {});
@@ -63,19 +65,17 @@ class SpecAdmission : public Admission {
  private:
   // `names` may be null.
   absl::StatusOr<AdmittedJob> AdmitJob(const v1::JobSpec& spec, const DataNames* names) const;
-  // The job's data, matched to the model that `names` are of, or to that which it begins with. Errors are
-  // relative to the DatasetSpec.
+  // Describes the job's data, matched to `names` if not null. Errors are relative to the DatasetSpec.
   absl::StatusOr<DatasetInfo> DescribeData(const v1::JobSpec& spec, const DataNames* names) const;
-  // PlanJob's, planned once for jobs that are equal in all that the plan depends on, as most of a sweep's
-  // are.
+  // Returns PlanJob's plan. Jobs with the same plan, such as most of a sweep's jobs, are planned once.
   absl::StatusOr<JobPlan> Plan(const v1::JobSpec& spec, const DatasetInfo& data) const;
-  // Of `steps` optimizer steps; 0 where nobody knows.
+  // Estimates the floating-point operations of `steps` optimizer steps. 0 if no estimate exists.
   double OperationsOf(const v1::JobSpec& spec, int64_t steps) const;
 
   const DatasetCatalog* const catalog_;
   const WeightsFinder* const weights_;
   const DeviceCheck devices_;
-  // By the SHA-256 of PlanKey, and of the model.
+  // Keyed by the SHA-256 of PlanKey, or of the model.
   mutable Memo<JobPlan> plans_;
   mutable Memo<double> operations_;
 };

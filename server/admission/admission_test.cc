@@ -98,7 +98,7 @@ TEST_F(AdmissionTest, ACheckpointFitsAndLeavesSomethingToTrain) {
                         {"shared/conv2d_1.bias", weight({2})},
                         {"shared/dense_1.weight", weight({3, 2})},
                         {"shared/dense_1.bias", weight({3})}};
-  // Three epochs of 16 steps; one of 12 samples has two.
+  // Three epochs of 16 steps. An epoch of 12 samples has two steps.
   TrainingState state;
   state.step = 48;
   state.steps_per_epoch = 16;
@@ -137,7 +137,7 @@ class AnimalsTest : public AdmissionTest {
 
 TEST_F(AnimalsTest, DataOfAForkAreMatchedToItsModel) {
   const DataNames names = {.features = {"a", "b"}, .targets = {"kind"}, .classes = {"bird", "cat", "dog"}};
-  // Two of three classes, and columns in another order.
+  // Two of the three classes, and columns in another order.
   const v1::JobSpec part = Animals("kind,b,a,more\ncat,1,2,?\ndog,3,4,?\n");
   const absl::StatusOr<AdmittedJob> admitted = admission_.AdmitMatched(part, names);
   EXPECT_TRUE(admitted.ok()) << admitted.status();
@@ -154,7 +154,7 @@ TEST_F(AnimalsTest, DataOfAForkAreMatchedToItsModel) {
               AllOf(HasSubstr("spec.dataset.csv.feature_columns: "), HasSubstr("has no column 'b'")));
 }
 
-// What is remembered of data that were matched to one model is not told of another.
+// Facts that were matched to one model are not reused for another model.
 TEST_F(AnimalsTest, DataAreMatchedToEachModel) {
   const v1::JobSpec spec = Animals("a,b,kind\n1,2,cat\n3,4,dog\n");
   const DataNames knows = {.features = {"a", "b"}, .targets = {"kind"}, .classes = {"bird", "cat", "dog"}};
@@ -189,11 +189,11 @@ TEST_F(AnimalsTest, DataOfInitialWeightsAreMatchedToTheirModel) {
     if (anew) spec.mutable_initial_weights()->add_except_layers("dense_2");
     return admission_.Admit(spec);
   };
-  // The template has the model's three outputs, though the table has two classes.
+  // The template has the model's three outputs, although the table has two classes.
   absl::StatusOr<AdmittedJob> job = admit("kind,b,a\ncat,1,2\ndog,3,4\n");
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 3);
-  // With an output layer of its own, the table says by its last column what the target is.
+  // With its own output layer, the table's last column is the target.
   job = admit("b,a,kind\n1,2,cat\n3,4,elk\n", /*anew=*/true);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->spec.model().layers().rbegin()->dense().units(), 2);
@@ -228,7 +228,7 @@ TEST_F(AdmissionTest, TakesAGoodJobAndFillsInDefaults) {
   EXPECT_GT(job->planned_memory_bytes, 0);
 }
 
-// As most jobs of a sweep are: what is equal is planned once, and what differs is checked all the same.
+// Most jobs of a sweep share a plan. Fields outside the plan are still checked for each job.
 TEST_F(AdmissionTest, JobsThatDifferInLittleAreCheckedEachForItself) {
   const absl::StatusOr<AdmittedJob> first = admission_.Admit(Good());
   ASSERT_TRUE(first.ok()) << first.status();
@@ -261,7 +261,7 @@ TEST_F(AdmissionTest, ExpandsTemplatesForTheData) {
   ASSERT_EQ(model.layers_size(), 2);
   EXPECT_EQ(model.layers(0).name(), "dense_1");
   EXPECT_EQ(model.layers(1).dense().units(), 3);
-  // What was admitted is admitted again, as it is.
+  // An admitted spec is admitted again unchanged.
   const absl::StatusOr<AdmittedJob> again = admission_.Admit(job->spec);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->spec.SerializeAsString(), job->spec.SerializeAsString());
@@ -305,7 +305,7 @@ TEST_F(AdmissionTest, ChecksInitialWeightsAndFrozenLayers) {
   EXPECT_TRUE(admission_.Admit(with("frozen_layers: 'conv2d_1'")).ok());
 }
 
-// The order of the samples alone here, 4 bytes each, in the memory that CPU devices are shares of.
+// Only the order of the samples counts, 4 bytes each, in the memory that CPU devices share.
 TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
   v1::JobSpec spec = Good();
   spec.clear_dataset();
@@ -324,7 +324,7 @@ TEST_F(AdmissionTest, DataInMemoryCountsOnceForAllReplicas) {
   synthetic->set_train_samples(1000 + 6000000);
   EXPECT_EQ(planned(1) - small_alone, 4 * 6000000);
   EXPECT_EQ(planned(2) - small_shared, 4 * 6000000 / 2);
-  // A gibibyte in order is too much for one device alone.
+  // The order takes 1 GiB, too much for one device.
   synthetic->set_train_samples(int64_t{1} << 28);
   EXPECT_GT(planned(2), int64_t{1} << 29);
   spec.mutable_replicas()->set_count(1);
@@ -450,7 +450,7 @@ TEST_F(AdmissionTest, BadFilesAreBlamedOnTheNameOrTheField) {
                              Field(&FieldViolation::description, HasSubstr("7")))));
 }
 
-// What the data would have been like is not known, and so no reason to blame anything else.
+// Nothing is known of unreadable data, so only the data set gets blamed.
 TEST_F(AdmissionTest, OfDataThatCannotBeReadTheDataAloneIsBlamed) {
   const auto fields = [&](const std::string& data_and_model, const std::string& training) {
     v1::JobSpec spec;

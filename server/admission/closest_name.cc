@@ -32,7 +32,7 @@ size_t Distance(const std::string& a, const std::string& b) {
 }  // namespace
 
 std::string ClosestName(absl::string_view name, const std::vector<std::string>& candidates) {
-  // Long ones are no typing mistakes, and the comparison is quadratic.
+  // A long name is no typing mistake, and the comparison takes quadratic time.
   if (name.size() > 100) return "";
   const std::string wanted = Normal(name);
   std::string closest;

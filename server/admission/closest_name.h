@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// The candidate that `name` was probably meant to be: the fewest letters to insert, remove, replace or swap
-// (Damerau 1964, adjacent swaps), at most a third of its length, case and '_' against '-' aside. Empty where
-// none is so close.
+// Returns the candidate that `name` probably means. Distance counts inserted, removed, replaced and swapped
+// letters (Damerau 1964, adjacent swaps), and ignores case and '_' against '-'. Empty if every candidate is
+// further away than a third of the length of `name`.
 std::string ClosestName(absl::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace tandem

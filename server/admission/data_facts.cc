@@ -59,11 +59,11 @@ TargetType TypeOf(v1::TargetKind kind) {
   }
 }
 
-// Bounds far above those of any data set that is read.
+// These bounds are far above any readable data set.
 constexpr int kMostDimensions = 16;
 constexpr int64_t kMostOf = int64_t{1} << 50;
 
-// Whether all extents are at least 1, and they and `count` are at most kMostOf together.
+// Returns true if all extents are at least 1 and their product with `count` is at most kMostOf.
 template <typename Extents>
 bool IsPossible(const Extents& extents, int64_t count) {
   if (extents.size() > kMostDimensions) return false;

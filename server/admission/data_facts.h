@@ -9,32 +9,33 @@
 #include "tandem/internal/v1/data_facts.pb.h"
 #include "tandem/v1/dataset.pb.h"
 
-// DatasetInfo as a message: from the worker that read a data set to the daemon, and in its database.
+// DatasetInfo as a message. The worker that read a data set sends the message, and the daemon's database
+// keeps the message.
 
 namespace tandem {
 
 // The most entries of class_names, class_counts, mean and standard_deviation.
 inline constexpr size_t kMostDataEntries = 10000;
-// The most bytes of class_names together.
+// The most bytes of all class_names together.
 inline constexpr size_t kMostClassNamesBytes = 256 << 10;
-// The most bytes of DataFacts.
+// The most bytes of a serialized DataFacts.
 inline constexpr size_t kMostDataFactsBytes = 1 << 20;
 
-// Sets what `info` says, except class_names.
+// Copies `info` to `dataset`, except class_names.
 void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset);
 
 // Sets class_names to the first names of `info`, up to the limits.
 void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset);
 
-// Returns what admission needs of `info`.
+// Returns the part of `info` that admission needs.
 internal::v1::DataFacts FactsOf(const DatasetInfo& info);
 
-// Checks what a process that decodes users' files says of them before the daemon relies on it: such a process
-// may have been taken over by a file. INTERNAL: no data set is like this.
+// Checks the facts that a worker returned before the daemon relies on the facts: a hostile file may have
+// taken over the worker. INTERNAL: no data set has such facts.
 absl::Status CheckFacts(const internal::v1::DataFacts& facts);
 
-// Returns the reverse for the data set `spec`. Of class_names it has what `facts` has; it has no columns and
-// no notices. INVALID_ARGUMENT: "normalization" does not fit the data set's shape.
+// Converts facts of the data set `spec` back. The result has the class_names in `facts`, and no columns or
+// notices. INVALID_ARGUMENT: "normalization" does not fit the data set's shape.
 absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec);
 
 }  // namespace tandem

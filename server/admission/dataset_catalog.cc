@@ -38,7 +38,7 @@ std::string Missing(const KnownDataset& known, const std::vector<std::string>& d
                       known.remedy);
 }
 
-// Names in an error message.
+// The most names in an error message.
 constexpr size_t kMaxOffered = 20;
 
 std::string Quote(absl::string_view text) {
@@ -51,14 +51,14 @@ bool IsName(absl::string_view name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// Whether `path`, normal and absolute, is `folder` or below it.
+// Returns true if `path`, normal and absolute, is `folder` or below `folder`.
 bool IsBelow(const fs::path& path, const fs::path& folder) {
   const auto [in_folder, in_path] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
-  // A folder written with a slash at its end has an empty last part.
+  // A folder with a trailing slash has an empty last part.
   return in_folder == folder.end() || (in_folder->empty() && std::next(in_folder) == folder.end());
 }
 
-// Adds what changes whenever a file does.
+// Appends values that change whenever the file changes.
 void AddFingerprint(const std::string& path, std::string& fingerprint) {
   struct stat info = {};
   stat(path.c_str(), &info);
@@ -66,12 +66,12 @@ void AddFingerprint(const std::string& path, std::string& fingerprint) {
                   ".", info.st_mtim.tv_nsec, ":", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec, ";");
 }
 
-// Of a folder, what changes whenever a file in it, at any depth, does; the order in which a folder lists its
-// files does not count.
+// Returns a text that changes whenever a file in the folder changes, at any depth. The listing order does not
+// matter.
 std::string FolderFingerprint(const std::string& folder) {
   size_t files = 0, sum = 0;
   std::error_code error;
-  // What cannot be looked into is passed over, as by who reads the images; what follows it counts.
+  // Skips a folder that cannot be read, as the reader of images does, and counts the rest.
   for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
        end;
        !error && entry != end; entry.increment(error)) {
@@ -83,7 +83,7 @@ std::string FolderFingerprint(const std::string& folder) {
   return absl::StrCat(files, " files ", sum, ";");
 }
 
-// Changes whenever one of the spec's files does.
+// Returns a text that changes whenever one of the spec's files changes.
 std::string Fingerprint(const v1::DatasetSpec& spec) {
   v1::DatasetSpec copy = spec;
   std::string fingerprint;
@@ -125,8 +125,8 @@ internal::v1::ModelNames MessageOf(const DataNames& names) {
   return message;
 }
 
-// Whether an error is the set's own, and there the next time; a reader that was stopped or died says nothing
-// of the set.
+// Returns true if the error belongs to the set, so that a new reading returns the same error. A reader that
+// stopped or died says nothing about the set.
 bool SaysOfSet(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status) ||
          absl::IsFailedPrecondition(status);
@@ -175,7 +175,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
   }
   const fs::path path(text);
   std::vector<std::string> folders = data_folders_;
-  // By its path alone nothing that was uploaded can be had.
+  // Only a registered set leads to uploaded files, never a path in a job.
   if (uploaded && registered_ != nullptr && path.is_absolute()) folders.push_back(registered_->Folder());
   bool lexically_inside = false;
   for (const std::string& data_folder : folders) {
@@ -183,13 +183,13 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     const fs::path folder = fs::canonical(data_folder, error);
     if (error) continue;
     const fs::path candidate = (path.is_absolute() ? path : folder / path).lexically_normal();
-    // Only of what is inside do we say whether it is there.
+    // Reports only on paths inside a data folder, so that no client can test for files elsewhere.
     if (!IsBelow(candidate, folder) && !IsBelow(candidate, fs::path(data_folder).lexically_normal()))
       continue;
     lexically_inside = true;
     const fs::path resolved = fs::canonical(candidate, error);
     if (error) continue;
-    // A symbolic link may lead into another data folder.
+    // A symbolic link may lead to another data folder.
     const auto is_allowed = [&folders](const fs::path& canonical) {
       return std::any_of(folders.begin(), folders.end(), [&canonical](const std::string& allowed) {
         std::error_code error;
@@ -236,13 +236,13 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Expand(const v1::DatasetSpec& sp
     return FieldError("name", absl::StrCat("is ", Quote(spec.name()),
                                            ", but there is a source too; give only one of them"));
   }
-  // ListDatasets gives the full name.
+  // ListDatasets returns the full name.
   const std::string name(absl::StripPrefix(spec.name(), "datasets/"));
   std::optional<v1::DatasetSpec> registered;
   if (registered_ != nullptr) registered = registered_->FindSpec(name);
   if (!registered.has_value()) return ExpandFolder(name, spec);
   v1::DatasetSpec expanded = *std::move(registered);
-  // What the job says counts more, each of these as a whole.
+  // Each of these fields in the job replaces the registered set's field as a whole.
   if (spec.has_normalization()) expanded.clear_normalization();
   if (spec.has_validation_split()) expanded.clear_validation_split();
   if (spec.class_names_size() > 0) expanded.clear_class_names();
@@ -264,7 +264,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     if (registered_ != nullptr) {
       for (std::string& id : registered_->Ids()) names.insert(std::move(id));
     }
-    // It is known even where it is not here.
+    // Fashion-MNIST is known even if the data folders do not have it.
     names.erase(kFashionMnist);
     std::vector<std::string> offered = {kFashionMnist};
     offered.insert(offered.end(), names.begin(), names.end());
@@ -288,7 +288,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     return FieldError("name", absl::StrCat("is ", Quote(name), ", whose files have just gone"));
   }
   expanded.MergeFrom(*source);
-  // Names of classes belong to the samples that everybody knows by this name.
+  // The class names belong to the samples of the public set.
   const KnownDataset* public_set = FindKnownDataset(name);
   if (public_set != nullptr && spec.class_names().empty() && expanded.has_idx()) {
     expanded.mutable_idx()->set_classes(static_cast<int64_t>(public_set->class_names.size()));
@@ -334,12 +334,12 @@ std::string DatasetCatalog::OwnerOf(const std::string& id) const {
 
 absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& resolved, const DataNames* model,
                                                      KnownFacts::Place place) const {
-  // These have no files.
+  // Synthetic data have no files.
   if (resolved.has_synthetic() || resolved.source_case() == v1::DatasetSpec::SOURCE_NOT_SET) {
     return DescribeDataset(resolved, model);
   }
   internal::v1::DataTask task;
-  // What does not depend on names is read once, whatever else the spec says.
+  // Without a model, only the source matters: the files are read once, and the rest of the spec may vary.
   *task.mutable_dataset() = model == nullptr ? SourceAlone(resolved) : resolved;
   if (model != nullptr) *task.mutable_names() = MessageOf(*model);
   TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), std::move(place)));
@@ -352,7 +352,7 @@ absl::StatusOr<DatasetInfo> DatasetCatalog::Describe(const v1::DatasetSpec& reso
 absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataTask task,
                                                              KnownFacts::Place place) {
   Question question{.task = std::move(task), .digest = "", .place = std::move(place)};
-  // Another version may see something else in the same files.
+  // Another version of the reader may read the same files differently.
   TANDEM_ASSIGN_OR_RETURN(question.digest,
                           Sha256Of(absl::StrCat(kVersion, ";", question.task.SerializeAsString(),
                                                 Fingerprint(question.task.dataset()))));
@@ -440,12 +440,13 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t 
   std::map<std::string, std::string> known = Find();
   known.emplace(kFashionMnist, "");
   if (registered_ != nullptr) {
-    // Their folders are of no concern: they count before those in data folders.
+    // List needs no folder of a registered set. A registered set hides a set of the same name in a data
+    // folder.
     for (std::string& id : registered_->Ids()) known.emplace(std::move(id), "");
   }
   std::vector<v1::Dataset> list;
   if (begin >= known.size()) return list;
-  // Of all but the last.
+  // The size of all sets in `list` except the last.
   size_t bytes = 0;
   for (auto set = std::next(known.begin(), static_cast<std::ptrdiff_t>(begin));
        set != known.end() && list.size() < most && bytes < most_bytes; ++set) {
@@ -453,14 +454,14 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t 
     std::optional<v1::Dataset> registered;
     if (registered_ != nullptr) registered = registered_->Find(set->first);
     if (registered.has_value()) {
-      // A field that is cleared keeps its memory.
+      // Clear() would keep the field's memory.
       google::protobuf::RepeatedPtrField<std::string>().Swap(
           registered->mutable_spec()->mutable_class_names());
       list.push_back(DescribeRegistered(*std::move(registered), ClassNames::kLeftOut).dataset);
     } else if (!set->second.empty() || FindKnownDataset(set->first) != nullptr) {
       list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut).dataset);
     } else {
-      // It was registered, and is deleted by now.
+      // The set was deleted after Ids() returned.
       list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
     }
   }
@@ -505,7 +506,7 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   internal::v1::DataTask task;
   *task.mutable_dataset() = std::move(spec);
   task.mutable_dataset()->clear_name();
-  // What samples are divided by is not counted.
+  // Normalization and augmentation do not change the counts.
   task.mutable_dataset()->clear_normalization();
   task.mutable_dataset()->clear_augmentation();
   task.set_counts(true);

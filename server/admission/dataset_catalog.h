@@ -22,93 +22,89 @@
 
 namespace tandem {
 
-// The data that jobs may use: sets known by name, and files inside the data folders. Looks at the folders
-// anew each time, so that a set can be added while the daemon runs. Thread-safe. It looks at folders and
-// files, and decodes no file.
+// Finds the data that jobs may use: sets known by name, and files inside the data folders. Lists the folders
+// at each call, so that sets can be added while the daemon runs. Decodes no file. Thread-safe.
 //
-// A set is known where a subfolder of a data folder holds one of the sources of SourceIn: MNIST's IDX files,
-// or CIFAR's binary files; its name is the subfolder's. Where two data folders have one of the same name, the
-// first counts.
+// A subfolder of a data folder that holds a source (SourceIn) is a set, and the subfolder's name is the set's
+// name. If two data folders have a set of the same name, the first folder wins.
 class DatasetCatalog {
  public:
-  // Folders that are not there now are allowed: they may come. `reader` reads the files, since they may be
-  // hostile; without it nothing can be described but what has no files. It outlives this. `durable` keeps
-  // what files say.
+  // A folder may be missing at first. `reader` reads the files, because files may be hostile; without a
+  // reader, only data without files can be described. `reader` must outlive this object. `durable` keeps the
+  // files' facts.
   explicit DatasetCatalog(std::vector<std::string> data_folders, DatasetReader* reader = nullptr,
                           DurableFacts durable = {});
   DatasetCatalog(const DatasetCatalog&) = delete;
   DatasetCatalog& operator=(const DatasetCatalog&) = delete;
 
-  // Before anything else is called, where there are any; they outlive this. They count before those in data
-  // folders.
+  // Adds registered sets, which hide sets of the same name in data folders. Call before any other method.
+  // `registered` must outlive this object.
   void SetRegistered(const RegisteredDatasets* registered) { registered_ = registered; }
 
-  // The same of data that is named by URLs, of which there is none without it; `public_folder`, one of the
-  // data folders, has the public sets that were fetched.
+  // Allows data named by URLs. `public_folder` is a data folder that holds the fetched public sets. Call
+  // before any other method. `remote` must outlive this object.
   void SetRemote(const RemoteData* remote, std::string public_folder) {
     remote_ = remote;
     public_folder_ = std::move(public_folder);
   }
 
-  // As configured.
   const std::vector<std::string>& data_folders() const { return data_folders_; }
 
-  // `spec` with the source that its name stands for, with names of classes where it is a public set's, and a
-  // registered set's normalization, validation_split and class_names where it has none of its own; the name
-  // is kept. Paths are left as they are, URLs too. INVALID_ARGUMENT with the fields at fault relative to the
-  // spec: neither or both of a name and a source, a name that is not known (a close one is suggested).
+  // Returns `spec` with a source in addition to its name. Adds the class names of a public set. Adds a
+  // registered set's normalization, validation_split and class_names if `spec` has none. Leaves paths and
+  // URLs as they are. INVALID_ARGUMENT names the wrong fields, relative to the spec: `spec` has neither or
+  // both of name and source, or the name is unknown. A close name is suggested.
   absl::StatusOr<v1::DatasetSpec> Expand(const v1::DatasetSpec& spec) const;
 
-  // Expand's spec, whose paths are absolute, free of symbolic links and inside a data folder, or among the
-  // files that were uploaded for the set that is named, or in the cache where they were URLs.
-  // INVALID_ARGUMENT with the fields at fault relative to the spec ("name", "idx.train_images"): as Expand,
-  // or a file that is missing or elsewhere.
+  // Returns Expand's spec with absolute paths without symbolic links. Each path is inside a data folder,
+  // among the named set's uploaded files, or in the cache if the path was a URL. INVALID_ARGUMENT names the
+  // wrong fields, relative to the spec ("name", "idx.train_images"): like Expand, or a file is missing or not
+  // in an allowed folder.
   absl::StatusOr<v1::DatasetSpec> Resolve(const v1::DatasetSpec& spec) const;
-  // The same of a spec that has a source already; `uploaded`: paths may lead to uploaded files.
+  // Like Resolve, for a spec that already has a source. If `uploaded`, paths may lead to uploaded files.
   absl::StatusOr<v1::DatasetSpec> ResolvePaths(v1::DatasetSpec spec, bool uploaded) const;
 
-  // The absolute path, free of symbolic links, of a file that is inside a data folder. INVALID_ARGUMENT
+  // Returns the absolute path, without symbolic links, of a file inside a data folder. INVALID_ARGUMENT
   // otherwise.
   absl::StatusOr<std::string> ResolveFile(const std::string& path) const;
 
-  // DescribeDataset of a resolved spec, matched to `model` if it is not null; remembered until one of its
-  // files changes. Calls at once that ask for the same are one reading. Of class_names it has the first ones,
-  // of columns and notices none. Errors are DatasetReader::Read's.
+  // Returns the description of a resolved spec, matched to `model` if not null. The description is kept until
+  // one of the files changes. Concurrent calls for the same data share one reading. The result has the first
+  // class_names, and no columns or notices. Errors are those of DatasetReader::Read.
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 
-  // Of all sets known by name, in the order of their names, at most `most` from number `begin` (from 0) on,
-  // without the names of their classes; one that cannot be used with its problem. If the sets have more than
-  // `most_bytes` together, the list ends one set after these bytes. Fashion-MNIST is always among all sets,
-  // with the way to install it where it is missing.
+  // Lists sets sorted by name, without class names: at most `most`, from index `begin` on. A set that cannot
+  // be used has its problem. If the sets together exceed `most_bytes`, the list ends after the set that
+  // exceeds the limit. Fashion-MNIST is always listed; if it is missing, its problem says how to install it.
   std::vector<v1::Dataset> List(size_t begin, size_t most, size_t most_bytes) const;
 
-  // One of them, by its id or full name. NOT_FOUND where there is none of this name. That it cannot be read
-  // now is its problem, too.
+  // Returns the set of this id or full name. NOT_FOUND if no such set exists. If the set cannot be read now,
+  // the result's problem says so.
   absl::StatusOr<v1::Dataset> DescribeById(const std::string& name) const;
 
-  // The same, with the counts, means and deviations that reading it whole gives, or why they cannot be had;
-  // these are remembered until one of its files changes. Errors that say nothing of the set, such as
-  // UNAVAILABLE, are DatasetReader::Read's.
+  // Like DescribeById, plus the counts, means and deviations from a whole reading, or the reason why they are
+  // missing. These results are kept until one of the files changes. Other errors, such as UNAVAILABLE, are
+  // those of DatasetReader::Read and say nothing about the set.
   absl::StatusOr<v1::Dataset> Get(const std::string& name) const;
 
  private:
-  // What files are asked.
+  // A reading task and the key of its result.
   struct Question {
     internal::v1::DataTask task;
-    // Of the task, of the files' sizes and times of change, and of the reader's version.
+    // Covers the task, the files' sizes and times of change, and the reader's version.
     std::string digest;
     KnownFacts::Place place;
   };
   static absl::StatusOr<Question> Ask(internal::v1::DataTask task, KnownFacts::Place place);
-  // Who registered the set of this id; "" if nobody did.
+  // Returns the user who registered the set of this id; "" if none.
   std::string OwnerOf(const std::string& id) const;
-  // What is known, or else is read.
+  // Returns the known facts, or reads the files.
   KnownFacts::Facts Answer(const Question& question) const;
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved, const DataNames* model,
                                        KnownFacts::Place place) const;
 
-  // A reading under way.
+  // A reading in progress. Other callers of the same question wait for `facts`.
   struct Reading {
     Mutex mutex;
     std::optional<KnownFacts::Facts> facts ABSL_GUARDED_BY(mutex);
@@ -116,14 +112,14 @@ class DatasetCatalog {
 
   static void AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset);
 
-  // Name to folder.
+  // Returns the folder of each set, by name.
   std::map<std::string, std::string> Find() const;
-  // The source of the files in a folder of this name. INVALID_ARGUMENT as Expand.
+  // Returns the source of the files in the set's folder. INVALID_ARGUMENT as Expand.
   absl::StatusOr<v1::DatasetSpec> ExpandFolder(const std::string& name, const v1::DatasetSpec& spec) const;
-  // `uploaded`: it may be one that was uploaded, too.
+  // If `uploaded`, the path may lead to an uploaded file.
   absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
   enum class ClassNames { kShown, kLeftOut };
-  // A set, and why it could not be read now, which is its problem until it can.
+  // A set, and the error if the set cannot be read now. The set's problem then repeats the error.
   struct Described {
     v1::Dataset dataset;
     absl::Status reading;
@@ -132,7 +128,7 @@ class DatasetCatalog {
   absl::StatusOr<Described> FindDescribed(const std::string& name) const;
   Described DescribeNamed(const std::string& name, const std::string& folder, ClassNames names) const;
   Described DescribeRegistered(v1::Dataset dataset, ClassNames names) const;
-  // Adds what its files say, or its problem. Errors: it cannot be read now.
+  // Adds the facts of the set's files, or the set's problem. Returns an error if the set cannot be read now.
   absl::Status AddDescription(const std::string& id, ClassNames names, v1::Dataset* dataset) const;
 
   const std::vector<std::string> data_folders_;
@@ -142,7 +138,7 @@ class DatasetCatalog {
   DatasetReader* const reader_;
   mutable KnownFacts known_;
   mutable Mutex readings_mutex_;
-  // By Question::digest.
+  // Keyed by Question::digest.
   mutable std::map<std::string, std::shared_ptr<Reading>> readings_ ABSL_GUARDED_BY(readings_mutex_);
 };
 

@@ -33,7 +33,7 @@ v1::DatasetSpec Files(const std::string& images, const std::string& labels) {
   return spec;
 }
 
-// The one field at fault and what is said of it.
+// Returns the only violation.
 FieldViolation Violation(const absl::Status& status) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   const std::vector<FieldViolation> violations = GetFieldViolations(status);
@@ -41,7 +41,7 @@ FieldViolation Violation(const absl::Status& status) {
   return violations.empty() ? FieldViolation() : violations.front();
 }
 
-// Sets that a test registers.
+// The sets that a test registers.
 class FakeRegistered : public RegisteredDatasets {
  public:
   std::optional<v1::Dataset> Find(absl::string_view id) const override {
@@ -69,7 +69,7 @@ class FakeRegistered : public RegisteredDatasets {
   std::map<std::string, v1::Dataset, std::less<>> datasets;
 };
 
-// Reads where there is no error, and when it may.
+// Waits for `go_on` if set, then returns `error` or reads.
 class FakeReader : public DatasetReader {
  public:
   absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override {
@@ -149,7 +149,7 @@ TEST_F(DatasetCatalogTest, KnowsCifarAndPublicSetsByTheirFolders) {
   EXPECT_THAT(Violation(catalog_.Resolve(Named("cifar-100")).status()).description,
               HasSubstr("cifar-100-binary.tar.gz"));
 
-  // A file in it is another one now.
+  // Replace a file in the folder.
   std::ofstream(data_ + "/cifar-10/cifar-10-batches-bin/data_batch_2.bin") << record;
   EXPECT_EQ(catalog_.Describe(*cifar)->train_samples, 9);
   std::filesystem::remove(data_ + "/cifar-10/cifar-10-batches-bin/test_batch.bin");
@@ -231,7 +231,7 @@ TEST_F(DatasetCatalogTest, ResolvesPathsInsideTheDataFolders) {
                   .Resolve(Files(data_ + "/images",
                                  other_ + "/../" + other_.substr(other_.rfind('/') + 1) + "/labels"))
                   .ok());
-  // A link from one data folder into another.
+  // A link from one data folder to another.
   std::filesystem::create_symlink(other_ + "/labels", data_ + "/link");
   const absl::StatusOr<v1::DatasetSpec> linked = catalog_.Resolve(Files("images", "link"));
   ASSERT_TRUE(linked.ok()) << linked.status();
@@ -267,7 +267,7 @@ TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
   std::filesystem::create_directories(data_ + "/images/cat");
   std::filesystem::create_directories(other_ + "/dogs");
   std::ofstream(other_ + "/1.png") << "1";
-  // Links into data folders, and those that lead nowhere, are as good as files.
+  // Links into data folders, and links that lead nowhere, are allowed.
   std::filesystem::create_directory_symlink(other_ + "/dogs", data_ + "/images/dog");
   std::filesystem::create_symlink(other_ + "/1.png", data_ + "/images/cat/1.png");
   std::filesystem::create_symlink(other_ + "/none", data_ + "/images/cat/2.png");
@@ -289,7 +289,7 @@ TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
   refuses(other_ + "/dogs/3.png");
 }
 
-// Nobody knows what links are in a folder that could not be looked at, as where too many files are open.
+// If a folder cannot be read, for example because too many files are open, its links are unknown.
 TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
   v1::DatasetSpec spec;
   spec.mutable_image_folder()->set_train("images");
@@ -324,7 +324,7 @@ void WriteNpy(const std::string& path, const std::string& type, const std::strin
   std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\0v\0", 10) << header << data;
 }
 
-// What only counting it finds, nobody has it read for again.
+// An error that only a whole reading finds is not read for again.
 TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   FakeRegistered registered;
   registered.folder = FreshFolder();
@@ -347,7 +347,7 @@ TEST_F(DatasetCatalogTest, WhySomethingCannotBeCountedIsRemembered) {
   EXPECT_EQ(reader.readings, 2);
 }
 
-// A daemon that stops, or a reader that dies, says nothing of the set.
+// A stopped daemon or a dead reader says nothing about the set.
 TEST_F(DatasetCatalogTest, WhoCannotReadSaysNothingOfTheSet) {
   WriteNamedSet(data_ + "/shapes");
   FakeReader reader;
@@ -431,7 +431,7 @@ TEST_F(DatasetCatalogTest, RegisteredSetsComeFirstAndGiveDefaults) {
   EXPECT_EQ(resolved->class_names_size(), 1);
   EXPECT_EQ(resolved->train_limit(), 5);
 
-  // By its path nobody has what was uploaded.
+  // A path alone leads to no uploaded file.
   EXPECT_EQ(GetFieldViolations(catalog.Resolve(spec).status()).size(), 2);
   EXPECT_THAT(Violation(catalog.Resolve(Named("shape")).status()).description,
               HasSubstr("did you mean 'shapes'?"));

@@ -6,14 +6,14 @@
 
 namespace tandem {
 
-// Reads data sets' files. The daemon has a reader that starts a process for each call. Thread-safe.
+// Reads the files of data sets. The daemon's reader starts a process for each call. Thread-safe.
 class DatasetReader {
  public:
   virtual ~DatasetReader() = default;
 
-  // Reads what `task` asks for, and returns when it is done. INVALID_ARGUMENT: a file or the spec is wrong;
-  // fields are relative to the DatasetSpec. RESOURCE_EXHAUSTED: it takes more memory than it may.
-  // DEADLINE_EXCEEDED: it takes too long. UNAVAILABLE: the reader was stopped.
+  // Performs `task` and blocks until the task ends. INVALID_ARGUMENT: a file or the spec is wrong; fields are
+  // relative to the DatasetSpec. RESOURCE_EXHAUSTED: the task needs more memory than its limit.
+  // DEADLINE_EXCEEDED: the task takes too long. UNAVAILABLE: the reader was stopped.
   virtual absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) = 0;
 };
 

@@ -120,7 +120,7 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   if (replicas->count() == 0 && replicas->worker_load().empty()) {
     replicas->set_count(replicas->devices_size() * std::max(1, replicas->replicas_per_device()));
   }
-  // From here on the count says it.
+  // The count now includes replicas_per_device.
   replicas->clear_replicas_per_device();
   return absl::OkStatus();
 }
@@ -129,7 +129,7 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
   v1::Replicas* replicas = spec->mutable_replicas();
   const v1::DeviceKind kind = KindFor(*replicas);
   TANDEM_RETURN_IF_ERROR(replicas->devices().empty() ? CheckNumber(*replicas, kind) : CheckNames(*replicas));
-  // First, as a precision may bring ops of its own.
+  // Check the precision first: a precision may add ops to the plan.
   TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
   for (const std::string& op : plan.ops) {
     if (OffersOp(BackendOf(kind), op)) continue;
@@ -140,7 +140,7 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
         "OP_NOT_OFFERED");
   }
   int64_t memory_bytes = plan.replica_memory_bytes;
-  // Devices of these kinds are shares of the host's memory, so each gives its part to what the job has there.
+  // These kinds of device share the host's memory, so each device pays its part of the job's host memory.
   const int64_t count = static_cast<int64_t>(LoadsOf(*replicas).size());
   if (kind != v1::DEVICE_KIND_GPU) memory_bytes += (plan.host_memory_bytes + count - 1) / count;
   const int64_t limit = spec->gpu().memory_limit_bytes();
@@ -170,7 +170,7 @@ absl::Status DeviceCheck::CheckNumber(const v1::Replicas& replicas, v1::DeviceKi
           wanted, wanted == 1 ? "" : "s", KindName(kind), available,
           replicas.replicas_per_device() > 1 ? absl::StrCat(", for ", replicas.replicas_per_device(), " each")
                                              : "",
-          // Of a kind that it does not have at all, fewer are too many.
+          // If the machine has no device of this kind, a smaller count does not help.
           available == 0 ? ""
                          : absl::StrCat("at most ", available * replicas.replicas_per_device(),
                                         ", a larger replicas_per_device, "))),

@@ -14,49 +14,51 @@
 
 namespace tandem {
 
-// The kinds of device that a job without a wish is given, the best first, from words such as "gpu,cpu"; these
-// where `text` is empty. INVALID_ARGUMENT for any other word, and for one that comes twice.
+// Parses words such as "gpu,cpu": the device kinds for jobs that name no kind, best first. Empty `text` means
+// "gpu,cpu". INVALID_ARGUMENT for any other word or a repeated word.
 absl::StatusOr<std::vector<v1::DeviceKind>> ParseDevicePriority(absl::string_view text);
 
-// What a machine's owner lets a job take of GPUs; 0: as v1::GpuOptions says.
+// The owner's limits on GPU memory, in bytes. 0: the default in v1::GpuOptions.
 struct GpuLimits {
-  // The most that one replica may take, and what jobs get that do not say.
+  // The maximum of one replica, and the default of jobs that set no limit.
   int64_t memory_bytes = 0;
-  // The scratch memory of jobs that do not say.
+  // The scratch memory of jobs that set no limit.
   int64_t workspace_bytes = 0;
 };
 
-// What a machine's devices say to jobs. Immutable.
+// Checks a job against the machine's devices. Immutable.
 class DeviceCheck {
  public:
-  // `devices` are all that the machine has, `priority` the kinds for jobs without a wish.
+  // `devices` are all devices of the machine. `priority` lists the kinds for jobs that name no kind, best
+  // first.
   DeviceCheck(std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
               GpuLimits gpu_limits = {});
 
-  // Puts the owner's limits into a job that gets GPUs and does not say. Before it is planned, after defaults
-  // are filled in. INVALID_ARGUMENT for the field "memory_limit_bytes" where the job wants more.
+  // Sets the owner's limits in a job that gets GPUs and sets no limits. Call after defaults are filled in and
+  // before the job is planned. INVALID_ARGUMENT for the field "memory_limit_bytes" if the job wants more.
   absl::Status FillGpuLimits(v1::JobSpec* spec) const;
 
-  // Puts the names of all devices of the kind in place of "all", and their count where it is left out. Before
-  // defaults are filled in. INVALID_ARGUMENT for the field "devices" where there are none.
+  // Replaces "all" by the names of all devices of the kind, and sets the count if unset. Call before defaults
+  // are filled in. INVALID_ARGUMENT for the field "devices" if the machine has no such device.
   absl::Status ResolveAll(v1::Replicas* replicas) const;
 
-  // The kind of devices that a job gets. `replicas` has its defaults.
+  // Returns the kind of devices that the job gets. `replicas` must have its defaults.
   v1::DeviceKind KindFor(const v1::Replicas& replicas) const;
 
-  // Settles the kind of devices that the job gets, and returns what a replica needs on one, with its part of
-  // what the job has in the host's memory where that is the device's. `spec` has its defaults.
-  // FAILED_PRECONDITION, with a reason, where it could never run here.
+  // Sets the kind of devices that the job gets. Returns the memory that one replica needs on a device, in
+  // bytes. On kinds that use the host's memory, the result includes the replica's share of the job's host
+  // memory. `spec` must have its defaults. FAILED_PRECONDITION with a reason if the job can never run on this
+  // machine.
   absl::StatusOr<int64_t> Check(const JobPlan& plan, v1::JobSpec* spec) const;
 
  private:
   int Count(v1::DeviceKind kind) const;
   absl::Status CheckNumber(const v1::Replicas& replicas, v1::DeviceKind kind) const;
   absl::Status CheckNames(const v1::Replicas& replicas) const;
-  // That the devices of the kind compute in this precision.
+  // Checks that devices of the kind compute in this precision.
   absl::Status CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const;
-  // That as many devices as the job needs, or those that it names, have the memory. `what_for` says what it
-  // is for, or nothing.
+  // Checks that enough devices, or the named devices, have the memory. `what_for` names the memory's use in
+  // the message; may be empty.
   absl::Status CheckMemory(const v1::Replicas& replicas, v1::DeviceKind kind, int64_t replica_bytes,
                            const std::string& what_for) const;
 

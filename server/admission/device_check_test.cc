@@ -60,7 +60,7 @@ TEST(DeviceCheckTest, AGpusMemoryIsLimitedByTheJob) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("(activations 0.0 MiB, parameters 0.0 MiB)"));
   spec.mutable_gpu()->set_memory_limit_bytes(1000);
   EXPECT_TRUE(check.Check(plan, &spec).ok());
-  // It says nothing of other devices.
+  // GPU limits say nothing about other devices.
   v1::JobSpec cpu = Job("device_kind: DEVICE_KIND_CPU", check);
   cpu.mutable_gpu()->set_memory_limit_bytes(1);
   EXPECT_TRUE(check.Check(plan, &cpu).ok());
@@ -104,7 +104,7 @@ TEST(DeviceCheckTest, TheKindIsTheFirstWithEnoughDevices) {
   EXPECT_EQ(kind("device_kind: DEVICE_KIND_ANY", kGpuFirst), v1::DEVICE_KIND_GPU);
   EXPECT_EQ(kind("count: 2", kGpuFirst), v1::DEVICE_KIND_CPU);
   EXPECT_EQ(kind("count: 2 replicas_per_device: 2", kGpuFirst), v1::DEVICE_KIND_GPU);
-  // Who is of no load needs no device.
+  // A replica without load needs no device.
   EXPECT_EQ(kind("worker_load: [0, 1]", kGpuFirst), v1::DEVICE_KIND_GPU);
   EXPECT_EQ(kind("", {v1::DEVICE_KIND_CPU, v1::DEVICE_KIND_GPU}), v1::DEVICE_KIND_CPU);
   EXPECT_EQ(kind("device_kind: DEVICE_KIND_GPU", {v1::DEVICE_KIND_CPU}), v1::DEVICE_KIND_GPU);
@@ -125,7 +125,7 @@ TEST(DeviceCheckTest, GpusOfferTheirPrecisionsOpsAndMemory) {
   };
   JobPlan plan = Plan(1 << 20);
   plan.ops = {"conv2d", "batch_norm", "sgd"};
-  // Is not the GPUs' memory.
+  // Host memory does not count as GPU memory.
   plan.host_memory_bytes = 1 << 20;
   EXPECT_EQ(*verdict(v1::PRECISION_UNSPECIFIED, plan), 1 << 20);
   EXPECT_EQ(*verdict(v1::PRECISION_FLOAT32, plan), 1 << 20);

@@ -10,12 +10,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Beside somebody who removes folders all the time.
+// Bounds the retries while somebody keeps removing folders.
 constexpr int kMostLooks = 5;
 
 using LinkOut = absl::StatusOr<std::optional<std::string>>;
 
-// Whoever reads data comes no further there either: it is no more, leads nowhere, or is not to be entered.
+// Returns true if readers of data fail at the same place: the entry is gone, leads nowhere or may not be
+// entered.
 bool IsHarmless(const std::error_code& error) {
   return error == std::errc::no_such_file_or_directory || error == std::errc::not_a_directory ||
          error == std::errc::too_many_symbolic_link_levels || error == std::errc::permission_denied;
@@ -28,7 +29,7 @@ absl::Status CannotLook(const fs::path& path, const std::error_code& error) {
 LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed, bool goes_in) {
   std::error_code error;
   fs::path last = folder;
-  // Readers of data cannot go into a folder without permission either; what comes after it they may read.
+  // Readers of data skip a folder without permission and read on.
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
   if (error && goes_in) return CannotLook(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
@@ -49,7 +50,7 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
       if (out.has_value()) return out;
     }
   }
-  // The iterator is at its end then: what comes after was not looked at.
+  // After an error the iterator is at its end, and the rest was not checked.
   if (error && IsHarmless(error)) {
     return absl::UnavailableError(
         absl::StrCat(last.string(), " changes while it is looked at: ", error.message(), "; try again"));
@@ -63,7 +64,7 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
 absl::StatusOr<std::optional<std::string>> FindLinkOut(
     const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed) {
   LinkOut out = Find(folder, is_allowed, /*goes_in=*/true);
-  // A folder in it was removed just as it was to be entered; what is left is looked at from the beginning.
+  // A folder disappeared between its listing and its opening. Start again with the remaining folders.
   for (int again = 0; again < kMostLooks && absl::IsUnavailable(out.status()); ++again) {
     out = Find(folder, is_allowed, /*goes_in=*/true);
   }

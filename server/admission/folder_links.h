@@ -10,12 +10,12 @@
 
 namespace tandem {
 
-// The first symbolic link in the folder, at any depth, that leads to something for which `is_allowed` (of a
-// canonical path) does not hold; nullopt where there is none. Links in `folder` itself that lead to folders
-// are gone into, as readers of data do; deeper ones are not, as they do neither. Those that lead nowhere are
-// no harm, nor is what this process has no permission to look into. INVALID_ARGUMENT: part of the folder
-// could not be looked at, so that nobody knows; the message begins with the path of that part. UNAVAILABLE:
-// likewise, as folders in it were removed again and again meanwhile.
+// Returns the first symbolic link in the folder, at any depth, whose canonical target fails `is_allowed`;
+// nullopt if none. Like readers of data, follows links to folders directly in `folder`, and no deeper links.
+// Ignores links that lead nowhere and folders without permission.
+//
+// INVALID_ARGUMENT: part of the folder could not be checked; the message begins with the path of that part.
+// UNAVAILABLE: other processes kept removing folders during the check.
 absl::StatusOr<std::optional<std::string>> FindLinkOut(
     const std::filesystem::path& folder, const std::function<bool(const std::filesystem::path&)>& is_allowed);
 

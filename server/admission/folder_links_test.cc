@@ -14,7 +14,7 @@ TEST(FolderLinksTest, FoldersThatCannotBeLookedIntoHideNothingElse) {
   const std::string folder = FreshFolder();
   const std::string outside = FreshFolder();
   const auto none = [](const fs::path&) { return false; };
-  // Whatever the order in which the file system tells them.
+  // The file system may list the folders in any order.
   const auto lock = [&folder](int first) {
     for (int i = first; i < first + 8; ++i) {
       fs::create_directory(folder + "/." + std::to_string(i));
@@ -38,7 +38,7 @@ TEST(FolderLinksTest, FoldersThatCannotBeLookedIntoHideNothingElse) {
 TEST(FolderLinksTest, FoldersThatGoWhileItIsLookedAtAreNoHarm) {
   const std::string folder = FreshFolder();
   const std::string allowed = FreshFolder(), outside = FreshFolder();
-  // Whatever the order in which the file system tells them, some folders come after a link.
+  // The file system may list the folders in any order; some of these folders come after a link.
   for (int i = 0; i < 32; ++i) {
     fs::create_directory(folder + "/folder-" + std::to_string(i));
     fs::create_directory_symlink(allowed, folder + "/link-" + std::to_string(i));
@@ -52,11 +52,11 @@ TEST(FolderLinksTest, FoldersThatGoWhileItIsLookedAtAreNoHarm) {
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(*found, std::nullopt);
   EXPECT_EQ(removals, 32);
-  // What is left is looked at whole.
+  // The remaining folders are all checked.
   for (int i = 0; i < 32; ++i) fs::create_directory(folder + "/folder-" + std::to_string(i));
   fs::create_directory_symlink(outside, folder + "/out");
   EXPECT_EQ(*FindLinkOut(folder, goes), folder + "/out");
-  // Where they come again each time, it ends all the same.
+  // If folders reappear at each look, the check still ends.
   const auto returns = [&](const fs::path&) {
     for (int i = 0; i < 32; ++i) {
       const std::string old = folder + "/folder-" + std::to_string(i);

@@ -19,7 +19,8 @@ inline std::string FreshFolder() {
   return std::filesystem::canonical(folder).string();
 }
 
-// An IDX file of unsigned bytes; as many of them as the extents say, unless `content` is given.
+// Writes an IDX file of unsigned bytes. Without `content`, all bytes are 1, and the extents give their
+// number.
 inline void WriteIdx(const std::string& path, const std::vector<int>& extents, std::string content = "") {
   std::string bytes = {0, 0, 8, static_cast<char>(extents.size())};
   size_t size = 1;
@@ -31,7 +32,7 @@ inline void WriteIdx(const std::string& path, const std::vector<int>& extents, s
   std::ofstream(path, std::ios::binary) << bytes << content;
 }
 
-// The four files of a set by name: images of 4 by 4 pixels, 3 classes.
+// Writes the four files of a named set: images of 4 by 4 pixels, 3 classes.
 inline void WriteNamedSet(const std::string& folder, int train = 12, int validation = 6) {
   std::filesystem::create_directories(folder);
   const auto labels = [](int count) {

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file itself or compressed; empty where there is neither.
+// Returns the file's path, with the first of `endings` that exists; empty if none exists.
 std::string FindFile(const std::string& folder, absl::string_view file,
                      std::initializer_list<const char*> endings) {
   std::error_code ignored;

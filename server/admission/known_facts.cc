@@ -8,10 +8,10 @@
 namespace tandem {
 namespace {
 
-// Of an entry, beside its text: the digest too.
+// The memory of an entry besides its text, including the digest.
 constexpr size_t kEntryBytes = 512;
 
-// Of the keys of facts that are of no named set.
+// The prefix of keys for facts without a named set.
 constexpr char kOtherPrefix[] = "";
 
 std::string NamedPrefix(const std::string& owner) { return absl::StrCat("named/", owner, "/"); }

@@ -16,70 +16,70 @@
 
 namespace tandem {
 
-// Where facts outlive the daemon: the database. Both functions are thread-safe. Keys are digests, or
-// "named/<owner>/<digest>" for sets that are known by name: each prefix has room of its own.
+// Keeps facts beyond the daemon's life, in the database. Both functions must be thread-safe. Keys are
+// digests, or "named/<owner>/<digest>" for sets known by name. Each prefix has its own room.
 struct DurableFacts {
-  // Returns what was put with this key, if it is still kept.
+  // Returns the facts of this key, if still kept.
   std::function<std::optional<std::string>(const std::string& key)> find;
-  // Keeps `facts`, soon and if it can be done.
+  // Keeps `facts` soon, on a best-effort basis.
   std::function<void(const std::string& key, std::string facts)> put;
 };
 
-// What is known of data sets' files, by a digest of the files and of what was asked. What is wrong
-// with files is remembered until a restart. If there is no room, the oldest are forgotten. Thread-safe.
+// Remembers the facts of data sets' files. The key is a digest of the files and of the task. Faults of files
+// are remembered until a restart. If a room is full, its oldest facts are forgotten. Thread-safe.
 class KnownFacts {
  public:
-  // Whose facts are kept. Each owner's named sets have room of their own, and all other facts have another
-  // room together: no user's named sets are pushed out for another user.
+  // Where facts are kept. Each owner's named sets have their own room, and all other facts share one room. So
+  // no user's named sets push out another user's.
   struct Place {
-    // Who registered the set; "" for sets without an owner, such as those in data folders.
+    // The user who registered the set; "" for sets without an owner, such as sets in data folders.
     std::string owner;
-    // True: the set is known by name, and a request varied nothing.
+    // True if the set is known by name and the request changed nothing in its spec.
     bool is_named = false;
   };
   using Facts = absl::StatusOr<internal::v1::DataFacts>;
 
-  // Without functions in `durable` nothing outlives this.
+  // If the functions in `durable` are null, a restart forgets all facts.
   explicit KnownFacts(DurableFacts durable) : durable_(std::move(durable)) {}
 
-  // Returns the facts of a digest, if they are known of the owner's named sets or of all others. From now on
-  // they are known of the named sets, if `place` is named. May read the database.
+  // Returns the facts of a digest from the owner's room or from the shared room. If `place` is named, also
+  // copies facts from the shared room to the owner's room. May read the database.
   std::optional<Facts> Find(const std::string& digest, const Place& place) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Remembers facts, or an INVALID_ARGUMENT. Other errors may be gone the next time, and are left alone.
+  // Remembers facts or an INVALID_ARGUMENT. Ignores other errors, because they may be temporary.
   void Add(const std::string& digest, const Facts& facts, const Place& place) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  // The most memory of a room.
+  // The most memory of one room, in bytes.
   static constexpr size_t kMostBytes = 4 << 20;
 
   struct Known {
-    // DataFacts, serialized.
+    // A serialized DataFacts.
     std::string facts;
-    // OK, or why there are no facts.
+    // OK, or the reason why no facts exist.
     absl::Status status;
   };
 
-  // What is remembered under one prefix of keys.
+  // The facts under one prefix of keys.
   struct Room {
     std::map<std::string, Known> known;
-    // The digests of `known`, the oldest first.
+    // The digests of `known`, oldest first.
     std::deque<std::string> order;
-    // Of all entries of `known`.
+    // The memory of all entries in `known`.
     size_t bytes = 0;
   };
 
   static size_t BytesOf(const Known& known);
-  // What is known under this prefix of keys.
+  // Returns the facts under this prefix of keys.
   std::optional<Known> Look(const std::string& digest, const std::string& prefix) ABSL_LOCKS_EXCLUDED(mutex_);
   void Remember(const std::string& digest, Known known, const std::string& prefix)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Remembers facts, after a restart too if nothing is wrong.
+  // Remembers facts. If the status is OK, the facts also survive a restart.
   void Keep(const std::string& digest, Known known, const std::string& prefix) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const DurableFacts durable_;
   Mutex mutex_;
-  // By prefix.
+  // Keyed by prefix.
   std::map<std::string, Room> rooms_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -21,7 +21,7 @@ internal::v1::DataFacts Facts(int64_t samples) {
 const KnownFacts::Place kNamed = {.owner = "ann", .is_named = true};
 const KnownFacts::Place kOther = {.owner = "ann"};
 
-// What outlives a daemon.
+// Stands for the daemon's database.
 struct Kept {
   DurableFacts Durable() {
     return {.find = [this](const std::string& key) -> std::optional<std::string> {
@@ -58,7 +58,7 @@ TEST(KnownFactsTest, FactsAloneAreDurable) {
   KnownFacts known(kept.Durable());
   ASSERT_TRUE(known.Find("a", kOther).has_value());
   EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
-  // From now on without a look at what is kept.
+  // The next look-ups must not read the database.
   kept.facts["a"] = "damaged";
   EXPECT_EQ((*known.Find("a", kOther))->dataset().train_samples(), 1);
   EXPECT_EQ(KnownFacts(kept.Durable()).Find("a", kOther), std::nullopt);
@@ -71,7 +71,7 @@ TEST(KnownFactsTest, WhatANamedSetIsFoundByIsKeptForIt) {
   EXPECT_FALSE(kept.facts.contains("named/ann/a"));
   EXPECT_TRUE(known.Find("a", kNamed).has_value());
   EXPECT_TRUE(kept.facts.contains("named/ann/a"));
-  // And the other way round there is nothing to do.
+  // The reverse direction copies nothing.
   known.Add("b", Facts(2), kNamed);
   EXPECT_EQ((*known.Find("b", kOther))->dataset().train_samples(), 2);
   EXPECT_FALSE(kept.facts.contains("b"));
@@ -82,9 +82,9 @@ TEST(KnownFactsTest, TheOldestGoWhereThereIsNoRoom) {
   internal::v1::DataFacts large;
   large.set_one_class_mend(std::string(1 << 20, 'x'));
   known.Add("named", large, kNamed);
-  // Of 4 MiB, with something for each.
+  // The room has 4 MiB, and each entry takes some of it.
   for (int i = 0; i < 3; ++i) known.Add(absl::StrCat(i), large, kOther);
-  // In the place of one that is there: nothing is lost.
+  // Replacing an entry forgets nothing else.
   known.Add("2", large, kOther);
   EXPECT_NE(known.Find("0", kOther), std::nullopt);
   known.Add("3", large, kOther);

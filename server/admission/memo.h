@@ -12,11 +12,11 @@
 
 namespace tandem {
 
-// Remembers the newest few values, so that what is equal in many jobs is computed once. Thread-safe.
+// Remembers the newest 32 values, so that equal parts of many jobs are computed once. Thread-safe.
 template <typename Value>
 class Memo {
  public:
-  // The value of a key, if it is remembered.
+  // Returns the value of a key, if remembered.
   std::optional<Value> Find(const std::string& key) const {
     MutexLock lock(&mutex_);
     const auto found = values_.find(key);

@@ -13,7 +13,7 @@ std::string PlanKey(const v1::JobSpec& spec, const DatasetInfo& data) {
   v1::JobSpec key = spec;
   key.clear_name();
   key.mutable_training()->clear_seed();
-  // Of whichever optimizer.
+  // Clears the learning rate of any optimizer.
   v1::Optimizer* const optimizer = key.mutable_training()->mutable_optimizer();
   std::vector<const FieldDescriptor*> set;
   optimizer->GetReflection()->ListFields(*optimizer, &set);

@@ -8,8 +8,9 @@
 
 namespace tandem {
 
-// Two jobs with the same key have the same plan (PlanJob), if CheckJob finds nothing wrong with either. They
-// may differ in their names, seeds and learning rates. `spec` has its defaults filled in.
+// Returns a key with this property: two jobs with the same key have the same plan (PlanJob) if CheckJob
+// accepts both. Jobs with the same key may differ in names, seeds and learning rates. `spec` must have its
+// defaults.
 std::string PlanKey(const v1::JobSpec& spec, const DatasetInfo& data);
 
 }  // namespace tandem

@@ -30,7 +30,7 @@ TEST(PlanKeyTest, LeavesOutWhatThePlanDoesNotDependOn) {
   EXPECT_NE(PlanKey(spec, data), key);
   data.train_samples = 100;
   EXPECT_EQ(PlanKey(spec, data), key);
-  // Such data are refused.
+  // CheckJob refuses such data.
   data.one_label = true;
   EXPECT_NE(PlanKey(spec, data), key);
 }

@@ -31,7 +31,7 @@ std::optional<DataNames> NamesOf(const DataTask& task) {
                    .takes_other_outputs = names.takes_other_outputs()};
 }
 
-// How many of so many entries are told.
+// Returns the number of entries to report.
 size_t Told(size_t entries) { return std::min(entries, kMostDataEntries); }
 
 absl::StatusOr<DataFacts> Count(const v1::DatasetSpec& spec, const DataNames* names) {

@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-// Reads in this process. The files may be hostile: only a process that may fail, or a test, calls this.
+// Reads in the calling process. Because files may be hostile, only tests and processes that may crash call
+// this class.
 class LocalDatasetReader : public DatasetReader {
  public:
   absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override;

@@ -48,7 +48,7 @@ TEST_F(ReadDatasetTest, FactsAreWhatDescribingSays) {
   spec.add_augmentation()->mutable_mixup()->set_alpha(0.2);
   const absl::StatusOr<DatasetInfo> described = DescribeDataset(spec);
   ASSERT_TRUE(described.ok()) << described.status();
-  // As the catalog has them read: the source alone.
+  // The catalog also asks for the source alone.
   const absl::StatusOr<internal::v1::DataFacts> facts = Read(SourceAlone(spec));
   ASSERT_TRUE(facts.ok()) << facts.status();
   EXPECT_EQ(facts->dataset().train_samples(), 12);
@@ -67,7 +67,7 @@ TEST_F(ReadDatasetTest, FactsAreWhatDescribingSays) {
   EXPECT_EQ(info->one_label, described->one_label);
 }
 
-// By a process that a hostile file took over.
+// A worker that a hostile file took over may send any facts.
 TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
   const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes(), /*counts=*/true);
   ASSERT_TRUE(facts.ok()) << facts.status();
@@ -140,7 +140,7 @@ TEST_F(ReadDatasetTest, ErrorsOfTheSourceAndOfTheRestComeTogether) {
   EXPECT_EQ(found[1].field, "train_limit");
 }
 
-// A number in a description, or one label, costs no memory.
+// A number in a description, or a single label, must not cost memory.
 TEST_F(ReadDatasetTest, AFilesSizeBoundsItsClasses) {
   std::ofstream(folder_ + "/few.csv") << "a,kind\n1,0\n2,1\n";
   v1::DatasetSpec spec;

@@ -10,21 +10,21 @@
 
 namespace tandem {
 
-// Data sets that were registered under a name, as admission sees them. Thread-safe; reads no files.
+// Admission's view of the data sets that users registered. Reads no files. Thread-safe.
 class RegisteredDatasets {
  public:
   virtual ~RegisteredDatasets() = default;
 
-  // What the daemon keeps of the set of this id: name, description, spec and so on, but nothing that follows
-  // from its files. None where there is none of this id.
+  // Returns the daemon's record of the set: name, description, spec and so on, without facts of its files.
+  // nullopt if no such set exists.
   virtual std::optional<v1::Dataset> Find(absl::string_view id) const = 0;
-  // Its spec, in which paths of files that were uploaded for it are absolute, below Folder(); other paths and
-  // URLs are as they were registered.
+  // Returns the set's spec. Paths of uploaded files are absolute and below Folder(). Other paths and URLs are
+  // as registered.
   virtual std::optional<v1::DatasetSpec> FindSpec(absl::string_view id) const = 0;
-  // The ids of all of them, sorted.
+  // Returns all ids, sorted.
   virtual std::vector<std::string> Ids() const = 0;
-  // The folder of all uploaded files, absolute. Jobs may read from it what a set leads them to, and nothing
-  // by its path.
+  // Returns the absolute path of the folder of all uploaded files. Jobs may read a file in this folder only
+  // if a registered set leads to the file.
   virtual const std::string& Folder() const = 0;
 };
 

@@ -29,11 +29,11 @@ bool NamesUrls(const v1::DatasetSpec& spec) {
 }
 
 size_t PinBytes(const v1::DatasetSpec& spec) {
-  // "#sha256=", the digits, and what a string takes beside them that had none of the heap.
+  // The bytes of "#sha256=", of the digits, and of a string on the heap.
   constexpr size_t kEach = 8 + 64 + 32;
   size_t bytes = 0;
   v1::DatasetSpec copy = spec;
-  // A string that grows may double.
+  // A string that grows may double its capacity.
   for (const SourcePath& path : PathsOf(&copy)) bytes += IsUrl(*path.path) ? path.path->size() + kEach : 0;
   return bytes;
 }

@@ -15,59 +15,62 @@
 
 namespace tandem {
 
-// Whether a path in a data set's source is a URL ("https://...", "s3://..."), rather than a file's.
+// Returns true if a path in a data set's source is a URL ("https://...", "s3://..."), not a file's path.
 bool IsUrl(absl::string_view path);
 
-// Whether a path of the source of `spec` is one. A name is not looked up.
+// Returns true if a path of the source of `spec` is a URL. Does not look up a name.
 bool NamesUrls(const v1::DatasetSpec& spec);
 
-// The most memory that RemoteData's pinning of its URLs adds to `spec`.
+// Returns the most memory, in bytes, that pinning the URLs of `spec` adds.
 size_t PinBytes(const v1::DatasetSpec& spec);
 
-// How far a fetch is.
+// The progress of a fetch.
 struct FetchProgress {
   int64_t bytes_done = 0;
-  int64_t bytes_total = 0;  // 0: not known.
+  int64_t bytes_total = 0;  // 0: unknown.
   int64_t files_done = 0;
-  int64_t files_total = 0;  // 0: not known.
+  int64_t files_total = 0;  // 0: unknown.
 };
 
 inline constexpr char kDataBeingFetched[] = "DATA_BEING_FETCHED";
 
-// UNAVAILABLE with the reason kDataBeingFetched, which says how far it is, for people and for programs.
+// Returns UNAVAILABLE with the reason kDataBeingFetched. The message and the details have the progress.
 absl::Status DataBeingFetched(const FetchProgress& progress);
 
-// An error of RemoteData whose fields are below `prefix`; its code, its reason and all else stay as they are.
+// Puts `prefix` before the fields of an error of RemoteData. Keeps the code, the reason and the other
+// details.
 absl::Status UnderField(absl::string_view prefix, const absl::Status& status);
 
-// Brings near what data sets name by URLs, and keeps it in a cache. What a URL led to is pinned to it as
-// "#sha256=<64 hexadecimal digits>", the content's or, for a folder, that of the listing of its contents; a
-// pinned URL means these bytes and no others. Thread-safe.
+// Fetches data that specs name by URLs into a cache. A fetched URL is pinned to its content by "#sha256=<64
+// hexadecimal digits>". The digest is the content's, or for a folder that of the listing of its contents. A
+// pinned URL means exactly these bytes. Thread-safe.
 class RemoteData {
  public:
   using Done = absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)>;
 
   virtual ~RemoteData() = default;
 
-  // Fetches for `user` what the source of `spec` names by URLs, unless the cache has it, and calls `done`
-  // once, from any thread, perhaps before it returns; never blocks. It gives the spec with each URL pinned.
-  // Where that takes longer than `wait`, DataBeingFetched: the fetch goes on, and a later call with the same
-  // URLs joins it or gets its outcome. Other errors name the fields at fault, relative to the spec, in their
-  // violations: INVALID_ARGUMENT with the reason FETCH_FAILED, for what is not there, is refused, or has
-  // another checksum; PERMISSION_DENIED with FETCH_NOT_ALLOWED, where the daemon fetches nothing from there;
-  // RESOURCE_EXHAUSTED with CACHE_FULL.
+  // Fetches the URLs in the source of `spec` for `user`, unless the cache has them. Never blocks. Calls
+  // `done` once, from any thread, perhaps before Ensure returns, with the spec and each URL pinned.
+  //
+  // If the fetch takes longer than `wait`, the result is DataBeingFetched. The fetch continues, and a later
+  // call with the same URLs joins the fetch or gets its result. Other errors name the wrong fields, relative
+  // to the spec, in their violations:
+  // - INVALID_ARGUMENT with the reason FETCH_FAILED: the URL does not exist, is refused, or has another
+  //   checksum.
+  // - PERMISSION_DENIED with FETCH_NOT_ALLOWED: the daemon does not fetch from this place.
+  // - RESOURCE_EXHAUSTED with CACHE_FULL.
   virtual void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait,
                       Done done) = 0;
 
-  // The file or folder, by its absolute path, that Ensure fetched for a URL: of a pinned one that content, of
-  // another the newest. Nothing is fetched, so it is for all who call. INVALID_ARGUMENT where the cache does
-  // not have it, or it is of another kind. What was given is kept for some minutes at least,
-  // and as long as a job that has not ended, or a registered data set, names it.
+  // Returns the absolute path of the file or folder that Ensure fetched for a URL. A pinned URL gives the
+  // pinned content, any other URL the newest content. Fetches nothing, so any user may call. INVALID_ARGUMENT
+  // if the cache does not have the content, or has another kind. The content stays for some minutes at least.
+  // It also stays as long as a job that has not ended, or a registered data set, names it.
   virtual absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const = 0;
 
-  // Brings for `user` a public set that many know by `name` ("mnist") into the folder of such sets, from
-  // where it is known to the catalog by that name, and calls `done` as Ensure does: OK when it is there.
-  // NOT_FOUND: no such set.
+  // Fetches the public set `name` ("mnist") for `user` into the folder of public sets, where the catalog
+  // finds the set. Calls `done` like Ensure: OK if the set is complete. NOT_FOUND: no such set.
   virtual void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                               absl::AnyInvocable<void(absl::Status)> done) = 0;
 };

@@ -7,14 +7,14 @@
 
 namespace tandem {
 
-// What a template takes from a data set: its samples, and an output for each class, token or number of a
-// target.
+// Returns the facts of a data set that a template uses: the sample's shape, and the number of outputs. The
+// outputs are classes, tokens or the target's numbers.
 inline TemplateData TemplateDataOf(const DatasetInfo& info) {
   const bool values = info.target_type == TargetType::kValues;
   return {.sample = info.shape, .outputs = values ? info.target_shape.elements() : info.classes};
 }
 
-// The input of a network for a data set.
+// Returns a network's input for a data set.
 inline v1::Input InputOf(const DatasetInfo& info) {
   v1::Input input;
   for (const int64_t extent : info.shape.extents()) input.add_shape(extent);

@@ -11,20 +11,19 @@
 
 namespace tandem {
 
-// Where the initial weights are that jobs name. Thread-safe; reads files and the database.
+// Finds the initial weights that jobs name. Reads files and the database. Thread-safe.
 class WeightsFinder {
  public:
-  // Gives a job by "jobs/<id>": JobMachine::Get.
+  // Returns the job "jobs/<id>", like JobMachine::Get.
   using FindJob = std::function<absl::StatusOr<v1::Job>(const std::string& name)>;
 
-  // `catalog` outlives this.
+  // `catalog` must outlive this object.
   WeightsFinder(const DatasetCatalog* catalog, FindJob find_job)
       : catalog_(catalog), find_job_(std::move(find_job)) {}
 
-  // The file that is named, with its digest where a job made it. INVALID_ARGUMENT with the field at fault,
-  // relative to the JobSpec
-  // ("initial_weights.file"): a file that is missing or outside the data folders, a job that is not there or
-  // has no such model.
+  // Returns the named file. If a job made the file, the result has the file's digest. INVALID_ARGUMENT names
+  // the wrong field, relative to the JobSpec ("initial_weights.file"). The file is missing or outside the
+  // data folders, or the job does not exist or has no such model.
   absl::StatusOr<ModelFile> Find(const v1::InitialWeights& weights) const;
 
  private:

@@ -11,7 +11,7 @@ namespace tandem {
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(const Options& options, Env* env,
                                                          const Clock* clock) {
   std::unique_ptr<AuditLog> log(new AuditLog(options, env, clock));
-  // On a full disk it waits for room, as later.
+  // On a full disk, the log waits for room, also later.
   if (absl::Status status = log->OpenFile(); !status.ok() && !absl::IsResourceExhausted(status))
     return status;
   log->thread_ = std::thread([log = log.get()] { log->Run(); });
@@ -103,7 +103,8 @@ void AuditLog::Run() {
     MutexLock lock(&mutex_);
     const int64_t written = count - static_cast<int64_t>(batch.size());
     state_.written += written;
-    // The line about those that are lost is the last of the batch, and made anew where it was not written.
+    // The record of lost records is the last of the batch. If it was not written, the next round makes a new
+    // one.
     if (told > 0 && batch.empty()) untold_ -= told;
     if (told > 0 && !batch.empty()) batch.pop_back();
     const bool was_failing = std::exchange(state_.failing, !status.ok());
@@ -135,10 +136,10 @@ absl::Status AuditLog::Append(const std::string& line) {
   if (file_ == nullptr) TANDEM_RETURN_IF_ERROR(OpenFile());
   if (size_ > 0 && size_ + static_cast<int64_t>(line.size()) > options_.most_bytes)
     TANDEM_RETURN_IF_ERROR(Rotate());
-  // A line that was cut off is ended, so that it spoils no other.
+  // End a truncated line first, so that the next line stays readable.
   const std::string text = torn_ ? absl::StrCat("\n", line) : line;
   if (absl::Status status = file_->Append(text); !status.ok()) {
-    // How much of it came onto the disk is found out when the file is opened again.
+    // OpenFile finds out how much of the line reached the disk.
     file_ = nullptr;
     return status;
   }
@@ -156,13 +157,13 @@ absl::Status AuditLog::OpenFile() {
   file_ = *std::move(file);
   size_ = content.ok() ? static_cast<int64_t>(content->size()) : 0;
   torn_ = size_ > 0 && content->back() != '\n';
-  // Its name is durable before anything in it counts.
+  // Make the file's name durable before its content matters.
   return content.ok() ? absl::OkStatus() : env_->SyncDirectory(options_.folder);
 }
 
 absl::Status AuditLog::Rotate() {
   TANDEM_RETURN_IF_ERROR(file_->Sync());
-  // From the oldest on; what is missing, as after a failure between two of them, is no error.
+  // Rename from the oldest on. A failed earlier rotation may have left a gap, so a missing file is no error.
   for (int number = options_.kept; number >= 0; --number) {
     const absl::Status status = number == options_.kept ? env_->RemoveFile(Path(number))
                                                         : env_->RenameFile(Path(number), Path(number + 1));

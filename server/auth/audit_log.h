@@ -18,51 +18,52 @@
 
 namespace tandem {
 
-// Who did what: lines of JSON, only ever appended, in audit.log (AUDIT.md). Where that has grown too large it
-// becomes audit.log.1, and so on up to a number that is kept. Thread-safe.
+// Records who did what: appends lines of JSON to audit.log (AUDIT.md). If audit.log grows too large, it
+// becomes audit.log.1, audit.log.1 becomes audit.log.2, and so on up to `kept`. Thread-safe.
 //
-// A thread of its own writes: callers never wait for the disk. What cannot be written, as on a full disk,
-// waits, is tried again every second, and is loud; only where too many wait are new ones lost, of which a
-// line tells later.
+// The log's own thread writes, so callers never wait for the disk. If a write fails, for example because the
+// disk is full, the records wait and the thread logs an error and retries every second. If too many records
+// wait, new records are lost, and a later "lost" record gives their number.
 class AuditLog {
  public:
   struct Options {
-    // Where audit.log is; it exists. Required.
+    // The folder of audit.log. Must exist. Required.
     std::string folder = {};
-    // Of one file, about.
+    // The approximate size of one file.
     int64_t most_bytes = int64_t{16} << 20;
-    // Files besides audit.log.
+    // The number of files besides audit.log.
     int kept = 8;
-    // Records that wait to be written.
+    // The most records that wait to be written.
     int most_waiting = 10000;
-    // Of each user's refused calls: so many at once, then so many a second.
+    // The budget of each user's refused calls: `refused_at_once` at once, then `refused_a_second` per second.
     double refused_at_once = 100;
     double refused_a_second = 2;
     absl::Duration retry_interval = absl::Seconds(1);
   };
 
-  // How it stands.
+  // Counts since Open.
   struct State {
     int64_t written = 0;
     int64_t lost = 0;
     int64_t waiting = 0;
-    // The last attempt to write failed.
+    // True if the last write failed.
     bool failing = false;
   };
 
-  // Continues the file that is there. An error of the system: it cannot be read or written for another reason
-  // than a full disk. `env` and `clock` outlive it.
+  // Continues the existing file. `env` and `clock` must outlive the log. Errors are the system's if the file
+  // cannot be read or written. A full disk is no error.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const Options& options, Env* env, const Clock* clock);
-  // Close().
+  // Calls Close.
   ~AuditLog();
   AuditLog(const AuditLog&) = delete;
   AuditLog& operator=(const AuditLog&) = delete;
 
   void Add(AuditRecord record);
-  // The same, within the budget of `record.user`. Whether it is written.
+  // Adds a record within the budget of `record.user`. Returns false if the budget is used up; the call is
+  // then only counted.
   bool AddRefused(AuditRecord record);
 
-  // Writes what waits, trying once, and takes no more. Idempotent.
+  // Writes the waiting records, with a single try. Later records are dropped. Idempotent.
   void Close();
 
   State state() const;
@@ -74,10 +75,10 @@ class AuditLog {
   void PushLeftOut(const std::string& user, int64_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !waiting_.empty(); }
   void Run();
-  // Writes from the front, and removes what is written, until something fails.
+  // Writes records from the front, and removes each written record. Stops at the first error.
   absl::Status WriteAll(std::deque<AuditRecord>* records);
 
-  // The rest is for one thread at a time: Open's, then that of Run.
+  // Only one thread at a time uses the rest: Open's thread, then the thread of Run.
   absl::Status OpenFile();
   absl::Status Rotate();
   absl::Status Append(const std::string& line);
@@ -88,14 +89,14 @@ class AuditLog {
   const Clock* const clock_;
   std::unique_ptr<WritableFile> file_;
   int64_t size_ = 0;
-  // The file may end within a line.
+  // True if the file may end in the middle of a line.
   bool torn_ = false;
 
   mutable Mutex mutex_;
   std::deque<AuditRecord> waiting_ ABSL_GUARDED_BY(mutex_);
   RefusalBudget budget_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_);
-  // Lost, and not told yet.
+  // Lost records without a "lost" record so far.
   int64_t untold_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

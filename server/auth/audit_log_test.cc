@@ -41,7 +41,7 @@ class AuditLogTest : public ::testing::Test {
     log_ = *std::move(log);
   }
 
-  // Every line of a file, which must be JSON to its end.
+  // Returns every line of a file. Each line must be JSON.
   std::vector<json> Lines(const std::string& file = "audit.log") {
     const absl::StatusOr<std::string> content = env_.ReadFile("/state/" + file);
     std::vector<json> lines;
@@ -86,7 +86,7 @@ TEST_F(AuditLogTest, ARecordIsALineOfJson) {
   EXPECT_EQ(lines[0]["method"], "CancelJob");
   EXPECT_EQ(lines[0]["resource"], "jobs/a\"\n\xef\xbf\xbd");
   EXPECT_FALSE(lines[0].contains("reason"));
-  // After Close nothing is taken.
+  // After Close, records are dropped.
   log_->Add(Call("ann", "late"));
   EXPECT_EQ(Lines().size(), 1);
 }
@@ -122,7 +122,7 @@ TEST_F(AuditLogTest, ALineCutOffByACrashSpoilsNoOther) {
 
 TEST_F(AuditLogTest, RotatesBySizeAndKeepsSoMany) {
   const int64_t line = static_cast<int64_t>(Call("ann", "00").ToLine().size());
-  // Two lines a file; a record without a time is as long as one with it.
+  // Two lines per file. A record without a time gets a line of the same length.
   Open({.most_bytes = 2 * line + line / 2, .kept = 2});
   for (int i = 10; i < 20; ++i) log_->Add(Call("ann", absl::StrCat(i)));
   log_->Close();
@@ -199,7 +199,7 @@ TEST_F(AuditLogTest, AFloodOfRefusalsIsCountedNotWritten) {
   int written = 0;
   for (int i = 0; i < 100; ++i) written += log_->AddRefused(Call("", "x")) ? 1 : 0;
   EXPECT_EQ(written, 3);
-  // Another's are not touched by it, nor is what succeeds.
+  // Neither another user's records nor successful calls are affected.
   EXPECT_TRUE(log_->AddRefused(Call("ann", "hers")));
   log_->Add(Call("bob", "his"));
   clock_.Advance(absl::Seconds(1));

@@ -8,32 +8,32 @@
 
 namespace tandem {
 
-// A line of the audit log (AUDIT.md). What is empty, or 0, is left out of the line.
+// A line of the audit log (AUDIT.md). The line leaves out empty strings and zeros.
 struct AuditRecord {
   // "start", "stop", "call", "expired", "lost" or "left_out".
   std::string event;
-  // Set by AuditLog where it is infinitely far in the past.
+  // AuditLog sets the time if it is InfinitePast.
   absl::Time time = absl::InfinitePast();
   std::string user;
   // "ipv4:10.0.0.7:51234".
   std::string peer;
-  // "CreateJob"; of a call that was refused before it reached a service, its path.
+  // For example "CreateJob". If the call was refused before it reached a service, the call's path.
   std::string method;
-  // "jobs/<id>", "tokens/<user>"; what a client wrote is escaped.
+  // For example "jobs/<id>" or "tokens/<user>". Text from a client is escaped.
   std::string resource;
   // "OK", "PERMISSION_DENIED".
   std::string code;
-  // Of errors, such as "NOT_YOUR_JOB".
+  // The reason of an error, such as "NOT_YOUR_JOB".
   std::string reason;
-  // The call's id, which the daemon's log and the client know too.
+  // The call's id. The daemon's log and the client know the same id.
   std::string call;
-  // Of the daemon's start: its version, and where it listens.
+  // The daemon's version and address, in "start" records.
   std::string version;
   std::string address;
-  // How many records are lost, or were left out.
+  // The number of records that are lost or left out.
   int64_t count = 0;
 
-  // One line of JSON with its end. What is no UTF-8 is replaced.
+  // Returns one line of JSON, with a line end. Replaces bytes that are no UTF-8.
   std::string ToLine() const;
 };
 

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// Not Watch: its streams would be anybody's, and counted nowhere.
+// Health/Watch is not open: strangers could open streams without any limit.
 constexpr absl::string_view kHealthCheck = "/grpc.health.v1.Health/Check";
 constexpr absl::string_view kScheme = "bearer ";
 
@@ -34,7 +34,7 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
         "this call carries no token; send the metadata 'authorization: Bearer <token>' with the content of "
         "the file 'token' in the daemon's state folder, or with a token that an administrator made for you");
   }
-  // RFC 7235: the scheme is read without regard to case.
+  // RFC 7235: the scheme is case-insensitive.
   if (authorizations > 1 || !absl::StartsWithIgnoreCase(authorization, kScheme)) {
     return absl::UnauthenticatedError("the metadata 'authorization' must be given once, as 'Bearer <token>'");
   }

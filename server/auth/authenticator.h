@@ -12,25 +12,26 @@
 
 namespace tandem {
 
-// Decides from a call's metadata alone whether it may go on. Thread-safe.
+// Authenticates a call by its metadata alone. Thread-safe.
 class Authenticator {
  public:
   using Metadata = std::pair<absl::string_view, absl::string_view>;
 
-  // `token` is the administrator's. `users` has the other tokens, where there are any; it outlives this.
+  // `token` is the administrator's token. `users` has all other tokens and must outlive this object; may be
+  // null.
   explicit Authenticator(std::string token, const TokenRegistry* users = nullptr)
       : token_(std::move(token)), users_(users) {}
 
-  // `metadata` holds names in lower case and ":path", the method as "/tandem.v1.JobService/GetJob".
-  // OK for health checks (grpc.health.v1.Health/Check, not Watch) and where Identify is; else UNAUTHENTICATED
-  // with what to do, which names no path: strangers may read it.
+  // `metadata` has lower-case names, and ":path" with the method, as "/tandem.v1.JobService/GetJob". OK for
+  // health checks (grpc.health.v1.Health/Check, but not Watch), and if Identify is OK. Otherwise
+  // UNAUTHENTICATED with the remedy. The message names no path, because strangers may read it.
   absl::Status Check(absl::Span<const Metadata> metadata) const;
 
-  // Who calls, where exactly one "authorization" entry holds "Bearer <token>" with a token that there is;
-  // else UNAUTHENTICATED with what to do.
+  // Returns the caller if exactly one "authorization" entry holds "Bearer <token>" with a valid token.
+  // Otherwise UNAUTHENTICATED with the remedy.
   absl::StatusOr<Caller> Identify(absl::Span<const Metadata> metadata) const;
 
-  // Whether a caller whom Identify gave could still call; else UNAUTHENTICATED, as TokenRegistry's.
+  // Checks that a caller from Identify may still call. UNAUTHENTICATED as TokenRegistry::CheckStillValid.
   absl::Status CheckStillValid(const Caller& caller) const;
 
  private:

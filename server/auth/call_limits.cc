@@ -10,9 +10,10 @@
 namespace tandem {
 namespace {
 
-// A burst is what comes in so many seconds at most: a script that submits a list of jobs is none.
+// The burst is this many seconds' worth of calls, so that a script that submits a list of jobs is not
+// refused.
 constexpr double kBurstSeconds = 5;
-// Streams end when their clients are done, which nobody knows.
+// The end of a stream is unknown, so the retry delay is a guess.
 constexpr absl::Duration kStreamDelay = absl::Seconds(5);
 
 }  // namespace

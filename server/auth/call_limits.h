@@ -16,17 +16,17 @@
 
 namespace tandem {
 
-// How often a user may call, and how many streams the user may have open: so that one who calls in a loop
-// takes from nobody else. Thread-safe.
+// Limits each user's calls per second and open streams, so that one user's loop of calls does not slow down
+// others. Thread-safe.
 class CallLimits {
  public:
-  // `quota` gives what a user may have; it and the clock outlive this.
+  // `quota` returns a user's limits. `quota` and the clock must outlive this object.
   CallLimits(std::function<UserQuota(const std::string& user)> quota, const Clock* clock)
       : quota_(std::move(quota)), rates_(clock) {}
   CallLimits(const CallLimits&) = delete;
   CallLimits& operator=(const CallLimits&) = delete;
 
-  // An open stream, until it goes. It must not outlive the limits.
+  // Counts as an open stream until destroyed. Must not outlive the CallLimits.
   class Stream {
    public:
     ~Stream() { limits_->Close(user_); }
@@ -40,10 +40,11 @@ class CallLimits {
     const std::string user_;
   };
 
-  // A call of any kind. RESOURCE_EXHAUSTED, with a retry delay: too many in too short a time.
+  // Admits a call of any kind. RESOURCE_EXHAUSTED with a retry delay: the user makes too many calls per
+  // second.
   absl::Status Admit(const std::string& user);
 
-  // A call that is a stream, after Admit. RESOURCE_EXHAUSTED, with a retry delay: too many are open.
+  // Admits a stream, after Admit. RESOURCE_EXHAUSTED with a retry delay: the user has too many open streams.
   absl::StatusOr<std::unique_ptr<Stream>> Open(const std::string& user);
 
  private:
@@ -52,7 +53,7 @@ class CallLimits {
   const std::function<UserQuota(const std::string& user)> quota_;
   RateLimiter rates_;
   Mutex mutex_;
-  // By user; none that is 0.
+  // Open streams by user, without zeros.
   absl::flat_hash_map<std::string, int> streams_ ABSL_GUARDED_BY(mutex_);
 };
 

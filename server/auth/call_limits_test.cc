@@ -28,10 +28,10 @@ TEST_F(CallLimitsTest, SoManyCallsASecondAndABurst) {
   EXPECT_EQ(GetReason(refused), "CALL_RATE_EXCEEDED");
   EXPECT_EQ(GetRetryDelay(refused), absl::Milliseconds(500));
   EXPECT_TRUE(absl::StrContains(refused.message(), "--user-max-call-rate"));
-  // Others are not held up, and who has no limit has none.
+  // Other users are not slowed down, and a user without a limit has none.
   EXPECT_TRUE(limits_.Admit("bob").ok());
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(limits_.Admit("free").ok());
-  // Who waits as long as was said may go on; refused calls cost nothing.
+  // After the given delay, the next call is admitted: refused calls use up nothing.
   clock_.Advance(absl::Milliseconds(500));
   EXPECT_TRUE(limits_.Admit("ann").ok());
   EXPECT_FALSE(limits_.Admit("ann").ok());
@@ -67,7 +67,7 @@ TEST(RateLimiterTest, ForgetsWhoHasRested) {
     clock.Advance(absl::Seconds(1));
     EXPECT_EQ(limiter.Take(absl::StrCat("key", i), rate), absl::ZeroDuration());
   }
-  // Full again, as one that is new.
+  // The bucket is full again, like a new bucket.
   EXPECT_EQ(limiter.Take("a", rate), absl::ZeroDuration());
   EXPECT_EQ(limiter.Take("a", rate), absl::ZeroDuration());
   EXPECT_EQ(limiter.Take("a", rate), absl::Seconds(1));

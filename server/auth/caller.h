@@ -8,15 +8,15 @@
 
 namespace tandem {
 
-// Who makes a call.
+// The user who makes a call.
 struct Caller {
   std::string user;
   // Never unspecified.
   v1::TokenRole role = v1::TOKEN_ROLE_SUBMITTER;
-  // Which of the tokens that TokenRegistry has had; 0: the daemon's own.
+  // The number of the user's token in TokenRegistry. 0: the daemon's own token.
   int64_t token_number = 0;
 
-  // May do everything.
+  // An administrator may do everything.
   bool is_admin() const { return role == v1::TOKEN_ROLE_ADMIN; }
 };
 

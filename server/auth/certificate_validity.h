@@ -9,25 +9,26 @@
 
 namespace tandem {
 
-// From when and until when a certificate is valid.
+// The times between which a certificate is valid.
 struct CertificateValidity {
   absl::Time begin;
   absl::Time end;
 };
 
-// What the owner of a certificate is to know of it.
+// A problem that the certificate's owner should know.
 struct CertificateTrouble {
-  // Whether clients refuse it.
+  // True if clients refuse the certificate.
   bool is_refused = false;
-  // For people, to go on after its name: "has expired on ...: clients refuse it; renew it".
+  // Completes a sentence that begins with the certificate's name: "has expired on ...: clients refuse it;
+  // renew it".
   std::string text;
 };
 
-// None where it is valid now and two weeks from now.
+// Returns nullopt if the certificate is valid now and for two more weeks.
 std::optional<CertificateTrouble> TroubleOf(const CertificateValidity& validity, absl::Time now);
 
-// Of the first certificate in a PEM file, which is the daemon's own. FAILED_PRECONDITION: the file cannot be
-// read, or holds none.
+// Returns the validity of the first certificate in a PEM file, the daemon's own. FAILED_PRECONDITION: the
+// file cannot be read or holds no certificate.
 absl::StatusOr<CertificateValidity> ReadCertificateValidity(const std::string& path);
 
 }  // namespace tandem

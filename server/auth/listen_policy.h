@@ -9,22 +9,23 @@
 
 namespace tandem {
 
-// Where a server listens.
+// The address where a server listens.
 struct ListenAddress {
   std::string host;  // An IP address or a name, without brackets.
-  int port = 0;      // 0: one that is free.
+  int port = 0;      // 0: any free port.
 
   // "127.0.0.1:7447", "[::1]:7447".
   std::string ToString() const;
-  // Whether only this machine can reach it: 127.0.0.0/8, ::1 or "localhost".
+  // Returns true if only this machine can reach the address: 127.0.0.0/8, ::1 or "localhost".
   bool IsLoopback() const;
 };
 
-// Reads "host:port" or "[IPv6 address]:port". INVALID_ARGUMENT says what is wrong.
+// Parses "host:port" or "[IPv6 address]:port". INVALID_ARGUMENT names the fault.
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text);
 
-// Whether the daemon may listen there: beyond loopback only with TLS or where it was asked for in plain
-// words, since the token and all else could be read on the way. FAILED_PRECONDITION says what to do.
+// Returns OK if the daemon may listen at the address. Beyond loopback, the daemon needs TLS or an explicit
+// option, because others on the network could read the token and the data. FAILED_PRECONDITION names the
+// remedy.
 absl::Status CheckListenPolicy(const ListenAddress& address, bool tls, bool insecure_beyond_loopback);
 
 }  // namespace tandem

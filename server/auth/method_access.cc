@@ -38,7 +38,7 @@ constexpr MethodAccess kTable[] = {
     {kJobs, "ReadLog", kViewer, kReads},
     {kJobs, "ReadArtifact", kViewer, kReads},
 
-    // Those that run a model change nothing, but take processes and devices' time.
+    // These methods change nothing, but use processes and devices.
     {kModels, "DescribeModel", kViewer, kReads},
     {kModels, "Predict", kSubmitter, kReads},
     {kModels, "Evaluate", kSubmitter, kReads},
@@ -86,9 +86,9 @@ const MethodAccess* FindMethodAccess(absl::string_view method) {
 
 absl::Status CheckRole(const Caller& caller, absl::string_view method) {
   const MethodAccess* const access = FindMethodAccess(method);
-  // One that nobody has thought about is for administrators.
+  // A method without an entry is for administrators.
   const v1::TokenRole least = access == nullptr ? kAdmin : access->least_role;
-  // The roles' numbers grow with what they allow.
+  // A role with a larger number may do more.
   if (caller.role >= least) return absl::OkStatus();
   if (least == kAdmin) {
     return WithReason(absl::PermissionDeniedError(

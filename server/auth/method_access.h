@@ -8,29 +8,29 @@
 
 namespace tandem {
 
-// What a method of the public services asks of who calls it.
+// The role that a method of the public services requires.
 struct MethodAccess {
   // "tandem.v1.JobService".
   absl::string_view service;
-  // "CreateJob"; no two services have methods of one name.
+  // For example "CreateJob". Method names are unique over all services.
   absl::string_view method;
-  // Roles from this one up may call it. Whose the job or data set is, the handler asks besides.
+  // The least role that may call the method. The handler also checks who owns the job or data set.
   v1::TokenRole least_role;
-  // Whether it changes something, so that each call of it belongs in the audit log.
+  // True if the method changes something, so that the audit log records each call.
   bool changes;
 };
 
-// Every method of every public service. A method that is not here is nobody's.
+// Lists every method of every public service.
 absl::Span<const MethodAccess> MethodAccessTable();
 
-// Null: there is no such method.
+// Returns null if no such method exists.
 const MethodAccess* FindMethodAccess(absl::string_view method);
 
-// PERMISSION_DENIED (ADMIN_ONLY, ROLE_TOO_LOW) where the caller's role is below what `method` ("CreateJob")
-// asks.
+// PERMISSION_DENIED (ADMIN_ONLY, ROLE_TOO_LOW) if the caller's role may not call `method` ("CreateJob"). Only
+// administrators may call a method without an entry.
 absl::Status CheckRole(const Caller& caller, absl::string_view method);
 
-// "viewer", "submitter", "admin".
+// Returns "viewer", "submitter" or "admin".
 absl::string_view RoleName(v1::TokenRole role);
 
 }  // namespace tandem

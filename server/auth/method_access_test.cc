@@ -20,7 +20,7 @@
 namespace tandem {
 namespace {
 
-// The files that declare services; one that comes new fails the first test.
+// The files that declare services. A new file fails the first test.
 std::vector<const google::protobuf::FileDescriptor*> ServiceFiles() {
   return {v1::GetJobRequest::descriptor()->file(), v1::PredictRequest::descriptor()->file(),
           v1::CreateDatasetRequest::descriptor()->file(), v1::GetSweepRequest::descriptor()->file(),
@@ -62,7 +62,7 @@ TEST(MethodAccess, TheTableHasEveryMethodOnceAndNoOther) {
   for (const MethodAccess& access : MethodAccessTable()) {
     EXPECT_TRUE(listed.emplace(std::string(access.service), std::string(access.method)).second)
         << access.method;
-    // They are looked up by this alone.
+    // Look-ups use the method's name alone.
     EXPECT_TRUE(names.insert(access.method).second) << access.method;
     EXPECT_EQ(FindMethodAccess(access.method), &access);
     EXPECT_GE(access.least_role, v1::TOKEN_ROLE_VIEWER) << access.method;
@@ -98,7 +98,7 @@ TEST(MethodAccess, RolesAreChecked) {
   EXPECT_TRUE(CheckRole(submitter, "CreateJob").ok());
   EXPECT_FALSE(CheckRole(submitter, "ListTokens").ok());
   EXPECT_TRUE(CheckRole(admin, "Shutdown").ok());
-  // What nobody has thought about.
+  // A method without an entry.
   EXPECT_FALSE(CheckRole(submitter, "FormatDisk").ok());
   EXPECT_TRUE(CheckRole(admin, "FormatDisk").ok());
 }

@@ -13,7 +13,7 @@ void RateLimiter::ForgetFull(Rate rate, absl::Duration now) {
       ++i;
     }
   }
-  // Not again at each call where they are all in use.
+  // If all buckets are in use, do not search again at each call.
   many_ = std::max<size_t>(1024, 2 * buckets_.size());
 }
 

@@ -13,8 +13,8 @@
 
 namespace tandem {
 
-// Token buckets, one for each key, such as a user: so many calls a second on average, and `burst` at once
-// after a time of rest. Thread-safe.
+// Token buckets, one per key, such as a user. A key may take `per_second` on average, and `burst` at once
+// after a rest. Thread-safe.
 class RateLimiter {
  public:
   struct Rate {
@@ -24,27 +24,28 @@ class RateLimiter {
     double burst = 1;
   };
 
-  // The clock outlives this.
+  // The clock must outlive this object.
   explicit RateLimiter(const Clock* clock) : clock_(clock) {}
   RateLimiter(const RateLimiter&) = delete;
   RateLimiter& operator=(const RateLimiter&) = delete;
 
-  // Takes one from the key's bucket: zero; or, where it is empty, how long it takes until there is one.
+  // Takes a token from the key's bucket and returns zero. If the bucket is empty, returns the time until its
+  // next token.
   absl::Duration Take(absl::string_view key, Rate rate);
 
  private:
   struct Bucket {
     double tokens = 0;
-    // When `tokens` were counted.
+    // The time of the last update of `tokens`, by Clock::Elapsed.
     absl::Duration at;
   };
-  // Forgets buckets that must be full again.
+  // Forgets all buckets that must be full by now.
   void ForgetFull(Rate rate, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock* const clock_;
   Mutex mutex_;
   absl::flat_hash_map<std::string, Bucket> buckets_ ABSL_GUARDED_BY(mutex_);
-  // When there are so many, full ones are forgotten.
+  // At this number of buckets, Take forgets full buckets.
   size_t many_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 

@@ -9,19 +9,19 @@
 
 namespace tandem {
 
-// How many refused calls of each user are written down, so that whoever is refused all the time can neither
-// fill the disk nor push out what others did: some at once, then so many a second. Those that are not are
-// counted. Not thread-safe.
+// Bounds the refused calls of each user that the audit log records: some at once, then a number per second.
+// So a user who keeps getting refused cannot fill the disk or push out other records. Counts the calls beyond
+// the budget. Not thread-safe.
 class RefusalBudget {
  public:
   RefusalBudget(double at_once, double a_second) : at_once_(at_once), a_second_(a_second) {}
 
-  // Whether one more of this user ("": nobody knows whose) is written down. `now` is of a clock that never
-  // jumps.
+  // Returns true if one more refused call of this user may be recorded. "" stands for all unknown users.
+  // `now` must come from a monotonic clock.
   bool Take(const std::string& user, absl::Duration now);
-  // How many were not since it was last asked.
+  // Returns and resets the user's number of calls beyond the budget.
   int64_t TakeLeftOut(const std::string& user);
-  // The users of whom some were not.
+  // The same for all users with such calls.
   std::map<std::string, int64_t> TakeAllLeftOut();
 
  private:
@@ -33,7 +33,7 @@ class RefusalBudget {
 
   const double at_once_;
   const double a_second_;
-  // One for each user that there has been.
+  // Keyed by user. Never shrinks.
   std::map<std::string, Bucket> buckets_;
 };
 

@@ -16,7 +16,7 @@ absl::string_view AsText(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
-// What gRPC's core asks for certificates at each handshake.
+// Gives gRPC's core the certificates at each handshake.
 class CertificateSource {
  public:
   explicit CertificateSource(std::shared_ptr<const TlsReloader> files) : files_(std::move(files)) {}
@@ -32,8 +32,8 @@ class CertificateSource {
     MutexLock lock(&mutex_);
     if (content == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair = {content->key.c_str(), content->certificate.c_str()};
-    // The core wants authorities of clients even where none is asked for a certificate; then they are not
-    // used.
+    // The core requires authorities of clients even if no client certificate is asked for. The core then
+    // ignores the authorities.
     const std::string& authorities = content->client_ca.empty() ? content->certificate : content->client_ca;
     *config = grpc_ssl_server_certificate_config_create(authorities.c_str(), &pair, 1);
     given_ = std::move(content);
@@ -45,22 +45,23 @@ class CertificateSource {
   std::shared_ptr<const TlsContent> given_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What is needed at each call, and at each handshake.
+// The state of all calls and handshakes.
 struct CallState {
   CallState(std::shared_ptr<const Authenticator> authenticator_arg, RefusalObserver on_refused_arg)
       : authenticator(std::move(authenticator_arg)), on_refused(std::move(on_refused_arg)) {}
 
   const std::shared_ptr<const Authenticator> authenticator;
   const RefusalObserver on_refused;
-  // Null: no TLS.
+  // Null without TLS.
   std::unique_ptr<CertificateSource> certificates;
 };
 
-// Credentials of gRPC's core with an authenticator. The core calls it on its own threads, without waiting.
+// Credentials of gRPC's core with an authenticator. The core calls the authenticator on the core's threads,
+// which must not block.
 class AuthenticatedCredentials : public grpc::ServerCredentials {
  public:
-  // Takes `credentials` over. The core frees the state with them, which a server holds for as long as it
-  // lives.
+  // Takes ownership of `credentials`. The core frees `state` together with the credentials, after the
+  // server's end.
   AuthenticatedCredentials(grpc_server_credentials* credentials, std::unique_ptr<CallState> state)
       : credentials_(credentials) {
     grpc_server_credentials_set_auth_metadata_processor(credentials_, {&Process, &Destroy, state.release()});

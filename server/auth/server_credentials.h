@@ -13,20 +13,20 @@
 
 namespace tandem {
 
-// Hears of each call that is refused before any service sees it: its path, "/tandem.v1.JobService/GetJob",
-// which is whatever a stranger wrote, and why. On gRPC's threads; must not block. Whose connection it was is
-// not known there.
+// Called for each call that is refused before a service sees it, with the call's path and the error. The path
+// ("/tandem.v1.JobService/GetJob") is untrusted text. Runs on gRPC's threads; must not block. The peer is
+// unknown.
 using RefusalObserver = std::function<void(absl::string_view path, const absl::Status& status)>;
 
-// Credentials of a server on which `authenticator` judges every call, whatever its service, before a handler
-// sees it: gRPC's own reflection service is covered as the project's are. gRPC's insecure credentials refuse
-// an authenticator, so these are made on its core. The observer may be null.
+// Returns credentials that have `authenticator` check every call of every service, gRPC's reflection service
+// included. gRPC's insecure credentials take no authenticator, so these credentials use gRPC's core directly.
+// `on_refused` may be null.
 std::shared_ptr<grpc::ServerCredentials> PlainCredentials(std::shared_ptr<const Authenticator> authenticator,
                                                           RefusalObserver on_refused = nullptr);
 
-// As PlainCredentials, over TLS (1.2 or later) with what `files` has at the moment of each handshake. Where
-// it asks clients for certificates, a handshake without one of the right authority fails. Who calls is the
-// token's user all the same.
+// Like PlainCredentials, over TLS 1.2 or later. Each handshake uses the current content of `files`. If
+// `files` has client authorities, a handshake without a certificate of these authorities fails. The token
+// alone still identifies the caller.
 std::shared_ptr<grpc::ServerCredentials> TlsCredentials(std::shared_ptr<const TlsReloader> files,
                                                         std::shared_ptr<const Authenticator> authenticator,
                                                         RefusalObserver on_refused = nullptr);

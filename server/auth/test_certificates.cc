@@ -39,7 +39,7 @@ TestAuthority::Certificate TestAuthority::Make(const std::string& name, EVP_PKEY
   Certificate certificate(X509_new(), &X509_free);
   X509_set_version(certificate.get(), 2);
   ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), ++serial_);
-  // A minute more, for clocks that are read one after the other.
+  // Start a minute earlier, because two readings of the clock may differ.
   X509_gmtime_adj(X509_getm_notBefore(certificate.get()), absl::ToInt64Seconds(end) - 3660);
   X509_gmtime_adj(X509_getm_notAfter(certificate.get()), absl::ToInt64Seconds(end));
   X509_set_pubkey(certificate.get(), key);

@@ -11,15 +11,15 @@
 
 namespace tandem {
 
-// For tests: an authority that signs itself, and signs certificates of others. Not thread-safe.
+// For tests: a self-signed authority that signs other certificates. Not thread-safe.
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name);
 
-  // Writes the authority's own certificate, PEM.
+  // Writes the authority's own certificate as PEM.
   void Write(const std::string& path) const;
-  // Writes a new certificate for `name`, valid for the name and for 127.0.0.1 from an hour before `end`,
-  // which is from now on, and its key, which has mode 0600.
+  // Writes a new certificate and its key, with mode 0600. The certificate is valid for `name` and for
+  // 127.0.0.1, from an hour before `end`. `end` counts from now.
   void Issue(const std::string& name, const std::string& certificate_path, const std::string& key_path,
              absl::Duration end = absl::Hours(1));
 
@@ -27,7 +27,8 @@ class TestAuthority {
   using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
   using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
 
-  // Signed by this authority's key; the authority's own where `is_authority`.
+  // Returns a certificate signed by this authority's key. If `is_authority`, makes the authority's own
+  // certificate.
   Certificate Make(const std::string& name, EVP_PKEY* key, bool is_authority,
                    absl::Duration end = absl::Hours(1));
 

@@ -39,7 +39,7 @@ Bio Reader(const std::string& pem) {
   return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
 }
 
-// How many certificates there are; -1: something that looks like one is none.
+// Returns the number of certificates; -1 if a block cannot be parsed.
 int CountCertificates(const std::string& pem) {
   const Bio reader = Reader(pem);
   int count = 0;
@@ -58,7 +58,7 @@ absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
   const Bio certificate_reader = Reader(content.certificate);
   const Certificate certificate(PEM_read_bio_X509(certificate_reader.get(), nullptr, nullptr, nullptr),
                                 &X509_free);
-  // Those behind the first are checked, too: TLS would stumble over them later.
+  // Also check the certificates after the first: TLS would fail on them later.
   if (certificate == nullptr || CountCertificates(content.certificate) < 1) {
     return absl::FailedPreconditionError(
         absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form",

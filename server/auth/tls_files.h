@@ -8,16 +8,16 @@
 
 namespace tandem {
 
-// What a server needs for TLS, in PEM files.
+// The paths of a server's PEM files for TLS.
 struct TlsFiles {
-  // The server's certificate, and those that lead to its authority.
+  // The server's certificate and its chain.
   std::string certificate;
   std::string key;
-  // Authorities whose certificates clients must show; empty: clients need none.
+  // The authorities of client certificates. Empty: clients need no certificate.
   std::string client_ca;
 };
 
-// What is in them.
+// The content of the files.
 struct TlsContent {
   std::string certificate;
   std::string key;
@@ -25,8 +25,8 @@ struct TlsContent {
   CertificateValidity validity;
 };
 
-// Reads and checks them. FAILED_PRECONDITION: a file cannot be read, is no PEM, the key is not the
-// certificate's, or others than its owner and group may read the key.
+// Reads and checks the files. FAILED_PRECONDITION: a file cannot be read or is no PEM, the key does not fit
+// the certificate, or users other than owner and group may read the key.
 absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files);
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ namespace tandem {
 absl::StatusOr<std::shared_ptr<TlsReloader>> TlsReloader::Start(const TlsFiles& files,
                                                                 const Options& options) {
   std::shared_ptr<TlsReloader> reloader(new TlsReloader(files, options));
-  // Before they are read: what changes meanwhile is seen by the next look.
+  // Look before reading, so that the next look sees a change during the reading.
   reloader->read_ = reloader->LookAtFiles();
   TANDEM_ASSIGN_OR_RETURN(TlsContent content, ReadTlsFiles(files));
   {
@@ -61,8 +61,8 @@ TlsReloader::Look TlsReloader::LookAtFiles() const {
   Look look;
   for (const std::string& path : {files_.certificate, files_.key, files_.client_ca}) {
     struct stat info = {};
-    // Symbolic links are followed: what they lead to may be exchanged as well. A missing file is a change
-    // like others.
+    // Follow symbolic links, because a link's target may be replaced as well. A missing file counts as a
+    // change.
     if (path.empty() || stat(path.c_str(), &info) != 0) info = {};
     for (const int64_t one :
          {static_cast<int64_t>(info.st_dev), static_cast<int64_t>(info.st_ino),
@@ -81,14 +81,14 @@ void TlsReloader::Run() {
     {
       MutexLock lock(&mutex_);
       if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), options_.interval)) return;
-      // It runs for months.
+      // Remind of a bad certificate, because the daemon may run for months.
       if (Clock::Real()->Elapsed() - warned_ >= options_.reminder) WarnOfTrouble();
     }
     Look now = LookAtFiles();
-    // Certificate and key are two files: between their replacements they do not fit.
+    // Certificate and key are two files. Between their replacements they do not fit.
     const bool stands_still = now == last;
     last = now;
-    // What could not be read for a passing reason may be right as it is.
+    // After a temporary read error, unchanged files may be valid.
     if (!stands_still || (now == read_ && !state().failing)) continue;
     read_ = std::move(now);
     Reload();

@@ -15,32 +15,31 @@
 
 namespace tandem {
 
-// Keeps up with TLS files that are replaced while the server runs, as certificates are before they expire:
-// what is new is read when it has stood still for a moment, and counts for connections that are made from
-// then on. What is wrong with it is logged, and the old keeps counting. Thread-safe, with a thread of its
-// own.
+// Reloads TLS files that are replaced while the server runs, for example before a certificate expires. Reads
+// new files after two equal looks, and uses their content for new connections. If the new content is wrong,
+// logs the error and keeps the old content. Thread-safe; has its own thread.
 class TlsReloader {
  public:
   struct Options {
-    // Between two looks at the files; they are read when two looks saw the same.
+    // The time between two looks at the files. Two equal looks trigger a reading.
     absl::Duration interval = absl::Seconds(1);
-    // Between two words to the log about a certificate that clients refuse, or soon will.
+    // The time between two log lines about a certificate that clients refuse or will soon refuse.
     absl::Duration reminder = absl::Hours(24);
   };
 
-  // How it stands.
+  // Counts since Start.
   struct State {
-    // Times that new content was taken.
+    // Accepted reloads.
     int64_t reloads = 0;
-    // Times that new content was wrong.
+    // Refused reloads.
     int64_t failures = 0;
-    // The files are not what counts.
+    // True if the files differ from the content in use.
     bool failing = false;
-    // Until when the certificate that counts is valid.
+    // The end of validity of the certificate in use.
     absl::Time valid_until;
   };
 
-  // As ReadTlsFiles.
+  // Errors as ReadTlsFiles.
   static absl::StatusOr<std::shared_ptr<TlsReloader>> Start(const TlsFiles& files, const Options& options);
   static absl::StatusOr<std::shared_ptr<TlsReloader>> Start(const TlsFiles& files) {
     return Start(files, Options());
@@ -50,14 +49,14 @@ class TlsReloader {
   TlsReloader& operator=(const TlsReloader&) = delete;
 
   bool asks_clients() const { return !files_.client_ca.empty(); }
-  // What counts now; another pointer for other content.
+  // Returns the content in use. A reload changes the pointer.
   std::shared_ptr<const TlsContent> current() const;
   State state() const;
 
  private:
   TlsReloader(const TlsFiles& files, const Options& options) : files_(files), options_(options) {}
 
-  // What a file's change shows in.
+  // The file attributes that show a change.
   using Look = std::vector<int64_t>;
   Look LookAtFiles() const;
   void Run();
@@ -67,15 +66,15 @@ class TlsReloader {
 
   const TlsFiles files_;
   const Options options_;
-  // Of what was read last, be it wrong; the thread's alone once it runs.
+  // The look before the last reading, valid or not. Only the thread uses it once it runs.
   Look read_;
 
   mutable Mutex mutex_;
   std::shared_ptr<const TlsContent> current_ ABSL_GUARDED_BY(mutex_);
   State state_ ABSL_GUARDED_BY(mutex_);
-  // When it was last looked whether there is something to say, by Clock::Elapsed().
+  // The time of the last check for a reminder, by Clock::Elapsed().
   absl::Duration warned_ ABSL_GUARDED_BY(mutex_);
-  // The last one that was told.
+  // The last logged error.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;

@@ -1,5 +1,4 @@
-// TLS as a server has it, over real sockets: who gets in with which certificate, and files that change
-// meanwhile.
+// Tests TLS over real sockets: access with several certificates, and files that change meanwhile.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/async_generic_service.h>
@@ -45,7 +44,7 @@ std::string Content(const std::string& path) {
   return content.str();
 }
 
-// Answers whatever comes with nothing.
+// Answers every call with an empty response.
 class Echo : public grpc::CallbackGenericService {
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
     class Reactor : public grpc::ServerGenericBidiReactor {
@@ -86,7 +85,8 @@ class TlsTest : public ::testing::Test {
     ASSERT_NE(server_, nullptr);
   }
 
-  // A call on a connection of its own. `identity` "": no certificate; `authority`: whom the client trusts.
+  // Makes a call on a new connection. `identity` "": no certificate. `authority`: the authority that the
+  // client trusts.
   grpc::Status Call(const std::string& identity, const std::string& authority = "servers",
                     const std::string& token = kToken) {
     grpc::SslCredentialsOptions options;
@@ -114,8 +114,8 @@ class TlsTest : public ::testing::Test {
                    [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
     return ended.get_future().get();
   }
-  // Whether the call came through; the service answers nothing, which a unary call takes for an error of its
-  // own.
+  // Returns true if the call reached the service. The service returns no message, and a unary call reports
+  // this as an error.
   bool GetsIn(const grpc::Status& status) { return status.error_code() != StatusCode::UNAVAILABLE; }
 
   template <typename Condition>
@@ -141,14 +141,14 @@ TEST_F(TlsTest, WithoutAnAuthorityOfClientsTheyNeedNoCertificate) {
   EXPECT_TRUE(GetsIn(Call("")));
   EXPECT_TRUE(GetsIn(Call("ann")));
   EXPECT_EQ(Call("", "servers", "wrong").error_code(), StatusCode::UNAUTHENTICATED);
-  // A client that trusts another authority does not talk to it.
+  // A client that trusts another authority refuses the server.
   EXPECT_FALSE(GetsIn(Call("", "clients")));
 }
 
 TEST_F(TlsTest, PlainTextToATlsPortGetsNothing) {
   Serve(/*ask_clients=*/false);
   EXPECT_EQ(CallOn(grpc::InsecureChannelCredentials()).error_code(), StatusCode::UNAVAILABLE);
-  // It goes on.
+  // The server still works.
   EXPECT_TRUE(GetsIn(Call("")));
 }
 
@@ -160,21 +160,21 @@ TEST_F(TlsTest, ClientsNeedACertificateOfTheRightAuthorityAndAToken) {
   others.Issue("eve", File("eve.pem"), File("eve.key"));
   EXPECT_FALSE(GetsIn(Call("eve")));
   EXPECT_FALSE(GetsIn(CallOn(grpc::InsecureChannelCredentials())));
-  // The certificate is no token.
+  // The certificate does not replace the token.
   EXPECT_EQ(Call("ann", "servers", "wrong").error_code(), StatusCode::UNAUTHENTICATED);
 }
 
 TEST_F(TlsTest, NewConnectionsHaveWhatChangedOnTheDisk) {
   Serve(/*ask_clients=*/true);
   ASSERT_TRUE(GetsIn(Call("ann")));
-  // A new authority of servers: who trusts the old one alone does not take the new certificate.
+  // A new authority for servers: a client that trusts only the old authority refuses the new certificate.
   TestAuthority renewed("renewed");
   renewed.Write(File("renewed.pem"));
   renewed.Issue("localhost", File("server.pem"), File("server.key"));
   ASSERT_TRUE(Await([this] { return files_->state().reloads == 1; }));
   EXPECT_FALSE(GetsIn(Call("ann")));
   EXPECT_TRUE(GetsIn(Call("ann", "renewed")));
-  // A new authority of clients.
+  // A new authority for clients.
   TestAuthority other_clients("other clients");
   other_clients.Write(File("clients.pem"));
   other_clients.Issue("bob", File("bob.pem"), File("bob.key"));
@@ -192,7 +192,7 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   ASSERT_TRUE(Await([this] { return files_->state().failing; }));
   EXPECT_TRUE(GetsIn(Call("")));
   EXPECT_EQ(files_->state().valid_until, valid_until);
-  // The key of another, and no file at all.
+  // The key of another certificate, and no file at all.
   std::ofstream(File("server.pem")) << good;
   ASSERT_TRUE(Await([this] { return !files_->state().failing; }));
   servers_.Issue("localhost", File("other.pem"), File("server.key"));
@@ -207,7 +207,7 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   EXPECT_EQ(files_->state().reloads, 2);
 }
 
-// As with too many files open, of which the files say nothing when it is over.
+// For example too many open files: afterwards the unchanged files are valid.
 TEST_F(TlsTest, WhatCouldNotBeReadForAPassingReasonIsReadAgain) {
   Serve(/*ask_clients=*/false);
   rlimit limit;
@@ -218,7 +218,7 @@ TEST_F(TlsTest, WhatCouldNotBeReadForAPassingReasonIsReadAgain) {
   const int64_t reloads = files_->state().reloads;
   std::filesystem::last_write_time(File("server.pem"), std::filesystem::file_time_type::clock::now());
   const bool has_failed = Await([this] { return files_->state().failing; });
-  // Told once.
+  // Logged once.
   absl::SleepFor(absl::Milliseconds(100));
   const int64_t failures = files_->state().failures;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -227,7 +227,7 @@ TEST_F(TlsTest, WhatCouldNotBeReadForAPassingReasonIsReadAgain) {
   EXPECT_TRUE(Await([&] { return !files_->state().failing && files_->state().reloads > reloads; }));
 }
 
-// Counts lines of the log that say so.
+// Counts log lines with a certain text.
 class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit CountingSink(std::string part) : part_(std::move(part)) {}
@@ -241,7 +241,7 @@ class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
   const std::string part_;
 };
 
-// When it is read, and every day.
+// Logged at the reading, and every day.
 TEST_F(TlsTest, ACertificateThatIsRefusedIsToldToTheLog) {
   servers_.Issue("localhost", File("server.pem"), File("server.key"), -absl::Hours(48));
   const auto sink = std::make_shared<CountingSink>("the TLS certificate has expired on ");

@@ -29,7 +29,7 @@ absl::Status FileError(absl::string_view what, const std::string& path, int erro
   return absl::InternalError(absl::StrCat("cannot ", what, " the token file ", path, ": ", strerror(error)));
 }
 
-// Writes aside and renames, so that no half token is ever found under `path`.
+// Writes a temporary file and renames it, so that `path` never holds half a token.
 absl::Status WriteToken(const std::string& path, const std::string& token) {
   const std::string temporary = path + ".new";
   unlink(temporary.c_str());
@@ -103,7 +103,7 @@ absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
 }
 
 bool ConstantTimeEqual(absl::string_view a, absl::string_view b) {
-  // Digests have one length, whatever was given.
+  // The digests have the same length for any input.
   unsigned char digest_a[SHA256_DIGEST_LENGTH];
   unsigned char digest_b[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(a.data()), a.size(), digest_a);

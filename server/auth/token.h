@@ -8,17 +8,19 @@
 
 namespace tandem {
 
-// The token in the file `path`. Where there is no such file, makes one with mode 0600 that holds 32 random
-// bytes as URL-safe Base64 (43 characters) and a line end. Whoever can read the file may do everything with
-// the daemon. FAILED_PRECONDITION: others than its owner may read or write the file, or what it holds is no
-// token (16 to 256 characters of visible ASCII). INTERNAL: it cannot be read or written. Not safe to call
-// from two processes at once: the lock on the state folder is to be held.
+// Returns the token in the file `path`. If the file does not exist, creates it with mode 0600 and 32 random
+// bytes as URL-safe Base64 (43 characters), plus a line end. Whoever can read the file has full control of
+// the daemon.
+//
+// FAILED_PRECONDITION: other users may read or write the file, or the content is no token (16 to 256 visible
+// ASCII characters). INTERNAL: the file cannot be read or written. The caller must hold the lock on the state
+// folder.
 absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path);
 
-// 32 random bytes as URL-safe Base64. INTERNAL: the system gives none.
+// Returns 32 random bytes as URL-safe Base64. INTERNAL: the system provides no random bytes.
 absl::StatusOr<std::string> RandomToken();
 
-// Whether both are the same. The time that it takes depends on the lengths alone, never on the contents.
+// Returns true if the strings are equal. The time depends only on their lengths, never on their contents.
 bool ConstantTimeEqual(absl::string_view a, absl::string_view b);
 
 }  // namespace tandem

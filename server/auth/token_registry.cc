@@ -26,7 +26,7 @@ bool IsUserName(absl::string_view user) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.'; });
 }
 
-// Until when the token lets somebody in.
+// Returns the token's time of expiry.
 absl::Time ExpiryOf(const v1::Token& token) {
   if (!token.has_expire_time()) return absl::InfiniteFuture();
   return absl::FromUnixSeconds(token.expire_time().seconds()) +
@@ -152,7 +152,7 @@ void TokenRegistry::Revoke(const std::string& user, Done<v1::Token> done) {
   store_->Write([user](Transaction& transaction) { return transaction.DeleteToken(user); },
                 [this, revoked, done = std::move(done)](absl::Status status) mutable {
                   if (!status.ok()) {
-                    // The next start would find it.
+                    // The token is still in the database, and the next start would load it.
                     MutexLock lock(&mutex_);
                     Add(*revoked);
                   }
@@ -187,7 +187,7 @@ absl::Status TokenRegistry::CheckExpiry(const Known& token) const {
 absl::StatusOr<Caller> TokenRegistry::Identify(absl::string_view secret) const {
   TANDEM_ASSIGN_OR_RETURN(const std::string hash, Sha256Of(secret));
   MutexLock lock(&mutex_);
-  // How long the look-up takes tells of hashes alone.
+  // The time of the look-up depends only on hashes.
   const auto user = users_.find(hash);
   if (user == users_.end()) return absl::NotFoundError("the token is nobody's");
   const Known& token = tokens_.at(user->second);

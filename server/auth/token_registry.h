@@ -21,49 +21,51 @@
 
 namespace tandem {
 
-// The tokens that users were given, beside the daemon's own. Of their secrets only SHA-256 is kept, which is
-// enough for secrets of 256 random bits. Thread-safe.
+// The users' tokens, besides the daemon's own token. Keeps only the SHA-256 of each secret, enough for
+// secrets of 256 random bits. Thread-safe.
 class TokenRegistry {
  public:
   template <typename T>
   using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
-  // A new token and its secret, which is shown this once.
+  // A new token and its secret. The secret is shown only now.
   struct Made {
     v1::Token token;
     std::string secret;
   };
 
-  // Both must outlive the registry, and the store be closed before it goes.
+  // The store and the clock must outlive the registry. Close the store before destroying the registry.
   TokenRegistry(Store* store, const Clock* clock) : store_(store), clock_(clock) {}
   TokenRegistry(const TokenRegistry&) = delete;
   TokenRegistry& operator=(const TokenRegistry&) = delete;
 
-  // Reads what the store has. Before all else.
+  // Reads the tokens in the store. Call before any other method.
   absl::Status Load();
 
-  // Makes a token for `wanted.user()`, with its role, time of expiry and quotas; `done` gets it when it is
-  // durable. INVALID_ARGUMENT with the fields at fault ("token.user"). ALREADY_EXISTS: the user has one, be
-  // it expired.
+  // Creates a token for `wanted.user()` with the role, time of expiry and quotas in `wanted`. Calls `done`
+  // when the token is durable. INVALID_ARGUMENT names the wrong fields ("token.user"). ALREADY_EXISTS: the
+  // user has a token, perhaps an expired token.
   void Create(const v1::Token& wanted, Done<Made> done);
 
-  // Makes a user's token useless, at once. NOT_FOUND: there is none.
+  // Revokes a user's token at once. Calls `done` when the revocation is durable; if the write fails, the
+  // token is valid again. NOT_FOUND: the user has no token.
   void Revoke(const std::string& user, Done<v1::Token> done);
 
-  // By user.
+  // Sorted by user.
   std::vector<v1::Token> List() const;
-  // The user's; nothing where there is none.
+  // Returns the user's token; nullopt if none.
   std::optional<v1::Token> Find(const std::string& user) const;
-  // Whose secret it is. NOT_FOUND: nobody's. UNAUTHENTICATED (TOKEN_EXPIRED): its time is over.
+  // Returns the owner of a secret. NOT_FOUND: no user has it. UNAUTHENTICATED (TOKEN_EXPIRED): the token has
+  // expired.
   absl::StatusOr<Caller> Identify(absl::string_view secret) const;
-  // Whether a caller whom Identify gave could still call. UNAUTHENTICATED: the token was revoked since
-  // (TOKEN_REVOKED), or has expired (TOKEN_EXPIRED).
+  // Checks that a caller from Identify may still call. UNAUTHENTICATED: the token was revoked since
+  // (TOKEN_REVOKED) or has expired (TOKEN_EXPIRED).
   absl::Status CheckStillValid(const Caller& caller) const;
 
  private:
   struct Known {
     StoredToken stored;
-    // Never given twice, so that another token of the same user is told apart.
+    // Unique over all tokens, so that a user's later token differs.
     int64_t number = 0;
     absl::Time expiry;
   };
@@ -75,7 +77,7 @@ class TokenRegistry {
   const Clock* const clock_;
 
   mutable Mutex mutex_;
-  // By user.
+  // Keyed by user.
   std::map<std::string, Known> tokens_ ABSL_GUARDED_BY(mutex_);
   int64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
   // Users by the hash of their secret.

@@ -22,7 +22,7 @@ class TokenRegistryTest : public ::testing::Test {
   TokenRegistryTest() { Open(); }
   ~TokenRegistryTest() override { store_->Close(); }
 
-  // As a new daemon on the same folder does.
+  // Opens the folder like a new daemon.
   void Open() {
     if (store_ != nullptr) store_->Close();
     auto store = Store::Open(folder_.path() + "/tandem.db");
@@ -107,11 +107,11 @@ TEST_F(TokenRegistryTest, ExpiresAtItsTimeAndNotBefore) {
   EXPECT_THAT(std::string(expired.message()),
               HasSubstr("the token of \"ann\" expired at 2027-01-15 09:00:00 UTC"));
   EXPECT_EQ(GetReason(tokens_->CheckStillValid(*caller)), "TOKEN_EXPIRED");
-  // What a call is told says so, too.
+  // The call's error also says so.
   const Authenticator authenticator("daemons-own-token-0123", tokens_.get());
   const std::string header = "Bearer " + made->secret;
   EXPECT_EQ(authenticator.Check({Authenticator::Metadata{"authorization", header}}), expired);
-  // The list still has it, for somebody to see and revoke; the user has no other meanwhile.
+  // The list still has the token, so that somebody can revoke it. Until then the user gets no other token.
   EXPECT_EQ(tokens_->List().size(), 1);
   EXPECT_EQ(Create(For("ann")).status().code(), absl::StatusCode::kAlreadyExists);
   Revoke("ann");

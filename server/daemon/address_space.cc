@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// Stacks of threads and the allocator's arenas, of which little is used.
+// The address space of threads' stacks and the allocator's arenas. Little of it is used.
 constexpr rlim_t kLeastBytes = rlim_t{2} << 30;
 
 }  // namespace

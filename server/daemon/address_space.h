@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-// FAILED_PRECONDITION: this process may have less address space (RLIMIT_AS) than the daemon's threads take,
-// so that the daemon would crash.
+// FAILED_PRECONDITION: the limit on the process's address space (RLIMIT_AS) is too small for the daemon's
+// threads, so the daemon would crash.
 absl::Status CheckAddressSpace();
 
 }  // namespace tandem

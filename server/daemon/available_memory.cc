@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// Empty if there is no such file.
+// Returns the file's content; empty if the file cannot be read.
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream content;
@@ -27,11 +27,11 @@ std::string ContentOf(const std::string& path) {
 int64_t AvailableMemory(const std::string& root) {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   const auto take = [&bytes](const std::string& file) {
-    // "max" in version 2, and a number above any memory in version 1, are no limits.
+    // "max" in version 2, and a huge number in version 1, mean no limit.
     int64_t limit = 0;
     if (absl::SimpleAtoi(ContentOf(file), &limit) && limit > 0) bytes = std::min(bytes, limit);
   };
-  // "<number>:<controllers>:<group>"; version 2 has the number 0 and no controllers.
+  // Each line is "<number>:<controllers>:<group>". Version 2 has the number 0 and no controllers.
   for (const absl::string_view line :
        absl::StrSplit(ContentOf(absl::StrCat(root, "/proc/self/cgroup")), '\n', absl::SkipEmpty())) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
@@ -42,7 +42,7 @@ int64_t AvailableMemory(const std::string& root) {
       continue;
     const std::string top = absl::StrCat(root, is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
     const char* const file = is_second ? "/memory.max" : "/memory.limit_in_bytes";
-    // The group's own limit, and those of the groups that it is in.
+    // Take the limits of the group and of its parent groups.
     for (std::string group = parts[2]; group.size() > 1; group.resize(group.rfind('/'))) {
       take(absl::StrCat(top, group, file));
     }

@@ -6,8 +6,8 @@
 
 namespace tandem {
 
-// The bytes of memory that this process may use: the machine's, or the least limit of its control groups
-// (versions 1 and 2). `root` is where /proc and /sys are.
+// Returns the bytes of memory that this process may use: the machine's memory, or the least limit of its
+// control groups (versions 1 and 2). `root` is the parent folder of /proc and /sys.
 int64_t AvailableMemory(const std::string& root = "");
 
 }  // namespace tandem

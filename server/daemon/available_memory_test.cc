@@ -44,7 +44,7 @@ TEST_F(AvailableMemoryTest, IsTheLeastLimitOfVersion1) {
   Write("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "10000000\n");
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(AvailableMemory(root_), 50000000);
-  // As within a container, which sees its own group as the root.
+  // A container sees its own group as the root.
   Write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "40000000\n");
   EXPECT_EQ(AvailableMemory(root_), 40000000);
 }

@@ -25,20 +25,20 @@ namespace tandem {
 namespace {
 
 constexpr char kDatabase[] = "tandem.db";
-// Holds nothing.
+// The reserve has no content.
 constexpr char kReserve[] = "tandem.db-reserve";
 
 bool IsFolderOfDatabase(const std::string& name) {
   return name == "jobs" || name == "uploads" || name == "backups" || name == "kept-weights";
 }
 
-// The names of what is there, sorted, with the database's own files first.
+// Returns the names of the database's files and folders in `folder`, sorted, files first.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Env::Real()->ListFolder(folder));
   std::vector<std::string> known;
   for (std::string& name : names) {
     std::error_code error;
-    // A folder that cannot be read may well have something in it.
+    // Count a folder that cannot be read: it may have content.
     const bool counts = IsFolderOfDatabase(name)
                             ? !std::filesystem::is_empty(folder + "/" + name, error) || error
                             : absl::StartsWith(name, kDatabase) && name != kReserve;
@@ -50,14 +50,14 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::string& folder) {
   return known;
 }
 
-// A worker goes on without a daemon, and the next one would give its devices to others.
+// Running workers survive the daemon, and the next daemon would lease their devices to other jobs.
 absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
   std::error_code error;
   std::vector<std::string> running;
   for (std::filesystem::directory_iterator entry(jobs_folder, error), end; !error && entry != end;
        entry.increment(error)) {
     const JobFolder folder(entry->path().string());
-    // Whether one runs that cannot be asked after, nobody knows.
+    // If a worker's state cannot be read, the worker may run. Return the error.
     TANDEM_ASSIGN_OR_RETURN(const RunningWorkers workers, FindRunningWorkers(folder));
     for (const pid_t pid : workers.pids) {
       running.push_back(absl::StrCat("process ", pid, " of job ", entry->path().filename().string()));
@@ -106,7 +106,7 @@ absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
   if (mkdir(aside.c_str(), 0700) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", aside));
   }
-  // The database first: one that is left without the rest would miss its jobs' files.
+  // Move the database first: a database without its jobs' files would be incomplete.
   for (const std::string& name : names) {
     TANDEM_RETURN_IF_ERROR(env->RenameFile(folder->path() + "/" + name, aside + "/" + name));
   }

@@ -7,14 +7,14 @@
 
 namespace tandem {
 
-// What a state folder holds that a database once knew: "jobs/, uploads/"; empty: nothing, as where no daemon
-// ever ran. Of folders those count that have something in them. The database itself does not.
+// Returns the folders in the state folder that belonged to a database, for example "jobs/, uploads/". Empty
+// if none has content, for example because no daemon ever ran. Ignores empty folders and the database itself.
 std::string RemainsOf(const std::string& state_folder);
 
-// Moves the database, and all that it knew, into a new folder "before-<time>" in the state folder, so that
-// the next daemon finds none; tokens' and TLS files, caches and logs stay. What was done, in sentences for
-// people. FAILED_PRECONDITION: as StateFolder::Lock, or there is nothing to be moved. Others: the system's;
-// what was moved by then stays moved, and another call moves the rest.
+// Moves the database and its folders into a new folder "before-<time>" in the state folder, so that the next
+// daemon starts with a new database. Tokens, TLS files, caches and logs stay. Returns sentences for people
+// about the result. FAILED_PRECONDITION as StateFolder::Lock, or if nothing needs moving. Other errors are
+// the system's: some files may have been moved already, and another call moves the rest.
 absl::StatusOr<std::string> BeginAnew(const std::string& state_folder);
 
 }  // namespace tandem

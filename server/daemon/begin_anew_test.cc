@@ -25,7 +25,7 @@ class BeginAnewTest : public testing::Test {
     std::ofstream(Path(name)) << name;
   }
   std::string Remains() const { return RemainsOf(folder_.path()); }
-  // The one folder that was made.
+  // Returns the new folder.
   std::string Aside() const {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
       if (entry.path().filename().string().rfind("before-", 0) == 0) return entry.path().string();
@@ -39,7 +39,7 @@ class BeginAnewTest : public testing::Test {
 TEST_F(BeginAnewTest, OfAFreshFolderNothingRemains) {
   EXPECT_EQ(Remains(), "");
   EXPECT_EQ(BeginAnew(folder_.path()).status().code(), absl::StatusCode::kFailedPrecondition);
-  // What a daemon makes before it has a database.
+  // A daemon creates this folder before its database.
   std::filesystem::create_directory(Path("uploads"));
   Write("token");
   Write("clock");

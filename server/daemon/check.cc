@@ -40,9 +40,9 @@ namespace {
 
 using Verdict = Check::Verdict;
 
-// More than a daemon writes before it serves.
+// More bytes than a starting daemon writes.
 constexpr int64_t kStartWrites = int64_t{1} << 20;
-// Below this a state folder's disk is soon full.
+// With less free space, the state folder's disk is soon full.
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
 
 class Checks {
@@ -50,7 +50,7 @@ class Checks {
   void Fine(std::string subject, std::string message) { Add(Verdict::kFine, subject, message); }
   void Warn(std::string subject, std::string message) { Add(Verdict::kWarning, subject, message); }
   void Fail(std::string subject, std::string message) { Add(Verdict::kProblem, subject, message); }
-  // Fails with the status' message where it is no OK.
+  // Adds a problem with the status's message unless the status is OK.
   bool Require(const std::string& subject, const absl::Status& status) {
     if (!status.ok()) Fail(subject, std::string(status.message()));
     return status.ok();
@@ -64,7 +64,7 @@ class Checks {
   std::vector<Check> checks_;
 };
 
-// Whether a daemon holds the state folder. Its lock is tried, and given back at once.
+// Returns true if a daemon holds the state folder. Tries the folder's lock and releases it at once.
 bool IsHeld(const std::string& state_folder) {
   const int file = open((state_folder + "/daemon.lock").c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0) return false;
@@ -73,7 +73,7 @@ bool IsHeld(const std::string& state_folder) {
   return held;
 }
 
-// Whether the disk takes what a daemon writes when it starts.
+// Checks that the disk has room for a daemon's start.
 absl::Status TryToWrite(const std::string& folder) {
   std::string path = folder + "/check-XXXXXX";
   const int file = mkostemp(path.data(), O_CLOEXEC);
@@ -82,13 +82,13 @@ absl::Status TryToWrite(const std::string& folder) {
   const std::string page(kStartWrites, 'x');
   errno = 0;
   const bool done = write(file, page.data(), page.size()) == ssize_t(page.size()) && fsync(file) == 0;
-  // A write that was cut short has no error of its own: there was no room for the rest.
+  // A short write sets no errno: the disk had no room for the rest.
   const int error = errno == 0 ? ENOSPC : errno;
   close(file);
   return done ? absl::OkStatus() : absl::ErrnoToStatus(error, "cannot write to it");
 }
 
-// The address of the daemon that runs on the state folder, as it wrote it; "": nobody knows.
+// Returns the address that the running daemon wrote; "" if unknown.
 std::string RunningAddress(const std::string& state_folder) {
   std::ifstream file(state_folder + "/address");
   std::string address;
@@ -96,7 +96,7 @@ std::string RunningAddress(const std::string& state_folder) {
   return address;
 }
 
-// A daemon writes to it.
+// Opens for writing, because a daemon writes to its database.
 bool CheckDatabaseOpens(const std::string& path, Checks* checks) {
   const int file = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (file >= 0) {
@@ -125,7 +125,7 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
   if (!checks->Require(path, is_there.status())) return;
   const bool is_missing = !*is_there;
   if (!is_missing && !CheckDatabaseOpens(path, checks)) return;
-  // As PrepareDatabase has it.
+  // The same condition as in PrepareDatabase.
   if (is_missing || (std::filesystem::file_size(path, error) == 0 && !error)) {
     const std::string what = is_missing ? "is missing" : "is empty";
     const std::string remains = RemainsOf(folder);
@@ -243,7 +243,7 @@ void CheckToken(const std::string& state_folder, Checks* checks) {
 void CheckTls(const DaemonOptions& options, Checks* checks) {
   if (options.tls_cert.empty()) return;
   const std::string subject = absl::StrCat("TLS certificate ", options.tls_cert);
-  // Nothing is served with these.
+  // A daemon with a broken TLS file does not start.
   if (!checks->Require(subject,
                        ReadTlsFiles({options.tls_cert, options.tls_key, options.tls_client_ca}).status()))
     return;
@@ -282,7 +282,7 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   if (checks->Require(metrics, metrics_address.status()) &&
       checks->Require(metrics, CheckMetricsListenPolicy(*metrics_address, options.metrics_beyond_loopback))) {
     const absl::Status free = RpcServer::CheckAddress(*metrics_address, "--metrics-listen");
-    // A daemon does not write down where it serves them.
+    // The metrics address of a running daemon is unknown.
     if (!free.ok() && is_running) {
       checks->Fine(metrics, "taken, by the daemon that runs most likely");
     } else if (checks->Require(metrics, free)) {

@@ -8,29 +8,29 @@
 
 namespace tandem {
 
-// What was found of one thing that a daemon needs.
+// The result for one thing that a daemon needs.
 struct Check {
   enum class Verdict {
     kFine,
-    // A daemon would start, but somebody may be surprised.
+    // The daemon would start, but the finding may surprise somebody.
     kWarning,
-    // It would not start, or no client could use it.
+    // The daemon would not start, or no client could use it.
     kProblem,
   };
   Verdict verdict = Verdict::kFine;
-  // "state folder /var/lib/tandem".
+  // For example "state folder /var/lib/tandem".
   std::string subject;
-  // What there is, or what is wrong and what mends it.
+  // The finding, or the fault and its remedy.
   std::string message;
 };
 
-// Whether a daemon with these options could start: its addresses, TLS files, programs and folders. Starts and
-// changes nothing, but for a file in the state folder that is there for a moment, to see whether the disk
-// takes it. A daemon that runs there already is no problem, and keeps the folder and its addresses.
+// Checks if a daemon with these options could start: its addresses, TLS files, programs and folders. Starts
+// nothing. Changes nothing, except for a temporary file in the state folder that tests for free space. A
+// running daemon on the state folder is no problem; it keeps the folder and its addresses.
 std::vector<Check> CheckDaemon(const DaemonOptions& options);
 
-// What follows from them, in a line: whether one could run so, and, where one runs on the state folder
-// already, when.
+// Returns a conclusion in one line: a daemon with these options can or cannot run. If a daemon already runs
+// on the state folder, the line says from when the options take effect.
 std::string ConclusionOf(const std::vector<Check>& checks, const DaemonOptions& options);
 
 }  // namespace tandem

@@ -31,7 +31,7 @@ class CheckTest : public testing::Test {
     options_.worker_program = "/bin/sh";
     options_.data_folders = {folder_.path()};
   }
-  // All that is not fine: "PROBLEM subject: message", a line each.
+  // Returns all warnings and problems, one "PROBLEM subject: message" per line.
   std::string Wrong() {
     std::string text;
     for (const Check& check : CheckDaemon(options_)) {
@@ -61,7 +61,7 @@ TEST_F(CheckTest, OneThatRunsIsNoProblem) {
             "tandemd could run so, once the one that runs there has ended");
 }
 
-// Only what the daemon that runs has is taken by it.
+// Only ports of the running daemon may be in use.
 TEST_F(CheckTest, APortThatSomebodyElseHas) {
   const auto state = StateFolder::Lock(options_.state_folder);
   ASSERT_TRUE(state.ok()) << state.status();
@@ -87,7 +87,7 @@ TEST_F(CheckTest, ADatabaseThatIsMissing) {
   chmod(options_.state_folder.c_str(), 0700);
   EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is missing, and beside it is what belongs to one: jobs/"));
   std::filesystem::create_directories(options_.state_folder + "/backups");
-  // Not what the daemon takes for a backup.
+  // A file that is no backup to the daemon.
   std::ofstream(options_.state_folder + "/backups/x.db") << "x";
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + options_.state_folder + "/tandem.db: is missing"));
   std::ofstream(options_.state_folder + "/backups/20261122T141530Z.db") << "x";
@@ -95,7 +95,7 @@ TEST_F(CheckTest, ADatabaseThatIsMissing) {
               HasSubstr("warning " + options_.state_folder + "/tandem.db: is missing: the daemon will put"));
   std::ofstream(options_.state_folder + "/tandem.db").close();
   EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is empty: the daemon will put"));
-  // With nothing beside it an empty one is a new one.
+  // An empty database without backups counts as new.
   std::filesystem::remove_all(options_.state_folder + "/backups");
   std::filesystem::remove_all(options_.state_folder + "/jobs");
   EXPECT_EQ(Wrong(), "");
@@ -123,7 +123,7 @@ TEST_F(CheckTest, AFolderThatOthersMayWriteTo) {
               HasSubstr("PROBLEM state folder " + options_.state_folder + ": others than its owner"));
 }
 
-// The little that is left there, as the system says, cannot be had.
+// The system reports a little space there, but nobody can use it.
 TEST_F(CheckTest, AFullDisk) {
   std::filesystem::create_directories(options_.state_folder);
   if (mount("tmpfs", options_.state_folder.c_str(), "tmpfs", 0, "size=2m,mode=0700") != 0) {
@@ -133,7 +133,7 @@ TEST_F(CheckTest, AFullDisk) {
   std::ofstream(options_.state_folder + "/ballast") << std::string(3 << 20, 'x');
   EXPECT_THAT(Wrong(),
               AllOf(HasSubstr("PROBLEM state folder"), HasSubstr("No space left"), HasSubstr("make room")));
-  // With what is kept for it a daemon starts all the same.
+  // The reserve lets a daemon start on the full disk.
   std::filesystem::resize_file(options_.state_folder + "/ballast", 4096);
   std::ofstream(options_.state_folder + "/tandem.db-reserve") << std::string(1 << 20, 'x');
   std::ofstream(options_.state_folder + "/ballast") << std::string(3 << 20, 'x');
@@ -156,7 +156,7 @@ TEST_F(CheckTest, AddressesThatMustNotBe) {
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen nowhere: "));
 }
 
-// Each says by which option another one is given.
+// Each message names the option for another address.
 TEST_F(CheckTest, APortThatIsTaken) {
   const int taken = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};

@@ -6,11 +6,11 @@
 
 namespace tandem {
 
-// The crash reports of daemons in a state folder ("crash-*.txt"), the newest first.
+// Returns the crash reports ("crash-*.txt") in a state folder, newest first.
 std::vector<std::string> FindCrashReports(const std::string& state_folder);
 
-// Has a crash of this process reported in the state folder from now on, says which reports earlier daemons
-// left there, and removes all but the newest few.
+// Sends crash reports of this process to the state folder. Logs the reports of earlier daemons, and removes
+// all but the newest few.
 void NoteCrashReports(const std::string& state_folder);
 
 }  // namespace tandem

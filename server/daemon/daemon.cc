@@ -38,17 +38,18 @@ namespace {
 
 constexpr char kDevicePriority[] = "TANDEM_DEVICE_PRIORITY";
 
-// Threads that look at the database, logs and artifacts for calls; each user may have half of them.
+// The number of threads that read the database, logs and artifacts for calls. Each user gets at most half of
+// them.
 constexpr int kPoolThreads = 4;
 constexpr int kPoolThreadsEach = 2;
 constexpr int kUserPoolThreadsEach = 2;
-// For calls in progress when the daemon stops; all of stopping takes less than 5 seconds.
+// The grace for calls in progress. The whole stop must take less than 5 seconds.
 constexpr absl::Duration kCallGrace = absl::Seconds(2);
-// For watchers to hear how their jobs ended, where a shutdown cancelled them.
+// The grace for watchers to receive the ends of jobs that a shutdown cancelled.
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
 
-// Writes aside and renames: whoever finds the file finds all of it.
+// Writes a temporary file and renames it, so that readers never see half a file.
 absl::Status WriteWhole(const std::string& path, const std::string& content) {
   const std::string temporary = path + ".new";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -60,7 +61,7 @@ absl::Status WriteWhole(const std::string& path, const std::string& content) {
   return absl::OkStatus();
 }
 
-// Null where the environment does not have it.
+// Returns nullopt if the environment does not have the variable.
 std::optional<std::string> Variable(const char* name) {
   const char* value = getenv(name);
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
@@ -84,7 +85,7 @@ std::unique_ptr<GpuMonitor> FindGpus() {
   return gpus;
 }
 
-// The kinds of device for jobs without a wish, as the environment says.
+// Returns the device kinds for jobs that name no kind, from the environment.
 absl::StatusOr<std::vector<v1::DeviceKind>> DevicePriority() {
   const char* text = getenv(kDevicePriority);
   absl::StatusOr<std::vector<v1::DeviceKind>> kinds = ParseDevicePriority(text == nullptr ? "" : text);
@@ -118,7 +119,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   }
   std::unique_ptr<Daemon> daemon(new Daemon(lifecycle, service_manager));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
-  // Whatever can fail does so before the first worker is started.
+  // Everything that can fail runs before the first worker starts.
   TANDEM_ASSIGN_OR_RETURN(std::string token, LoadOrCreateToken(daemon->token_file()));
   daemon->authenticator_ = std::make_shared<const Authenticator>(std::move(token), daemon->tokens_.get());
   TANDEM_ASSIGN_OR_RETURN(auto credentials, daemon->MakeCredentials(options));
@@ -142,7 +143,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
         });
   }
   if (daemon->retention_ != nullptr) daemon->retention_->Start();
-  // Whoever finds the address finds all of the daemon.
+  // Write the address last: whoever finds it can use the whole daemon.
   TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
   daemon->Audit("start");
   return daemon;
@@ -185,7 +186,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
                                                return jobs_->Get(id);
                                              });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
-  // Workers, which have it from here, would not start.
+  // Workers inherit a wrong value and would not start.
   TANDEM_RETURN_IF_ERROR(CollectiveTimeLimit().status());
   admission_ = std::make_unique<SpecAdmission>(
       datasets_.get(), weights_.get(), std::move(devices), std::move(priority),
@@ -243,7 +244,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
-  // Of all specs together, which may be more than there is memory, what a daemon needs when it starts.
+  // Keep only the parts of the specs that a starting daemon needs: all whole specs may not fit in memory.
   std::vector<v1::Job> left;
   TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs([&left](v1::Job job) {
     *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
@@ -251,7 +252,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   }));
   TANDEM_ASSIGN_OR_RETURN(const auto counts, store_->CountJobs());
   monitoring_.jobs()->Restore(counts, left);
-  // Paused jobs have no worker, and hold no devices, unless theirs lingers.
+  // A paused job has no worker and no devices, unless its old worker lingers.
   left.erase(
       std::remove_if(left.begin(), left.end(), [](const v1::Job& job) { return IsAtRest(job.state()); }),
       left.end());
@@ -289,7 +290,7 @@ std::unique_ptr<GpuHealth> Daemon::WatchGpus(GpuProber::Options checks) {
   };
   parts.tell = [this](const std::string& job_id, const std::string& text) {
     jobs_->AddNotice(job_id, text, [job_id](const absl::StatusOr<v1::Job>& told) {
-      // It may just have ended.
+      // The job may just have ended.
       if (!told.ok()) spdlog::info("job={} is not told: {}", job_id, told.status().ToString());
     });
   };
@@ -347,7 +348,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   context.calls = WithAudit(monitoring_.call_hooks(), audit_.get());
   if (!gpus_->gpus().empty()) {
     context.refresh_gpu = [this](v1::GpuStatus* status) {
-      // One that does not answer shows nothing.
+      // A device that does not answer shows no status.
       gpus_->Refresh(status).IgnoreError();
     };
   }
@@ -382,7 +383,7 @@ absl::Status Daemon::Monitor(const ListenAddress* address) {
 std::vector<v1::Device> Daemon::RefreshedDevices() {
   std::vector<v1::Device> devices = scheduler_->ListDevices();
   for (v1::Device& device : devices) {
-    // One that does not answer shows nothing.
+    // A device that does not answer shows no status.
     if (device.has_gpu()) gpus_->Refresh(device.mutable_gpu()).IgnoreError();
   }
   return devices;
@@ -398,10 +399,10 @@ void Daemon::Stop() {
   lifecycle_->Stop();
   if (drain_ != nullptr) drain_->Abort(lifecycle_->CheckServing());
   if (backups_ != nullptr) backups_->Stop();
-  // Calls that wait for data end.
+  // End the calls that wait for data.
   if (fetcher_ != nullptr) fetcher_->Stop();
   if (dataset_workers_ != nullptr) dataset_workers_->Stop();
-  // What calls wait for is dropped, and they are answered so; what runs goes on.
+  // Drop the waiting tasks, and so answer their calls. Running tasks continue.
   for (FairPool* const pool : {user_pool_.get(), pool_.get()}) {
     if (pool != nullptr) pool->Drop();
   }
@@ -413,7 +414,7 @@ void Daemon::Stop() {
   if (models_ != nullptr) models_->Stop();
   if (gpus_ != nullptr) gpus_->Stop();
   if (scheduler_ != nullptr) scheduler_->Stop();
-  // Workers that were told to stop say their last words soon after their jobs' ends.
+  // Stopped workers send their last events soon after their jobs end.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
@@ -423,9 +424,9 @@ void Daemon::Stop() {
   if (retention_ != nullptr) retention_->Stop();
   if (disk_ != nullptr) disk_->Stop();
   if (events_ != nullptr) events_->Close(lifecycle_->CheckServing());
-  // Until here it says that it is not ready any more.
+  // Until here, monitoring reports that the daemon is not ready.
   monitoring_.Stop();
-  // Parts that observe jobs go after the store's writer.
+  // Observers of jobs are destroyed after the store's writer.
   if (store_ != nullptr) store_->Close();
   if (audit_ != nullptr) audit_->Close();
 }

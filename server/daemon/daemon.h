@@ -56,89 +56,91 @@
 
 namespace tandem {
 
-// A daemon: the only place that knows all of its parts. It comes up in the order in which they depend on each
-// other: the state folder's lock, the store, events and jobs, devices and the leases of jobs that an earlier
-// daemon left, their workers, and last the public server. It goes down in the reverse order, and workers go
-// on.
+// The composition root: the only class that knows all parts of the daemon. Starts the parts in the order of
+// their dependencies: the state folder's lock, the store, events and jobs, devices and the leases of an
+// earlier daemon's jobs, workers, and last the public server. Stops the parts in reverse order. Workers keep
+// running.
 class Daemon {
  public:
-  // `lifecycle` and `service_manager` outlive the daemon. Errors name the option, file or address at fault.
+  // `lifecycle` and `service_manager` must outlive the daemon. Errors name the wrong option, file or address.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const DaemonOptions& options, Lifecycle* lifecycle,
                                                        const ServiceManager* service_manager);
-  // Stop().
+  // Calls Stop.
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  // "127.0.0.1:7447", with the port that was found.
+  // Returns for example "127.0.0.1:7447", with the real port.
   std::string address() const { return server_->address().ToString(); }
   const std::string& state_folder() const { return state_folder_->path(); }
-  // Where metrics are served; null: nowhere.
+  // Returns the address of metrics; null if no metrics are served.
   const ListenAddress* metrics_address() const { return monitoring_.address(); }
   std::string token_file() const { return state_folder_->path() + "/token"; }
 
-  // Whether it stops because its database is damaged or gone: the next daemon on the folder mends it.
+  // Returns true if the daemon stops because its database is damaged or missing. The next daemon on the
+  // folder repairs the database.
   bool is_damaged() const { return is_damaged_; }
 
   // Refuses new work, ends streams with UNAVAILABLE, and closes everything, within 5 seconds. Idempotent.
   void Stop();
 
  private:
-  // More than the processors: they wait for disks, and for processes that read data sets, too.
+  // More threads than processors, because the threads also wait for disks and for processes that read data
+  // sets.
   static constexpr int kUserPoolThreads = 8;
 
   Daemon(Lifecycle* lifecycle, const ServiceManager* service_manager)
       : lifecycle_(lifecycle), service_manager_(service_manager) {}
 
   absl::Status OpenState(const DaemonOptions& options);
-  // The database turned out to be damaged. On any thread.
+  // Handles a damaged database. Called on any thread.
   void OnDamage(const absl::Status& damage);
-  // The database's file is gone, and `connection` has all of it. Whether that is saved. On the store's
-  // thread.
+  // Handles a missing database file. `connection` still has its content. Returns true if the content was
+  // saved. Called on the store's thread.
   bool OnLost(const absl::Status& loss, Connection* connection);
   absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const DaemonOptions& options);
-  // That it starts or stops.
+  // Records the daemon's start or stop.
   void Audit(const char* event);
-  // How workers are confined.
+  // Returns the limits of workers' sandboxes.
   SandboxOptions SandboxFor(const DaemonOptions& options) const;
   absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status OpenData(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
-  // What takes GPUs out of service, which makes its checks so.
+  // Creates the part that takes broken GPUs out of service. `checks` says how GPUs are checked.
   std::unique_ptr<GpuHealth> WatchGpus(GpuProber::Options checks);
-  // Serves metrics at `address`, where it is not null.
+  // Serves metrics at `address` if not null.
   absl::Status Monitor(const ListenAddress* address);
-  // All devices, with what their drivers say of them.
+  // Returns all devices, with the drivers' current status.
   std::vector<v1::Device> RefreshedDevices();
-  // What deletes jobs that ended so long ago, and says so.
+  // Creates the part that deletes jobs that ended more than `keep` ago, and logs each deletion.
   std::unique_ptr<JobRetention> KeepJobsFor(absl::Duration keep);
-  // The jobs that there are, for the count of the disk's use.
+  // Returns the jobs whose disk use is counted.
   std::vector<JobDiskUse::Owned> OwnedFolders();
-  // What each user may have, by the user's token and the options.
+  // Returns a function that gives each user's quota, from the user's token and the options.
   std::function<UserQuota(const std::string&)> Quotas(const DaemonOptions& options) const;
   std::string AddressFile() const { return state_folder_->path() + "/address"; }
 
   Lifecycle* const lifecycle_;
   const ServiceManager* const service_manager_;
-  // Hears of all that follow.
+  // Observes all following parts.
   Monitoring monitoring_;
-  // In the order in which they come up.
+  // In the order of their start.
   std::unique_ptr<StateFolder> state_folder_;
   std::unique_ptr<AuditLog> audit_;
-  // Null: no TLS.
+  // Null without TLS.
   std::shared_ptr<TlsReloader> tls_;
   std::unique_ptr<GpuMonitor> gpus_;
-  // Before whatever may still have a call.
+  // Outlives all parts that may hold a call.
   std::unique_ptr<CallLimits> limits_;
-  // Before those whose threads may still wake a log's follower, which posts to the pool and leaves the
+  // Outlive the parts whose threads may wake a log's follower: the follower posts to the pool and leaves the
   // watcher.
   std::unique_ptr<FairPool> pool_;
   std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FileWatcher> files_;
   std::unique_ptr<Backups> backups_;
-  // What was last done to the database, by this daemon or before it.
+  // The last restoration of the database, by this daemon or an earlier daemon.
   std::optional<Restoration> restoration_;
   std::atomic<bool> is_damaged_ = false;
   std::unique_ptr<Store> store_;
@@ -160,13 +162,13 @@ class Daemon {
   std::unique_ptr<GpuHealth> gpu_health_;
   std::unique_ptr<JobDrain> drain_;
   std::unique_ptr<JobDiskUse> disk_;
-  // Null: jobs stay until somebody deletes them.
+  // Null: jobs are kept until somebody deletes them.
   std::unique_ptr<JobRetention> retention_;
   std::unique_ptr<WeightsFinder> weights_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<RpcServer> server_;
-  // Null: none are made without being asked for.
+  // Null: backups are only made on request.
   std::unique_ptr<BackupSchedule> backup_schedule_;
   bool stopped_ = false;
 };

@@ -1,4 +1,4 @@
-// What the daemon keeps: its database, the data that it has and fetches, and the folders of jobs.
+// The daemon's own data: its database, data sets, fetched data, and jobs' folders.
 
 #include <unistd.h>
 
@@ -29,8 +29,8 @@
 namespace tandem {
 namespace {
 
-// Bounds of the memory that reading one data set may take; all readings together have half of the memory, if
-// that is as much as one of them may take at least.
+// Bounds of the memory for reading one data set. All readings together get half of the memory, but at least
+// kLeastReadingMemory.
 constexpr int64_t kLeastReadingMemory = int64_t{256} << 20;
 constexpr int64_t kMostReadingMemory = int64_t{8} << 30;
 
@@ -50,12 +50,12 @@ SandboxOptions Daemon::SandboxFor(const DaemonOptions& options) const {
 absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
   NoteCrashReports(state_folder_->path());
-  // One that was killed leaves it.
+  // A killed daemon leaves its address file.
   unlink(AddressFile().c_str());
   TANDEM_ASSIGN_OR_RETURN(audit_,
                           AuditLog::Open({.folder = state_folder_->path()}, Env::Real(), Clock::Real()));
   const std::string database = state_folder_->DatabasePath();
-  // A start writes a little, and on a full disk somebody has to be there to delete jobs.
+  // A start writes a little. On a full disk a daemon must still start, so that somebody can delete jobs.
   ReservedRoom(ReservedRoom::PathBeside(database)).GiveUpIfFull(/*was_full=*/false);
   backups_ = std::make_unique<Backups>(
       Backups::Options{.folder = state_folder_->BackupsFolder(),
@@ -120,7 +120,7 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
     Cache::Needed needed;
     TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs(
         [&needed](const v1::Job& job) { Fetcher::AddNeeded(job.spec().dataset(), &needed); }));
-    // None yet while the daemon comes up.
+    // The registry does not exist during the start.
     if (registry_ == nullptr) return absl::UnavailableError("the daemon starts");
     for (const v1::Dataset& dataset : registry_->List()) Fetcher::AddNeeded(dataset.spec(), &needed);
     return needed;
@@ -142,7 +142,7 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
     std::error_code error;
     const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
     if (found == std::filesystem::file_type::directory) continue;
-    // It may be mounted later; but most often its name is misspelt.
+    // The folder may be mounted later, but most often its name is misspelt.
     if (found == std::filesystem::file_type::not_found) {
       spdlog::warn("data folder {} does not exist", folder);
     } else {
@@ -150,12 +150,12 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
                    error ? "cannot be reached: " + error.message() : "is no folder");
     }
   }
-  // Public sets that were fetched are found as those in data folders are.
+  // The catalog finds fetched public sets like sets in data folders.
   std::vector<std::string> data_folders = options.data_folders;
   data_folders.push_back(state_folder_->PublicFolder());
   DatasetWorkers::Options workers;
   workers.worker_program = std::filesystem::absolute(options.worker_program).string();
-  // As many as threads wait for them, of which each user has a share; fewer where the memory is short.
+  // At most one reading per user pool thread. Fewer if memory is short.
   const int64_t memory = AvailableMemory() / 2;
   workers.memory_bytes = std::clamp(memory / kUserPoolThreads, kLeastReadingMemory, kMostReadingMemory);
   workers.most_running =
@@ -166,13 +166,13 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   DurableFacts durable;
   durable.find = [this](const std::string& digest) -> std::optional<std::string> {
     absl::StatusOr<std::optional<std::string>> facts = store_->FindDataFacts(digest);
-    // What cannot be found is read anew.
+    // If the database cannot be read, read the files again.
     return facts.ok() ? *std::move(facts) : std::nullopt;
   };
   durable.put = [this](const std::string& digest, std::string facts) {
     store_->Write([digest, facts = std::move(facts)](
                       Transaction& transaction) { return transaction.PutDataFacts(digest, facts); },
-                  // On a full disk they are read anew after a restart.
+                  // If the disk is full, the files are read again after a restart.
                   [](const absl::Status&) {});
   };
   datasets_ =

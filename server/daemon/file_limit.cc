@@ -7,7 +7,7 @@
 namespace tandem {
 
 void RaiseFileLimit() {
-  constexpr rlim_t kMost = 65536;  // As deploy/systemd/tandem.service.
+  constexpr rlim_t kMost = 65536;  // The same as in deploy/systemd/tandem.service.
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= kMost) return;
   files.rlim_cur = std::min(kMost, files.rlim_max);

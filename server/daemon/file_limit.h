@@ -3,8 +3,8 @@
 
 namespace tandem {
 
-// Lets this process have as many files open as it may allow itself, to 65,536: each connection is one, and a
-// login's soft limit of 1,024 has room for some 500 watchers. A limit that cannot be raised stays as it is.
+// Raises this process's soft limit on open files to its hard limit, at most 65,536. Each connection needs a
+// file, and a login's soft limit of 1,024 suffices for about 500 watchers. Ignores errors.
 void RaiseFileLimit();
 
 }  // namespace tandem

@@ -23,11 +23,11 @@ TEST(FileLimitTest, IsRaisedAsFarAsAllowed) {
   RaiseFileLimit();
   EXPECT_EQ(FileLimit().rlim_cur, std::min<rlim_t>(hard, 65536));
   EXPECT_EQ(FileLimit().rlim_max, hard);
-  // What is allowed already is not lowered.
+  // A higher soft limit is not lowered.
   files.rlim_cur = FileLimit().rlim_cur;
   RaiseFileLimit();
   EXPECT_EQ(FileLimit().rlim_cur, files.rlim_cur);
-  // Nor is more taken than is allowed.
+  // The hard limit is not exceeded.
   files.rlim_cur = 64;
   files.rlim_max = 128;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);

@@ -10,9 +10,9 @@
 namespace tandem {
 namespace {
 
-// A driver that does not say how a GPU is for so long, after a worker failed on it, has lost it.
+// After a worker failed on a GPU, its driver has this long to answer. Otherwise the GPU is lost.
 constexpr absl::Duration kDriverPatience = absl::Seconds(30);
-// After so long the log says that it is waited for.
+// After this delay, the log says that the daemon waits for the driver.
 constexpr absl::Duration kDriverDelay = absl::Seconds(2);
 
 GpuProber::Options WithDriver(GpuProber::Options options,
@@ -52,13 +52,13 @@ void GpuHealth::OnCrash(const std::string& job_id, int32_t attempt) {
   for (v1::Device& device : parts_.devices()) {
     const auto& jobs = device.jobs();
     if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
-    // Somebody knows why already.
+    // An excluded device already has a reason.
     if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
     spdlog::info("device={} is checked, and is not free until then: the worker of job={} failed on it",
                  device.name(), job_id);
     doubtful.push_back(std::move(device));
   }
-  // Not behind the checks of other jobs' GPUs.
+  // Without GPUs to check, do not wait behind the checks of other jobs' GPUs.
   if (doubtful.empty()) return parts_.release_lease(job_id, attempt);
   prober_.Post(
       std::move(doubtful),

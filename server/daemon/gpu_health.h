@@ -14,36 +14,37 @@
 
 namespace tandem {
 
-// Takes GPUs out of service that do not work any more: those of which their driver says so, and those on
-// which a worker failed and that then fail a check. Thread-safe.
+// Takes a broken GPU out of service if its driver reports a hardware error. Also takes a GPU out of service
+// if a worker crashed on the GPU and the GPU then fails a check. Thread-safe.
 class GpuHealth {
  public:
-  // What it needs of the daemon's other parts, which outlive it. Called on any thread, and on its own.
+  // The functions of other parts that GpuHealth uses. They must outlive GpuHealth. Called on any thread.
   struct Parts {
-    // All devices, each with the jobs that hold it.
+    // Returns all devices, each with its jobs.
     std::function<std::vector<v1::Device>()> devices;
     // GpuMonitor::Refresh.
     std::function<absl::Status(v1::GpuStatus*, absl::Duration limit)> ask_driver;
-    // Has a device, "devices/gpu:0", take no more jobs; the message is for people.
+    // Excludes a device, such as "devices/gpu:0", from new jobs. The message is for people.
     std::function<void(const std::string& device, const std::string& message)> exclude;
-    // Gives back the lease of a job's attempt whose worker crashed.
+    // Returns the lease of a job's attempt after its worker crashed.
     std::function<void(const std::string& job_id, int32_t attempt)> release_lease;
-    // Has a job's watchers told.
+    // Sends a notice to a job's watchers.
     std::function<void(const std::string& job_id, const std::string& text)> tell;
   };
 
-  // How checks are made; GpuProber::Options::ask_driver is set here.
+  // `checks` says how GPUs are checked. GpuHealth sets GpuProber::Options::ask_driver.
   GpuHealth(GpuProber::Options checks, Parts parts);
 
-  // The worker of a job's attempt crashed. What of its GPUs does not work any more must not be the next
-  // job's, so that its lease goes when they have been checked; at once where it has none. Never waits for a
+  // Handles the crash of a job's worker. Checks the attempt's GPUs, then returns the lease, so that no other
+  // job gets a broken GPU. Returns the lease at once if the job has no GPU to check. Never waits for a
   // driver.
   void OnCrash(const std::string& job_id, int32_t attempt);
-  // What a driver says of itself: the log has it, and where a GPU should not be used any more, its jobs.
+  // Logs an error that a driver reported. If the GPU can no longer be trusted, excludes the GPU and notifies
+  // its jobs.
   void OnDriverError(const GpuMonitor::Error& error);
 
-  // What is still to be checked then keeps no lease. After GpuMonitor::Stop, as a driver may hang.
-  // Idempotent.
+  // Cancels the remaining checks and returns their leases. Call after GpuMonitor::Stop, because a driver may
+  // hang. Idempotent.
   void Stop() { prober_.Stop(); }
 
  private:

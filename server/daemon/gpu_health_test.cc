@@ -22,10 +22,10 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Two GPUs and a CPU, each of a job of its name's: "gpu:0" has the job "gpu:0".
+// Two GPUs and a CPU. The job of "gpu:0" is named "gpu:0", and so on.
 class GpuHealthTest : public ::testing::Test {
  protected:
-  // What the script, in the worker's place, and the driver say.
+  // `script` replaces the worker's check, and `driver` the driver's answer.
   void Begin(const std::string& script, std::function<absl::Status(const std::string& uuid)> driver) {
     const std::string program = absl::StrCat(::testing::TempDir(), "/probe.sh");
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
@@ -68,7 +68,7 @@ class GpuHealthTest : public ::testing::Test {
     MutexLock lock(&mutex_);
     return happened_;
   }
-  // What has, when so much has.
+  // Returns the events as soon as `count` happened.
   std::vector<std::string> Await(size_t count) {
     MutexLock lock(&mutex_);
     const auto all = [&]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return happened_.size() >= count; };
@@ -79,7 +79,7 @@ class GpuHealthTest : public ::testing::Test {
   std::vector<v1::Device> devices_;
   Mutex mutex_;
   std::vector<std::string> happened_ ABSL_GUARDED_BY(mutex_);
-  // Its thread uses the others.
+  // Its thread uses the other members.
   std::unique_ptr<GpuHealth> health_;
 };
 
@@ -91,7 +91,7 @@ TEST_F(GpuHealthTest, ADriverThatHangsHoldsUpOnlyChecks) {
     answers.WaitForNotification();
     return absl::UnavailableError("the driver does not answer within 30s");
   });
-  // Whoever says so, the supervisor's only thread, goes on.
+  // The caller is the supervisor's only thread, and must not block.
   health_->OnCrash("gpu:0", 1);
   asked.WaitForNotification();
   health_->OnCrash("gpu:1", 1);

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// "%*": the message as a JSON string.
+// Formats "%*" as the message in a JSON string.
 class JsonMessage : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm&, spdlog::memory_buf_t& out) override {

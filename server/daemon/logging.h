@@ -5,9 +5,9 @@
 
 namespace tandem {
 
-// Has everything logged to standard error from now on, gRPC's own messages included (as debug). Lines are
-// "time level message", the time in UTC; with the format "json", objects with these three. Messages hold
-// their particulars as key=value. Call once, before there are other threads.
+// Sends the log to standard error, including gRPC's messages at level debug. A line is "time level message",
+// in UTC. With the format "json", a line is an object with these three fields. Messages hold details as
+// key=value. Call once, before other threads start.
 void SetUpLogging(const std::string& level, const std::string& format);
 
 }  // namespace tandem

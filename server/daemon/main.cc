@@ -1,4 +1,4 @@
-// tandemd: see server/daemon/options.cc for what it can be told.
+// tandemd. server/daemon/options.cc has its options.
 
 #include <sys/stat.h>
 
@@ -27,10 +27,10 @@
 namespace tandem {
 namespace {
 
-// A daemon that is told to stop has ended within 5 seconds.
+// A stopping daemon must end within 5 seconds.
 constexpr absl::Duration kStopLimit = absl::Milliseconds(4500);
 
-// What was found, a line each with what mends it; the exit status.
+// Prints a line for each check. Returns the exit status.
 int PrintChecks(const std::vector<Check>& checks, const DaemonOptions& options) {
   int problems = 0;
   for (const Check& check : checks) {
@@ -55,7 +55,7 @@ int Main(const std::vector<std::string>& arguments) {
     std::fputs(parsed->text.c_str(), stdout);
     return 0;
   }
-  // What jobs are about is nobody else's business.
+  // Other users of the machine must not read jobs.
   umask(077);
   RaiseFileLimit();
   if (const absl::Status status = CheckAddressSpace(); !status.ok()) {

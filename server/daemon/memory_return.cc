@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostKept = size_t{32} << 20;
 
-// What of the process is in memory, in bytes; 0 if the system does not say.
+// Returns the process's resident memory, in bytes; 0 if unknown.
 size_t Resident() {
   std::ifstream file("/proc/self/statm");
   size_t size = 0, resident = 0;
@@ -33,8 +33,8 @@ MemoryReturn::~MemoryReturn() {
 }
 
 void MemoryReturn::Run() {
-  // After the last return: what the allocator counts as free, of which pages that were given back are a part,
-  // and what is in memory. A burst between two looks uses such pages again: then the process alone has grown.
+  // The values after the last return. `free` is the allocator's count of free bytes, which includes pages
+  // that were returned. If a burst uses returned pages again, only `resident` grows.
   size_t free = 0;
   size_t resident = Resident();
   while (true) {

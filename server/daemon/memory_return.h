@@ -8,11 +8,11 @@
 
 namespace tandem {
 
-// Gives memory that the process has freed back to the system: the allocator keeps what a burst of calls took.
-// Has a thread of its own.
+// Returns freed memory to the system, because the allocator would keep the memory of a burst of calls. Has
+// its own thread.
 class MemoryReturn {
  public:
-  // Looks every `interval`, and gives memory back if the allocator keeps more than 32 MiB.
+  // Checks every `interval`, and returns memory if the allocator keeps more than 32 MiB.
   explicit MemoryReturn(absl::Duration interval = absl::Seconds(5));
   ~MemoryReturn();
   MemoryReturn(const MemoryReturn&) = delete;

@@ -25,7 +25,7 @@ TEST(MemoryReturnTest, WhatWasFreedIsTheSystemsAgain) {
   {
     std::vector<std::unique_ptr<char[]>> pieces;
     for (int i = 0; i < 200'000; ++i) pieces.push_back(std::make_unique<char[]>(1000));
-    // What lies above it keeps the allocator from giving the rest back by itself.
+    // This block keeps the allocator from returning the memory below it.
     last = std::make_unique<char[]>(1000);
   }
   if (ResidentMebibytes() < before + 100) GTEST_SKIP() << "this allocator gives it back by itself";
@@ -34,7 +34,7 @@ TEST(MemoryReturnTest, WhatWasFreedIsTheSystemsAgain) {
   EXPECT_LE(ResidentMebibytes(), before + 50);
 }
 
-// The allocator counts pages that were given back as free: their second use shows in the process alone.
+// The allocator still counts returned pages as free, so only the process's size shows their second use.
 TEST(MemoryReturnTest, ASecondBurstIsGivenBackToo) {
   const int64_t before = ResidentMebibytes();
   const MemoryReturn memory(absl::Milliseconds(400));

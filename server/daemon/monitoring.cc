@@ -19,19 +19,19 @@
 namespace tandem {
 namespace {
 
-// Between two questions to each part; a disk syncs once for each.
+// The time between two checks of each part. Each check syncs the disk once.
 constexpr absl::Duration kInterval = absl::Seconds(5);
-// A part that owes an answer for longer hangs. Disks that are flooded have stood still for ten seconds and
-// more.
+// A part that does not answer for longer hangs. A healthy but flooded disk may stop for more than ten
+// seconds.
 constexpr absl::Duration kPatience = absl::Seconds(30);
 constexpr char kServes[] = "serves";
-// With less no job starts, even where the database still has room within its own files.
+// With less free space no job starts, even if the database has room within its own files.
 constexpr uintmax_t kLeastRoom = 1 << 20;
 
 absl::Status CheckRoom(const std::string& state_folder) {
   std::error_code error;
   const std::filesystem::space_info disk = std::filesystem::space(state_folder, error);
-  // Root may use what is kept for it. Some file systems do not say what they have.
+  // Root may use the disk's reserve. Some file systems report no sizes.
   const uintmax_t free = geteuid() == 0 ? disk.free : disk.available;
   if (error || disk.capacity == 0 || free >= kLeastRoom) return absl::OkStatus();
   return absl::ResourceExhaustedError(
@@ -118,10 +118,10 @@ absl::Status Monitoring::Start(Parts parts, const ListenAddress* address) {
 }
 
 void Monitoring::OnRound(const Health& health) {
-  // Where one of them hangs nothing is said, and the service manager restarts the daemon in the end.
+  // If a part hangs, stop sending Alive, so that the service manager restarts the daemon.
   if (health.alive.ok()) parts_.service_manager->Alive();
   parts_.set_serving(health.ready.ok());
-  // Of its stopping the daemon tells by itself.
+  // While the daemon stops, it reports its own state.
   if (!parts_.serving().ok()) return;
   const std::string show = health.ready.ok() ? kServes : absl::StrCat("not ready: ", health.ready.message());
   if (show == shown_) return;

@@ -26,56 +26,57 @@
 
 namespace tandem {
 
-// Whether `address` may serve metrics: beyond loopback only where that was asked for in plain words.
-// FAILED_PRECONDITION says what to do.
+// Returns OK if metrics may be served at `address`. Beyond loopback, an explicit option is required.
+// FAILED_PRECONDITION names the remedy.
 absl::Status CheckMetricsListenPolicy(const ListenAddress& address, bool beyond_loopback);
 
-// What tells others how the daemon is: metrics and health over HTTP, gRPC's health checks and the service
-// manager, which all say the same. Thread-safe once started.
+// Reports the daemon's state: metrics and health over HTTP, gRPC's health checks, and the service manager.
+// All of them report the same health. Thread-safe after Start.
 class Monitoring {
  public:
-  // The parts of the daemon that are asked.
+  // The parts of the daemon that Monitoring reads.
   struct Parts {
     Store* store = nullptr;
     Scheduler* scheduler = nullptr;
     const ServiceManager* service_manager = nullptr;
-    // OK while the daemon serves calls; otherwise why not.
+    // Returns OK while the daemon serves calls; otherwise the reason.
     std::function<absl::Status()> serving;
-    // Tells gRPC's health checks; on any thread.
+    // Sets the state of gRPC's health checks. Called on any thread.
     std::function<void(bool)> set_serving;
-    // All devices, with what their drivers say of them; may take a while.
+    // Returns all devices with the drivers' status. May block.
     std::function<std::vector<v1::Device>()> devices;
     std::function<double()> cache_bytes;
     std::function<double()> upload_bytes;
-    // Infinite where there is no backup; may take a while.
+    // Returns the age of the newest backup; infinite if none exists. May block.
     std::function<absl::Duration()> backup_age;
     std::string state_folder;
-    // Null: none, as far as Prometheus is concerned.
+    // Null: no metrics of the audit log.
     const AuditLog* audit = nullptr;
-    // Null: no TLS.
+    // Null without TLS.
     const TlsReloader* tls = nullptr;
     int cuda_major = 0;
   };
 
   Monitoring();
-  // Stop().
+  // Calls Stop.
   ~Monitoring();
   Monitoring(const Monitoring&) = delete;
   Monitoring& operator=(const Monitoring&) = delete;
 
-  // To be an observer of jobs from before the first event; outlives the store's writer.
+  // An observer of jobs. Register it before the first event. Monitoring must outlive the store's writer.
   JobMetrics* jobs() { return &jobs_; }
-  // To hear the store's commits and calls from the beginning; this outlives both.
+  // Observes commits of the store. Call before the first commit. Monitoring must outlive the store.
   void Observe(Store* store);
+  // Returns hooks that observe calls. Monitoring must outlive the server.
   CallHooks call_hooks();
 
-  // Begins to ask `parts`, which outlive Stop, and to serve pages at `address`, where it is not null. Once.
-  // FAILED_PRECONDITION: it cannot listen there.
+  // Starts to check `parts`, which must exist until Stop, and to serve pages at `address` if not null. Call
+  // once. FAILED_PRECONDITION: cannot listen at `address`.
   absl::Status Start(Parts parts, const ListenAddress* address);
-  // Asks and serves no more. Idempotent.
+  // Stops checking and serving. Idempotent.
   void Stop();
 
-  // Where pages are served; null: nowhere.
+  // Returns the address of the pages; null if none.
   const ListenAddress* address() const { return http_ == nullptr ? nullptr : &http_->address(); }
 
  private:
@@ -90,7 +91,7 @@ class Monitoring {
   std::unique_ptr<DeviceMetrics> devices_;
   std::unique_ptr<ProcessMetrics> process_;
   std::unique_ptr<HttpServer> http_;
-  // What the service manager shows; the monitor's thread's alone.
+  // The text that the service manager shows. Only the monitor's thread uses it.
   std::string shown_;
   std::unique_ptr<HealthMonitor> health_;
 };

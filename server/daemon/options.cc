@@ -64,7 +64,7 @@ says when it is ready and that it still works (deploy/systemd/tandem.service in 
 Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.
 With --check: 0 it could run; 1 something is to be mended.)";
 
-// The command line looks in the same places.
+// The `tandem` command uses the same places.
 std::string DefaultStateFolder() {
   if (const char* state = getenv("TANDEM_STATE"); state != nullptr && *state != '\0') return state;
   if (geteuid() == 0) return "/var/lib/tandem";
@@ -75,7 +75,7 @@ std::string DefaultStateFolder() {
   return absl::StrCat(home == nullptr || *home == '\0' ? "." : home, "/.local/state/tandem");
 }
 
-// Beside this program, or where the build puts it.
+// Returns the program beside this program, or in the build's folder.
 std::string DefaultWorkerProgram() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -86,7 +86,7 @@ std::string DefaultWorkerProgram() {
   return beside.string();
 }
 
-// Help for people who read all of it once: one line for an option and its default, then what it means.
+// Formats help for reading as a whole: a line with an option and its default, then its meaning.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_option(const CLI::Option* option, bool) const override {
@@ -110,7 +110,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override { return app->get_footer() + "\n"; }
 
  private:
-  // Without the checks that CLI11 adds to a type's name.
+  // Removes the checks that CLI11 appends to a type's name.
   static std::string Placeholder(const CLI::Option& option) {
     const std::string name = option.get_type_name();
     return name.substr(0, name.find_first_of(":="));
@@ -122,11 +122,11 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// absl's form, and days such as "30d".
+// Parses absl's format, and days such as "30d".
 bool ReadDuration(absl::string_view text, absl::Duration* value) {
   double days = 0;
   if (absl::ConsumeSuffix(&text, "d")) {
-    // Not "nan" or "infinity", nor what is far beyond all limits.
+    // Excludes "nan", "infinity" and values far beyond any limit.
     if (!absl::SimpleAtod(text, &days) || !(std::abs(days) < 1e6)) return false;
     *value = absl::Hours(24 * days);
     return true;
@@ -140,7 +140,7 @@ std::string ShowDuration(absl::Duration value) {
   return absl::StrCat(value / day, "d");
 }
 
-// An option that takes from `least` to `most`; `why` is said where it is neither.
+// Adds a duration option between `least` and `most`. The error for other values ends with `why`.
 CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,
                          absl::Duration* value, CLI::App* app, absl::Duration most = kLongestDuration,
                          const std::string& why = "") {
@@ -408,7 +408,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->check(CLI::Range(0.0, 1e6))
       ->check([](const std::string& text) {
         double rate = 0;
-        // Which CLI11 has in any range.
+        // CLI11 accepts "nan" in any range.
         return absl::SimpleAtod(text, &rate) && std::isnan(rate) ? "is no number" : std::string();
       })
       ->capture_default_str()
@@ -459,13 +459,13 @@ std::vector<std::string> OptionNames(const CLI::App& app) {
   return names;
 }
 
-// What to say of arguments that no option takes: the flag that was probably meant.
+// Returns an error for unknown arguments that suggests the flag that was probably meant.
 std::string ExplainUnknown(const std::vector<std::string>& arguments, const std::vector<std::string>& names) {
   for (const std::string& argument : arguments) {
     if (!absl::StartsWith(argument, "--")) continue;
     const std::string flag = argument.substr(0, argument.find('='));
     const std::string name = flag.substr(2);
-    // Those of the command line alone, too.
+    // Also know the flags that a configuration file cannot have.
     if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
         name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
       continue;
@@ -476,7 +476,7 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
   return "there are arguments that no option takes; everything is given as --option value";
 }
 
-// Where a value is missing, CLI11 takes the option that comes next for it.
+// If a value is missing, CLI11 takes the next option as the value.
 absl::Status CheckValues(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& value : option->results()) {
@@ -488,7 +488,7 @@ absl::Status CheckValues(const CLI::App& app) {
   return absl::OkStatus();
 }
 
-// Two servers cannot have one port. What is no address is found where it is used.
+// Two servers cannot share a port. Invalid addresses are reported where they are used.
 absl::Status CheckPorts(const DaemonOptions& options) {
   const absl::StatusOr<ListenAddress> calls = ParseListenAddress(options.listen);
   const absl::StatusOr<ListenAddress> metrics = ParseListenAddress(options.metrics_listen);
@@ -557,9 +557,9 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   app.config_formatter(std::make_shared<YamlConfig>(names));
   app.allow_config_extras(CLI::config_extras_mode::error);
 
-  // CLI11 takes them last first.
+  // CLI11 takes arguments in reverse order.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  // Not as<>(), which throws where the option was given twice.
+  // as<>() throws if the option is repeated.
   const auto config = [&app]() -> std::string {
     const std::vector<std::string> given = app.get_config_ptr()->results();
     return given.empty() ? "" : given.back();
@@ -577,7 +577,7 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   } catch (const CLI::ExtrasError&) {
     return absl::InvalidArgumentError(ExplainUnknown(arguments, names));
   } catch (const CLI::Error& error) {
-    // CLI11 does not say which of the two it comes from.
+    // CLI11 does not say if the fault is on the command line or in the file.
     return absl::InvalidArgumentError(
         config().empty()
             ? error.what()
@@ -592,7 +592,7 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   for (const absl::Status& status : {CheckValues(app), CheckPorts(options), CheckFetchOptions(options)}) {
     if (!status.ok()) return status;
   }
-  // Other programs, and clients, are told of them.
+  // The daemon passes these folders to other programs and clients.
   for (std::string& folder : options.data_folders) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);

@@ -10,10 +10,10 @@
 
 namespace tandem {
 
-// How a daemon is to run. The flags of the same names say what each means.
+// A daemon's options. The flags of the same names describe them (options.cc).
 struct DaemonOptions {
   std::string state_folder;
-  // Not empty: put this in the place of the database, and end.
+  // If not empty: restore the database from this backup, and exit.
   std::string restore_backup;
   std::string listen = "127.0.0.1:7447";
   std::string tls_cert;
@@ -53,28 +53,28 @@ struct DaemonOptions {
   int max_connections = 4096;
   absl::Duration fair_share_half_life = absl::Hours(24);
   absl::Duration ageing_interval = absl::Hours(1);
-  // 0: no backups are made but those that somebody asks for.
+  // 0: backups are only made on request.
   absl::Duration backup_every = absl::Hours(24);
   int backups_kept = 7;
-  // 0: jobs stay until somebody deletes them.
+  // 0: jobs are kept until somebody deletes them.
   absl::Duration keep_ended_jobs = absl::ZeroDuration();
   std::string log_level = "info";
   std::string log_format = "text";
 };
 
-// The outcome of reading a command line.
+// A parsed command line.
 struct ParsedOptions {
   DaemonOptions options;
-  // Set where the command line asked for --help or --version: this is to be printed, and that is all.
+  // Set for --help or --version. The program prints this text and exits.
   std::string text;
-  // --check: say whether a daemon could run so, and start none.
+  // --check: report if a daemon could run with these options, and exit.
   bool check = false;
-  // --begin-anew: put aside what the state folder has, and start no daemon. Not with restore_backup.
+  // --begin-anew: move the state folder's database aside, and exit. Excludes restore_backup.
   bool begin_anew = false;
 };
 
-// Reads the command line and the YAML file that --config names; a flag counts more than the file.
-// INVALID_ARGUMENT says what is wrong, and suggests the name that was probably meant.
+// Parses the command line and the YAML file of --config. A flag overrides the file. INVALID_ARGUMENT names
+// the fault, and suggests the name that was probably meant.
 absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>& arguments);
 
 }  // namespace tandem

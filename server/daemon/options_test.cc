@@ -29,7 +29,7 @@ std::string ErrorOf(const std::vector<std::string>& arguments) {
   return std::string(parsed.status().message());
 }
 
-// Everybody else has another working directory, or resolves paths against these.
+// Other programs have another working directory.
 TEST(DaemonOptionsTest, DataFoldersAreAbsolute) {
   const absl::StatusOr<ParsedOptions> parsed =
       ParseDaemonOptions({"--data-folder", "data", "--data-folder=/b/"});
@@ -74,7 +74,7 @@ TEST(DaemonOptionsTest, ACollectivesTimeHasBounds) {
   }
 }
 
-// One that is killed between two looks for its daemon was well.
+// A worker that is killed between two looks for its daemon was healthy.
 TEST(DaemonOptionsTest, AWorkersSilenceIsSeveralOfItsLooksForADaemon) {
   const absl::StatusOr<ParsedOptions> parsed = ParseDaemonOptions({"--worker-silence-limit", "5s"});
   ASSERT_TRUE(parsed.ok()) << parsed.status();
@@ -177,7 +177,7 @@ TEST(DaemonOptionsTest, SaysWhatIsWrongInAFile) {
               HasSubstr("'fetch-from' is an empty list"));
   EXPECT_THAT(ErrorOf({"--config", ConfigFile("listen: 127.0.0.1:1\n---\nnothing: 1\n")}),
               HasSubstr("second document"));
-  // And which file it is.
+  // The error names the file.
   for (const char* content : {"listen: [\n", "cpu-devices: many\n"}) {
     const std::string file = ConfigFile(content);
     EXPECT_THAT(ErrorOf({"--config", file}), HasSubstr(absl::StrCat("--config file ", file)));

@@ -34,8 +34,8 @@ std::string TimeOf(const Restoration& restoration) {
   return ShowTime(restoration.backup_time);
 }
 
-// Where sha256sum, or the daemon, wrote a checksum beside the file, the file has it. Returns whether
-// there was one.
+// If a checksum by sha256sum or by the daemon exists beside the file, compares it. Returns true if a checksum
+// exists.
 absl::StatusOr<bool> CheckSum(const std::string& path) {
   const absl::StatusOr<std::string> written = Env::Real()->ReadFile(path + ".sha256");
   if (absl::IsNotFound(written.status())) return false;
@@ -83,8 +83,8 @@ void LogRestoration(const Restoration& restoration, const std::string& jobs_fold
   }
 }
 
-// Looks at the whole log, the newest events first: where another job could not be told, this one has gone on
-// since it was, for as long as that daemon ran.
+// Searches the whole log, newest events first. An earlier daemon may have added the notice and run on, so
+// many later events may follow.
 absl::StatusOr<bool> IsInLog(Store* store, const v1::Job& job, const std::string& notice) {
   constexpr int kPageSize = 1000;
   for (int64_t end = job.last_sequence(); end > 0; end -= kPageSize) {
@@ -98,12 +98,12 @@ absl::StatusOr<bool> IsInLog(Store* store, const v1::Job& job, const std::string
   return false;
 }
 
-// Each answer has the job's whole spec.
+// Bounds memory, because each answer has the job's whole spec.
 constexpr size_t kToldAtOnce = 64;
 
-// Returns when it is in the logs of all jobs that have not ended.
+// Adds the notice to each job that has not ended, and waits for the writes.
 absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* jobs) {
-  // The time says which restoration it is: a job may live through several.
+  // The time identifies the restoration, because a job may live through several.
   const std::string notice = absl::StrCat(
       "The daemon's database was restored on ", ShowTime(restoration.time), " from a backup of ",
       TimeOf(restoration),
@@ -115,7 +115,7 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
   const auto await = [&] {
     for (const auto& [name, answer] : asked) {
       const absl::Status told = answer.Wait().status();
-      // It is gone, or has ended: it has no more need of it.
+      // The job was deleted or has ended, and needs no notice.
       if (absl::IsNotFound(told) || absl::IsFailedPrecondition(told)) continue;
       if (!told.ok() && failed++ == 0) {
         first = absl::Status(told.code(), absl::StrCat(name, ": ", told.message()));
@@ -132,14 +132,14 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
   }
   await();
   if (failed == 0) return absl::OkStatus();
-  // On a full disk all of them fail.
+  // A full disk fails all of them, so return only the first error.
   return absl::Status(first.code(),
                       absl::StrCat("jobs that are not told: ", failed, "; the first, ", first.message()));
 }
 
 }  // namespace
 
-// No job ever has more.
+// No job reaches this number of attempts.
 constexpr int32_t kMostAttempts = 1'000'000'000;
 
 NewestAttempt NewestAttemptIn(const std::string& jobs_folder) {
@@ -151,7 +151,7 @@ NewestAttempt NewestAttemptIn(const std::string& jobs_folder) {
       const std::string name = entry->path().filename().string();
       absl::string_view digits = name;
       int32_t attempt = 0;
-      // Workers can make folders there, too.
+      // Workers can also create folders there.
       if (absl::ConsumePrefix(&digits, "attempt-") && absl::SimpleAtoi(digits, &attempt) &&
           attempt <= kMostAttempts) {
         newest = std::max(newest, attempt);

@@ -14,24 +14,24 @@
 
 namespace tandem {
 
-// By the attempts' folders in a job's folder, which stay there.
+// Finds a job's newest attempt by the attempts' folders in its folder. The folders survive a restoration.
 NewestAttempt NewestAttemptIn(const std::string& jobs_folder);
 
-// Puts DaemonOptions::restore_backup, a file or a backup's id, in the place of the database of the state
-// folder, which no daemon holds. What was done, in sentences for people. NOT_FOUND: there is no such file;
-// others: as StateFolder::Lock and RestoreDatabase.
+// Replaces the state folder's database by DaemonOptions::restore_backup, a file or a backup's id. No daemon
+// may hold the state folder. Returns sentences for people about the result. NOT_FOUND: no such file. Other
+// errors as StateFolder::Lock and RestoreDatabase.
 absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options);
 
-// Says what was lost, unless that was said: to the log, with the folders of jobs and the uploads that the
-// restored database does not know, which stay; and to jobs that have not ended, each of which has it in its
-// log once. Then notes, at the database's path, that it was said: a daemon that dies before, or cannot write
-// to the jobs' logs, leaves it to the next one. `store` is that of `jobs`. Waits for the store's writer.
+// Reports a restoration's losses once. The log names the jobs' folders and the uploads that the restored
+// database does not know; these stay. Each job that has not ended gets a notice in its event log. Then writes
+// beside the database that the restoration was reported. If the daemon dies before, or cannot write a notice,
+// the next daemon repeats the report. `store` must be the store of `jobs`. Blocks on the store's writer.
 absl::Status TellOfRestoration(const std::string& database_path, const Restoration& restoration,
                                const std::string& jobs_folder, const std::vector<v1::Upload>& uploads,
                                Store* store, JobMachine* jobs);
 
-// Names folders in `uploads_folder` that are from before a restoration and hold no upload that can be read.
-// They are in no list, and stay until somebody has looked at them: so each daemon names them.
+// Logs the folders in `uploads_folder` from before a restoration that hold no readable upload. No list shows
+// these folders, and nothing deletes them, so each daemon logs them.
 void LogUnreadableUploads(const std::string& uploads_folder, const std::vector<std::string>& ids);
 
 }  // namespace tandem

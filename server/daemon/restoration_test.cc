@@ -50,7 +50,7 @@ TEST_F(RestorationTest, JobsThatHaveNotEndedAreToldOnce) {
   const std::string ended = jobs_.NewJob("ended");
   ASSERT_TRUE(jobs_.Cancel(ended).ok());
   ASSERT_TRUE(Tell().ok());
-  // Whoever finds it told finds the notices.
+  // After the mark, the notices are durable.
   EXPECT_TRUE(Mark().told);
   EXPECT_EQ(Notices(waits), 1);
   EXPECT_EQ(Notices(ended), 0);
@@ -62,9 +62,9 @@ TEST_F(RestorationTest, JobsThatHaveNotEndedAreToldOnce) {
 TEST_F(RestorationTest, WhatCouldNotBeToldIsToldByTheNext) {
   const std::string id = jobs_.NewJob("waits");
   jobs_.NewJob("waits, too");
-  // Reads, and writes nothing more.
+  // The store can be read but not written.
   jobs_.store().Close();
-  // One line of the daemon's log for all of them.
+  // One error for all jobs.
   EXPECT_THAT(Tell().message(), testing::HasSubstr("not told: 2; the first, jobs/"));
   EXPECT_FALSE(Mark().told);
   jobs_.Reopen();
@@ -74,7 +74,7 @@ TEST_F(RestorationTest, WhatCouldNotBeToldIsToldByTheNext) {
   EXPECT_EQ(Notices(id), 1);
 }
 
-// It dies after some of them, before it has noted that; or goes on, and one job could not be told.
+// The daemon dies after some notices and before the mark, or runs on although one notice failed.
 TEST_F(RestorationTest, NobodyIsToldTwice) {
   const std::string first = jobs_.NewJob("first");
   ASSERT_TRUE(Tell().ok());
@@ -91,7 +91,7 @@ TEST_F(RestorationTest, NobodyIsToldTwice) {
   ASSERT_TRUE(Tell().ok());
   EXPECT_EQ(Notices(first), 1);
   EXPECT_EQ(Notices(second), 1);
-  // Another restoration is another matter.
+  // Another restoration gets its own notice.
   restoration.time += absl::Hours(1);
   ASSERT_TRUE(WriteRestorationMark(database_ + ".restoration", restoration).ok());
   ASSERT_TRUE(Tell().ok());

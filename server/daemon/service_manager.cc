@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Empty where the environment does not have it, which it has no more after this.
+// Returns and removes an environment variable; empty if unset.
 std::string TakeVariable(const char* name) {
   const char* value = getenv(name);
   std::string text = value == nullptr ? "" : value;
@@ -25,7 +25,7 @@ std::string TakeVariable(const char* name) {
   return text;
 }
 
-// One line of a message.
+// Returns a message with the status in one line.
 std::string StatusLine(absl::string_view status) {
   return absl::StrCat("STATUS=", absl::StrReplaceAll(status, {{"\n", " "}}));
 }
@@ -37,7 +37,7 @@ ServiceManager ServiceManager::FromEnvironment() {
   std::string path = TakeVariable("NOTIFY_SOCKET");
   const std::string watchdog = TakeVariable("WATCHDOG_USEC");
   const std::string watched = TakeVariable("WATCHDOG_PID");
-  // Others than paths and abstract names are not offered.
+  // Only paths and abstract names are supported.
   if (path.size() < 2 || (path[0] != '/' && path[0] != '@') || path.size() > sizeof(sockaddr_un::sun_path)) {
     return manager;
   }
@@ -75,7 +75,7 @@ void ServiceManager::Send(const std::string& message) const {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path_.data(), path_.size());
-  // An abstract name is as long as is said, a path ends at its zero.
+  // An abstract name has an explicit length. A path ends at its zero byte.
   const size_t length = offsetof(sockaddr_un, sun_path) + path_.size();
   [[maybe_unused]] const ssize_t sent =
       sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT,

@@ -8,38 +8,38 @@
 
 namespace tandem {
 
-// Tells the service manager that started this process how it is: systemd's sd_notify(3), which is a datagram
-// of lines to a Unix socket, or nothing where there is none. Immutable, so thread-safe.
+// Reports this process's state to the service manager that started it, by systemd's protocol: sd_notify(3)
+// sends lines in a datagram to a Unix socket. Does nothing without a socket. Immutable, so thread-safe.
 class ServiceManager {
  public:
-  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and takes them out of the environment, so that no
-  // child speaks for this process. Call before there are other threads.
+  // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, so that no
+  // child reports for this process. Call before other threads start.
   static ServiceManager FromEnvironment();
 
-  // Nobody is told anything.
+  // Reports to nobody.
   ServiceManager() = default;
   ~ServiceManager();
   ServiceManager(ServiceManager&& other) noexcept;
   ServiceManager& operator=(ServiceManager&&) = delete;
 
-  // The longest that it will wait from one Alive to the next before it takes this process for hung; infinite
-  // where it does not watch.
+  // Returns the longest time between two calls of Alive before the service manager restarts this process.
+  // Infinite without a watchdog.
   absl::Duration watchdog() const { return watchdog_; }
 
-  // It serves; and what to show, in a line.
+  // Reports that the process serves, and a status line.
   void Ready(absl::string_view status) const;
-  // It is on its way out.
+  // Reports that the process is stopping.
   void Stopping() const;
-  // It still does its work.
+  // Reports that the process works.
   void Alive() const;
-  // What to show, in a line.
+  // Sends a new status line.
   void Show(absl::string_view status) const;
 
  private:
-  // A message that does not arrive is no matter: it is told again, or nobody listens any more.
+  // Ignores errors: a lost message is repeated later, or nobody listens.
   void Send(const std::string& message) const;
 
-  // The socket's path; an abstract one begins with a zero byte.
+  // The socket's path. An abstract name begins with a zero byte.
   std::string path_;
   int socket_ = -1;
   absl::Duration watchdog_ = absl::InfiniteDuration();

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What systemd listens on: a datagram socket, at a path or an abstract name ("@...").
+// Stands for systemd: a datagram socket at a path or an abstract name ("@...").
 class NotifySocket {
  public:
   explicit NotifySocket(const std::string& name) : name_(name), socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {
@@ -37,7 +37,7 @@ class NotifySocket {
     if (name_[0] != '@') unlink(name_.c_str());
     for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) unsetenv(variable);
   }
-  // The next message; it has arrived when it was sent.
+  // Returns the next message, which has already arrived.
   std::string Take() {
     char buffer[1024];
     const ssize_t got = recv(socket_, buffer, sizeof(buffer), MSG_DONTWAIT);
@@ -62,7 +62,7 @@ TEST_P(ServiceManagerTest, SaysHowTheDaemonIs) {
   setenv("WATCHDOG_PID", absl::StrCat(getpid()).c_str(), 1);
   const ServiceManager manager = ServiceManager::FromEnvironment();
   EXPECT_EQ(manager.watchdog(), absl::Minutes(1));
-  // No child speaks for it.
+  // Children do not inherit the variables.
   for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
     EXPECT_EQ(getenv(variable), nullptr) << variable;
   }
@@ -93,7 +93,7 @@ TEST(ServiceManagerAloneTest, NobodyIsTold) {
   }
   setenv("NOTIFY_SOCKET", absl::StrCat("/", std::string(500, 'x')).c_str(), 1);
   ServiceManager::FromEnvironment().Alive();
-  // Nobody listens there.
+  // No socket exists at this path.
   setenv("NOTIFY_SOCKET", "/tmp/tandem-no-such-socket", 1);
   ServiceManager::FromEnvironment().Alive();
 }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLeast = int64_t{1} << 20;
 
-// Its bytes; -1: it is none. CLI11 reads "-1" as a very large number.
+// Returns the size in bytes; -1 if `text` is no size. CLI11 would read "-1" as a very large number.
 int64_t BytesOf(std::string text) {
   int64_t bytes = 0;
   try {

@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-// Lets CLI11 read an option's value as a size, "16GiB" or "500MB", into a number of bytes. It is 0 or at
-// least 1MiB: a number without a unit is bytes, which is seldom meant.
+// Makes CLI11 parse an option's value, such as "16GiB" or "500MB", as bytes. The size must be 0 or at least
+// 1MiB, because a number without a unit means bytes and is probably a mistake.
 CLI::Validator SizeValue();
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ StopDeadline::StopDeadline(absl::Duration limit, int exit_status)
         spdlog::warn("stopping takes longer than {}: the daemon ends without waiting for work that runs",
                      absl::FormatDuration(limit));
         spdlog::default_logger()->flush();
-        // No destructors: they would wait for that work.
+        // Run no destructors, because they would wait for the threads.
         _exit(exit_status);
       }) {}
 

@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// Ends the process with `exit_status` if the stop takes longer than `limit`, whatever the daemon's threads
-// do: what was answered is durable, and the next daemon takes over as after a crash. Destroyed in time, it
-// does nothing.
+// Ends the process with `exit_status` if the stop takes longer than `limit`, even if other threads still
+// work. Every answered call is durable, so the next daemon recovers as after a crash. Does nothing if
+// destroyed in time.
 class StopDeadline {
  public:
   StopDeadline(absl::Duration limit, int exit_status);

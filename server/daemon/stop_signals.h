@@ -6,11 +6,11 @@
 
 namespace tandem {
 
-// Turns SIGTERM and SIGINT into calls on a thread, where anything may be done. While it lives, both are
-// blocked in every thread that is started after it; SIGPIPE is ignored for good.
+// Turns SIGTERM and SIGINT into calls on a normal thread. Blocks both signals in every thread that starts
+// later, until destroyed. Ignores SIGPIPE for good.
 class StopSignals {
  public:
-  // `stop` is called with the signal's name at each signal. Make it before there are other threads.
+  // Calls `stop` with the signal's name for each signal. Create it before other threads start.
   explicit StopSignals(std::function<void(const char* name)> stop);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -48,7 +48,7 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
     if (entry.second.IsScalar()) {
       item.inputs.push_back(entry.second.Scalar());
     } else if (entry.second.IsSequence()) {
-      // It means nothing at all, and an option that is left out means its default.
+      // An empty list would leave the option at its default, so refuse it.
       if (entry.second.size() == 0) {
         Fail(entry.second.Mark(),
              absl::StrCat("'", item.name, "' is an empty list; leave the line out for the default"));
@@ -61,7 +61,7 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
     } else if (!entry.second.IsNull()) {
       Fail(entry.second.Mark(), absl::StrCat("'", item.name, "' must be a value or a list of values"));
     }
-    // A name without a value leaves the default.
+    // A name without a value keeps the default.
     if (!item.inputs.empty()) items.push_back(std::move(item));
   }
   return items;

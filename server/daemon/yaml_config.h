@@ -8,17 +8,16 @@
 
 namespace tandem {
 
-// Lets CLI11 read its options from a YAML file: one mapping of option names ('_' may stand for '-') to
-// values, or to a list of values where an option may be repeated. A name that is no option, one that stands
-// there twice, and a value that is a mapping are errors (CLI::ConfigError), with the line and the name that
-// was probably meant.
+// Makes CLI11 read options from a YAML file. The file is a mapping of option names ('_' may replace '-') to
+// values. A repeatable option may have a list of values. An unknown name, a repeated name or a mapping as
+// value throws CLI::ConfigError with the line and the name that was probably meant.
 class YamlConfig : public CLI::Config {
  public:
-  // `options`: the long names that may be set, without dashes before them.
+  // `options` are the allowed long names, without leading dashes.
   explicit YamlConfig(std::vector<std::string> options) : options_(std::move(options)) {}
 
   std::vector<CLI::ConfigItem> from_config(std::istream& input) const override;
-  // Not offered: empty.
+  // Not supported: returns an empty text.
   std::string to_config(const CLI::App*, bool, bool, std::string) const override { return ""; }
 
  private:

@@ -28,11 +28,11 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// A description of each stands in every list of them.
-// Of all users, and of each but the administrator, who is not kept out by others' either.
+// The most sets of all users, and of each user except the administrator. Lists hold a description of each
+// set. The limit for all users does not apply to the administrator.
 constexpr int64_t kMostDatasets = 1000;
 constexpr int64_t kMostDatasetsEach = 200;
-// Jobs that an error names.
+// The most jobs that an error names.
 constexpr size_t kNamedJobs = 10;
 
 std::string NewEtag() {
@@ -61,10 +61,10 @@ std::string UploadId(const std::string& name) { return std::string(absl::StripPr
 
 }  // namespace
 
-// Ends with the object.
+// Reserves an id until destroyed.
 class DatasetRegistry::Claim {
  public:
-  // Null where somebody else has it.
+  // Returns null if the id is already reserved.
   static std::unique_ptr<Claim> Take(DatasetRegistry* registry, const std::string& id) {
     MutexLock lock(&registry->mutex_);
     if (!registry->changing_.insert(id).second) return nullptr;
@@ -170,7 +170,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   stored.request_id = request.request_id();
   if (!stored.request_id.empty()) stored.request = DigestOf(request);
 
-  // Gives the upload back unless the set is made.
+  // Gives the upload back unless the set gets created.
   const auto give_back = [this](std::string* upload) { uploads_->GiveBack(*upload); };
   std::unique_ptr<std::string, decltype(give_back)> claimed(nullptr, give_back);
   if (!request.upload().empty()) {
@@ -182,7 +182,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   }
   const absl::StatusOr<DatasetInfo> info = CheckData(spec, stored.upload);
   if (!info.ok()) {
-    // What is no fault of the request stays what it is.
+    // An error that is not the request's fault keeps its code.
     if (!absl::IsInvalidArgument(info.status())) return info.status();
     FieldViolations violations;
     violations.AddAll("dataset.spec", info.status());
@@ -215,7 +215,7 @@ absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& sp
 }
 
 absl::Status DatasetRegistry::Write(Store::Body body) {
-  // Outlives a wait that it has ended.
+  // Shared, because the store's callback may still hold the lock when the wait ends.
   struct Written {
     Mutex mutex;
     std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
@@ -251,7 +251,7 @@ absl::Status DatasetRegistry::Delete(const v1::DeleteDatasetRequest& request) {
                       "ETAG_MISMATCH");
   }
   return DeleteUnused(id, [&]() -> absl::Status {
-    // From now on no job can name it.
+    // From here on, no job can name the set.
     StoredDataset removed;
     {
       MutexLock lock(&mutex_);
@@ -366,7 +366,7 @@ std::optional<v1::DatasetSpec> DatasetRegistry::FindSpec(absl::string_view id) c
   if (dataset.upload.empty()) return dataset.dataset.spec();
   absl::StatusOr<v1::DatasetSpec> located =
       AtUploadedFiles(dataset.dataset.spec(), Folder(), uploads_->FilesFolder(dataset.upload));
-  // It was checked when the set was made.
+  // Create already checked the paths.
   return located.ok() ? *std::move(located) : dataset.dataset.spec();
 }
 

@@ -22,33 +22,32 @@
 
 namespace tandem {
 
-// The data sets that the daemon keeps under names: what DatasetService's methods about them do. Thread-safe;
-// Create and Delete read files and wait for the store.
+// The data sets that users registered, and the work of DatasetService's methods for them. Thread-safe. Create
+// and Delete read files and block on the store.
 class DatasetRegistry : public RegisteredDatasets {
  public:
-  // While it lives, the set that was named when it was made is not removed: for the time in which a job that
-  // names it is being accepted.
+  // Keeps a set from being removed while a job that names the set is being accepted.
   class Hold;
 
-  // All pointers outlive this. `public_folder` holds the public sets that were fetched.
+  // All pointers must outlive this object. `public_folder` holds the fetched public sets.
   DatasetRegistry(Store* store, Uploads* uploads, const DatasetCatalog* catalog, const Clock* clock,
                   std::string public_folder);
 
-  // Takes over what the store has. Before anything else.
+  // Takes over the store's sets. Call before any other method.
   void Restore(std::vector<StoredDataset> datasets);
 
-  // The set that an earlier request of this request id made, where there is one. ALREADY_EXISTS: that request
-  // was another user's, or another one.
+  // Returns the set that an earlier request with this request id created; nullopt if none. ALREADY_EXISTS:
+  // another user used the request id, or the earlier request was different.
   absl::StatusOr<std::optional<v1::Dataset>> FindRepeated(const v1::CreateDatasetRequest& request,
                                                           const std::string& user) const;
-  // As DatasetService.CreateDataset, for a user; `spec` is the request's with its URLs pinned. Whose the
-  // upload is, is not looked at.
+  // Like DatasetService.CreateDataset, for `user`. `spec` is the request's spec with pinned URLs. Does not
+  // check the upload's owner.
   absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request, const v1::DatasetSpec& spec,
                                      const std::string& user);
-  // As DatasetService.DeleteDataset, whoever asks for it.
+  // Like DatasetService.DeleteDataset. Does not check the caller's rights.
   absl::Status Delete(const v1::DeleteDatasetRequest& request);
 
-  // For an id or a name; also where there is no such set.
+  // Takes an id or a name. The set need not exist.
   Hold HoldFor(const std::string& name_or_id);
 
   std::optional<v1::Dataset> Find(absl::string_view id) const override;
@@ -56,28 +55,28 @@ class DatasetRegistry : public RegisteredDatasets {
   std::vector<std::string> Ids() const override;
   const std::string& Folder() const override { return uploads_->folder(); }
 
-  // All of them as Find gives them, by name.
+  // Returns all sets, sorted by name, as Find returns them.
   std::vector<v1::Dataset> List() const;
 
  private:
-  // An id that nobody else may give or take away meanwhile.
+  // Reserves an id during its creation or removal.
   class Claim;
 
-  // Of a set.
+  // The holds of one set.
   struct Holds {
     int active = 0;
-    int64_t made = 0;  // Ever, or since there was none.
+    int64_t made = 0;  // The number of holds so far. Restarts if the set had no holds.
   };
 
   absl::Status CheckName(const std::string& id, const std::string& user) const;
-  // Checks the source as a job's; errors are relative to the spec.
+  // Checks the source like a job's source. Errors are relative to the spec.
   absl::StatusOr<DatasetInfo> CheckData(const v1::DatasetSpec& spec, const std::string& upload) const;
-  // Writes to the store, and waits until that is durable.
+  // Writes to the store, and blocks until the write is durable.
   absl::Status Write(Store::Body body);
   absl::Status Insert(const StoredDataset& dataset);
-  // Calls `remove` unless a job that has not ended uses the set.
+  // Calls `remove` unless the set is held or a job that has not ended uses the set.
   absl::Status DeleteUnused(const std::string& id, absl::FunctionRef<absl::Status()> remove);
-  // A set that is not registered: one that was fetched is removed.
+  // Deletes a set that is not registered. Only a fetched public set can be deleted.
   absl::Status DeleteOther(const std::string& id, const v1::DeleteDatasetRequest& request);
 
   Store* const store_;
@@ -88,7 +87,7 @@ class DatasetRegistry : public RegisteredDatasets {
 
   mutable Mutex mutex_;
   std::map<std::string, StoredDataset, std::less<>> datasets_ ABSL_GUARDED_BY(mutex_);
-  // Those that are being made or removed.
+  // Ids that are being created or removed.
   std::set<std::string> changing_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Holds> holds_ ABSL_GUARDED_BY(mutex_);
 };

@@ -27,7 +27,7 @@ using ::testing::Not;
 
 void WriteFile(const std::string& path, const std::string& content) { std::ofstream(path) << content; }
 
-// The most memory that this process has had.
+// Returns the peak of this process's memory.
 int64_t PeakKibibytes() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -42,7 +42,7 @@ class DatasetRegistryTest : public ::testing::Test {
  protected:
   DatasetRegistryTest() { Open(); }
 
-  // As a daemon that comes after one that was killed.
+  // Opens everything like the daemon after a killed daemon.
   void Open() {
     registry_.reset();
     uploads_.reset();
@@ -81,7 +81,7 @@ class DatasetRegistryTest : public ::testing::Test {
   absl::StatusOr<v1::Dataset> Create(const v1::CreateDatasetRequest& request) {
     return registry_->Create(request, request.dataset().spec(), "ann");
   }
-  // The name of a whole upload.
+  // Returns the name of a whole upload.
   std::string Upload(const SampleUpload& sample) {
     v1::Upload wanted = sample.Declaration();
     wanted.set_user("ann");
@@ -136,7 +136,7 @@ class DatasetRegistryTest : public ::testing::Test {
   std::unique_ptr<DatasetRegistry> registry_;
 };
 
-// A user who takes all places that there are keeps nobody else out.
+// A user with many sets does not block other users.
 TEST_F(DatasetRegistryTest, EachUserHasPlacesOfTheirOwn) {
   std::vector<StoredDataset> sets;
   const auto add = [&sets](const std::string& user, int count) {
@@ -156,7 +156,7 @@ TEST_F(DatasetRegistryTest, EachUserHasPlacesOfTheirOwn) {
   const absl::Status refused = create("one-more", "ann");
   EXPECT_EQ(GetReason(refused), "TOO_MANY_DATASETS");
   EXPECT_THAT(std::string(refused.message()), HasSubstr("ann has 200 data sets"));
-  // The file is not there, which is looked at later.
+  // The file does not exist. Files are checked after the limit.
   EXPECT_EQ(create("first", "bob").code(), absl::StatusCode::kInvalidArgument);
   for (const char* user : {"b", "c", "d", "e"}) add(user, 200);
   registry_->Restore(sets);
@@ -260,11 +260,11 @@ TEST_F(DatasetRegistryTest, NamesAreTakenOnce) {
   const absl::Status folder = CreateUploaded("shapes").status();
   EXPECT_EQ(folder.code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(folder.message()), HasSubstr(data_));
-  // What was uploaded for it is not lost.
+  // Its upload is not lost.
   EXPECT_EQ(uploads_->List().size(), 1);
 }
 
-// One user's queue is not everybody's memory.
+// Reading one user's long queue must not need memory for all its specs.
 TEST_F(DatasetRegistryTest, LooksForUsersOfASetWithoutAllSpecsInMemory) {
   constexpr int kJobs = 200;
   WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
@@ -282,7 +282,7 @@ TEST_F(DatasetRegistryTest, LooksForUsersOfASetWithoutAllSpecsInMemory) {
         done.Done());
     ASSERT_TRUE(done.Get().ok());
   }
-  // Has the process's peak begin anew.
+  // Resets the process's peak.
   WriteFile("/proc/self/clear_refs", "5");
   const int64_t before = PeakKibibytes();
   ASSERT_TRUE(Delete("own").ok());
@@ -304,7 +304,7 @@ TEST_F(DatasetRegistryTest, ARepeatedRequestGivesTheSameSet) {
   v1::CreateDatasetRequest other = request;
   other.mutable_dataset()->set_description("other");
   EXPECT_EQ(registry_->FindRepeated(other, "ann").status().code(), absl::StatusCode::kAlreadyExists);
-  // What another user made is not even named.
+  // An error does not reveal another user's set.
   for (const v1::CreateDatasetRequest& wanted : {request, other}) {
     const absl::Status refused = registry_->FindRepeated(wanted, "bob").status();
     EXPECT_EQ(GetReason(refused), "REQUEST_ID_USED");
@@ -312,7 +312,7 @@ TEST_F(DatasetRegistryTest, ARepeatedRequestGivesTheSameSet) {
   }
 }
 
-// What the caller says beside that is read, and not kept.
+// The rest of a request is read and not kept.
 TEST_F(DatasetRegistryTest, KeepsOfARequestNoMoreThanADigest) {
   WriteFile(data_ + "/own.csv", "a,b\n1,2\n");
   v1::CreateDatasetRequest request = Request("own", "own.csv");
@@ -343,7 +343,7 @@ TEST_F(DatasetRegistryTest, SaysAllThatIsWrong) {
   EXPECT_THAT(Fields(Create(request).status()),
               ElementsAre("dataset.description", "upload", "dataset.spec.name", "dataset.spec.train_limit",
                           "dataset.spec.augmentation"));
-  // The source is checked as a job's.
+  // The source is checked like a job's source.
   EXPECT_THAT(Fields(Create(Request("flowers", "none.csv")).status()), ElementsAre("dataset.spec.csv.train"));
   WriteFile(data_ + "/ragged.csv", "a,b\n1,2\n3\n");
   const absl::Status ragged = Create(Request("flowers", "ragged.csv")).status();
@@ -362,7 +362,7 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
     request.set_upload(upload);
     EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset.spec.csv.train")) << path;
   }
-  // Nor does a set without an upload get at one by its path.
+  // A set without an upload cannot use a path to uploaded files.
   EXPECT_THAT(
       Fields(Create(Request("flowers", uploads_->FilesFolder(other.substr(8)) + "/secret.csv")).status()),
       ElementsAre("dataset.spec.csv.train"));
@@ -373,7 +373,7 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
   EXPECT_TRUE(Create(request).ok());
 }
 
-// Neither never nor twice, at any moment.
+// At every moment the bytes count exactly once.
 TEST_F(DatasetRegistryTest, BytesCountWhileAnUploadBecomesASet) {
   const int64_t bytes = UploadFolder::BytesOnDisk(flowers_.Declaration());
   for (int round = 0; round < 20; ++round) {
@@ -381,7 +381,7 @@ TEST_F(DatasetRegistryTest, BytesCountWhileAnUploadBecomesASet) {
     request.set_upload(Upload(flowers_));
     std::atomic<bool> done = false;
     std::atomic<int> wrong = 0;
-    // Between: the set's row waits until somebody has looked.
+    // The set's row waits until the test has looked.
     absl::Notification looked;
     Awaited<absl::Status> written;
     store_->Write(

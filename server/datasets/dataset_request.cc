@@ -27,7 +27,7 @@ bool IsId(const std::string& id) {
          });
 }
 
-// What belongs to a job that names the set, and not to the set.
+// Refuses fields that belong to a job that names the set.
 void CheckBelongsToSets(const v1::DatasetSpec& spec, FieldViolations& violations) {
   const auto job = [&](const char* field) {
     violations.Add(absl::StrCat("dataset.spec.", field),
@@ -48,7 +48,7 @@ absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request) {
                                                   kMaxSpecBytes, " are accepted (1 MiB)")),
         "SPEC_TOO_LARGE");
   }
-  // What else stands in it is left alone, and is still read and compared.
+  // Bound the whole request: unknown fields are also read and compared.
   if (const size_t bytes = request.ByteSizeLong(); bytes > kMaxRequestBytes) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat("dataset: the request has ", bytes, " bytes; at most ",

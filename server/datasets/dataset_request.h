@@ -6,8 +6,8 @@
 
 namespace tandem {
 
-// What can be said of a request without its files. INVALID_ARGUMENT with the fields at fault;
-// RESOURCE_EXHAUSTED: it, or its spec, is too large.
+// Checks a request without reading files. INVALID_ARGUMENT names the wrong fields. RESOURCE_EXHAUSTED: the
+// request or its spec is too large.
 absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request);
 
 }  // namespace tandem

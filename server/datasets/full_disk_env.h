@@ -12,8 +12,8 @@
 
 namespace tandem {
 
-// For tests: the machine's file system, on which so many bytes are left. As on a real one, a write may get a
-// part of its bytes onto the disk before it fails. Not thread-safe.
+// For tests: the machine's file system with `left` bytes of free space. As on a real disk, a failing write
+// may write a part of its bytes. Not thread-safe.
 class FullDiskEnv : public Env {
  public:
   int64_t left = int64_t{1} << 40;

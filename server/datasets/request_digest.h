@@ -7,8 +7,7 @@
 
 namespace tandem {
 
-// By what a repetition of a request is recognised: the SHA-256 of what counts of it. Empty where that cannot
-// be made.
+// Returns the SHA-256 of the fields that identify a repeated request. Empty if the digest cannot be computed.
 std::string DigestOf(const v1::CreateDatasetRequest& request);
 
 }  // namespace tandem

@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// For tests: contents by paths, as a client would upload them.
+// For tests: the files of an upload, by path.
 class SampleUpload {
  public:
   explicit SampleUpload(std::map<std::string, std::string> files) : files_(std::move(files)) {}
@@ -21,7 +21,7 @@ class SampleUpload {
     return SampleUpload(std::map<std::string, std::string>{std::pair(path, content)});
   }
 
-  // What CreateUpload is told.
+  // The argument of CreateUpload.
   v1::Upload Declaration() const {
     v1::Upload upload;
     std::string manifest;
@@ -34,7 +34,7 @@ class SampleUpload {
     return upload;
   }
 
-  // The messages from where `upload` stands, in pieces of at most `piece` bytes.
+  // Returns the messages that complete `upload`, with at most `piece` bytes each.
   std::vector<v1::UploadFilesRequest> Pieces(const v1::Upload& upload, size_t piece = 4) const {
     std::vector<v1::UploadFilesRequest> pieces;
     int64_t skipped = upload.files_received();

@@ -24,20 +24,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kFileDigestBytes = 32;
-// Files and bytes that are made durable together: one sync of the disk's journal serves many small files.
+// The most files that are synced together: one sync of the disk's journal serves many small files.
 constexpr size_t kMaxPending = 256;
-// Folders that an upload may have beside one for each of its files: as deep as a path may be.
+// The folders that an upload may have in addition to one folder per file. A path may have this depth.
 constexpr int64_t kFoldersBeside = 31;
 
-// 0 where there is none.
+// Returns the file's size; 0 if no such file exists.
 int64_t SizeOf(const std::string& path) {
   std::error_code error;
   const auto size = fs::file_size(path, error);
   return error ? 0 : static_cast<int64_t>(size);
 }
 
-// How many folders are in `path` that are not in `last`, which is before it in the order of bytes. In that
-// order all files of a folder follow each other, so the sum over all paths is the number of folders.
+// Returns the number of folders of `path` that `last` does not have. Paths come in byte order, and so all
+// files of a folder follow each other. The sum over all paths is the number of folders.
 int64_t NewFolders(absl::string_view last, absl::string_view path) {
   const size_t same = std::mismatch(last.begin(), last.end(), path.begin(), path.end()).second - path.begin();
   return std::count(path.begin() + same, path.end(), '/');
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Create(Env* env, con
                                [&](WritableFile& file) { return file.Append(content); });
   };
   TANDEM_RETURN_IF_ERROR(write("received", ""));
-  // Last: a folder without it holds no upload.
+  // Write "upload" last: a folder without this file holds no upload.
   TANDEM_RETURN_IF_ERROR(write("upload", declared.SerializeAsString()));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(fs::path(folder).parent_path().string()));
   return Open(env, folder);
@@ -97,7 +97,7 @@ absl::Status UploadFolder::Load() {
 absl::Status UploadFolder::ReadReceived() {
   TANDEM_ASSIGN_OR_RETURN(std::string received, env_->ReadFile(Path("received")));
   if (const size_t end = received.rfind('\n') + 1; end != received.size()) {
-    // The last line was being written.
+    // The process died while it wrote the last line.
     received.resize(end);
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env_, Path("received"),
                                                [&](WritableFile& file) { return file.Append(received); }));
@@ -122,7 +122,7 @@ void UploadFolder::RemoveStalePartials() {
       stale.push_back(path);
     }
   }
-  // Where one stays, it is in nobody's way.
+  // A file that cannot be removed does no harm.
   for (const std::string& path : stale) env_->RemoveFile(path).IgnoreError();
 }
 
@@ -187,7 +187,7 @@ absl::Status UploadFolder::Begin(const v1::UploadFile& file) {
                                            Files(), "; GetUpload says where to go on"));
   };
   if (current_.has_value()) {
-    // A new call goes on where another one broke off.
+    // A new call may continue the file of a broken call.
     v1::UploadFile same = file;
     same.set_offset(current_->header.offset());
     if (same.SerializeAsString() != current_->header.SerializeAsString()) {
@@ -221,7 +221,7 @@ absl::Status UploadFolder::Begin(const v1::UploadFile& file) {
 
 absl::Status UploadFolder::Take(const v1::UploadFilesRequest& piece) {
   const absl::Status status = TakePiece(piece);
-  // What is on the disk decides on how it goes on.
+  // After an error, the file on disk decides where the next call continues.
   if (!status.ok()) current_.reset();
   return status;
 }
@@ -286,7 +286,7 @@ absl::Status UploadFolder::EndFile() {
 
 absl::Status UploadFolder::Sync() {
   if (current_.has_value()) {
-    // The begin of a file is worth keeping, too.
+    // Also sync an incomplete file, so that a client can continue it.
     const absl::Status synced = current_->file->Sync();
     if (!synced.ok()) {
       current_.reset();
@@ -326,7 +326,7 @@ absl::Status UploadFolder::SyncPending() {
 v1::Upload UploadFolder::Progress() const {
   v1::Upload upload = declared_;
   upload.set_files_received(files_);
-  // With files pending, nothing is left of the first of them.
+  // With pending files, the first of them is complete, and its partial file is not the next one.
   const int64_t offset = pending_.empty() ? SizeOf(PartialPath()) : 0;
   upload.set_next_offset(offset);
   upload.set_bytes_received(bytes_ + offset);

@@ -17,36 +17,36 @@
 
 namespace tandem {
 
-// The largest piece of a file that an upload takes in at once.
+// The most bytes of a file in one message.
 inline constexpr size_t kMaxUploadPiece = 1 << 20;
-// What a small file or a folder takes of a disk.
+// The disk space of a folder, and of a file besides its bytes.
 inline constexpr int64_t kBlockBytes = 4096;
 inline constexpr int64_t kMoreThanAnyDisk = int64_t{1} << 60;
 
-// An upload's files in a folder of their own. Not thread-safe.
+// The files of an upload, in their own folder. Not thread-safe.
 //
-//   upload     tandem.v1.Upload, as it was declared
-//   received   a line "<SHA-256> <size> <path>" for each file that is whole and durable, in their order
-//   partial-N  the file after N others, as far as it came
+//   upload     tandem.v1.Upload, as declared
+//   received   a line "<SHA-256> <size> <path>" for each durable whole file, in order
+//   partial-N  the next file after N whole files, as far as received
 //   files/     the whole files
 //
-// What a killed process or a power cut leaves is read again by Open: a file counts once its line is durable,
-// which is after the file is; whatever is beyond that is sent anew or, as the begin of the next file, checked
-// by that file's digest in the end.
+// After a crash or a power cut, Open reads the folder again. A file counts once its line is durable. The line
+// is written after the file is durable. The client sends all later files again. The client may also continue
+// the partial file, whose digest is checked at its end.
 class UploadFolder {
  public:
-  // Makes the folder and what is in it. `declared` has the digest, the number of files and bytes, and the
+  // Creates the folder and its files. `declared` must have the digest, the number of files and bytes, and the
   // time of creation.
   static absl::StatusOr<std::unique_ptr<UploadFolder>> Create(Env* env, const std::string& folder,
                                                               const v1::Upload& declared);
-  // NOT_FOUND: it holds no upload. DATA_LOSS: what it holds cannot be read.
+  // NOT_FOUND: the folder holds no upload. DATA_LOSS: its files cannot be read.
   static absl::StatusOr<std::unique_ptr<UploadFolder>> Open(Env* env, const std::string& folder);
 
-  // The upload as it was declared. NOT_FOUND, DATA_LOSS: as Open.
+  // Returns the upload as declared. NOT_FOUND, DATA_LOSS as Open.
   static absl::StatusOr<v1::Upload> Declared(Env* env, const std::string& folder);
 
-  // What files take of a disk at least, folders left out: their bytes, and a block for each. As much as no
-  // disk has where somebody declares more than that, so that sums with it stay sums.
+  // Returns the least disk space of files without their folders, in bytes: their bytes and a block per file.
+  // Clamps huge declared values, so that sums do not overflow.
   static int64_t BytesOnDisk(int64_t bytes, int64_t files) {
     return std::min(bytes, kMoreThanAnyDisk) + std::min(files, kMoreThanAnyDisk / kBlockBytes) * kBlockBytes;
   }
@@ -54,36 +54,37 @@ class UploadFolder {
     return BytesOnDisk(declared.bytes(), declared.files());
   }
 
-  // Takes in the next piece, which is durable after Sync. There may be as many folders as files, and a few
-  // more: nobody declares them. INVALID_ARGUMENT with the field at fault; ABORTED:
-  // it does not begin where the upload stands; DATA_LOSS: the file that it ends is not what its digest says,
-  // and was dropped; or as the file system fails (RESOURCE_EXHAUSTED where it is full). After an error the
-  // next piece must begin a file.
+  // Accepts the next piece. The piece is durable after Sync. An upload may have slightly more folders than
+  // files. After an error, the next piece must start a file.
+  //
+  // INVALID_ARGUMENT names the wrong field. ABORTED: the piece does not start at the upload's next byte.
+  // DATA_LOSS: the piece ends a file with a wrong digest, and the file was dropped. Other errors are the file
+  // system's; RESOURCE_EXHAUSTED if the disk is full.
   absl::Status Take(const v1::UploadFilesRequest& piece);
 
-  // Makes durable what was taken in. FAILED_PRECONDITION: all files came, and are not those declared.
+  // Makes all pieces durable. FAILED_PRECONDITION: all files are here, but they differ from the declaration.
   absl::Status Sync();
 
-  // The upload with what of it is durable; but the begin of the next file may be lost to a power cut.
+  // Returns the upload with its durable progress. A power cut may still lose the incomplete file.
   v1::Upload Progress() const;
-  // Whether all files are durable, and are those declared.
+  // Returns true if all declared files are durable.
   bool whole() const { return whole_; }
-  // Bytes taken in since Sync.
+  // The bytes since the last Sync.
   int64_t unsynced_bytes() const { return unsynced_bytes_; }
-  // Where the whole files are.
+  // Returns the folder of the whole files.
   static std::string FilesFolder(const std::string& folder) { return folder + "/files"; }
 
  private:
-  // A file whose content is complete, but perhaps not durable.
+  // A complete file that may not be durable yet.
   struct Pending {
     std::unique_ptr<WritableFile> file;
     std::string path;
     std::string digest;  // Hexadecimal.
     int64_t size = 0;
-    // That came with it.
+    // The new folders that the file needed.
     int64_t folders = 0;
   };
-  // The file that is being taken in.
+  // The incomplete file that receives pieces.
   struct Current {
     v1::UploadFile header;
     std::unique_ptr<WritableFile> file;
@@ -93,7 +94,7 @@ class UploadFolder {
 
   UploadFolder(Env* env, std::string folder) : env_(env), folder_(std::move(folder)) {}
 
-  // Reads what is durable, and forgets what is not.
+  // Reads the durable state, and forgets everything else.
   absl::Status Load();
   absl::Status ReadReceived();
   absl::Status CheckHeader(const v1::UploadFile& file) const;
@@ -103,11 +104,11 @@ class UploadFolder {
   absl::Status SyncPending();
   absl::Status CheckManifest();
   void Count(const std::string& digest, int64_t size, const std::string& path);
-  // Removes what came of other files than the next one.
+  // Removes the partial files of all files except the next.
   void RemoveStalePartials();
-  // Files that are whole, durable or not: the next one's number.
+  // The number of complete files, durable or not. It names the next partial file.
   int64_t Files() const { return files_ + static_cast<int64_t>(pending_.size()); }
-  // The last of them; empty where there is none.
+  // The path of the last complete file; empty if none.
   const std::string& LastPath() const { return pending_.empty() ? last_path_ : pending_.back().path; }
   std::string Path(const char* name) const { return folder_ + "/" + name; }
   std::string PartialPath() const { return folder_ + "/partial-" + std::to_string(Files()); }
@@ -116,16 +117,16 @@ class UploadFolder {
   const std::string folder_;
   v1::Upload declared_;
 
-  // Of the durable files.
+  // Totals of the durable files.
   int64_t files_ = 0;
   int64_t bytes_ = 0;
-  // That they are in.
+  // The number of folders with durable files.
   int64_t folders_ = 0;
   std::string last_path_;
   Sha256 manifest_;
   bool whole_ = false;
 
-  // Of what came after them.
+  // The state after the durable files.
   std::vector<Pending> pending_;
   std::set<std::string> unsynced_folders_;
   int64_t unsynced_bytes_ = 0;

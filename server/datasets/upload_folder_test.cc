@@ -22,7 +22,7 @@ class UploadFolderTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.status();
     upload_ = *std::move(created);
   }
-  // As a daemon that comes after one that was killed.
+  // Opens the folder like the daemon after a killed daemon.
   void Reopen() {
     upload_.reset();
     auto opened = UploadFolder::Open(&env_, Folder());
@@ -67,7 +67,7 @@ TEST_F(UploadFolderTest, TakesFilesIn) {
   ExpectFiles(sample);
 }
 
-// Wherever it is cut, with and without what came being made durable, it goes on from where it says.
+// After a break at any piece, synced or not, the upload continues at its reported position.
 TEST_F(UploadFolderTest, GoesOnAfterEveryCut) {
   const SampleUpload sample = Flowers();
   const size_t pieces = sample.Pieces(sample.Declaration()).size();
@@ -85,7 +85,7 @@ TEST_F(UploadFolderTest, GoesOnAfterEveryCut) {
         if (reopens) {
           Reopen();
         } else {
-          // Another call finds the same upload, which syncs to say where it stands.
+          // Another call finds the same upload, and syncs to report its position.
           ASSERT_TRUE(upload_->Sync().ok());
         }
         for (const v1::UploadFilesRequest& piece : sample.Pieces(upload_->Progress())) {
@@ -168,14 +168,14 @@ TEST_F(UploadFolderTest, RefusesWhatWasNotDeclared) {
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("beyond"));
   piece.set_data(std::string(kMaxUploadPiece + 1, 'x'));
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("data"));
-  // Another place than where it stands.
+  // An offset that is not the upload's position.
   *piece.mutable_file() = sample.Header("a", 2);
   piece.set_data("3");
   EXPECT_EQ(upload_->Take(piece).code(), absl::StatusCode::kAborted);
   *piece.mutable_file() = sample.Header("a");
   piece.set_data("123");
   ASSERT_TRUE(upload_->Take(piece).ok());
-  // The same again, one that a file is in the way of, and one too many.
+  // The same file again, a path below a file, and one file too many.
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("order"));
   *piece.mutable_file() = bad.Header("a/b");
   piece.set_data("1");
@@ -188,7 +188,7 @@ TEST_F(UploadFolderTest, RefusesWhatWasNotDeclared) {
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("one more"));
 }
 
-// Each takes a block of the disk, and nobody declares them.
+// Each folder takes a block of the disk and is not declared.
 TEST_F(UploadFolderTest, FoldersAreLimitedByFiles) {
   std::map<std::string, std::string> files;
   const std::string deep = "/1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/";
@@ -196,7 +196,7 @@ TEST_F(UploadFolderTest, FoldersAreLimitedByFiles) {
   files["b" + deep + "y"] = "";
   files["b-/x"] = "";
   const SampleUpload sample(std::move(files));
-  // 16 of a, 16 of b, one of b-: three are left of 36.
+  // 16 of a, 16 of b, one of b-: three of 36 are left.
   for (const bool reopens : {false, true}) {
     std::filesystem::remove_all(Folder());
     Create(sample);
@@ -227,7 +227,8 @@ TEST_F(UploadFolderTest, RefusesOtherFilesThanDeclared) {
   EXPECT_FALSE(upload_->whole());
 }
 
-// Wherever the disk is full: what came stays, and it goes on when there is room.
+// If the disk fills up at any moment, the received bytes stay, and the upload continues as soon as the disk
+// has room.
 TEST_F(UploadFolderTest, AFullDiskLosesNothing) {
   const SampleUpload sample = Flowers();
   for (int64_t room = 0; room < 400; room += 23) {

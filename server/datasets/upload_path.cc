@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxPath = 1024;
 constexpr size_t kMaxPart = 255;
-// Each folder takes a block of the disk, which nobody declares.
+// Bounds folders, because each takes a block of the disk and is not declared.
 constexpr size_t kMaxParts = 32;
 
 }  // namespace

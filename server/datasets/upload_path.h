@@ -6,8 +6,8 @@
 
 namespace tandem {
 
-// Whether a file of an upload may have this path, which is relative to the upload: it stays inside, and every
-// file system takes it. Otherwise INVALID_ARGUMENT with what is wrong, such as "has the part '..'".
+// Checks the relative path of a file in an upload: it must stay inside the upload and suit every file system.
+// INVALID_ARGUMENT names the fault, such as "has the part '..'".
 absl::Status CheckUploadPath(absl::string_view path);
 
 }  // namespace tandem

@@ -19,7 +19,7 @@ absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std:
   for (const SourcePath& path : PathsOf(&spec)) {
     if (path.path->empty() || IsUrl(*path.path)) continue;
     if (path.path->front() == '/') {
-      // Nothing that was uploaded, for this set or another one, is had by such a path.
+      // An absolute path must not lead to uploaded files of any set.
       const std::string normal = std::filesystem::path(*path.path).lexically_normal().string();
       if (absl::StartsWith(normal, uploads_folder + "/")) {
         violations.Add(path.field, "leads to uploaded files; those of the upload have relative paths");

@@ -8,9 +8,9 @@
 
 namespace tandem {
 
-// `spec` with the relative paths of its source made absolute, below `files_folder`, where the files of its
-// upload are. INVALID_ARGUMENT for those that no upload can have, and for absolute ones below
-// `uploads_folder`, where those of all uploads are.
+// Returns `spec` with each relative path of its source made absolute below `files_folder`, the folder of its
+// upload. INVALID_ARGUMENT if no upload can have the path, or if an absolute path is below `uploads_folder`,
+// the folder of all uploads.
 absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
                                                 const std::string& files_folder);
 

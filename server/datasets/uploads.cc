@@ -27,14 +27,14 @@ using google::protobuf::util::TimeUtil;
 
 constexpr size_t kDigestBytes = 32;
 constexpr int64_t kMostFiles = 50'000'000;
-// After so many bytes they are made durable, and the disk's free space is looked at again.
+// After this many bytes, sync them and check the disk's free space again.
 constexpr int64_t kBytesBetweenSyncs = int64_t{64} << 20;
 constexpr absl::Duration kSweepInterval = absl::Minutes(10);
-// An upload that was not gone on with for too long stays for so long when a daemon starts.
+// After a daemon's start, even an expired upload stays this long.
 constexpr absl::Duration kGraceAtStart = absl::Hours(1);
-// What the name of a folder ends in that is being removed.
+// The suffix of a folder that is being removed.
 constexpr char kRemoved[] = ".removed";
-// What the names of uploads begin with.
+// The prefix of uploads' names.
 constexpr char kNames[] = "uploads/";
 
 std::string NewId() {
@@ -67,7 +67,7 @@ absl::Status CheckDeclaration(const v1::Upload& wanted) {
   return violations.ToStatus();
 }
 
-// What is kept of a declaration.
+// Returns the parts of a declaration that are kept.
 v1::Upload Declare(const std::string& id, const v1::Upload& wanted, absl::Time now) {
   v1::Upload declared;
   declared.set_name(absl::StrCat(kNames, id));
@@ -94,7 +94,7 @@ absl::Status RemoveByTheSystem(const std::string& folder) {
   return error ? absl::Status(absl::ErrnoToStatusCode(error.value()), error.message()) : absl::OkStatus();
 }
 
-// When something was last written in an upload's folder; infinite past where there is nothing in it.
+// Returns the time of the last write in an upload's folder; the infinite past if the folder is empty.
 absl::Time LastActive(const std::string& folder) {
   absl::Time last = absl::InfinitePast();
   const auto look = [&](const std::string& path) {
@@ -118,7 +118,7 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
   std::error_code error;
   fs::create_directories(options.folder, error);
   if (!error) fs::permissions(options.folder, fs::perms::owner_all, error);
-  // So that paths can be compared with it.
+  // Other code compares paths with this folder.
   if (!error) options.folder = fs::canonical(options.folder, error).string();
   if (error) {
     return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot make the folder ", options.folder));
@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Uploads>> Uploads::Open(Options options, Env* env
   }
   for (const std::string& id : ids) {
     if (IsId(id) && !owned.contains(id)) uploads->Restore(id);
-    // Its removal was cut off, or failed.
+    // An earlier removal was interrupted or failed.
     if (absl::EndsWith(id, kRemoved) && IsId(std::string(absl::StripSuffix(id, kRemoved)))) {
       uploads->RemoveAll(uploads->FolderOf(id));
     }
@@ -178,7 +178,7 @@ void Uploads::Restore(const std::string& id) {
       unreadable_.push_back(id);
       return;
     }
-    // Its making was cut off, or it is of no use to anybody.
+    // Its creation was interrupted, or nobody can use its files.
     if (absl::IsNotFound(files.status()) || absl::IsDataLoss(files.status()) ||
         absl::IsFailedPrecondition(files.status())) {
       RemoveFolder(id);
@@ -192,7 +192,7 @@ void Uploads::Restore(const std::string& id) {
     SetReceived(entry->declared, *entry);
     entry->files = *std::move(files);
     entry->state = State::kOpen;
-    // The clock may be ahead: who goes on with it soon does not find it expired.
+    // The clock may be ahead. Leave clients time to continue the upload.
     const absl::Duration most_age = options_.expiry - std::min(kGraceAtStart, options_.expiry / 2);
     const absl::Duration age =
         std::clamp(clock_->Now() - LastActive(FolderOf(id)), absl::ZeroDuration(), most_age);
@@ -211,10 +211,10 @@ absl::StatusOr<v1::Upload> Uploads::Create(const v1::Upload& wanted, const Allow
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, FindOrMake(wanted, allow));
     entry->active = ElapsedMicros();
     MutexLock lock(&entry->mutex);
-    // It was removed since, a set is made of it, or whoever made it could not.
+    // The upload was removed or claimed since, or its creation failed.
     if (entry->state != State::kOpen) continue;
     absl::StatusOr<v1::Upload> upload = Progress(IdOf(entry->declared), *entry);
-    // Else what came for it was not what it was declared to be.
+    // If the state changed, the files differed from the declaration; create a new upload.
     if (entry->state == State::kOpen) return upload;
   }
 }
@@ -227,7 +227,7 @@ absl::StatusOr<std::shared_ptr<Uploads::Entry>> Uploads::FindOrMake(const v1::Up
   made->active = ElapsedMicros();
   absl::Status status;
   {
-    // Whoever finds it waits until its folder is there; whoever does not want it waits for no folder.
+    // Calls that find `made` block until its folder exists. Other calls do not block.
     MutexLock making(&made->mutex);
     TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Entry> entry, FindOrAdd(made, allow));
     if (entry != made) return entry;
@@ -454,7 +454,7 @@ void Uploads::RemoveExpired() {
     MutexLock lock(&mutex_);
     for (const auto& [id, entry] : uploads_) {
       const State state = entry->state;
-      // Nobody waits here for one that is being made, even where the clock jumps.
+      // Do not block on an upload in creation, even if the clock jumps.
       const bool is_old = state != State::kMaking && !entry->stays && entry->active <= oldest;
       if (is_old || state == State::kGone) stale.emplace(id, entry);
     }
@@ -462,7 +462,7 @@ void Uploads::RemoveExpired() {
   for (const auto& [id, entry] : stale) {
     {
       MutexLock lock(&entry->mutex);
-      // A call may have come since.
+      // A call may have arrived since.
       if (entry->state == State::kClaimed || (entry->state == State::kOpen && entry->active > oldest))
         continue;
       entry->state = State::kGone;
@@ -474,14 +474,14 @@ void Uploads::RemoveExpired() {
 void Uploads::RemoveFolder(const std::string& id) {
   const std::string folder = FolderOf(id);
   const std::string removed = folder + kRemoved;
-  // By its name nobody takes what is left of it for an upload, or for one that cannot be read, however far
-  // the removal comes: the next daemon goes on with it.
+  // After the rename, the folder no longer looks like an upload, even if the removal stops halfway. The next
+  // daemon completes the removal.
   if (env_->RenameFile(folder, removed).ok()) {
     env_->SyncDirectory(options_.folder).IgnoreError();
     RemoveAll(removed);
     return;
   }
-  // Without this file it is no upload any more, either.
+  // Without this file, the folder holds no upload.
   env_->RemoveFile(folder + "/upload").IgnoreError();
   RemoveAll(folder);
 }

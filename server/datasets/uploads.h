@@ -21,149 +21,151 @@
 
 namespace tandem {
 
-// The files that clients upload: each upload in a folder of its own, until a data set is made of it or it
-// expires; then as the set's, until that is removed. Thread-safe; methods read and write files, and block.
+// The files that clients upload. Each upload has its own folder until it expires or becomes a data set. The
+// set then owns the files until the set is removed. Thread-safe. The methods read and write files, and so
+// block.
 class Uploads {
  public:
   struct Options {
-    // Absolute; made where it is missing.
+    // Absolute. Created if missing.
     std::string folder;
-    // Bytes of one upload; 0: any number.
+    // The most bytes of one upload. 0: no limit.
     int64_t most_bytes_each = int64_t{256} << 30;
-    // Bytes of all, those of data sets included; 0: as the disk has.
+    // The most bytes of all uploads and data sets. 0: limited by the disk.
     int64_t most_bytes = 0;
-    // Bytes of the disk that uploads leave to others.
+    // Bytes of the disk that uploads must leave free.
     int64_t least_free = int64_t{1} << 30;
-    // That no set was made of yet: of all users, and of each. Of the administrator's, who is not kept out by
-    // others', there may be as many as of all.
+    // The most unfinished uploads of all users, and of each user. The administrator may have `most_uploads`,
+    // and other users' uploads do not count against the administrator.
     int most_uploads = 100;
     int most_uploads_each = 20;
-    // After which an upload that does not go on is removed.
+    // The time after which an idle upload is removed.
     absl::Duration expiry = absl::Hours(7 * 24);
-    // When the database was last restored. Of an upload that was begun before, nobody can say whether a set
-    // was made of it: until one is, or somebody deletes it, it stays. Infinite past: never.
+    // The time of the database's last restoration; infinite past if never. A data set may own an upload from
+    // before, although the restored database has no such set. So the upload stays until a set takes it or
+    // somebody deletes it.
     absl::Time restored = absl::InfinitePast();
-    // Free bytes of the disk that holds a folder; null: the system's answer.
+    // Returns the free bytes of a folder's disk. Null: asks the system.
     std::function<absl::StatusOr<int64_t>(const std::string& folder)> free_bytes;
-    // Removes a folder with all that is in it; null: the system does.
+    // Removes a folder and its content. Null: uses the system.
     std::function<absl::Status(const std::string& folder)> remove_folder;
   };
 
-  // What a data set was made of.
+  // An upload that a data set owns.
   struct Owned {
-    // Of its files. Where their folder can be read, Open adds what so many files take beside that.
+    // The bytes of its files. If the folder can be read, Open replaces them by the disk space.
     int64_t bytes = 0;
-    // Whose the set is.
+    // The set's owner.
     std::string user;
   };
 
-  // Decides on an upload that would be made: by the bytes that its user's uploads and data sets take so far,
-  // as BytesOf says them.
-  // Called with everybody else's uploads held up: it must not wait, nor call this object.
+  // Decides if a new upload may be created. `used` is the disk space of the user's uploads and data sets, as
+  // BytesOf. Runs under the lock of all uploads, so it must not block or call this object.
   using Allow = std::function<absl::Status(int64_t used)>;
 
-  // A call that brings files. Thread-compatible. Destroying it ends it without making durable what came.
+  // A call that sends files. Thread-compatible. Destruction ends the call without a sync.
   class Call;
 
-  // Reads what is there, and goes on with removals that were cut off or failed. `owned`: the uploads that
-  // data sets were made of, by id; of others, what cannot be read is removed, as is what has expired; but
-  // nothing from before a restoration. Removals that fail, now or later, are told to the log, with the folder
-  // and why.
+  // Reads the folder, and completes interrupted and failed removals. `owned` are the uploads that data sets
+  // own, by id. Removes unreadable and expired uploads, except uploads from before a restoration. Logs each
+  // failed removal, now or later, with folder and reason.
   static absl::StatusOr<std::unique_ptr<Uploads>> Open(Options options, Env* env, const Clock* clock,
                                                        std::map<std::string, Owned> owned);
   ~Uploads();
   Uploads(const Uploads&) = delete;
   Uploads& operator=(const Uploads&) = delete;
 
-  // These do what DatasetService's methods of their names do, for the user that `wanted` names and without a
-  // look at who may; `id` is the upload's without "uploads/". `allow` is asked where a new upload is to be
-  // made, and its error is the call's; of several at once each counts those before it. Null: all are allowed.
-  // List has none that is still being made, and waits for none.
+  // These methods do the work of DatasetService's methods of the same names, without checking the caller's
+  // rights. `wanted` names the user. `id` is an upload's name without "uploads/".
+  //
+  // Create calls `allow` before it creates a new upload, and returns its error. Concurrent calls count each
+  // other's uploads. A null `allow` permits all. List neither shows nor blocks on uploads in creation.
   absl::StatusOr<v1::Upload> Create(const v1::Upload& wanted, const Allow& allow = nullptr);
   absl::StatusOr<v1::Upload> Get(const std::string& id);
   std::vector<v1::Upload> List();
-  // Those from before the restoration, which do not expire and have no expire_time.
+  // Returns the uploads from before the restoration. They do not expire and have no expire_time.
   std::vector<v1::Upload> FromBeforeRestoration();
-  // The ids of folders from before the restoration that cannot be read, and so are in no list.
+  // Returns the ids of unreadable folders from before the restoration. No list shows them.
   std::vector<std::string> Unreadable();
   absl::Status Delete(const std::string& id);
-  // Upload.user of one that no data set was made of. NOT_FOUND.
+  // Returns the user of an upload that no data set owns. NOT_FOUND otherwise.
   absl::StatusOr<std::string> OwnerOf(const std::string& id);
-  // A new call takes over from one before it, which then gets ABORTED: its client may be gone unnoticed.
+  // A new call replaces the upload's earlier call, which gets ABORTED: its client may be gone unnoticed.
   absl::StatusOr<std::unique_ptr<Call>> Begin(const std::string& id);
 
-  // For the making of a data set: the upload, if it is whole, which from now on is not removed, found or
-  // listed; its bytes count as its user's all the while. NOT_FOUND; FAILED_PRECONDITION: it is not whole, or
-  // another set is being made of it. Then either GiveBack; or Keep, when the set is made, with whose that is,
-  // and Remove when that is removed.
+  // Claims a whole upload for a new data set. The upload is then neither removed, found nor listed, and its
+  // bytes still count as its user's. Call GiveBack if the set is not created. Otherwise call Keep with the
+  // set's owner, and Remove when the set is removed. NOT_FOUND. FAILED_PRECONDITION: the upload is not whole,
+  // or is already claimed.
   absl::StatusOr<v1::Upload> Claim(const std::string& id);
   void GiveBack(const std::string& id);
   void Keep(const std::string& id, const std::string& user);
-  // Removes a data set's files.
+  // Removes the files of a data set.
   void Remove(const std::string& id);
 
-  // Removes what has expired; done from time to time in any case.
+  // Removes expired uploads. Also runs periodically.
   void RemoveExpired();
 
-  // Bytes that uploads take of the disk, or will when they are whole, those of data sets included: of each
-  // file its bytes and a block.
+  // Returns the disk space of all whole uploads and data sets, in bytes: each file's bytes and a block.
+  // Unfinished uploads count as if whole.
   int64_t used_bytes();
 
-  // Likewise of a user's.
+  // The same for one user.
   int64_t BytesOf(const std::string& user);
 
-  // Where an upload's files are, absolute.
+  // Returns the absolute path of an upload's files.
   std::string FilesFolder(const std::string& id) const { return UploadFolder::FilesFolder(FolderOf(id)); }
   const std::string& folder() const { return options_.folder; }
 
  private:
   enum class State { kMaking, kOpen, kClaimed, kGone };
-  // An upload that no set was made of. Its lock may be held for long, as while its folder is made or the
-  // begin of a large file is read: never taken under the map's.
+  // An upload that no set owns. Its lock may be held for long, for example while its folder is created or a
+  // large file is read. Never lock it while holding `mutex_`.
   struct Entry {
     Mutex mutex;
-    // Null where it is kMaking, or could not be made, and so is kGone.
+    // Null in state kMaking, and in state kGone if the creation failed.
     std::unique_ptr<UploadFolder> files ABSL_GUARDED_BY(mutex);
-    // When something last came, in microseconds by Clock::Elapsed(): a clock that is set ahead makes none
-    // old.
+    // The time of the last piece, in microseconds of Clock::Elapsed(), so that a jump of the clock expires no
+    // upload.
     std::atomic<int64_t> active = 0;
-    // As of the last time that what came was made durable.
+    // The values at the last sync.
     std::atomic<int64_t> bytes_received = 0;
     std::atomic<int64_t> files_received = 0;
-    // The number of the newest call; older ones are over.
+    // The number of the newest call. Earlier calls have ended.
     int64_t call ABSL_GUARDED_BY(mutex) = 0;
-    // Whether its folder is being made, all the while under the lock; it goes on; a set is made of it; or it
-    // is to be removed, and perhaps is. Changed under the lock.
+    // kMaking: its folder is being created, under the lock. kOpen: it accepts pieces. kClaimed: a set is
+    // being created. kGone: it is removed or will be. Changes only under the lock.
     std::atomic<State> state = State::kMaking;
-    // As it was declared; never changes.
+    // The declaration. Constant.
     v1::Upload declared;
-    // Whether it is from before the restoration; never changes.
+    // True if the upload is from before the restoration. Constant.
     bool stays = false;
   };
 
   Uploads(Options options, Env* env, const Clock* clock);
 
   void Restore(const std::string& id);
-  // The upload of the same files and user that there is, which may end at any moment, or a new one.
+  // Returns an existing upload of the same files and user, or a new upload. An existing upload may end at any
+  // moment.
   absl::StatusOr<std::shared_ptr<Entry>> FindOrMake(const v1::Upload& wanted, const Allow& allow);
-  // Likewise, where the new one would be `made`, which gets its place if it may.
+  // The same, with `made` as the new upload. Adds `made` if its limits permit.
   absl::StatusOr<std::shared_ptr<Entry>> FindOrAdd(const std::shared_ptr<Entry>& made, const Allow& allow);
   absl::StatusOr<std::shared_ptr<Entry>> Find(const std::string& id);
-  // Counts what has become durable.
+  // Updates the counts of durable bytes and files.
   static void SetReceived(const v1::Upload& progress, Entry& entry);
   absl::Status CheckSpace(const v1::Upload& wanted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckNumber(const std::string& user) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   int64_t BytesOfLocked(const std::string& user) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<int64_t> FreeBytes() const;
-  // Its progress, all that came made durable.
+  // Syncs the upload, and returns its progress.
   absl::StatusOr<v1::Upload> Progress(const std::string& id, Entry& entry)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
-  // Makes durable what came; an upload that turns out to be another than declared is removed.
+  // Syncs the upload. If its files differ from the declaration, the upload is removed.
   absl::Status Sync(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(entry.mutex);
   int64_t ElapsedMicros() const { return absl::ToInt64Microseconds(clock_->Elapsed()); }
   bool IsFromBeforeRestoration(absl::Time time) const { return time <= options_.restored; }
   void RemoveFolder(const std::string& id);
-  // Tells of a failure; the next daemon tries again.
+  // Logs an error. The next daemon tries again.
   void RemoveAll(const std::string& folder) const;
   void Forget(const std::string& id);
   std::string FolderOf(const std::string& id) const { return options_.folder + "/" + id; }
@@ -175,11 +177,11 @@ class Uploads {
 
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Entry>> uploads_ ABSL_GUARDED_BY(mutex_);
-  // Those that are data sets' or are becoming so.
+  // Uploads that data sets own, or that are claimed.
   std::map<std::string, Owned> owned_ ABSL_GUARDED_BY(mutex_);
-  // Those that are becoming so.
+  // The claimed uploads.
   std::map<std::string, std::shared_ptr<Entry>> claimed_ ABSL_GUARDED_BY(mutex_);
-  // From before the restoration, too.
+  // Unreadable folders from before the restoration.
   std::vector<std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread sweeper_;
@@ -187,10 +189,10 @@ class Uploads {
 
 class Uploads::Call {
  public:
-  // Takes in a message but for its name. Errors as UploadFolder::Take; ABORTED, too, where another call took
-  // over; NOT_FOUND: the upload was removed.
+  // Accepts a message; ignores its name. Errors as UploadFolder::Take. ABORTED also if another call replaced
+  // this call. NOT_FOUND: the upload was removed.
   absl::Status Take(const v1::UploadFilesRequest& piece);
-  // Makes durable what came, and says how the upload stands.
+  // Syncs the upload, and returns its progress.
   absl::StatusOr<v1::Upload> Finish();
 
  private:
@@ -204,7 +206,7 @@ class Uploads::Call {
   const std::string id_;
   const std::shared_ptr<Entry> entry_;
   const int64_t number_;
-  // What came since the disk's free space was looked at, as far as it takes space.
+  // The disk space of the pieces since the last check of free space.
   int64_t unchecked_bytes_ = 0;
 };
 

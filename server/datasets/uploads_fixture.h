@@ -22,7 +22,7 @@
 
 namespace tandem {
 
-// Does something where it is asked for the time.
+// A clock that runs a function at a chosen reading.
 class ClockWithAMoment : public FakeClock {
  public:
   using FakeClock::FakeClock;
@@ -31,9 +31,9 @@ class ClockWithAMoment : public FakeClock {
     return FakeClock::Now() + ahead_;
   }
   absl::Duration Elapsed() const override { return Now() - ahead_ - absl::UnixEpoch(); }
-  // Sets it, whatever time has passed; not while others ask.
+  // Sets the clock ahead. Not while other threads read it.
   void SetAhead(absl::Duration ahead) { ahead_ = ahead; }
-  // At the call of that number from now on, the first being 1; not while others ask.
+  // Runs `what` at the `call`-th reading from now on, counted from 1. Not while other threads read the clock.
   void DoAt(int call, std::function<void()> what) {
     what_ = std::move(what);
     calls_ = call;
@@ -46,7 +46,7 @@ class ClockWithAMoment : public FakeClock {
   std::function<void()> what_;
 };
 
-// For tests of uploads: a folder of them with narrow limits.
+// For tests: a folder of uploads with small limits.
 class UploadsFixture : public ::testing::Test {
  protected:
   static constexpr absl::Duration kExpiry = absl::Hours(24);
@@ -74,7 +74,7 @@ class UploadsFixture : public ::testing::Test {
 
   static std::string Id(const v1::Upload& upload) { return upload.name().substr(8); }
 
-  // Sends so many pieces of what is missing; -1: all of them.
+  // Sends `pieces` of the missing pieces; -1: all.
   absl::StatusOr<v1::Upload> Send(const SampleUpload& sample, const v1::Upload& upload, int pieces = -1) {
     auto call = uploads_->Begin(Id(upload));
     if (!call.ok()) return call.status();
@@ -89,7 +89,7 @@ class UploadsFixture : public ::testing::Test {
     EXPECT_TRUE(upload.ok()) << upload.status();
     return upload.ok() ? *upload : v1::Upload();
   }
-  // Why an upload of two files and so many bytes is.
+  // Returns the error for an upload of two files with this many bytes.
   absl::Status Refused(int64_t bytes) {
     v1::Upload wanted = sample_.Declaration();
     wanted.set_manifest_sha256(std::string(32, 'o'));
@@ -105,14 +105,14 @@ class UploadsFixture : public ::testing::Test {
   const TemporaryFolder folder_;
   ClockWithAMoment clock_{absl::Now()};
   int64_t free_ = int64_t{1} << 40;
-  // Of what is opened next; bytes as Uploads::Options.
+  // The limits for the next Open, as in Uploads::Options.
   int most_uploads_each_ = 20;
   int64_t most_bytes_ = 0;
   int64_t most_bytes_each_ = 1000 + 2 * kBlockBytes;
   std::function<absl::Status(const std::string&)> remove_folder_;
   // 14 bytes.
   const SampleUpload sample_{{{"a.csv", "1,2,3"}, {"b/c.csv", "4,5,6,7,8"}}};
-  // What it takes of the disk.
+  // Its disk space.
   static constexpr int64_t kSampleBytes = 14 + 2 * kBlockBytes;
   std::unique_ptr<Uploads> uploads_;
 };

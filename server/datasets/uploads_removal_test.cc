@@ -28,7 +28,7 @@ using ::testing::UnorderedElementsAre;
 
 using UploadsRemovalTest = UploadsFixture;
 
-// Notes what things are renamed to, or does not rename them.
+// Records the targets of renames, or fails renames.
 class RenamingEnv : public FullDiskEnv {
  public:
   absl::Status RenameFile(const std::string& from, const std::string& to) override {
@@ -40,7 +40,7 @@ class RenamingEnv : public FullDiskEnv {
   std::vector<std::string> renamed;
 };
 
-// What is logged while it lives.
+// Captures the log while alive.
 class CapturedLog {
  public:
   CapturedLog() : before_(spdlog::default_logger()) {
@@ -49,7 +49,7 @@ class CapturedLog {
     spdlog::set_default_logger(std::make_shared<spdlog::logger>("captured", sink));
   }
   ~CapturedLog() { spdlog::set_default_logger(before_); }
-  // Since this was last asked.
+  // Returns the text since the last call.
   std::string Take() {
     std::string text = text_.str();
     text_.str("");
@@ -74,7 +74,7 @@ TEST_F(UploadsRemovalTest, StaleOnesExpire) {
   EXPECT_FALSE(Exists(stale));
   EXPECT_FALSE(Exists(fresh));
   EXPECT_EQ(uploads_->Get(Id(stale)).status().code(), absl::StatusCode::kNotFound);
-  // In a daemon that comes later, too, after a while; but never what is a set's.
+  // A later daemon also removes expired uploads, but never a set's files.
   const v1::Upload owned = Made(sample_);
   ASSERT_TRUE(Send(sample_, owned).ok());
   const v1::Upload other = Made(SampleUpload::OneFile("a", "1"));
@@ -98,7 +98,7 @@ TEST_F(UploadsRemovalTest, AClockThatIsSetAheadEndsNone) {
   EXPECT_FALSE(Exists(upload));
 }
 
-// The rows of the sets that were made of uploads since the backup are lost: what no row knows may be a set's.
+// The restored database lacks the sets since the backup, so an unknown upload may belong to a set.
 TEST_F(UploadsRemovalTest, WhatIsFromBeforeARestorationStays) {
   const SampleUpload one = SampleUpload::OneFile("a", "1");
   const v1::Upload set = Made(one);
@@ -128,7 +128,7 @@ TEST_F(UploadsRemovalTest, WhatIsFromBeforeARestorationStays) {
   EXPECT_THAT(uploads_->Unreadable(), ElementsAre("0123456789abcdef"));
   EXPECT_EQ(uploads_->List().size(), 2);
 
-  // What comes after expires as ever, and has as much room as ever.
+  // Later uploads expire as usual and get the usual room.
   std::vector<v1::Upload> later;
   for (const char* name : {"1", "2", "3"}) {
     later.push_back(Made(SampleUpload::OneFile(name, "later")));
@@ -141,7 +141,7 @@ TEST_F(UploadsRemovalTest, WhatIsFromBeforeARestorationStays) {
   EXPECT_TRUE(Exists(set));
   EXPECT_EQ(uploads_->FromBeforeRestoration().size(), 2);
 
-  // It is registered again without being sent again, or deleted by hand; and may wait through restarts.
+  // Somebody may register the upload again without sending it, or delete it. It survives restarts until then.
   Open({{Id(known), {known.bytes(), "ann"}}}, restored);
   EXPECT_EQ(Made(one).name(), set.name());
   EXPECT_EQ(Made(one).files_received(), 1);
@@ -149,12 +149,12 @@ TEST_F(UploadsRemovalTest, WhatIsFromBeforeARestorationStays) {
   EXPECT_TRUE(uploads_->Delete(Id(begun)).ok());
   EXPECT_FALSE(Exists(begun));
   EXPECT_THAT(uploads_->FromBeforeRestoration(), IsEmpty());
-  // Each daemon knows of it, until somebody has removed it.
+  // Each daemon lists the folder until somebody removes it.
   EXPECT_THAT(uploads_->Unreadable(), ElementsAre("0123456789abcdef"));
 }
 
-// What is left of it would look like something from before a restoration that cannot be read, and stay for
-// ever.
+// The rest of a removed upload would look like an unreadable upload from before a restoration, and so stay
+// for ever.
 TEST_F(UploadsRemovalTest, ARemovalThatIsCutOffGoesOn) {
   RenamingEnv env;
   Open({}, absl::InfinitePast(), &env);
@@ -162,7 +162,7 @@ TEST_F(UploadsRemovalTest, ARemovalThatIsCutOffGoesOn) {
   ASSERT_TRUE(Send(sample_, upload).ok());
   ASSERT_TRUE(uploads_->Delete(Id(upload)).ok());
   ASSERT_THAT(env.renamed, testing::Contains(HasSubstr(Id(upload))));
-  // As where the daemon died in the middle of it.
+  // The state after a daemon died during the removal.
   const std::string left = env.renamed.back();
   std::filesystem::create_directories(left + "/files");
   std::ofstream(left + "/files/a.csv") << "1,2,3";
@@ -174,7 +174,7 @@ TEST_F(UploadsRemovalTest, ARemovalThatIsCutOffGoesOn) {
   EXPECT_THAT(uploads_->FromBeforeRestoration(), IsEmpty());
 }
 
-// It takes of the disk what nobody sees.
+// The rest takes disk space that no list shows.
 TEST_F(UploadsRemovalTest, ARemovalThatFailsIsToldOnceByEachDaemon) {
   CapturedLog log;
   remove_folder_ = [](const std::string&) { return absl::PermissionDeniedError("it is read-only"); };
@@ -206,7 +206,7 @@ TEST_F(UploadsRemovalTest, WhatCannotBeRenamedIsRemovedAsItIs) {
   EXPECT_TRUE(uploads_->Delete(Id(upload)).ok());
   EXPECT_FALSE(Exists(upload));
   EXPECT_EQ(log.Take(), "");
-  // Or, if that fails too, by the next daemon; no upload is made of what is left.
+  // If that also fails, the next daemon tries again. No upload is made of the rest.
   remove_folder_ = [](const std::string&) { return absl::PermissionDeniedError("it is read-only"); };
   env.fails = false;
   Open({}, absl::InfinitePast(), &env);

@@ -1,4 +1,4 @@
-// The part of Uploads that counts what they take of the disk.
+// The part of Uploads that counts disk space.
 
 #include <filesystem>
 #include <string>
@@ -40,7 +40,7 @@ absl::StatusOr<int64_t> Uploads::FreeBytes() const {
 absl::Status Uploads::CheckNumber(const std::string& user) {
   int64_t unfinished = 0, own = 0;
   for (const auto& [id, entry] : uploads_) {
-    // Those that wait for somebody to look at them are in nobody's way.
+    // Uploads from before a restoration do not count.
     if (entry->stays) continue;
     ++unfinished;
     own += entry->declared.user() == user ? 1 : 0;
@@ -85,7 +85,7 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
                    "UPLOAD_SPACE_EXHAUSTED");
   }
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
-  // So that nothing wraps around, however many bytes it has.
+  // The differences cannot overflow, even for a huge upload.
   if (bytes > free - outstanding - options_.least_free) {
     return NoSpace(absl::StrCat(shown, ", but the daemon's disk has ", Shown(free),
                                 " left, of which other uploads need ", Shown(outstanding), " and ",

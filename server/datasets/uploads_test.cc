@@ -25,7 +25,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A disk on which the next file takes as long as somebody wants, and may fail then.
+// A disk whose next new file blocks until released, and may then fail.
 class HeldEnv : public FullDiskEnv {
  public:
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
@@ -74,7 +74,7 @@ TEST_F(UploadsTest, TheSameFilesAreTheSameUpload) {
   EXPECT_EQ(found.files_received(), 1);
   EXPECT_EQ(found.next_offset(), 4);
   EXPECT_EQ(found.bytes_received(), 9);
-  // A daemon that comes after finds it, too.
+  // A later daemon also finds the upload.
   Open({});
   found = Made(sample_);
   EXPECT_EQ(found.name(), begun.name());
@@ -103,7 +103,7 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   most_bytes_ = 1500 + 4 * kBlockBytes;
   Open({});
   EXPECT_EQ(GetReason(Refused(1001)), "UPLOAD_TOO_LARGE");
-  // What others will need is not free.
+  // Space for other unfinished uploads is not free.
   const SampleUpload large({{"x", std::string(900, 'x')}, {"y", ""}});
   const v1::Upload first = Made(large);
   EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
@@ -117,7 +117,7 @@ TEST_F(UploadsTest, SpaceIsLimited) {
     if (upload.name() == first.name()) continue;
     ASSERT_TRUE(uploads_->Delete(Id(upload)).ok());
   }
-  // Data sets' files count, also after a restart.
+  // Files of data sets also count, and still count after a restart.
   ASSERT_TRUE(Send(large, first).ok());
   ASSERT_TRUE(uploads_->Claim(Id(first)).ok());
   EXPECT_EQ(GetReason(Refused(601)), "UPLOAD_SPACE_EXHAUSTED");
@@ -128,7 +128,7 @@ TEST_F(UploadsTest, SpaceIsLimited) {
   Made(SampleUpload::OneFile("x", std::string(601, 'x')));
 }
 
-// A sum that wraps around would be below each limit.
+// A sum that overflows would be below every limit.
 TEST_F(UploadsTest, MoreBytesThanAnyDiskHasAreTooMany) {
   for (const int64_t bytes :
        {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 4096}) {
@@ -146,7 +146,7 @@ TEST_F(UploadsTest, ALimitOfZeroIsNone) {
   v1::Upload wanted = sample_.Declaration();
   wanted.set_bytes(int64_t{1} << 50);
   EXPECT_TRUE(uploads_->Create(wanted).ok());
-  // The disk still says what fits, and no number wraps around.
+  // The disk still limits the upload, and no number overflows.
   wanted.set_user("ann");
   for (const int64_t bytes : {int64_t{1} << 61, std::numeric_limits<int64_t>::max()}) {
     wanted.set_bytes(bytes);
@@ -154,7 +154,7 @@ TEST_F(UploadsTest, ALimitOfZeroIsNone) {
   }
 }
 
-// Whoever has a quota of bytes takes no more of the disk by files without any.
+// A user with a quota of bytes cannot fill the disk with empty files.
 TEST_F(UploadsTest, SmallFilesCountAsBlocks) {
   v1::Upload wanted = sample_.Declaration();
   wanted.set_bytes(0);
@@ -177,7 +177,7 @@ TEST_F(UploadsTest, ADiskThatSmallFilesFillIsNoticed) {
   options.folder = folder_.path() + "/many";
   options.least_free = 100;
   int asked = 0;
-  // The first look is at the declaration, and the disk is full soon after.
+  // The first look accepts the declaration. Then the disk fills up.
   options.free_bytes = [&](const std::string&) { return asked++ == 0 ? int64_t{1} << 40 : 99; };
   auto opened = Uploads::Open(std::move(options), Env::Real(), &clock_, {});
   ASSERT_TRUE(opened.ok()) << opened.status();
@@ -193,7 +193,7 @@ TEST_F(UploadsTest, ADiskThatSmallFilesFillIsNoticed) {
   EXPECT_EQ(GetReason(status), "DISK_FULL") << status;
 }
 
-// A user who takes all places that there are keeps nobody else out.
+// A user with many uploads does not block other users.
 TEST_F(UploadsTest, EachUserHasPlacesOfTheirOwn) {
   most_uploads_each_ = 2;
   Open({});
@@ -225,16 +225,16 @@ TEST_F(UploadsTest, BytesCountOnceOnTheirWayToASet) {
   uploads_->GiveBack(Id(*upload));
   EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
-  // A daemon that comes after a crash finds no set of it.
+  // After a crash, the next daemon finds no set that owns the upload.
   Open({});
   EXPECT_EQ(uploads_->BytesOf("ann"), kSampleBytes);
   ASSERT_TRUE(uploads_->Claim(Id(*upload)).ok());
-  // The set is the administrator's, who made it.
+  // The administrator created the set and so owns the files.
   uploads_->Keep(Id(*upload), "admin");
   EXPECT_EQ(uploads_->BytesOf("ann"), 0);
   EXPECT_EQ(uploads_->BytesOf("admin"), kSampleBytes);
   EXPECT_EQ(uploads_->used_bytes(), kSampleBytes);
-  // Or one of it.
+  // Or finds a set that owns the upload.
   Open({{Id(*upload), {14, "admin"}}});
   EXPECT_EQ(uploads_->BytesOf("ann"), 0);
   EXPECT_EQ(uploads_->BytesOf("admin"), kSampleBytes);
@@ -253,9 +253,9 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
   std::thread ann([&] { slow = uploads_->Create(wanted); });
   env.AwaitHeld();
   EXPECT_THAT(uploads_->List(), IsEmpty());
-  // Nor does a look for expired ones wait for it.
+  // RemoveExpired does not block on the creation either.
   clock_.Advance(kExpiry * 2);
-  // Another upload of the user's counts it.
+  // Another upload of the user counts the upload in creation.
   v1::Upload next = SampleUpload::OneFile("a", "12").Declaration();
   next.set_user("ann");
   int64_t used = -1;
@@ -284,17 +284,17 @@ TEST_F(UploadsTest, OneThatIsMadeSlowlyHoldsUpNobodyAndCounts) {
   ann.join();
   ASSERT_TRUE(slow.ok()) << slow.status();
   EXPECT_EQ(uploads_->List().size(), 2);
-  // Who goes on with it adds nothing.
+  // Continuing an upload adds no bytes.
   EXPECT_EQ(uploads_->Create(wanted, [&](int64_t) { return refused; })->name(), slow->name());
 }
 
-// Of the same files, at any moment of the call.
+// The upload vanishes at each moment of a call for the same files.
 TEST_F(UploadsTest, OneThatVanishesWhileItIsLookedAtIsMadeAnew) {
   using Vanish = std::function<void(const std::string& id)>;
   const Vanish is_deleted = [&](const std::string& id) { EXPECT_TRUE(uploads_->Delete(id).ok()); };
   const Vanish becomes_a_set = [&](const std::string& id) { EXPECT_TRUE(uploads_->Claim(id).ok()); };
   for (const Vanish& vanish : {is_deleted, becomes_a_set}) {
-    // Behind them it looks under the lock of what it has found.
+    // At the later moments, the call holds the lock of the found upload.
     for (int moment = 1; moment <= 4; ++moment) {
       const v1::Upload found = Made(sample_);
       ASSERT_TRUE(Send(sample_, found).ok());
@@ -320,7 +320,7 @@ TEST_F(UploadsTest, OneThatVanishesWhileItIsLookedAtIsMadeAnew) {
 TEST_F(UploadsTest, WhoFindsOneThatCannotBeMadeMakesAnother) {
   HeldEnv env;
   Open({}, absl::InfinitePast(), &env);
-  // Only the lock knows when somebody waits for it.
+  // Only the lock knows if a call waits for it, so try often.
   for (int round = 0; round < 20; ++round) {
     env.Hold();
     absl::StatusOr<v1::Upload> first, second;
@@ -387,7 +387,7 @@ TEST_F(UploadsTest, OtherFilesThanDeclaredAreRemoved) {
   EXPECT_EQ(Send(other, upload).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(Exists(upload));
   EXPECT_EQ(uploads_->Get(Id(upload)).status().code(), absl::StatusCode::kNotFound);
-  // Also where nobody asked how it ended.
+  // The upload is removed even if nobody asked for its result.
   const v1::Upload again = Made(sample_);
   EXPECT_NE(again.name(), upload.name());
   auto call = uploads_->Begin(Id(again));
@@ -402,7 +402,7 @@ TEST_F(UploadsTest, WhatIsNoUploadIsLeftAlone) {
   const std::string folder = folder_.path() + "/uploads/";
   std::filesystem::create_directories(folder + "somebody's");
   std::filesystem::create_directories(folder + "somebody's.removed");
-  // Cut off in the making.
+  // A creation that a crash interrupted.
   std::filesystem::create_directories(folder + "0123456789abcdef/files");
   Open({});
   EXPECT_TRUE(std::filesystem::exists(folder + "somebody's"));

@@ -10,24 +10,25 @@
 
 namespace tandem {
 
-// Something with entries to deliver.
+// An object with entries to deliver.
 class Deliverer {
  public:
   virtual ~Deliverer() = default;
   virtual void Deliver() = 0;
 };
 
-// The threads that read logs and run watchers' callbacks, so that publishing never does. Thread-safe.
+// The threads that read logs and run watchers' callbacks, so that publishers never block. Thread-safe.
 class DeliveryThreads {
  public:
   explicit DeliveryThreads(int threads);
-  // Runs what is queued, then ends.
+  // Calls Stop.
   ~DeliveryThreads();
 
-  // Has Deliver() called soon. Returns false where the threads have ended: then the caller must do it.
+  // Calls deliverer->Deliver() soon, on a thread. Returns false after Stop: the caller must then call Deliver
+  // itself.
   bool Enqueue(std::shared_ptr<Deliverer> deliverer);
 
-  // Runs what is queued and ends the threads. Not from one of them.
+  // Finishes the queue and ends the threads. Must not be called on one of the threads.
   void Stop();
 
  private:

@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// The name under which the log of all changes is registered.
+// The registry's name for the log of all changes.
 constexpr char kAllJobs[] = "";
 
 absl::StatusOr<LogPage<v1::JobEvent>> ReadEvents(Store* store, const std::string& job_id, int64_t after,
@@ -43,7 +43,7 @@ class EventHub::Impl {
  public:
   Impl(Store* store, const Options& options)
       : store_(store), options_(options), threads_(std::make_shared<DeliveryThreads>(options.threads)) {
-    // Where this cannot be read, watchers will find out with their first read.
+    // After a failed read, each watcher gets the error with its first read.
     if (absl::StatusOr<ChangePage> page = store->ReadChanges(0, 0); page.ok())
       newest_cursor_ = page->newest_cursor;
   }
@@ -101,7 +101,7 @@ class EventHub::Impl {
     options.read = std::move(read);
     options.unregister = [registry, log](const SubscriptionCore<Item>* core) { registry->Remove(log, core); };
     const auto core = std::make_shared<SubscriptionCore<Item>>(threads_, std::move(options));
-    // Before the first read, so that nothing falls between it and what is published.
+    // Register before the first read, so that no entry is missed between the read and later publications.
     registry->Add(log, core);
     return std::make_unique<Subscription<Item>>(core);
   }
@@ -112,7 +112,7 @@ class EventHub::Impl {
   const std::shared_ptr<WatcherRegistry<v1::JobEvent>> events_ =
       std::make_shared<WatcherRegistry<v1::JobEvent>>();
   const std::shared_ptr<WatcherRegistry<JobChange>> changes_ = std::make_shared<WatcherRegistry<JobChange>>();
-  // The newest that was published, or committed before this hub was.
+  // The newest cursor that was published, or committed before the hub existed.
   std::atomic<int64_t> newest_cursor_ = 0;
 };
 

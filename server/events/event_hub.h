@@ -11,46 +11,48 @@
 
 namespace tandem {
 
-// Gives watchers what was committed: commit, then publish; replay, then tail. Thread-safe.
+// Gives watchers the committed entries of the event log. Entries are committed, then published. A watcher
+// gets the old entries first, then the new. Thread-safe.
 //
-// Publishing never waits for a watcher. Each has a bounded buffer; one that is too slow for it loses the
-// buffer's help, not entries: it goes on by reading the log from the store.
+// Publishing never blocks on a watcher. Each watcher has a bounded buffer. A watcher that is too slow for its
+// buffer loses no entries: it reads them from the store instead.
 class EventHub {
  public:
   struct Options {
-    // Threads that read the log and run callbacks; at least 1.
+    // The number of threads that read the log and run callbacks; at least 1.
     int threads = 2;
-    // Entries that a watcher may be behind before it reads the log; at least 1.
+    // The most entries in a watcher's buffer; at least 1.
     int buffer_size = 256;
-    // Entries in one read of the log; at least 1.
+    // The most entries in one read of the log; at least 1.
     int read_size = 256;
   };
 
   // `store` must outlive the hub.
   explicit EventHub(Store* store);
   EventHub(Store* store, const Options& options);
-  // Close(UNAVAILABLE), and waits for callbacks that run. Subscriptions may outlive the hub. Not from a
-  // callback.
+  // Calls Close(UNAVAILABLE), and blocks until running callbacks return. Must not be called in a callback.
+  // Subscriptions may outlive the hub.
   ~EventHub();
   EventHub(const EventHub&) = delete;
   EventHub& operator=(const EventHub&) = delete;
 
-  // A job's events after a sequence number (0: all). Errors come with the first Next.
+  // Subscribes to a job's events after a sequence number. 0: all events.
   std::unique_ptr<EventSubscription> Subscribe(const std::string& job_id, int64_t after_sequence);
-  // State changes of all jobs after a cursor (0: all; -1: only those published from now on).
+  // Subscribes to state changes of all jobs after a cursor. 0: all changes; -1: only changes published from
+  // now on.
   std::unique_ptr<ChangeSubscription> SubscribeChanges(int64_t after_cursor);
 
-  // The newest change's cursor: SubscribeChanges(-1) begins after it.
+  // Returns the newest change's cursor. SubscribeChanges(-1) starts after it.
   int64_t newest_cursor() const;
 
-  // Ends all subscriptions, present and later, with this status, at once. The first call decides. Does not
-  // wait for callbacks that run.
+  // Ends all present and later subscriptions with `status`, at once. Only the first call counts. Does not
+  // block on running callbacks.
   void Close(const absl::Status& status);
 
-  // For the writer of the log alone, in the log's order, after the commit.
+  // Only the log's writer calls these methods, in the log's order, after each commit.
   void Publish(const std::string& job_id, std::shared_ptr<const v1::JobEvent> event);
   void PublishChange(std::shared_ptr<const JobChange> change);
-  // The job and its log are gone: watchers get what is in their buffers, then NOT_FOUND.
+  // The job and its log were deleted. Watchers get their buffered entries, then NOT_FOUND.
   void PublishDeleted(const std::string& job_id);
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Waits for the next entry.
+// Blocks for the next entry.
 template <typename Item>
 typename Subscription<Item>::Result Next(Subscription<Item>& subscription) {
   Awaited<typename Subscription<Item>::Result> result;
@@ -53,8 +53,7 @@ class EventHubTest : public testing::Test {
     EXPECT_TRUE(done.Get().ok());
   }
 
-  // Commits `count` events, each a change of state, and publishes them; the last may end the job. Calls
-  // `done` after that.
+  // Commits and publishes `count` state changes, then calls `done`. If `ends`, the last change ends the job.
   void Log(const std::string& id, int count, bool ends, absl::AnyInvocable<void()> done) {
     struct Logged {
       std::vector<std::shared_ptr<const v1::JobEvent>> events;
@@ -108,7 +107,7 @@ class EventHubTest : public testing::Test {
     EXPECT_TRUE(done.Get().ok());
   }
 
-  // Takes `count` entries and gives their numbers.
+  // Takes `count` entries and returns their numbers.
   static std::vector<int64_t> Take(EventSubscription& subscription, int count) {
     std::vector<int64_t> sequences;
     for (int i = 0; i < count; ++i) {
@@ -125,7 +124,7 @@ class EventHubTest : public testing::Test {
   std::unique_ptr<EventHub> hub_;
 };
 
-// As a job that has failed and was resumed.
+// For example, a job that failed and was resumed.
 TEST_F(EventHubTest, AnEndThatOthersFollowIsNone) {
   AddJob("a");
   LogAndWait("a", 2, /*ends=*/true);
@@ -313,7 +312,7 @@ TEST_F(EventHubTest, ChangesOfAllJobsComeInOneOrder) {
   EXPECT_EQ((*first_new)->event.job(), "jobs/b");
   EXPECT_EQ((*first_new)->event.sequence(), 1);
 
-  // A new hub on the same store knows what is new, and cursors stay good when a job goes.
+  // A new hub on the same store knows the newest cursor. Cursors stay valid if a job is deleted.
   Delete("b");
   hub_ = std::make_unique<EventHub>(store_.get());
   const auto resumed = hub_->SubscribeChanges(cursor);
@@ -323,8 +322,8 @@ TEST_F(EventHubTest, ChangesOfAllJobsComeInOneOrder) {
   EXPECT_EQ((*Next(*fresh))->event.sequence(), 3);
 }
 
-// Watchers of all speeds, some of which go and come back with the last number they saw, while a log grows:
-// each sees every entry once and in order, and then the end.
+// Fast and slow watchers follow a growing log, and some reconnect at their last number. Each must see every
+// entry once and in order, and then the end.
 TEST_F(EventHubTest, EveryWatcherSeesEveryEntryOnce) {
   constexpr int kEvents = 1500;
   constexpr int kWatchers = 6;
@@ -341,10 +340,10 @@ TEST_F(EventHubTest, EveryWatcherSeesEveryEntryOnce) {
       int64_t seen = 0;
       auto subscription = hub_->Subscribe("a", seen);
       while (true) {
-        // Slow ones look at a counter for a while.
+        // Slow watchers spin for a while.
         for (unsigned spin = random() % (1U << (2 * i + 1)); spin > 0; --spin) failures.load();
         if (random() % 100 == 0) {
-          // Perhaps with a question outstanding.
+          // Sometimes drop the subscription during a Next.
           if (random() % 2 == 0) subscription->Next([](EventSubscription::Result) {});
           subscription = hub_->Subscribe("a", seen);
         }
@@ -364,7 +363,7 @@ TEST_F(EventHubTest, EveryWatcherSeesEveryEntryOnce) {
   for (int logged = 0; logged < kEvents;) {
     const int count = std::min<int>(kEvents - logged, 1 + static_cast<int>(random() % 20));
     logged += count;
-    // The last is awaited: its watchers know of the end before the writer is done with the hub.
+    // Await the last entry: its watchers learn of the end before the writer stops using the hub.
     if (logged == kEvents || random() % 4 == 0) {
       LogAndWait("a", count, logged == kEvents);
     } else {

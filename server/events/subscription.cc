@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// After so many entries another watcher's turn comes.
+// After this many entries, other watchers get the thread.
 constexpr int kTurn = 64;
 
 }  // namespace
@@ -36,7 +36,7 @@ void SubscriptionCore<Item>::Next(Callback callback) {
 template <typename Item>
 void SubscriptionCore<Item>::Drop() {
   unregister_(this);
-  Callback dropped;  // destroyed after the lock is let go
+  Callback dropped;  // Destroyed after the lock is released.
   MutexLock lock(&mutex_);
   dropped = std::move(callback_);
   callback_ = nullptr;
@@ -79,7 +79,7 @@ void SubscriptionCore<Item>::Publish(const std::shared_ptr<const Item>& item) {
     published_ = PositionOf(*item);
     if (live_) {
       if (buffer_.size() < buffer_size_) {
-        // What was read before may hold it already, and what came after it.
+        // A read may already have added this entry and later entries.
         ended_ = PositionOf(*item) > end_ && EndsLog(*item);
         Append(item);
       } else {
@@ -163,7 +163,8 @@ void SubscriptionCore<Item>::ReadOn() {
   checked_ = true;
   for (const std::shared_ptr<const Item>& item : page->items) Append(item);
   if (page->items.size() >= read_size_) return;
-  // An entry that ended the log once may have others behind it: the log as a whole says whether it has ended.
+  // A terminal event may have later events, for example if the job was resumed. Only the log as a whole says
+  // if it has ended.
   if (page->ended && published_ <= page->newest) ended_ = true;
   live_ = published_ <= page->newest;
 }

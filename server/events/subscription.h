@@ -12,41 +12,43 @@ namespace tandem {
 template <typename Item>
 class SubscriptionCore;
 
-// One watcher's way through a log: first what is there, then what comes, each entry once and in order.
-// Made by EventHub. Thread-safe, but only one Next may be outstanding.
+// A watcher's position in a log. Gives the old entries first, then the new entries, each once and in order.
+// Created by EventHub. Thread-safe, but only one Next may be outstanding.
 //
-// A stream reactor pulls: Next in the constructor and in OnWriteDone, StartWrite or Finish in the callback,
-// Cancel in OnCancel.
+// A stream reactor calls Next in its constructor and in OnWriteDone, StartWrite or Finish in the callback,
+// and Cancel in OnCancel.
 template <typename Item>
 class Subscription {
  public:
-  // An entry; a null pointer: the log has ended (its last entry was given before); or why no entry will come:
-  // NOT_FOUND: there is no such job, or it was deleted. OUT_OF_RANGE: the position asked for is ahead of the
-  // log. UNAVAILABLE: the hub was closed. CANCELLED: Cancel was called. After a null or an error nothing else
-  // comes.
+  // An entry, a null pointer or an error. A null pointer means that the log has ended; its last entry was
+  // given before. Nothing follows a null pointer or an error:
+  // - NOT_FOUND: the job does not exist or was deleted.
+  // - OUT_OF_RANGE: the requested position is beyond the log's end.
+  // - UNAVAILABLE: the hub was closed.
+  // - CANCELLED: Cancel was called.
   using Result = absl::StatusOr<std::shared_ptr<const Item>>;
   using Callback = absl::AnyInvocable<void(Result)>;
 
   explicit Subscription(std::shared_ptr<SubscriptionCore<Item>> core);
-  // Drops an outstanding callback without calling it; waits for one that runs on another thread.
+  // Drops an outstanding callback without calling it. Blocks if the callback runs on another thread.
   ~Subscription();
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  // Has `callback` called with the next entry as soon as there is one, on one of the hub's threads and never
-  // within this call. It must not block, and may call Next and destroy the subscription.
+  // Calls `callback` with the next entry as soon as it exists, on a thread of the hub and never within Next.
+  // The callback must not block. It may call Next and destroy the subscription.
   void Next(Callback callback);
 
-  // An outstanding callback and every later one get CANCELLED. Idempotent.
+  // Gives CANCELLED to the outstanding callback and every later callback. Idempotent.
   void Cancel();
 
  private:
   const std::shared_ptr<SubscriptionCore<Item>> core_;
 };
 
-// A job's events.
+// A subscription to a job's events.
 using EventSubscription = Subscription<v1::JobEvent>;
-// State changes of all jobs; has no end.
+// A subscription to state changes of all jobs. It has no end.
 using ChangeSubscription = Subscription<JobChange>;
 
 extern template class Subscription<v1::JobEvent>;

@@ -13,13 +13,13 @@
 
 namespace tandem {
 
-// Who watches which log. Thread-safe; calls nothing of a watcher while it holds its lock.
+// The watchers of each log. Thread-safe. Never calls a watcher while holding the lock.
 template <typename Item>
 class WatcherRegistry {
  public:
   using Core = SubscriptionCore<Item>;
 
-  // After Close, the watcher is stopped at once.
+  // After Close, stops the watcher at once.
   void Add(const std::string& log, const std::shared_ptr<Core>& core) {
     absl::Status closed;
     {

@@ -9,28 +9,27 @@
 
 namespace tandem {
 
-// The reason of an error that was tried again as often as it may be.
+// The reason of the error after the last try.
 inline constexpr char kOriginUnreachable[] = "ORIGIN_UNREACHABLE";
 
-// How often what may work later is tried again, and when.
+// The number of tries and the waits between them.
 struct RetryPolicy {
-  // Tries in a row that bring nothing to speak of, before it is given up.
+  // The number of tries without progress before the fetch fails.
   int attempts = 6;
-  // The wait before the second try; it doubles with each, up to 30 seconds, and a random half of it is left
-  // out.
+  // The wait before the second try. It doubles with each try, up to 30 seconds. Each wait is a random part of
+  // it, at least a half.
   absl::Duration first_wait = absl::Milliseconds(500);
 };
 
-// Counts the tries of one thing. Not thread-safe.
+// Counts the tries of one fetch. Not thread-safe.
 class Backoff {
  public:
   explicit Backoff(const RetryPolicy& policy) : policy_(policy) {}
 
-  // The wait before the next try, after one that failed with `status`, which may say how long its server
-  // wants it to be; none: give up. `brought`: whether the try brought something, so that counting begins
-  // anew.
+  // Returns the wait before the next try, after a try that failed with `status`; nullopt to give up. `status`
+  // may have a longer wait that the server asked for. If the try `brought` data, the count restarts.
   std::optional<absl::Duration> After(const absl::Status& status, bool brought);
-  // Counting begins anew.
+  // Restarts the count.
   void Reset() { tries_ = 0; }
   int tries() const { return tries_; }
 

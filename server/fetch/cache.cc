@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 using internal::v1::CacheEntry;
 using internal::v1::CacheFile;
 
-// Of the disk, left to others.
+// Bytes of the disk that the cache leaves free.
 constexpr int64_t kLeftFree = int64_t{256} << 20;
 
 int64_t ModifyTimeNanos(const struct stat& info) {
   return int64_t{info.st_mtim.tv_sec} * 1000000000 + info.st_mtim.tv_nsec;
 }
 
-// Distinct for each URL and content.
+// Unique for each URL and content.
 std::string IdOf(const CacheEntry& entry) {
   return absl::StrCat(entry.url_sha256().substr(0, 24), "-", entry.sha256().substr(0, 24));
 }
@@ -272,8 +272,8 @@ absl::StatusOr<CacheEntry> Cache::Commit(const std::string& key, CacheEntry entr
   TANDEM_RETURN_IF_ERROR(
       WriteFileAtomically(options_.env, partial + "/used", [](WritableFile&) { return absl::OkStatus(); }));
   MutexLock lock(&mutex_);
-  // The same content again: jobs may be reading the files that there are. Their record learns what the server
-  // says now.
+  // The same content was fetched before. Keep its files, because jobs may be reading them, and update their
+  // record with the server's new answer.
   const auto present = entries_.find(id);
   std::error_code error;
   if (present != entries_.end() && IsWhole(present->second.record)) {
@@ -327,7 +327,7 @@ void Cache::Touch(const std::string& id, Entry& entry) {
 
 void Cache::Remove(const std::string& id) {
   std::error_code error;
-  // First what makes it an entry: what is left by a crash in between is then none.
+  // Remove entry.json first: after a crash, the rest is no entry.
   fs::remove(EntryFolder(id) + "/entry.json", error);
   fs::remove_all(EntryFolder(id), error);
   entries_.erase(id);

@@ -20,56 +20,57 @@
 
 namespace tandem {
 
-// What was fetched, on disk. An entry is what one URL led to at one time, a file or all that lay under a
-// prefix; it never changes. In the folder:
+// Fetched data on disk. An entry is the content of a URL at one time, a file or all files below a prefix. An
+// entry never changes. The folder has:
 //
 //   entries/<id>/entry.json   internal.v1.CacheEntry; written last
 //   entries/<id>/files/...    the file, or the folder's files
-//   entries/<id>/used         its time of change is when the entry was last used
-//   partial/<key>/...         what is being fetched, or was when a daemon ended
+//   entries/<id>/used         its time of change is the entry's last use
+//   partial/<key>/...         an unfinished fetch
 //
-// All of it together stays below a limit: where room is needed, first what was begun and left is removed,
-// then the entries that were not used for longest, but none that somebody needs. Thread-safe.
+// The whole folder stays below `most_bytes`. To make room, the cache first removes abandoned fetches, then
+// the entries that were unused for longest. It never removes entries that somebody needs. Thread-safe.
 class Cache {
  public:
-  // The content that jobs and data sets name: pairs of url_sha256 and sha256.
+  // The contents that jobs and data sets name: pairs of url_sha256 and sha256.
   using Needed = std::set<std::pair<std::string, std::string>>;
 
   struct Options {
-    std::string folder;  // Absolute; made where it is missing.
+    std::string folder;  // Absolute. Created if missing.
     int64_t most_bytes = 0;
-    // Asked before something is removed, without the cache's lock; it may read the database. Where it fails,
-    // nothing is.
+    // Called before a removal, without the cache's lock. May read the database. After an error, nothing is
+    // removed.
     std::function<absl::StatusOr<Needed>()> needed;
     const Clock* clock = Clock::Real();
     Env* env = Env::Real();
-    // What was used within this time is not removed: a job that will name it may be on its way.
+    // An entry is kept this long after its last use, because a job that names it may be about to start.
     absl::Duration keep_after_use = absl::Minutes(10);
-    // What was begun and left alone for so long is removed when the cache is opened.
+    // Older abandoned fetches are removed by Open.
     absl::Duration keep_partial = absl::Hours(7 * 24);
   };
 
-  // Reads what there is, and removes what is no entry.
+  // Reads the folder, and removes everything that is no entry.
   static absl::StatusOr<std::unique_ptr<Cache>> Open(Options options);
 
-  // An entry of this URL, the newest, or that of this content; none where there is none. It is checked
-  // against its files' sizes and times of change, and removed where somebody touched them. Counts as a use.
+  // Returns the newest entry of a URL, or its entry with this content; nullopt if none. Compares the files'
+  // sizes and times of change, and removes a changed entry. Counts as a use.
   std::optional<internal::v1::CacheEntry> Find(const std::string& url_sha256, const std::string& sha256 = "");
 
-  // The absolute path of an entry's file or folder.
+  // Returns the absolute path of an entry's file or folder.
   std::string PathOf(const internal::v1::CacheEntry& entry) const;
-  // That of one of its files.
+  // Returns the absolute path of one file of an entry.
   std::string PathOf(const internal::v1::CacheEntry& entry, const internal::v1::CacheFile& file) const;
 
-  // A folder to fetch into, with what was left in it; one user at a time. Until Commit or Leave.
+  // Returns a folder to fetch into. The folder may have files of an earlier try. Only one caller may use a
+  // key until Commit or Leave.
   absl::StatusOr<std::string> Begin(const std::string& key);
-  // Makes room for so many bytes more in it. RESOURCE_EXHAUSTED, with the reason CACHE_FULL, in words that
-  // follow a field's name.
+  // Reserves this many more bytes. RESOURCE_EXHAUSTED with the reason CACHE_FULL. The message completes a
+  // sentence that begins with a field's name.
   absl::Status Reserve(const std::string& key, int64_t bytes);
-  // Makes an entry of `entry.files`, which lie in the folder's "files". Another of the same URL and content
-  // is kept in its place.
+  // Creates an entry of `entry.files`, which lie in the folder's "files". If the cache already has this
+  // content of the URL, keeps the old files.
   absl::StatusOr<internal::v1::CacheEntry> Commit(const std::string& key, internal::v1::CacheEntry entry);
-  // What is in the folder stays for another try, unless room is needed.
+  // Ends the fetch. The files stay for another try, unless room is needed.
   void Leave(const std::string& key);
 
   int64_t used_bytes() const;
@@ -77,10 +78,10 @@ class Cache {
  private:
   struct Entry {
     internal::v1::CacheEntry record;
-    // By the clock, which orders uses of several daemons.
+    // The last use by the wall clock, which orders the uses of several daemons.
     absl::Time used;
-    // By Clock::Elapsed(). Of an earlier daemon's use what the clock says, and not later than when it was
-    // found.
+    // The last use by Clock::Elapsed(). For an earlier daemon's use, computed from the wall clock, and at
+    // most the time of Open.
     absl::Duration used_at;
   };
   struct Partial {
@@ -99,7 +100,7 @@ class Cache {
 
   const Options options_;
   mutable Mutex mutex_;
-  // By id.
+  // Keyed by id.
   std::map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Partial> partials_ ABSL_GUARDED_BY(mutex_);
 };

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using internal::v1::CacheEntry;
 using ::testing::HasSubstr;
 
-// A clock that somebody sets, while time goes by.
+// A clock that a test sets while time passes.
 class SetClock : public Clock {
  public:
   absl::Time Now() const override { return time_.Now() + ahead_; }
@@ -46,7 +46,7 @@ class CacheTest : public ::testing::Test {
     cache_ = *std::move(cache);
   }
 
-  // Fetches a file of so many bytes. Its URL and its content follow from `name`.
+  // Adds a file of `bytes` bytes. `name` determines its URL and content.
   absl::StatusOr<CacheEntry> Add(const std::string& name, int bytes) {
     const absl::StatusOr<std::string> folder = cache_->Begin(name);
     if (!folder.ok()) return folder.status();
@@ -93,7 +93,7 @@ TEST_F(CacheTest, WhatSomebodyTouchedIsDropped) {
   EXPECT_FALSE(Find("a").has_value());
   EXPECT_FALSE(fs::exists(path));
   ASSERT_TRUE(Add("b", 100).ok());
-  // The same size, another time.
+  // The same size, another time of change.
   const std::string b = cache_->PathOf(*Find("b"));
   fs::last_write_time(b, fs::last_write_time(b) + std::chrono::seconds(1));
   EXPECT_FALSE(Find("b").has_value());
@@ -154,7 +154,7 @@ TEST_F(CacheTest, WhatTheClockIsSetByIsNoTimeOfUse) {
   clock_.Set(-absl::Hours(24));
   clock_.Advance(absl::Minutes(11));
   EXPECT_TRUE(Add("b", 600).ok());
-  // Nor is it kept for a day by the next daemon.
+  // The next daemon does not keep it for a day either.
   clock_.Set(-absl::Hours(48));
   Open();
   EXPECT_TRUE(absl::IsResourceExhausted(Add("c", 600).status()));

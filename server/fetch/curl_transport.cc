@@ -22,9 +22,9 @@ namespace {
 
 constexpr size_t kMaxErrorBody = 16384;
 constexpr size_t kMaxHeaders = 200;
-// Bytes a second below which a transfer counts as one that stands still.
+// A transfer with fewer bytes per second counts as stalled.
 constexpr long kStandstill = 1024;
-// S3 wants it in what is signed, and this libcurl does not put it there: the SHA-256 of no content.
+// S3's signature needs the SHA-256 of the empty content, and this libcurl does not add it.
 constexpr char kNoContent[] =
     "x-amz-content-sha256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
@@ -64,11 +64,11 @@ struct CurlTransport::Handle {
   ~Handle() { curl_easy_cleanup(curl); }
 
   CURL* const curl = curl_easy_init();
-  // Whether the addresses that it connects to are judged.
+  // True if the addresses of its connections are checked.
   const bool is_judged;
 };
 
-// One request and its response, as libcurl calls back about them, all from one thread.
+// A request and its response. libcurl calls it on one thread.
 class CurlTransport::Exchange {
  public:
   Exchange(const CurlTransport& transport, const HttpRequest& request, HttpSink& sink, const Handle& handle)
@@ -96,7 +96,7 @@ class CurlTransport::Exchange {
       const std::string what = error_[0] != '\0' ? error_ : curl_easy_strerror(code);
       return MayWorkLater(code) ? absl::UnavailableError(what) : absl::InvalidArgumentError(what);
     }
-    // A response without content.
+    // A response without content did not call Begin.
     if (absl::Status status = Begin(); !status.ok()) return status;
     char* redirect = nullptr;
     if (curl_easy_getinfo(curl_, CURLINFO_REDIRECT_URL, &redirect) == CURLE_OK && redirect != nullptr) {
@@ -116,11 +116,11 @@ class CurlTransport::Exchange {
     Set(CURLOPT_URL, request_.url.c_str());
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
     Set(CURLOPT_FOLLOWLOCATION, 0L);
-    // Keys of S3 may have parts that a server's path would lose.
+    // Keys of S3 may have parts such as "..", which must stay.
     Set(CURLOPT_PATH_AS_IS, 1L);
     Set(CURLOPT_NOSIGNAL, 1L);
-    // Whether there is a proxy decides whether addresses are judged, so nobody decides it once more: not the
-    // environment, nor no_proxy, past which names could lead to what is private.
+    // A proxy also decides if addresses are checked. So use neither the environment nor no_proxy, which could
+    // lead names to private addresses without a check.
     if (!request_.any_address) {
       Set(CURLOPT_PROXY, transport_.options_.proxies.For(request_.url).c_str());
       Set(CURLOPT_NOPROXY, "");
@@ -159,7 +159,7 @@ class CurlTransport::Exchange {
     Set(CURLOPT_OPENSOCKETFUNCTION, &OnOpenSocket);
   }
 
-  // Once, before the content.
+  // Runs once, before the content.
   absl::Status Begin() {
     if (std::exchange(begun_, true)) return absl::OkStatus();
     long status = 0;
@@ -172,7 +172,7 @@ class CurlTransport::Exchange {
   static size_t OnHeader(char* bytes, size_t, size_t size, void* data) {
     auto* self = static_cast<Exchange*>(data);
     const absl::string_view line = absl::StripAsciiWhitespace(absl::string_view(bytes, size));
-    // Of several responses ("100 Continue") the last one counts.
+    // Of several responses ("100 Continue"), the last one counts.
     if (absl::StartsWith(line, "HTTP/")) self->response_.headers.clear();
     const size_t colon = line.find(':');
     if (colon != absl::string_view::npos && self->response_.headers.size() < kMaxHeaders) {
@@ -201,8 +201,7 @@ class CurlTransport::Exchange {
     return static_cast<Exchange*>(data)->transport_.stopped_ ? 1 : 0;
   }
 
-  // After names were resolved, for each address: so it does not matter what a name led to when someone else
-  // asked.
+  // libcurl calls this for each resolved address, so a later change of the name cannot avoid the check.
   static curl_socket_t OnOpenSocket(void* data, curlsocktype, curl_sockaddr* address) {
     auto* self = static_cast<Exchange*>(data);
     if (self->is_judged_ && !IsPublicAddress(&address->addr)) {

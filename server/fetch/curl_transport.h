@@ -13,18 +13,18 @@
 
 namespace tandem {
 
-// libcurl. Connections are kept for later requests. Thread-safe; each request blocks its thread.
+// A transport over libcurl. Keeps connections for later requests. Thread-safe. Each request blocks its
+// thread.
 class CurlTransport : public Transport {
  public:
   struct Options {
     absl::Duration connect_timeout = absl::Seconds(15);
-    // The longest that a transfer may stand still.
+    // The longest time that a transfer may stall.
     absl::Duration stall_timeout = absl::Seconds(30);
-    // PEM certificates of the authorities that may vouch for servers. Empty: those of the system.
+    // A PEM file of the authorities that may sign servers' certificates. Empty: the system's authorities.
     std::string ca_file;
-    // What goes through one goes there whatever no_proxy says, and it is the proxy that finds servers'
-    // addresses, so that they are not judged here. Of requests that may go to any address libcurl reads the
-    // environment itself.
+    // Requests use these proxies and ignore no_proxy. A proxy resolves servers' names, so addresses behind a
+    // proxy are not checked. Requests with `any_address` use libcurl's own environment variables instead.
     Proxies proxies;
   };
 
@@ -44,8 +44,8 @@ class CurlTransport : public Transport {
   const Options options_;
   std::atomic<bool> stopped_ = false;
   Mutex mutex_;
-  // Connections belong to handles. A judged request takes none that another one opened, as addresses are
-  // judged when connections are opened.
+  // Connections belong to handles. Addresses are checked when a connection is opened, so a checked request
+  // uses no unchecked connection.
   std::vector<std::unique_ptr<Handle>> idle_judged_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<Handle>> idle_others_ ABSL_GUARDED_BY(mutex_);
 };

@@ -1,4 +1,4 @@
-// Over real sockets of the loopback: which addresses are connected to, and through what.
+// Tests over real loopback sockets: the allowed addresses, and the proxies.
 #include "server/fetch/curl_transport.h"
 
 #include <arpa/inet.h>
@@ -26,7 +26,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A web server, or a proxy: answers every request, and keeps connections open.
+// A web server or proxy that answers every request and keeps connections open.
 class LoopbackServer {
  public:
   LoopbackServer() : listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -55,12 +55,12 @@ class LoopbackServer {
   std::string Url(const std::string& scheme = "http") const {
     return absl::StrCat(scheme, "://127.0.0.1:", port_, "/");
   }
-  // From now on it sends all who ask there.
+  // Redirects all later requests to `url`.
   void RedirectTo(const std::string& url) {
     MutexLock lock(&mutex_);
     redirect_ = url;
   }
-  // The first line of each.
+  // Returns the first line of each request.
   std::vector<std::string> requests() {
     MutexLock lock(&mutex_);
     return requests_;
@@ -106,7 +106,7 @@ class LoopbackServer {
   const int listener_;
   int port_ = 0;
   std::thread acceptor_;
-  std::vector<std::thread> threads_;  // The acceptor's until it has ended.
+  std::vector<std::thread> threads_;  // Used by the acceptor only, until it ends.
   Mutex mutex_;
   std::vector<int> connections_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
@@ -132,7 +132,7 @@ void ExpectRefused(const absl::StatusOr<HttpResponse>& response) {
   EXPECT_EQ(GetReason(response.status()), "FETCH_NOT_ALLOWED");
 }
 
-// A variable of the environment, for a while.
+// Sets an environment variable until destroyed.
 class ScopedVariable {
  public:
   ScopedVariable(const char* name, const std::string& value) : name_(name) { setenv(name, value.c_str(), 1); }

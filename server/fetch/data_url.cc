@@ -24,7 +24,7 @@ std::string Quote(absl::string_view text) {
   return absl::StrCat("'", absl::CHexEscape(text.substr(0, 200)), text.size() > 200 ? "..." : "", "'");
 }
 
-// Takes "#sha256=..." off `text`.
+// Removes "#sha256=..." from `text`.
 absl::Status TakeDigest(absl::string_view& text, std::string* sha256) {
   const size_t begin = text.rfind(kFragment);
   if (begin == absl::string_view::npos) return absl::OkStatus();
@@ -55,7 +55,7 @@ absl::StatusOr<DataUrl> ParseS3(absl::string_view text) {
   return url;
 }
 
-// A part of a URL; empty where it has none.
+// Returns a part of a URL; empty if the URL has no such part.
 std::string PartOf(CURLU* parsed, CURLUPart part, unsigned flags = 0) {
   char* text = nullptr;
   if (curl_url_get(parsed, part, &text, flags) != CURLUE_OK) return "";

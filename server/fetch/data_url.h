@@ -8,36 +8,38 @@
 
 namespace tandem {
 
-// Where data is, as a data set's source names it.
+// The URL of data, as a data set's source names it.
 struct DataUrl {
   enum class Scheme { kHttp, kHttps, kS3 };
 
   Scheme scheme = Scheme::kHttps;
-  // Without the fragment. It is what the cache knows the data by.
+  // The URL without its fragment. The cache's key.
   std::string location;
-  // For people: without what may be secret in it, its query.
+  // For people: without the query, which may have secrets.
   std::string shown;
-  // In small letters; an IPv6 address without brackets. Of s3, the bucket.
+  // Lower case. An IPv6 address has no brackets. For s3, the bucket.
   std::string host;
-  // The scheme's own where none is given; 0 for s3.
+  // Default: the scheme's port. 0 for s3.
   int port = 0;
-  // Of s3: the object's key or a prefix of keys, as it is, without percent-escapes. May be empty.
+  // For s3: the object's key or a prefix of keys, without percent-escapes. May be empty.
   std::string key;
-  // What the content must have: 64 small hexadecimal digits. Empty: anything.
+  // The required digest of the content: 64 lower-case hexadecimal digits. Empty: any content.
   std::string sha256;
 
   bool is_s3() const { return scheme == Scheme::kS3; }
 };
 
-// Reads "https://host/path", "http://host/path" or "s3://bucket/key", each perhaps with "#sha256=<64
-// hexadecimal digits>". INVALID_ARGUMENT, in words that follow a field's name: anything else; a user or a
-// password in it, which all who may see the job would see.
+// Parses "https://host/path", "http://host/path" or "s3://bucket/key", each optionally with "#sha256=<64
+// hexadecimal digits>". INVALID_ARGUMENT for other text, and for a URL with a user or password, because
+// everybody who can see the job would see them. The message completes a sentence that begins with a field's
+// name.
 absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text);
 
-// `url` with its content pinned.
+// Returns `url` with its content pinned.
 std::string Pin(const DataUrl& url, absl::string_view sha256);
 
-// The last part of the URL's path, as a file may be called; "data" where that is not possible.
+// Returns the last part of the URL's path as a file's name: its last 100 characters, with "_" for all but
+// letters, digits, ".", "-" and "_". Returns "data" if nothing is left or the name begins with ".".
 std::string FileNameOf(const DataUrl& url);
 
 }  // namespace tandem

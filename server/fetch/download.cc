@@ -23,16 +23,16 @@
 namespace tandem {
 namespace {
 
-// Room is taken in such steps where nobody says how large a file is.
+// The bytes per reservation if the file's size is unknown.
 constexpr int64_t kReserveStep = 64 << 20;
-// What tries must bring, together, for their counting to begin anew: a server that gives a byte a try would
-// keep a thread for as long as it likes.
+// The count of tries restarts after this many new bytes. A server that sends a byte per try must not keep a
+// thread for ever.
 constexpr int64_t kProgress = 64 << 10;
 
-// "bytes 10-99/100".
+// For example "bytes 10-99/100".
 struct ContentRange {
   int64_t first = 0;
-  int64_t total = 0;  // 0: not known.
+  int64_t total = 0;  // 0: unknown.
 };
 
 std::optional<ContentRange> ParseContentRange(absl::string_view text) {
@@ -46,13 +46,13 @@ std::optional<ContentRange> ParseContentRange(absl::string_view text) {
   return range;
 }
 
-// A weak tag does not speak of bytes.
+// A weak tag does not identify bytes.
 std::string StrongTag(const HttpResponse& response) {
   const std::string tag = response.Header("etag");
   return absl::StartsWith(tag, "W/") ? "" : tag;
 }
 
-// One download, over all of its tries.
+// One download with all its tries.
 class Transfer : public HttpSink {
  public:
   Transfer(Origin& origin, const DownloadRequest& request, const RetryPolicy& retry,
@@ -76,7 +76,7 @@ class Transfer : public HttpSink {
           return std::optional<internal::v1::CacheFile>();
         }
         absl::StatusOr<std::optional<internal::v1::CacheFile>> file = Finish();
-        // What lay here from before may have been at fault.
+        // The bytes of an earlier download may be wrong.
         if (file.ok() || !std::exchange(continued_, false)) return file;
         TANDEM_RETURN_IF_ERROR(Restart());
         continue;
@@ -109,7 +109,7 @@ class Transfer : public HttpSink {
       if (range->total > 0) state_.set_size_bytes(range->total);
       return OpenPart();
     }
-    // All of it, whatever was asked for.
+    // The server sends the whole file, even if a range was asked for.
     TANDEM_RETURN_IF_ERROR(Restart());
     state_.set_etag(tag);
     state_.set_last_modified(modified);
@@ -132,14 +132,14 @@ class Transfer : public HttpSink {
     TANDEM_RETURN_IF_ERROR(part_->Append(data));
     sha256_.Add(data);
     here_ += size;
-    // Not the same bytes again and again, from a server that gives more or less than it says.
+    // Bytes that are sent again are no progress.
     furthest_ = std::max(furthest_, here_);
     context_.progress(here_, std::max(state_.size_bytes(), int64_t{0}));
     return absl::OkStatus();
   }
 
  private:
-  // What an earlier daemon or request left.
+  // Continues the part of an earlier daemon or request.
   absl::Status FindPart() {
     const absl::StatusOr<std::string> json = context_.env->ReadFile(state_path_);
     std::error_code error;
@@ -163,7 +163,7 @@ class Transfer : public HttpSink {
     return absl::OkStatus();
   }
 
-  // Whether the file came: false where the known one is still right.
+  // Returns true if the file is complete, and false if the known version is still current.
   absl::StatusOr<bool> Try() {
     if (here_ > 0 && here_ == state_.size_bytes()) return true;
     std::vector<std::string> headers;
@@ -247,7 +247,7 @@ class Transfer : public HttpSink {
     return absl::OkStatus();
   }
 
-  // From the first byte.
+  // Restarts from the first byte.
   absl::Status Restart() {
     part_ = nullptr;
     here_ = 0;
@@ -272,17 +272,17 @@ class Transfer : public HttpSink {
   const std::string part_path_;
   const std::string state_path_;
 
-  // The part that is here, and its version.
+  // The received part and its version.
   internal::v1::PartialFile state_;
   int64_t here_ = 0;
   Sha256 sha256_;
   std::unique_ptr<WritableFile> part_;
-  // Whether some of it was here before.
+  // True if an earlier download left a part of the file.
   bool continued_ = false;
-  // The most that was ever here, and what it was when counting of tries last began.
+  // The most bytes so far, and their value at the last restart of the count of tries.
   int64_t furthest_ = 0;
   int64_t counted_from_ = 0;
-  // Whether the try now found another version.
+  // True if the current try found another version.
   bool changed_ = false;
   int64_t reserved_;
 };

@@ -17,37 +17,37 @@
 
 namespace tandem {
 
-// A file that is to come.
+// A file to download.
 struct DownloadRequest {
-  // Where it is to lie: it appears there whole and synced, or not at all. What comes lies in "<path>.part"
-  // until then, and "<path>.json" says of what that is a part: a later download of the same path goes on from
-  // there.
+  // The file's path. The file appears there whole and synced, or not at all. Until then, "<path>.part" holds
+  // the received bytes and "<path>.json" their version. A later download to the same path continues the part.
   std::string path;
-  // 64 small hexadecimal digits that its SHA-256 must have; empty: any.
+  // The required SHA-256: 64 lower-case hexadecimal digits. Empty: any content.
   std::string sha256;
-  // Bytes for which there is room already; only what comes beyond them asks for more.
+  // Bytes that are already reserved.
   int64_t reserved = 0;
-  // The version that is here already; where the origin still has it, nothing comes. Null: none.
+  // The version that the cache has. If still current, nothing is downloaded. Null: none.
   const internal::v1::CacheFile* known = nullptr;
 };
 
-// What a download needs from its surroundings. All outlive it, and are called from its thread.
+// The functions that a download uses, on its own thread. They must outlive the download.
 struct DownloadContext {
   Env* env = nullptr;
-  // Makes room for so many bytes more; an error ends the download with this error.
+  // Reserves this many more bytes. An error ends the download.
   std::function<absl::Status(int64_t bytes)> reserve;
-  // Waits; false: the daemon stops.
+  // Blocks for the duration. Returns false if the daemon stops.
   std::function<bool(absl::Duration)> sleep;
-  // Bytes that are here, and of the whole file (0: not known).
+  // Reports the received bytes and the file's size; 0 if unknown.
   std::function<void(int64_t done, int64_t total)> progress;
 };
 
-// Brings a file here: tries again what may work later, goes on where it was cut off, begins anew where the
-// file has changed in the meantime. Gives what is known of the file, but for its name and its time of change;
-// nothing where the known version is still the right one. Errors are in words that follow a field's name,
-// unless they are the machine's own. INVALID_ARGUMENT: it is not to be had, not even after several tries, or
-// its checksum is another. RESOURCE_EXHAUSTED: there is no room. CANCELLED: the daemon stops.
-// PERMISSION_DENIED as Origin::Get's.
+// Downloads a file. Retries temporary errors, continues a broken transfer, and restarts if the file changed
+// meanwhile. Returns the file's facts except its name and time of change. Returns nullopt if the known
+// version is still current.
+//
+// Messages of errors complete a sentence that begins with a field's name, except the system's errors.
+// INVALID_ARGUMENT: the file cannot be downloaded after several tries, or has another checksum.
+// RESOURCE_EXHAUSTED: no room. CANCELLED: the daemon stops. PERMISSION_DENIED as Origin::Get.
 absl::StatusOr<std::optional<internal::v1::CacheFile>> Download(Origin& origin,
                                                                 const DownloadRequest& request,
                                                                 const RetryPolicy& retry,

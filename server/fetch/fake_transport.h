@@ -18,24 +18,24 @@
 
 namespace tandem {
 
-// The web, for tests: files by URL, and mishaps that befall requests, one a request. It knows ranges,
-// If-Range, If-Match and If-None-Match. Thread-safe.
+// A fake web for tests: files by URL, and mishaps, each for one request. Supports ranges, If-Range, If-Match
+// and If-None-Match. Thread-safe.
 class FakeTransport : public Transport {
  public:
   struct File {
     std::string content;
     std::string etag;
   };
-  // What befalls one request, in place of what would come.
+  // Replaces the response to one request.
   struct Mishap {
-    int status = 0;                                   // Not 0: this, without content.
-    std::map<std::string, std::string> headers = {};  // Of that.
+    int status = 0;                                   // Not 0: this status, without content.
+    std::map<std::string, std::string> headers = {};  // The headers of `status`.
     std::string redirect = {};
     std::string body = {};
-    int cut_after = -1;       // Not negative: the connection breaks after so many bytes.
-    bool no_length = false;   // The server does not say how long the file is.
-    bool no_ranges = false;   // The server sends all of it, whatever was asked for.
-    absl::Status error = {};  // Not OK: what the transport says.
+    int cut_after = -1;       // Not negative: the connection breaks after this many bytes.
+    bool no_length = false;   // The server does not send the file's length.
+    bool no_ranges = false;   // The server ignores ranges and sends the whole file.
+    absl::Status error = {};  // Not OK: the transport's error.
   };
 
   void Put(const std::string& url, const std::string& content, const std::string& etag = "\"1\"") {
@@ -46,7 +46,7 @@ class FakeTransport : public Transport {
     MutexLock lock(&mutex_);
     mishaps_[url].push_back(std::move(mishap));
   }
-  // While it holds, requests wait whose URLs begin with `prefix`.
+  // Blocks requests for URLs that begin with `prefix`, or releases them.
   void Hold(bool hold, const std::string& prefix = "") {
     MutexLock lock(&mutex_);
     held_ = hold;
@@ -56,7 +56,7 @@ class FakeTransport : public Transport {
     MutexLock lock(&mutex_);
     return requests_;
   }
-  // Whether so many requests came within a minute; waits for them. Those held count.
+  // Blocks until `count` requests have arrived, held requests included. Returns false after a minute.
   bool AwaitRequests(size_t count) const {
     MutexLock lock(&mutex_);
     const auto came = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requests_.size() >= count; };

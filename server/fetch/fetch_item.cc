@@ -28,12 +28,12 @@ namespace fs = std::filesystem;
 using internal::v1::CacheEntry;
 using internal::v1::CacheFile;
 
-// In the folder of a fetch: a line of JSON for each of its files that is whole.
+// A file in a fetch's folder, with a line of JSON for each whole file.
 constexpr char kNotes[] = "/fetched.jsonl";
-// Tries at an address behind which there is another one.
+// The number of tries at an address before the next address.
 constexpr int kTriesBeforeNext = 2;
 
-// -1: it is not there.
+// Returns -1 if the file does not exist.
 int64_t ModifyTimeNanos(const std::string& path, int64_t* size) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0) return -1;
@@ -48,7 +48,7 @@ absl::Status MakeParent(const std::string& path) {
   return absl::InternalError(absl::StrCat("cannot make the folder of ", path, ": ", error.message()));
 }
 
-// What a folder's content is pinned to is the digest of this.
+// A folder's content is pinned to the digest of this listing.
 std::string ListingOf(const CacheEntry& entry) {
   std::string listing;
   for (const CacheFile& file : entry.files())
@@ -103,12 +103,12 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
     missing_.push_back(0);
     return absl::OkStatus();
   }
-  // What an earlier try brought, and what the entry that is here has already.
+  // The files of an earlier try, and the files of the cached entry.
   std::map<std::string, CacheFile> here, known;
   const absl::StatusOr<std::string> notes = tools.env->ReadFile(folder_ + kNotes);
   for (const absl::string_view line : absl::StrSplit(notes.ok() ? *notes : "", '\n', absl::SkipEmpty())) {
     CacheFile file;
-    // The last line may have been cut by a crash.
+    // A crash may have cut the last line.
     if (google::protobuf::util::JsonStringToMessage(std::string(line), &file).ok()) here[file.path()] = file;
   }
   if (known_.has_value()) {
@@ -120,7 +120,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   int64_t total = 0, kept = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
     const PlannedFile& planned = plan_.files[i];
-    // A listing may say anything.
+    // A listing's sizes are untrusted.
     total += std::min(planned.size_bytes, std::numeric_limits<int64_t>::max() - total);
     const std::string path = absl::StrCat(folder_, "/files/", planned.path);
     int64_t size = 0;
@@ -142,7 +142,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   bytes_total_ = total;
   bytes_done_ = kept;
   files_done_ = static_cast<int64_t>(files_.size() - missing_.size());
-  // At once, so that what cannot have room does not fetch the half of it first.
+  // Reserve all room at once, so that a fetch without enough room does not start.
   return tools.cache->Reserve(key_, total);
 }
 
@@ -176,7 +176,7 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
   request.path = absl::StrCat(folder_, "/files/", planned.path);
   TANDEM_RETURN_IF_ERROR(MakeParent(request.path));
   if (plan_.folder) {
-    // By PrepareFolder. What is there now may be larger than it was listed.
+    // PrepareFolder reserved the listed size. The file may be larger now.
     request.reserved = planned.size_bytes;
   } else {
     request.sha256 = url_.sha256;
@@ -207,7 +207,7 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
                     GetReason(file.status()));
 }
 
-// A note for who goes on after a crash; no harm if it is lost.
+// Helps another fetch after a crash. A lost note does no harm.
 void FetchItem::Note(const FetchTools& tools, const CacheFile& file) {
   std::string line;
   if (!google::protobuf::util::MessageToJsonString(file, &line).ok()) return;

@@ -23,51 +23,52 @@
 
 namespace tandem {
 
-// What items need to be fetched. All of it outlives them.
+// The objects that a FetchItem uses. They must outlive it.
 struct FetchTools {
   Cache* cache = nullptr;
   const FetchPlanner* planner = nullptr;
-  // Of the files of public sets.
+  // For the files of public sets.
   const FetchPlanner* public_planner = nullptr;
   RetryPolicy retry;
   Env* env = nullptr;
-  // Waits; false: the daemon stops.
+  // Blocks for the duration. Returns false if the daemon stops.
   std::function<bool(absl::Duration)> sleep;
 };
 
-// What one URL leads to, on its way into the cache: first Plan, then FetchFile for each file that is missing,
-// in any order and several at once, then Finish; or, after an error, Leave. Its progress can be asked for at
-// any time.
+// Fetches the content of one URL into the cache. Call Plan first, then FetchFile for each missing file, then
+// Finish. FetchFile may be called in any order and from several threads at once. After an error, call Leave.
+// progress() may be called at any time.
 class FetchItem {
  public:
   using Entry = internal::v1::CacheEntry;
 
-  // `addresses`: where a public set's file is; empty: at the URL. Its URL then only names it.
+  // `addresses` are the addresses of a public set's file, and `url` then only names it. If empty, the file is
+  // at `url`.
   FetchItem(DataUrl url, PathKind kind, std::vector<std::string> addresses);
 
   const DataUrl& url() const { return url_; }
-  // Of the URL, which the cache knows it by.
+  // The cache's key for the URL.
   const std::string& url_sha256() const { return url_sha256_; }
-  // Distinct for what is to be fetched apart.
+  // Unique for each separate fetch.
   const std::string& key() const { return key_; }
   FetchProgress progress() const;
-  // It is here: all of it counts as fetched.
+  // Marks all files as fetched.
   void SetWhole(const Entry& entry);
 
-  // What the cache has of it, where that is what is wanted.
+  // Returns the cached entry if it is the wanted kind and content.
   std::optional<Entry> FindCached(Cache* cache) const;
 
-  // Finds out which files are to be fetched. `fresh`: that what the cache has needs no asking. An entry:
-  // nothing has to be fetched, and this is it. Errors as FetchPlanner's, and Cache::Reserve's.
+  // Finds the files to fetch. Returns an entry if nothing needs to be fetched. If `fresh`, a cached entry is
+  // not checked for changes. Errors as FetchPlanner and Cache::Reserve.
   absl::StatusOr<std::optional<Entry>> Plan(const FetchTools& tools, bool fresh);
-  // How many files are missing.
+  // Returns the number of missing files.
   size_t missing() const { return missing_.size(); }
-  // Fetches one of them, by its index below missing(). An entry: the cache has it, and nothing has changed.
-  // Errors as Download's.
+  // Fetches a missing file; `index` is below missing(). Returns an entry if the cached version is still
+  // current. Errors as Download.
   absl::StatusOr<std::optional<Entry>> FetchFile(const FetchTools& tools, size_t index);
-  // Makes an entry of the files.
+  // Creates an entry of the files.
   absl::StatusOr<Entry> Finish(const FetchTools& tools);
-  // What came may be of use to another try.
+  // Keeps the received files for another try.
   void Leave(Cache* cache);
 
  private:
@@ -85,11 +86,11 @@ class FetchItem {
   // Written by Plan.
   FetchPlan plan_;
   std::optional<Entry> known_;
-  std::string folder_;           // Empty: nothing is to be fetched.
-  std::vector<size_t> missing_;  // Of plan_.files.
-  // Each written by the thread that fetches the file.
+  std::string folder_;           // Empty if nothing needs to be fetched.
+  std::vector<size_t> missing_;  // Indices in plan_.files.
+  // Each element is written by the thread that fetches the file.
   std::vector<internal::v1::CacheFile> files_;
-  Mutex log_mutex_;  // Guards no member, but the file of notes in folder_: held while it is written.
+  Mutex log_mutex_;  // Held while the file of notes in folder_ is written. Guards no member.
 
   std::atomic<int64_t> bytes_done_ = 0;
   std::atomic<int64_t> bytes_total_ = 0;

@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-// More would be a whole store, named by mistake.
+// A larger listing is probably a whole store, named by mistake.
 constexpr size_t kMostObjects = 2000000;
 
 }  // namespace
@@ -31,7 +31,7 @@ std::string WhyNoPath(const std::string& path) {
 
 absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) const {
   if (url.is_s3()) {
-    // Of a folder "key" is short for "key/".
+    // "key" means "key/" if a folder is wanted.
     DataUrl whole = url;
     if (kind == PathKind::kFolder && !url.key.empty() && !absl::EndsWith(url.key, "/")) whole.key += "/";
     TANDEM_RETURN_IF_ERROR(policy_->Check(whole));
@@ -83,7 +83,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
     return plan;
   }
 
-  // Where a file or a folder may be meant, "key" is listed, which finds both "key" and "key/...".
+  // If a file or a folder is possible, list "key", because this finds both "key" and "key/...".
   const std::string folder = names_folder ? url.key : absl::StrCat(url.key, "/");
   const std::string prefix = kind == PathKind::kFolder ? folder : url.key;
   std::string token;
@@ -107,7 +107,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
         add(FileNameOf(url), object);
         return plan;
       }
-      // Consoles make objects for folders.
+      // S3 consoles create objects for folders.
       if (!absl::StartsWith(object.key, folder) || absl::EndsWith(object.key, "/")) continue;
       std::string path = object.key.substr(folder.size());
       if (const std::string why = WhyNoPath(path); !why.empty()) {
@@ -133,7 +133,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
   plan.folder = true;
   std::sort(plan.files.begin(), plan.files.end(),
             [](const PlannedFile& a, const PlannedFile& b) { return a.path < b.path; });
-  // "a" and "a/b" can both be objects, but not files.
+  // "a" and "a/b" can both be objects, but not both files.
   std::set<absl::string_view> paths;
   for (const PlannedFile& file : plan.files) paths.insert(file.path);
   for (const PlannedFile& file : plan.files) {

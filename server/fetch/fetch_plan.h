@@ -19,26 +19,26 @@ namespace tandem {
 
 // A file to fetch for a URL.
 struct PlannedFile {
-  // Relative to the folder of its entry.
+  // Relative to the entry's folder.
   std::string path;
-  // The first that has it counts.
+  // In order: the first origin that has the file wins.
   std::vector<std::unique_ptr<Origin>> origins;
-  // As a listing gives them; -1 and empty: not known.
+  // From a listing; -1 and empty if unknown.
   int64_t size_bytes = -1;
   std::string etag;
 };
 
-// All that is to be fetched for a URL.
+// All files to fetch for a URL.
 struct FetchPlan {
   bool folder = false;
-  // In the order of their paths.
+  // Sorted by path.
   std::vector<PlannedFile> files;
 };
 
-// Finds out what there is. Thread-safe; what it is given outlives it.
+// Finds the files of a URL. Thread-safe. The pointers must outlive it.
 class FetchPlanner {
  public:
-  // `sleep` waits; false: the daemon stops.
+  // `sleep` blocks for a duration, and returns false if the daemon stops.
   FetchPlanner(const FetchPolicy* policy, Transport* transport, Environment environment, RetryPolicy retry,
                std::function<bool(absl::Duration)> sleep)
       : policy_(policy),
@@ -47,11 +47,10 @@ class FetchPlanner {
         retry_(retry),
         sleep_(std::move(sleep)) {}
 
-  // Reads listings where there is more than a file. A listing is gone through to its end before anything is
-  // fetched. Errors as Download's.
+  // Returns the files of a URL. Reads the whole listing if the URL may be a folder. Errors as Download.
   absl::StatusOr<FetchPlan> Plan(const DataUrl& url, PathKind kind) const;
 
-  // A file of a public set, which lies at one of several addresses.
+  // Plans a public set's file that has several addresses.
   absl::StatusOr<FetchPlan> PlanFile(const std::string& name,
                                      const std::vector<std::string>& addresses) const;
 
@@ -65,7 +64,8 @@ class FetchPlanner {
   const std::function<bool(absl::Duration)> sleep_;
 };
 
-// Why a path from a listing must not become a file's, in words that follow it; empty where it may.
+// Returns the reason why a path from a listing is no valid file's path; empty if valid. The reason completes
+// a sentence that begins with the path.
 std::string WhyNoPath(const std::string& path);
 
 }  // namespace tandem

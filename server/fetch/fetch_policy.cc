@@ -23,7 +23,7 @@ struct Block {
   int bits;
 };
 
-// IANA's special-purpose registry (RFC 6890 and later), groups and what is reserved.
+// IANA's special-purpose registry (RFC 6890 and later), plus multicast and reserved addresses.
 constexpr std::array<Block, 15> kSpecial = {{
     {0x00000000, 8},   // This network.
     {0x0a000000, 8},   // Private.
@@ -38,7 +38,7 @@ constexpr std::array<Block, 15> kSpecial = {{
     {0xc6120000, 15},  // Benchmarks.
     {0xc6336400, 24},  // Documentation.
     {0xcb007100, 24},  // Documentation.
-    {0xe0000000, 4},   // Groups.
+    {0xe0000000, 4},   // Multicast.
     {0xf0000000, 4},   // Reserved, and broadcast.
 }};
 
@@ -56,21 +56,21 @@ uint32_t V4At(const uint8_t* bytes) {
 bool IsPublicV6(const uint8_t* b) {
   static constexpr uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   static constexpr uint8_t kTranslated[12] = {0, 0x64, 0xff, 0x9b};
-  // Behind these stands an IPv4 address.
+  // These IPv6 addresses contain an IPv4 address.
   if (memcmp(b, kMapped, 12) == 0 || memcmp(b, kTranslated, 12) == 0) return IsPublicV4(V4At(b + 12));
   if (b[0] == 0x20 && b[1] == 0x02) return IsPublicV4(V4At(b + 2));
-  // Global unicast, but for IETF protocols (Teredo among them) and documentation.
+  // Allow global unicast, except IETF protocols (such as Teredo) and documentation.
   if ((b[0] & 0xe0) != 0x20) return false;
   if (b[0] == 0x20 && b[1] == 0x01 && (b[2] & 0xfe) == 0) return false;
   if (b[0] == 0x20 && b[1] == 0x01 && b[2] == 0x0d && b[3] == 0xb8) return false;
   return !(b[0] == 0x3f && b[1] == 0xff);
 }
 
-// Whether `host` is an address in numbers, and then whether it is a public one.
+// Returns nullopt if `host` is no numeric address; otherwise true if the address is public.
 std::optional<bool> IsPublicNumber(const std::string& host) {
   sockaddr_in v4 = {};
   v4.sin_family = AF_INET;
-  // As the system's resolver reads it: "127.1", "0x7f000001" and "2130706433" are addresses too.
+  // Parse like the system's resolver: "127.1", "0x7f000001" and "2130706433" are also addresses.
   if (inet_aton(host.c_str(), &v4.sin_addr) != 0)
     return IsPublicAddress(reinterpret_cast<const sockaddr*>(&v4));
   sockaddr_in6 v6 = {};
@@ -111,7 +111,7 @@ absl::StatusOr<FetchPolicy> FetchPolicy::Parse(const std::vector<std::string>& p
     } else {
       Host host;
       host.below = absl::ConsumePrefix(&rest, "*.");
-      // An IPv6 address has colons of its own, unless it is in brackets.
+      // An IPv6 address without brackets has colons, and so no port.
       const size_t bracket = rest.find(']');
       const size_t colon = rest.rfind(':');
       if (absl::StartsWith(rest, "[") && bracket != absl::string_view::npos) {

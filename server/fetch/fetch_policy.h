@@ -12,41 +12,43 @@
 
 namespace tandem {
 
-// Where the daemon may fetch from. Who may submit jobs can have the daemon ask for any URL, from within the
-// daemon's own network: so what is not of the public Internet is refused unless the daemon's owner names it.
-// Immutable, so thread-safe.
+// The places from which the daemon may fetch. A user who submits jobs can make the daemon ask for any URL
+// from inside its own network. So only public Internet addresses are allowed, unless the daemon's owner names
+// others. Immutable, so thread-safe.
 class FetchPolicy {
  public:
   enum class Access {
     kNone,
-    // Where its name leads to an address of the public Internet.
+    // Allowed if the name leads to a public Internet address.
     kPublic,
-    // Wherever its name leads.
+    // Allowed at any address.
     kAny,
   };
 
-  // Patterns, of which one must match: "HOST" or "HOST:PORT", where HOST may begin with "*." for all names
-  // below it, and which may have private addresses; "public", any host with a public address; "s3://BUCKET"
-  // or "s3://BUCKET/PREFIX", where BUCKET may be "*"; "none", alone, matches nothing. INVALID_ARGUMENT:
-  // others.
+  // Parses patterns; a URL is allowed if it matches a pattern. INVALID_ARGUMENT for other patterns.
+  // - "HOST" or "HOST:PORT": also at private addresses. HOST may begin with "*." for all names below it.
+  // - "public": any host at a public address.
+  // - "s3://BUCKET" or "s3://BUCKET/PREFIX": BUCKET may be "*".
+  // - "none", alone: nothing.
   static absl::StatusOr<FetchPolicy> Parse(const std::vector<std::string>& patterns);
 
-  // The same, and one host more, wherever its name leads.
+  // Returns this policy plus one host, allowed at any address.
   FetchPolicy With(absl::string_view host, int port) const;
 
-  // Of http and https. An address in place of a name, or a name that can only be this machine's, is judged
-  // here; where other names lead is for who connects.
+  // Returns the access for http and https. Decides numeric addresses, and names that can only mean this
+  // machine. The caller must check the addresses of other names when it connects.
   Access ForHost(absl::string_view host, int port) const;
   bool AllowsObject(absl::string_view bucket, absl::string_view key) const;
 
-  // OK, or PERMISSION_DENIED with the reason FETCH_NOT_ALLOWED, in words that follow a field's name.
+  // OK, or PERMISSION_DENIED with the reason FETCH_NOT_ALLOWED. The message completes a sentence that begins
+  // with a field's name.
   absl::Status Check(const DataUrl& url) const;
 
  private:
   struct Host {
-    std::string name;  // Behind "*." where `below`.
+    std::string name;  // If `below`, the part after "*.".
     bool below = false;
-    int port = 0;  // 0: any.
+    int port = 0;  // 0: any port.
   };
   struct Bucket {
     std::string name;
@@ -58,8 +60,9 @@ class FetchPolicy {
   std::vector<Bucket> buckets_;
 };
 
-// Whether an IPv4 or IPv6 address is one of the public Internet: not of this machine, a private network, a
-// link, a group, documentation, or one of those within IPv6.
+// Returns true if an IPv4 or IPv6 address belongs to the public Internet. Addresses of this machine, private
+// networks, links, multicast and documentation are not public, nor are IPv6 addresses that contain such
+// addresses.
 bool IsPublicAddress(const sockaddr* address);
 
 }  // namespace tandem

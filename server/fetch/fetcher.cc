@@ -29,14 +29,14 @@ absl::StatusOr<FetchPolicy> WithMirror(const FetchPolicy& policy, const std::str
   return policy.With(url.host, url.port);
 }
 
-// More URLs than anybody asks for within the time for which it matters.
+// More URLs than are asked for within Options::fresh.
 constexpr size_t kMostChecked = 100000;
 
 absl::Status Stopping() { return absl::UnavailableError("the daemon stops; try again"); }
 
 }  // namespace
 
-// What one URL leads to, and how far it is. All but `fetch` is guarded by the fetcher's lock.
+// A fetch and its state. The fetcher's lock guards all members except `fetch`.
 struct Fetcher::Item {
   Item(const DataUrl& url, PathKind kind, std::vector<std::string> addresses)
       : fetch(url, kind, std::move(addresses)) {}
@@ -44,9 +44,9 @@ struct Fetcher::Item {
   FetchItem fetch;
   bool planned = false;
   bool queued = false;
-  std::set<std::string> users;  // Who ask for it.
+  std::set<std::string> users;  // The users who asked for it.
   bool done = false;
-  size_t next = 0;  // Of the missing files.
+  size_t next = 0;  // The index of the next missing file to fetch.
   int running = 0;
   absl::Status status;
   std::optional<FetchItem::Entry> entry;
@@ -101,7 +101,7 @@ void Fetcher::Stop() {
   for (const std::shared_ptr<Waiter>& waiter : waiters) waiter->finish(Stopping());
 }
 
-// ---- What is asked for.
+// ---- Requests.
 
 void Fetcher::Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait, Done done) {
   v1::DatasetSpec pinned = spec;
@@ -167,7 +167,7 @@ void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, a
     MutexLock lock(&mutex_);
     first = installing_.insert(name).second;
   }
-  // It is brought to its place whoever waits.
+  // Install the set even if nobody waits for it.
   if (first) {
     Await(parts, absl::InfiniteDuration(), /*background=*/true, [this, name, parts](absl::Status status) {
       if (status.ok()) status = Install(name, parts);
@@ -215,7 +215,7 @@ void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {
 std::shared_ptr<Fetcher::Item> Fetcher::FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                                   std::vector<std::string> addresses) {
   auto item = std::make_shared<Item>(url, kind, std::move(addresses));
-  // What needs no network waits for no thread.
+  // If the cache has the content, no thread is needed.
   if (!url.sha256.empty() || IsFresh(item->fetch)) {
     item->entry = item->fetch.FindCached(cache_);
     item->done = item->entry.has_value();
@@ -302,7 +302,7 @@ FetchProgress Fetcher::ProgressOf(const Parts& parts) {
 absl::Status Fetcher::Install(const std::string& name, const Parts& parts) {
   MutexLock lock(&install_mutex_);
   const std::string place = absl::StrCat(options_.public_folder, "/", name);
-  // Hidden, so that it is no set yet.
+  // A hidden folder is not a set yet.
   const std::string temporary = absl::StrCat(options_.public_folder, "/.", name, ".new");
   std::error_code error;
   if (fs::exists(place, error)) return absl::OkStatus();
@@ -323,7 +323,7 @@ absl::Status Fetcher::Install(const std::string& name, const Parts& parts) {
   return options_.env->SyncDirectory(options_.public_folder);
 }
 
-// ---- The threads.
+// ---- Threads.
 
 void Fetcher::Work() {
   while (const std::optional<Step> step = NextStep()) {
@@ -348,7 +348,7 @@ std::optional<Fetcher::Step> Fetcher::NextStep() {
   ++item->running;
   if (!item->planned) return Step{item, std::nullopt, last_user_};
   const size_t file = item->next++;
-  // Behind the others, so that a large one does not hold up a small one.
+  // Queue it behind the user's other items, so that a large item does not delay a small item.
   Offer(item);
   return Step{item, file, last_user_};
 }
@@ -373,7 +373,7 @@ void Fetcher::Withdraw(const std::shared_ptr<Item>& item) {
   for (const std::string& user : item->users) {
     const auto share = shares_.find(user);
     std::deque<std::shared_ptr<Item>>& ready = share->second.ready;
-    // Most often the first.
+    // Usually the first.
     ready.erase(std::find(ready.begin(), ready.end(), item));
     if (ready.empty() && share->second.running == 0) shares_.erase(share);
   }
@@ -397,7 +397,7 @@ void Fetcher::Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::E
     status = item->status;
     entry = item->entry;
   }
-  // This thread is the last one that has to do with it.
+  // No other thread uses the item now.
   if (status.ok() && !entry.has_value()) {
     absl::StatusOr<FetchItem::Entry> made = item->fetch.Finish(tools_);
     status = made.status();

@@ -30,35 +30,35 @@
 
 namespace tandem {
 
-// Fetches data over HTTP and from S3 into a cache, on threads of its own, of which each user has a share, and
-// for which users take turns: a server may be as slow as whoever named it likes. What several ask for is
-// fetched once, on the share of any of them. Those who wait hear of the outcome; where nobody does, the next
-// one who asks gets it. Thread-safe.
+// Fetches data over HTTP and from S3 into a cache, on its own threads. Servers may be slow, so each user gets
+// a share of the threads, and users take turns. Data that several users ask for is fetched once, on any of
+// their shares. Each waiter gets the outcome. If nobody waits, the next caller gets the outcome. Thread-safe.
 class Fetcher : public RemoteData {
  public:
   struct Options {
     FetchPolicy policy;
-    // Where public sets go, each into a folder of its name. Absolute.
+    // The absolute parent folder of public sets, each in a folder of its name.
     std::string public_folder;
-    // "https://host/path", below which public sets are looked for first, as "<set>/<file>"; empty: none.
+    // The URL "https://host/path" that is tried first for public sets, as "<set>/<file>" below it. Empty:
+    // none.
     std::string mirror;
     Environment environment = ProcessEnvironment;
-    // Files that are fetched at once, and of them, those for one user, and for one URL.
+    // The most concurrent downloads in total, for one user, and for one URL.
     int threads = 16;
     int threads_per_user = 4;
     int threads_per_url = 4;
     RetryPolicy retry;
     const Clock* clock = Clock::Real();
     Env* env = Env::Real();
-    // A URL is not asked again whether it has changed, within this time.
+    // After a check, a URL is not checked for changes again within this time.
     absl::Duration fresh = absl::Seconds(30);
-    // An outcome that nobody waited for is given to who asks within this time.
+    // An outcome that nobody waited for is kept this long.
     absl::Duration keep_outcome = absl::Minutes(10);
   };
 
-  // `cache` and `transport` outlive this.
+  // `cache` and `transport` must outlive this object.
   Fetcher(Options options, Cache* cache, Transport* transport);
-  // Stop().
+  // Calls Stop.
   ~Fetcher() override;
   Fetcher(const Fetcher&) = delete;
   Fetcher& operator=(const Fetcher&) = delete;
@@ -68,48 +68,48 @@ class Fetcher : public RemoteData {
   void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration wait,
                       absl::AnyInvocable<void(absl::Status)> done) override;
 
-  // Adds what a spec with pinned URLs names.
+  // Adds the contents that a spec with pinned URLs names.
   static void AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed);
 
-  // Ends all fetches, which go on where they were when they are asked for again; who waits hears UNAVAILABLE.
-  // Idempotent.
+  // Stops all fetches; waiters get UNAVAILABLE. A later request continues a stopped fetch. Idempotent.
   void Stop();
 
  private:
   struct Item;
   struct Waiter;
-  // Items, each with the field that asks for it.
+  // Items, each with the field that names it.
   using Parts = std::vector<std::pair<std::string, std::shared_ptr<Item>>>;
 
-  // The item for a URL: one that is there, which is then the user's too, or a new one. `addresses`: of a
+  // Returns the existing or a new item for a URL, and adds `user` to its users. `addresses` are those of a
   // public set's file.
   std::shared_ptr<Item> FindOrAdd(const DataUrl& url, PathKind kind, const std::string& user,
                                   std::vector<std::string> addresses) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Calls `finish` when all parts are here, when one has failed, or after `wait`.
+  // Calls `finish` when all parts are complete, when a part has failed, or after `wait`.
   void Await(Parts parts, absl::Duration wait, bool background,
              absl::AnyInvocable<void(absl::Status)> finish);
   absl::Status Install(const std::string& name, const Parts& parts) ABSL_LOCKS_EXCLUDED(install_mutex_);
 
-  // What a thread is to do next: to find out what an item consists of, or to fetch one of its files.
+  // A thread's next work: plan an item if `file` is empty, or fetch a file.
   struct Step {
     std::shared_ptr<Item> item;
     std::optional<size_t> file;
-    std::string user;  // On whose share.
+    std::string user;  // The user whose share pays.
   };
-  // Of a user with items that wait or steps that are done.
+  // The items and running steps of a user.
   struct Share {
-    // Those that a thread can do something for, each once.
+    // The user's queued items, each once.
     std::deque<std::shared_ptr<Item>> ready;
     int running = 0;
   };
   void Work();
   std::optional<Step> NextStep();
-  // What came of a step.
+  // Handles the result of a step.
   void Settle(const Step& step, absl::StatusOr<std::optional<FetchItem::Entry>> found);
-  // Forgets outcomes that a waiter gets.
+  // Forgets the outcomes that a waiter received.
   void Heard(const Waiter& waiter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Queues an item for its users if a thread can work on it.
   void Offer(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes it out of the queues of all its users.
+  // Removes an item from its users' queues.
   void Withdraw(const std::shared_ptr<Item>& item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool MayGoOn(const Share& share) const {
     return !share.ready.empty() && share.running < options_.threads_per_user;
@@ -123,7 +123,7 @@ class Fetcher : public RemoteData {
   static FetchProgress ProgressOf(const Parts& parts);
 
   const Options options_;
-  const FetchPolicy public_policy_;  // The mirror's host too.
+  const FetchPolicy public_policy_;  // Also allows the mirror's host.
   Cache* const cache_;
   Transport* const transport_;
   const FetchPlanner planner_;
@@ -133,16 +133,16 @@ class Fetcher : public RemoteData {
   mutable Mutex mutex_;
   bool waiters_changed_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  // Those that are being fetched, and those whose outcome nobody has heard.
+  // The items in progress, and the items whose outcome nobody received. Keyed by FetchItem::key.
   std::map<std::string, std::shared_ptr<Item>> items_ ABSL_GUARDED_BY(mutex_);
-  // By user.
+  // Keyed by user.
   std::map<std::string, Share> shares_ ABSL_GUARDED_BY(mutex_);
-  // Whose turn it was last; the next one's is next.
+  // The user of the last step. The next user follows in order.
   std::string last_user_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Waiter>> waiters_ ABSL_GUARDED_BY(mutex_);
-  // When URLs were last found to be as the cache has them.
+  // The times when URLs were last found unchanged.
   std::map<std::string, absl::Duration> checked_ ABSL_GUARDED_BY(mutex_);
-  // Public sets that are being fetched.
+  // The names of public sets that are being fetched.
   std::set<std::string> installing_ ABSL_GUARDED_BY(mutex_);
 
   Mutex install_mutex_;

@@ -47,7 +47,7 @@ v1::DatasetSpec Folder(const std::string& train) {
   return spec;
 }
 
-// What a call gave, which may come from another thread.
+// The result of a call, perhaps from another thread.
 template <typename Value>
 class Answer {
  public:
@@ -121,7 +121,7 @@ class FetcherTest : public ::testing::Test {
     EXPECT_TRUE(path.ok()) << path.status();
     return path.ok() ? *path : "";
   }
-  // A page of a bucket's listing: key, size and tag are its content.
+  // Adds a page of a bucket's listing. An object's content is its key, size and tag.
   void PutPage(const std::string& query, const std::vector<std::string>& keys, const std::string& next = "") {
     std::string xml =
         "<?xml version=\"1.0\"?><ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
@@ -213,7 +213,7 @@ TEST_F(FetcherTest, SlowServersOfOneUserHoldUpNobodyElse) {
     EXPECT_EQ(GetReason(slow), kDataBeingFetched);
   }
   ASSERT_TRUE(web_->AwaitRequests(2)) << "mallory's threads are on their way";
-  // What others want waits for no share but their own, even where mallory wants it, too.
+  // Another user's fetch waits only for that user's share, even if mallory asks for the same data.
   EXPECT_EQ(GetReason(Ensure(Csv(kTable), absl::ZeroDuration(), "mallory").status()), kDataBeingFetched);
   EXPECT_TRUE(Ensure(Csv(kTable), kLong, "ann").ok());
   EXPECT_EQ(web_->requests().size(), 3) << "two of mallory's, and ann's";

@@ -10,11 +10,11 @@
 
 namespace tandem {
 
-// A file on a web server. Follows redirections to http and https (from https to https alone), each to where
-// the policy allows.
+// A file on a web server. Follows redirections to http and https that the policy allows. Never redirects from
+// https to http.
 class HttpOrigin : public Origin {
  public:
-  // `policy` and `transport` outlive this.
+  // `policy` and `transport` must outlive this object.
   HttpOrigin(DataUrl url, const FetchPolicy* policy, Transport* transport)
       : url_(std::move(url)), policy_(policy), transport_(transport) {}
   absl::StatusOr<HttpResponse> Get(const std::vector<std::string>& headers, HttpSink& sink) override;

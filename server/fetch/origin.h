@@ -9,20 +9,20 @@
 
 namespace tandem {
 
-// A file at its place of origin. Thread-safe.
+// A file at its origin. Thread-safe.
 class Origin {
  public:
   virtual ~Origin() = default;
-  // As Transport::Get; a response that it cannot go on with ("it is not there") is an error as well, in words
-  // that follow a field's name. Responses are those of 200, 206, 304, 412 and 416.
+  // Like Transport::Get, but an unusable response ("it is not there") is an error, whose message completes a
+  // sentence that begins with a field's name. Returns only responses with status 200, 206, 304, 412 and 416.
   virtual absl::StatusOr<HttpResponse> Get(const std::vector<std::string>& headers, HttpSink& sink) = 0;
-  // Its address, for people.
+  // Returns the address for people.
   virtual const std::string& shown() const = 0;
-  // The header that makes the rest of a file be sent only where it is still that of the entity tag.
+  // Returns the header that asks for the rest of a file only if its entity tag still matches.
   virtual const char* resume_header() const = 0;
 };
 
-// Keeps what comes, up to a size; for what is small.
+// Keeps small content in memory, up to a limit.
 class MemorySink : public HttpSink {
  public:
   explicit MemorySink(size_t most) : most_(most) {}
@@ -43,9 +43,10 @@ class MemorySink : public HttpSink {
   std::string content_;
 };
 
-// UNAVAILABLE, with what Retry-After said, for a status by which a server asks for patience; OK for others.
+// Returns UNAVAILABLE with the wait in Retry-After if the response's status asks to retry later. OK
+// otherwise.
 absl::Status PatienceAsked(const HttpResponse& response);
-// The seconds that a server asked to wait, at most a minute; 0 where it said nothing.
+// Returns the seconds that a server asked to wait, at most 60; 0 if none.
 int RetryAfterSeconds(const absl::Status& status);
 
 }  // namespace tandem

@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// Through which proxy requests go, by the scheme of what they ask for. Empty: through none.
+// The proxies of requests, by the requested URL's scheme. Empty: no proxy.
 struct Proxies {
   std::string http;
   std::string https;
@@ -16,8 +16,8 @@ struct Proxies {
   const std::string& For(absl::string_view url) const;
 };
 
-// Reads the variables that libcurl reads, in its order: https_proxy, HTTPS_PROXY and, in small letters alone,
-// http_proxy; for both, all_proxy and ALL_PROXY.
+// Reads the variables that libcurl reads, in this order: https_proxy and HTTPS_PROXY for https, only
+// http_proxy for http, then all_proxy and ALL_PROXY for both.
 Proxies ReadProxies(const Environment& environment);
 
 }  // namespace tandem

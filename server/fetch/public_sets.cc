@@ -5,7 +5,7 @@
 namespace tandem {
 namespace {
 
-// The four files of MNIST and of what has its form, in the order of kIdxFiles.
+// The four files of MNIST and of sets with its form.
 constexpr const char* kIdxFiles[] = {"t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz",
                                      "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"};
 
@@ -30,7 +30,7 @@ PublicSet CifarSet(const std::string& name, const std::string& digest) {
 }  // namespace
 
 const std::vector<PublicSet>& PublicSets() {
-  // The files are those whose MD5 sums their authors published.
+  // The digests of the files whose MD5 sums the authors published.
   static const auto& sets = *new std::vector<PublicSet>{
       CifarSet("cifar-10", "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"),
       CifarSet("cifar-100", "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"),

@@ -12,19 +12,19 @@ namespace tandem {
 struct PublicFile {
   std::string name;
   std::string sha256;
-  // Where it is; the first that has it counts.
+  // In order: the first address that has the file wins.
   std::vector<std::string> addresses;
 };
 
-// A public data set that many know by its name, and that can be fetched.
+// A public data set with a widely known name that the daemon can fetch.
 struct PublicSet {
   std::string name;
   std::vector<PublicFile> files;
 };
 
-// By name.
+// Sorted by name.
 const std::vector<PublicSet>& PublicSets();
-// Null where it is not among them.
+// Returns null if no set has this name.
 const PublicSet* FindPublicSet(absl::string_view name);
 
 }  // namespace tandem

@@ -11,10 +11,10 @@
 namespace tandem {
 namespace {
 
-// A page has at most 1000 objects, whose keys have at most 1024 bytes, escaped perhaps.
+// A page has at most 1000 objects with keys of at most 1024 bytes, perhaps escaped.
 constexpr size_t kMaxPageBytes = 16 << 20;
 
-// As S3's signatures want it: all but letters, digits and "-._~".
+// S3's signatures require escapes for all characters except letters, digits and "-._~".
 std::string Encode(absl::string_view text, bool keep_slashes) {
   std::string encoded;
   for (const char c : text) {
@@ -67,7 +67,7 @@ S3Bucket::S3Bucket(std::string bucket, S3Config config, Transport* transport)
 
 std::string S3Bucket::UrlOf(const std::string& target, const std::string& region) const {
   if (!config_.endpoint.empty()) return absl::StrCat(config_.endpoint, "/", bucket_, "/", target);
-  // A certificate for *.s3.region.amazonaws.com does not hold for a bucket with dots.
+  // The certificate for *.s3.region.amazonaws.com does not match a bucket with dots.
   if (bucket_.find('.') != std::string::npos) {
     return absl::StrCat("https://s3.", region, ".amazonaws.com/", bucket_, "/", target);
   }
@@ -80,7 +80,7 @@ absl::StatusOr<HttpResponse> S3Bucket::GetObject(const std::string& key,
 }
 
 absl::StatusOr<S3Bucket::Page> S3Bucket::List(const std::string& prefix, const std::string& token) {
-  // Signatures want a query in the order of its names.
+  // S3's signatures require a query sorted by name.
   const std::string target =
       absl::StrCat("?", token.empty() ? "" : absl::StrCat("continuation-token=", Encode(token, false), "&"),
                    "list-type=2&prefix=", Encode(prefix, false));
@@ -101,7 +101,7 @@ absl::StatusOr<HttpResponse> S3Bucket::Get(const std::string& target, const std:
     HttpRequest request;
     request.url = UrlOf(target, region);
     request.headers = headers;
-    // Who named the endpoint is the daemon's owner.
+    // The daemon's owner named the endpoint, so its address may be private.
     request.any_address = !config_.endpoint.empty();
     if (!config_.access_key.empty()) {
       request.signature = S3Signature{config_.access_key, config_.secret_key, config_.session_token, region};

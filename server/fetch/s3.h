@@ -21,18 +21,18 @@ struct S3Object {
   std::string etag;
 };
 
-// A bucket of S3 or of a server that speaks it. Thread-safe.
+// A bucket of S3 or of a compatible server. Thread-safe.
 class S3Bucket {
  public:
-  // `transport` outlives this.
+  // `transport` must outlive this object.
   S3Bucket(std::string bucket, S3Config config, Transport* transport);
 
-  // The response to a GET of an object, as Origin::Get gives it.
+  // Gets an object. Result as Origin::Get.
   absl::StatusOr<HttpResponse> GetObject(const std::string& key, const std::vector<std::string>& headers,
                                          HttpSink& sink);
 
-  // One page of the objects whose keys begin with `prefix`, in the order of keys. `token` is that of the page
-  // before; empty for the first one. Errors as Origin::Get's.
+  // Returns a page of the objects whose keys begin with `prefix`, sorted by key. `token` is the previous
+  // page's next_token; empty for the first page. Errors as Origin::Get.
   struct Page {
     std::vector<S3Object> objects;
     std::string next_token;  // Empty: the last page.
@@ -42,7 +42,7 @@ class S3Bucket {
   const std::string& name() const { return bucket_; }
 
  private:
-  // Where `target`, a key as a path and perhaps a query, is.
+  // Returns the URL of `target`, a key as a path, optionally with a query.
   std::string UrlOf(const std::string& target, const std::string& region) const;
   absl::StatusOr<HttpResponse> Get(const std::string& target, const std::string& shown,
                                    const std::vector<std::string>& headers, HttpSink& sink);
@@ -52,11 +52,11 @@ class S3Bucket {
   const S3Config config_;
   Transport* const transport_;
   Mutex mutex_;
-  // The configured one, until a server says that the bucket is elsewhere.
+  // The configured region, or the region that a server redirected to.
   std::string region_ ABSL_GUARDED_BY(mutex_);
 };
 
-// An object of a bucket.
+// An object in a bucket.
 class S3Origin : public Origin {
  public:
   S3Origin(std::shared_ptr<S3Bucket> bucket, std::string key)
@@ -67,7 +67,7 @@ class S3Origin : public Origin {
     return bucket_->GetObject(key_, headers, sink);
   }
   const std::string& shown() const override { return shown_; }
-  // S3 does not offer If-Range.
+  // S3 does not support If-Range.
   const char* resume_header() const override { return "If-Match"; }
 
  private:
@@ -76,7 +76,7 @@ class S3Origin : public Origin {
   const std::string shown_;
 };
 
-// Reads ListObjectsV2's answer. UNAVAILABLE: it is no such answer.
+// Parses ListObjectsV2's answer. UNAVAILABLE if the text is no such answer.
 absl::StatusOr<S3Bucket::Page> ParseS3Page(const std::string& xml);
 
 }  // namespace tandem

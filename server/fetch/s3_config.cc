@@ -15,8 +15,8 @@ namespace {
 
 using Section = std::map<std::string, std::string>;
 
-// The entries of `[section]` in a file of the AWS tools; none where there is no such section. What is
-// indented belongs to the entry above it, and is left alone.
+// Returns the entries of `[section]` in a file of the AWS tools; nullopt if no such section exists. Ignores
+// indented lines, which belong to the entry above them.
 std::optional<Section> ReadSection(const std::string& path, const std::string& section) {
   std::ifstream file(path);
   std::optional<Section> found;
@@ -71,7 +71,7 @@ absl::StatusOr<S3Config> ReadS3Config(const Environment& environment) {
 
   S3Config s3;
   if (const auto key = environment("AWS_ACCESS_KEY_ID"); key.has_value()) {
-    // All three from one place.
+    // Take all three values from the same place.
     s3.access_key = *key;
     s3.secret_key = environment("AWS_SECRET_ACCESS_KEY").value_or("");
     s3.session_token = environment("AWS_SESSION_TOKEN").value_or("");

@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// Signs a request for S3 (AWS Signature Version 4).
+// The keys to sign a request for S3 (AWS Signature Version 4).
 struct S3Signature {
   std::string access_key;
   std::string secret_key;
@@ -20,51 +20,51 @@ struct S3Signature {
   std::string region;
 };
 
-// What is asked for, by GET.
+// A GET request.
 struct HttpRequest {
   std::string url;
-  std::vector<std::string> headers;  // "Range: bytes=10-".
-  // Whether it may connect to what is no address of the public Internet.
+  std::vector<std::string> headers;  // For example "Range: bytes=10-".
+  // True if the request may connect to non-public addresses.
   bool any_address = false;
   std::optional<S3Signature> signature;
 };
 
-// What came back, but for the content.
+// A response without its content.
 struct HttpResponse {
   int status = 0;
-  // By name in small letters.
+  // Keyed by the lower-case name.
   std::map<std::string, std::string> headers;
-  // Of a redirection: to where, as a whole URL.
+  // The absolute target of a redirection.
   std::string redirect;
-  // The first part of the content where the status is not one of success.
+  // The beginning of the content if the status is no success.
   std::string error_body;
 
-  // Empty where there is none.
+  // Returns a header's value; empty if missing.
   std::string Header(const std::string& name) const {
     const auto found = headers.find(name);
     return found == headers.end() ? "" : found->second;
   }
 };
 
-// Takes the content of a response of success.
+// Receives the content of a successful response.
 class HttpSink {
  public:
   virtual ~HttpSink() = default;
-  // Before the content. An error ends the request with this error.
+  // Called before the content. An error ends the request with this error.
   virtual absl::Status OnHeaders(const HttpResponse& response) = 0;
   virtual absl::Status OnData(absl::string_view data) = 0;
 };
 
-// Speaks HTTP, over TLS or not. Thread-safe.
+// Makes HTTP requests, with or without TLS. Thread-safe.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // A response, whatever its status; its content went to `sink` where it is one of success, and is then whole
-  // as far as the server said how long it is. Redirections are not followed. UNAVAILABLE: it may work later,
-  // such as a connection that was refused, broke, or stood still. CANCELLED: Stop. PERMISSION_DENIED with the
-  // reason FETCH_NOT_ALLOWED: the name leads to an address that is not allowed. Others: it will not work.
+  // Returns the response, of any status. The content of a successful response was sent to `sink`, complete if
+  // the server gave its length. Does not follow redirections. UNAVAILABLE: a temporary error, such as a
+  // refused, broken or stalled connection. CANCELLED: Stop was called. PERMISSION_DENIED with the reason
+  // FETCH_NOT_ALLOWED: the name leads to a forbidden address. Other errors are permanent.
   virtual absl::StatusOr<HttpResponse> Get(const HttpRequest& request, HttpSink& sink) = 0;
-  // Ends all requests soon, and those to come at once.
+  // Ends all running requests soon, and later requests at once.
   virtual void Stop() = 0;
 };
 

@@ -9,20 +9,19 @@
 
 namespace tandem {
 
-// What of the daemon is found out when Prometheus asks; on any thread. All but the last must be set.
+// The gauges that are read for each page, on any thread. All except certificate_expiry must be set.
 struct DaemonGauges {
   std::function<bool()> ready;
   std::function<double()> cache_bytes;
   std::function<double()> upload_bytes;
-  // Infinite where there is no backup.
+  // Infinite if no backup exists.
   std::function<absl::Duration()> backup_age;
   std::string state_folder;
-  // Until when the TLS certificate is valid, or infinitely far where that cannot be read; null: there is
-  // none.
+  // Returns the TLS certificate's end of validity; infinite if unreadable. Null without TLS.
   std::function<absl::Time()> certificate_expiry;
 };
 
-// Adds them to `metrics`, with the size of the state folder's disk.
+// Adds the gauges to `metrics`, plus the size of the state folder's disk.
 void AddDaemonGauges(const DaemonGauges& gauges, Metrics* metrics);
 
 }  // namespace tandem

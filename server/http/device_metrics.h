@@ -13,13 +13,13 @@
 
 namespace tandem {
 
-// What Prometheus is told of devices. Thread-safe.
+// Prometheus's metrics of devices. Thread-safe.
 //
-// Drivers are asked by one thread at a time, and not again within a second; while one does not answer, others
-// who ask get what was known before, so that a driver that hangs takes one of the server's threads, not all.
+// Only one thread at a time asks the drivers, at most once per second. While a driver does not answer, other
+// threads get the previous values. So a hanging driver blocks only one of the server's threads.
 class DeviceMetrics : public prometheus::Collectable {
  public:
-  // `devices` gives all devices, what their drivers say included; it may take a while.
+  // `devices` returns all devices with their drivers' status; may block.
   explicit DeviceMetrics(std::function<std::vector<v1::Device>()> devices,
                          const Clock* clock = Clock::Real());
 
@@ -34,7 +34,7 @@ class DeviceMetrics : public prometheus::Collectable {
   mutable Mutex mutex_;
   mutable bool asking_ ABSL_GUARDED_BY(mutex_) = false;
   mutable std::vector<v1::Device> known_ ABSL_GUARDED_BY(mutex_);
-  // Clock::Elapsed() when that was found out.
+  // The age of known_, by Clock::Elapsed().
   mutable absl::Duration known_since_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 

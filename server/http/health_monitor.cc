@@ -37,7 +37,7 @@ void HealthMonitor::Ask() {
       if (state->asked != absl::InfiniteDuration()) continue;
       state->asked = options_.clock->Elapsed();
     }
-    // Without the lock: it may answer at once.
+    // Unlocked, because the part may answer at once.
     parts_[i].ask([state](const absl::Status& answer) {
       MutexLock lock(&state->mutex);
       state->asked = absl::InfiniteDuration();
@@ -62,7 +62,7 @@ Health HealthMonitor::Now() const {
     }
   }
   if (options_.serving != nullptr) {
-    // What stops the daemon says more than what stops with it.
+    // The reason of the stop is more useful than the errors of stopping parts.
     if (absl::Status serving = options_.serving(); !serving.ok()) health.ready = std::move(serving);
   }
   if (!health.alive.ok()) health.ready = health.alive;

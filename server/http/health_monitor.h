@@ -14,63 +14,63 @@
 
 namespace tandem {
 
-// How the daemon is.
+// The daemon's health.
 struct Health {
-  // OK: its main parts answer. Otherwise one of them has not for so long that only a restart will help.
+  // OK if all main parts answer. Otherwise a part has not answered for so long that only a restart helps.
   absl::Status alive;
-  // OK: it serves calls and can keep what it promises. Otherwise why not; it may mend by itself, as where a
-  // full disk gets space again. Never OK where `alive` is not.
+  // OK if the daemon serves calls and can store their results. Otherwise the reason, which may go away, for
+  // example when a full disk gets room. Never OK if `alive` is not OK.
   absl::Status ready;
 };
 
-// Asks the daemon's main parts from time to time whether they still do their work, on a thread of its own, so
-// that a part that hangs holds up nobody who asks. Thread-safe.
+// Checks the daemon's main parts periodically, on its own thread, so that a hanging part blocks no caller of
+// Now. Thread-safe.
 class HealthMonitor {
  public:
   using Answer = std::function<void(const absl::Status&)>;
-  // A part of the daemon.
+  // A main part of the daemon.
   struct Part {
-    // As in "the store".
+    // For example "the store".
     std::string name;
-    // Has the part call `answer`, once, on any thread, when it has done a piece of its usual work: OK, or an
-    // error that keeps the daemon from being ready. Must not block. `answer` may be called at any time, even
-    // after the monitor is gone, or never.
+    // Makes the part do a piece of its usual work and then call `answer` once, on any thread. An error in
+    // `answer` means that the daemon is not ready. Must not block. `answer` may be called late, after the
+    // monitor's end, or never.
     std::function<void(Answer answer)> ask;
   };
   struct Options {
-    // Between two questions to a part.
+    // The time between two checks of a part.
     absl::Duration interval = absl::Seconds(5);
-    // A part that owes an answer for longer hangs.
+    // A part that does not answer for longer hangs.
     absl::Duration patience = absl::Seconds(30);
-    // OK while the daemon serves calls; otherwise why not.
+    // Returns OK while the daemon serves calls; otherwise the reason.
     std::function<absl::Status()> serving;
-    // Told after every round, on the monitor's thread; must not block.
+    // Called after every round, on the monitor's thread. Must not block.
     std::function<void(const Health&)> on_round;
     const Clock* clock = Clock::Real();
   };
 
-  // Begins to ask at once. What the options and the parts refer to outlives the monitor.
+  // Starts the checks. All objects in the options and parts must outlive the monitor.
   HealthMonitor(Options options, std::vector<Part> parts);
-  // Waits for its thread, but for no part.
+  // Waits for the monitor's thread, but for no part.
   ~HealthMonitor();
   HealthMonitor(const HealthMonitor&) = delete;
   HealthMonitor& operator=(const HealthMonitor&) = delete;
 
-  // As of now.
+  // Returns the current health.
   Health Now() const;
 
  private:
-  // What is known of a part; shared with answers that are still owed.
+  // The state of a part, shared with its outstanding answers.
   struct State {
     Mutex mutex;
-    // Since Clock::Elapsed() was this; infinite where none is owed.
+    // The time of the outstanding question, by Clock::Elapsed(). Infinite if none.
     absl::Duration asked ABSL_GUARDED_BY(mutex) = absl::InfiniteDuration();
     // The last answer.
     absl::Status answer ABSL_GUARDED_BY(mutex);
   };
 
   void Run();
-  // Asks the parts that owe no answer.
+  // Asks the parts without an outstanding question.
   void Ask();
   const Options options_;
   const std::vector<Part> parts_;

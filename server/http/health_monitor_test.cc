@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A part that answers when the test says so.
+// A part whose answers the test controls.
 class FakePart {
  public:
   HealthMonitor::Part Part(const std::string& name) {
@@ -26,7 +26,7 @@ class FakePart {
               }
             }};
   }
-  // From now on it answers at once, with this.
+  // Answers now and in future with this status.
   void Answer(const absl::Status& status) {
     std::deque<HealthMonitor::Answer> owed;
     {
@@ -74,7 +74,7 @@ class HealthMonitorTest : public testing::Test {
         std::move(options),
         std::vector<HealthMonitor::Part>{store_.Part("the store"), scheduler_.Part("the scheduler")});
   }
-  // Waits for two more rounds, the second of which knows all that was so before.
+  // Blocks for two more rounds: the second starts after everything before.
   Health Next() {
     MutexLock lock(&mutex_);
     const int enough = rounds_ + 2;
@@ -94,7 +94,7 @@ class HealthMonitorTest : public testing::Test {
   absl::Status serving_ ABSL_GUARDED_BY(mutex_);
   Health last_ ABSL_GUARDED_BY(mutex_);
   int rounds_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Before what it calls.
+  // Destroyed before the objects that it calls.
   std::unique_ptr<HealthMonitor> monitor_;
 };
 

@@ -6,7 +6,8 @@
 
 namespace tandem {
 
-// "ok" with 200, or 503 with why not, a line each; for /healthz (Health::alive) and /readyz (Health::ready).
+// Returns "ok" with status 200, or the error with status 503, in one line. For /healthz (Health::alive) and
+// /readyz (Health::ready).
 HttpPage HealthPage(const absl::Status& status);
 
 }  // namespace tandem

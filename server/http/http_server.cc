@@ -26,19 +26,19 @@ const char* ReasonPhrase(int status) {
 }
 
 void Answer(mg_connection* connection, const HttpPage& response, bool with_body) {
-  // What else of the request comes is not waited for.
+  // Do not wait for the rest of the request.
   mg_disable_connection_keep_alive(connection);
   const std::string head = absl::StrCat(
       "HTTP/1.1 ", response.status, " ", ReasonPhrase(response.status),
       "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
       response.status == 405 ? "\r\nAllow: GET, HEAD" : "",
       "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");
-  // A client that has gone is no matter.
+  // Ignore errors: the client is gone.
   mg_write(connection, head.data(), head.size());
   if (with_body) mg_write(connection, response.body.data(), response.body.size());
 }
 
-// Once a process; it is never taken back, for another server may be in use.
+// Runs once per process. Never undone, because another server may use the library.
 void InitLibrary() {
   static absl::once_flag once;
   absl::call_once(once, [] { mg_init_library(0); });
@@ -53,12 +53,12 @@ class HttpServer::Impl {
     if (context_ != nullptr) mg_stop(context_);
   }
 
-  // The port, or why not.
+  // Returns the port.
   absl::StatusOr<int> Start(const ListenAddress& address) {
     InitLibrary();
     const std::string listen = address.ToString();
-    // A connection has a thread until its request has come: who sends slowly, or nothing, is given up soon,
-    // so that those who wait behind them are served.
+    // A connection holds a thread until its request is complete. Slow clients are cut off soon, so that
+    // waiting clients get a thread.
     const char* options[] = {"listening_ports",
                              listen.c_str(),
                              "num_threads",
@@ -97,7 +97,7 @@ class HttpServer::Impl {
   }
 
  private:
-  // Answers every request, so that the library serves none by itself.
+  // Handles every request, so that the library serves no files itself.
   static int OnRequest(mg_connection* connection) {
     const mg_request_info* info = mg_get_request_info(connection);
     const Impl* self = static_cast<const Impl*>(info->user_data);
@@ -119,7 +119,7 @@ class HttpServer::Impl {
     return response.status;
   }
 
-  // What clients do wrong is no concern of the daemon's log.
+  // The daemon's log does not report clients' mistakes.
   static int OnLog(const mg_connection*, const char*) { return 1; }
 
   const std::map<std::string, Page> pages_;

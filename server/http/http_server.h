@@ -11,32 +11,31 @@
 
 namespace tandem {
 
-// What a page is at the moment.
+// The current content of a page.
 struct HttpPage {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
 };
 
-// Serves pages that are read with GET or HEAD, over plain HTTP and without authentication. Thread-safe.
+// Serves pages to GET and HEAD over plain HTTP, without authentication. Thread-safe.
 //
-// A few threads of its own; a client that is slow to ask is cut off after some seconds, and what comes after
-// a request's head is not read.
+// Has a few threads of its own. Cuts off slow clients after some seconds. Reads only a request's head.
 class HttpServer {
  public:
-  // Called on the server's threads, several at once.
+  // Called on the server's threads, also concurrently.
   using Page = std::function<HttpPage()>;
 
-  // Serves the pages at these paths ("/metrics"); all others are 404. Port 0 takes any that is free.
-  // FAILED_PRECONDITION: it cannot listen there; the message names the address.
+  // Serves the pages at these paths ("/metrics"); other paths get 404. Port 0 means any free port.
+  // FAILED_PRECONDITION: cannot listen at the address, which the message names.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const ListenAddress& address,
                                                            std::map<std::string, Page> pages);
-  // Waits for the pages that are being made.
+  // Waits for pages in progress.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // Where it listens, with the port that was found.
+  // Returns the address, with the real port.
   const ListenAddress& address() const { return address_; }
 
  private:

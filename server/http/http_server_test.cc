@@ -20,7 +20,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A connection on which this was sent.
+// Opens a connection and sends the text.
 int Send(int port, const std::string& request) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address = {};
@@ -32,7 +32,7 @@ int Send(int port, const std::string& request) {
   return fd;
 }
 
-// All that is answered, until the server ends the connection.
+// Returns everything that the server sends until it closes the connection.
 std::string Receive(int fd) {
   std::string answer;
   char buffer[4096];
@@ -98,12 +98,12 @@ TEST_F(HttpServerTest, ServesManyAtOnce) {
   for (std::thread& client : clients) client.join();
 }
 
-// Several requests that never end do not keep others waiting, and more than there are threads not for ever.
+// A few endless requests do not delay others, and many of them delay others only for a while.
 TEST_F(HttpServerTest, WhoSendsSlowlyIsGivenUp) {
   std::vector<int> slow;
   for (int i = 0; i < 12; ++i) slow.push_back(Send(server_->address().port, "GET /metrics HTTP/1.1\r\nA: "));
   EXPECT_THAT(Ask("GET /metrics HTTP/1.0\r\n\r\n"), EndsWith("what there is\n"));
-  // Answered before the first of them was given up.
+  // Answered before the first of them was cut off.
   char byte;
   EXPECT_EQ(recv(slow.front(), &byte, 1, MSG_DONTWAIT), -1);
   EXPECT_EQ(errno, EAGAIN);

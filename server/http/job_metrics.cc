@@ -35,7 +35,7 @@ absl::Time TimeOf(const google::protobuf::Timestamp& time) {
 
 double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
-// What adds up must be finite and never go back.
+// A counter's increments must be finite and not negative.
 double AtLeastZero(double value) { return std::isfinite(value) ? std::max(0.0, value) : 0; }
 
 bool HoldsDevices(v1::JobState state) {
@@ -95,7 +95,7 @@ JobMetrics::JobMetrics(Metrics* metrics)
       preemptions_(Counters(metrics, "tandem_job_preemptions_total",
                             "Times that a job made room for one of higher priority.")
                        .Add({})) {
-  // All states are there from the start, so that an alert needs no "absent".
+  // Create all states at once, so that an alert needs no "absent".
   for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
     if (v1::JobState_IsValid(state)) CountState(static_cast<v1::JobState>(state), 0);
   }
@@ -105,7 +105,7 @@ void JobMetrics::Restore(const std::map<v1::JobState, int64_t>& counts, const st
   for (const auto& [state, count] : counts) CountState(state, static_cast<double>(count));
   MutexLock lock(&mutex_);
   for (const v1::Job& job : jobs) {
-    // Of one that came back to the queue it is not known when: its wait is not counted.
+    // If a job returned to the queue, its time is unknown, and its wait is not counted.
     if (job.state() == v1::JOB_STATE_QUEUED && job.attempt() == 0) {
       queued_since_[JobId(job.name())] = TimeOf(job.create_time());
     }
@@ -155,7 +155,7 @@ void JobMetrics::OnQueued(const v1::Job& job) {
   if (!job.has_restart_time()) return;
   MutexLock lock(&mutex_);
   const auto queued = queued_since_.find(JobId(job.name()));
-  // Until then it waits for itself, not for devices.
+  // Until its restart time, the job does not wait for devices.
   if (queued != queued_since_.end()) queued->second = std::max(queued->second, TimeOf(job.restart_time()));
 }
 
@@ -234,7 +234,7 @@ void JobMetrics::Forget(const std::string& id) {
   if (running.data_wait != nullptr) job_data_wait_.Remove(running.data_wait);
   if (running.all_reduce != nullptr) job_all_reduce_.Remove(running.all_reduce);
   running_.erase(found);
-  // What adding and taking away leaves of rounding.
+  // Remove rounding errors of the sum.
   if (running_.empty()) images_per_second_.Set(0);
 }
 

@@ -20,15 +20,14 @@
 
 namespace tandem {
 
-// What Prometheus is told of jobs. Series of single jobs (with the label "job") are there only while the job
-// holds devices, so that their number follows the devices, not the history. Thread-safe.
+// Prometheus's metrics of jobs. Series with the label "job" exist only while the job holds devices, so their
+// number is bounded by the devices. Thread-safe.
 class JobMetrics : public JobObserver {
  public:
-  // `metrics` outlives this.
+  // `metrics` must outlive this object.
   explicit JobMetrics(Metrics* metrics);
 
-  // How things stand before the first event: how many jobs are in each state, and those of them that have not
-  // ended.
+  // Sets the initial values: the number of jobs in each state, and the jobs that have not ended.
   void Restore(const std::map<v1::JobState, int64_t>& counts, const std::vector<v1::Job>& jobs);
 
   // JobObserver.
@@ -40,7 +39,7 @@ class JobMetrics : public JobObserver {
   using Gauge = prometheus::Gauge;
   using Counter = prometheus::Counter;
 
-  // The series of a job that holds devices; null while there is nothing to say.
+  // The series of a job that holds devices. Null until the first value.
   struct Running {
     Gauge* images_per_second = nullptr;
     Gauge* progress = nullptr;
@@ -53,10 +52,10 @@ class JobMetrics : public JobObserver {
   void OnProgressReport(const std::string& id, const v1::JobEvent& event)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnEpoch(const std::string& id, const v1::EpochSummary& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The job's series are no more.
+  // Removes the job's series.
   void Forget(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountState(v1::JobState state, double by);
-  // Sets the job's gauge of a family, which is made where it is missing.
+  // Sets the job's gauge in a family. Creates the gauge if null.
   static void Set(prometheus::Family<Gauge>& family, const std::string& id, double value, Gauge** gauge);
 
   prometheus::Family<Gauge>& jobs_;
@@ -80,12 +79,12 @@ class JobMetrics : public JobObserver {
   Counter& preemptions_;
 
   Mutex mutex_;
-  // By job id.
+  // Keyed by the job's id.
   absl::flat_hash_map<std::string, absl::Time> queued_since_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, Running> running_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The short name of an enum's value: "worker_lost" of STATE_REASON_WORKER_LOST with the prefix
+// Returns the short name of an enum's value: "worker_lost" for STATE_REASON_WORKER_LOST with the prefix
 // "STATE_REASON_".
 std::string LabelOf(absl::string_view name, absl::string_view prefix);
 

@@ -15,18 +15,19 @@
 
 namespace tandem {
 
-// All that Prometheus is told (METRICS.md). Thread-safe.
+// All of Prometheus's metrics (METRICS.md). Thread-safe.
 class Metrics {
  public:
-  // Where counters, gauges and histograms are made that are kept up to date by themselves.
+  // The registry of metrics that their owners update.
   prometheus::Registry& registry() { return registry_; }
 
-  // Adds what is found out when somebody asks. `collectable` outlives this.
+  // Adds metrics that are collected for each page. `collectable` must outlive this object.
   void Add(const prometheus::Collectable* collectable);
-  // Adds a gauge whose value is asked for, on any thread; it must not block for long. Not a number: left out.
+  // Adds a gauge. `value` is called for each page, on any thread, and must not block for long. If it returns
+  // NaN, the page leaves out the gauge.
   void AddGauge(const std::string& name, const std::string& help, std::function<double()> value);
 
-  // The page, in Prometheus' text format.
+  // Returns the page in Prometheus's text format.
   HttpPage Page() const;
 
  private:
@@ -42,20 +43,21 @@ class Metrics {
   std::vector<Gauge> gauges_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A family with values that were just found out, for a Collectable to give.
+// Builds a family of collected values, for a Collectable.
 class GaugeFamily {
  public:
   GaugeFamily(std::string name, std::string help,
               prometheus::MetricType type = prometheus::MetricType::Gauge);
   void Add(const std::map<std::string, std::string>& labels, double value);
-  // Appends the family, unless it has no value.
+  // Appends the family unless empty.
   void MoveTo(std::vector<prometheus::MetricFamily>* families) &&;
 
  private:
   prometheus::MetricFamily family_;
 };
 
-// Upper bounds of buckets from `least` up, each `factor` times the one before it.
+// Returns the upper bounds of `count` buckets. The first is `least`, and each next bound is `factor` times
+// larger.
 std::vector<double> Buckets(double least, double factor, int count);
 
 }  // namespace tandem

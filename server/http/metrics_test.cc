@@ -45,7 +45,7 @@ v1::JobEvent Change(const std::string& job, int64_t seconds, v1::JobState from, 
 
 class MetricsTest : public testing::Test {
  protected:
-  // Submits a job, starts it and has it report an epoch.
+  // Submits and starts a job, and reports an epoch.
   void Run(const std::string& job) {
     jobs_.OnEvent(Change(job, 100, v1::JOB_STATE_UNSPECIFIED, v1::JOB_STATE_QUEUED));
     jobs_.OnEvent(Change(job, 130, v1::JOB_STATE_QUEUED, v1::JOB_STATE_STARTING));
@@ -89,7 +89,7 @@ TEST_F(MetricsTest, AJobsWay) {
         "tandem_replica_all_reduce_seconds_total 4\n", "tandem_checkpoints_total 1\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
-  // Nothing of a single job stays when it has ended.
+  // After its end, no series of the job remains.
   jobs_.OnEvent(
       Change("jobs/a", 200, v1::JOB_STATE_RUNNING, v1::JOB_STATE_FAILED, v1::STATE_REASON_WORKER_LOST));
   text = Text();
@@ -181,7 +181,7 @@ TEST_F(MetricsTest, ADriverThatHangsIsNotAskedAgain) {
   DeviceMetrics devices(
       [&] {
         ++asked;
-        // While it is asked, another asks, and gets what is known.
+        // During this collection, a second collection gets the known values.
         if (asked == 2) {
           EXPECT_EQ(self->Collect().front().metric.size(), 3);
         }
@@ -200,7 +200,7 @@ TEST_F(MetricsTest, ADriverThatHangsIsNotAskedAgain) {
   EXPECT_EQ(asked, 2);
 }
 
-// "name type" of all that is exported.
+// Returns "name type" of all exported metrics.
 std::set<std::string> Exported(const std::string& page) {
   std::set<std::string> names;
   for (absl::string_view line : absl::StrSplit(page, '\n')) {
@@ -209,7 +209,7 @@ std::set<std::string> Exported(const std::string& page) {
   return names;
 }
 
-// "name type" of all rows of the table: "| `name` | type | ...".
+// Returns "name type" of all rows of the table: "| `name` | type | ...".
 std::set<std::string> Documented() {
   const char* const sources = getenv("TEST_SRCDIR");
   std::ifstream file(absl::StrCat(sources == nullptr ? "" : sources, "/tandem/server/http/METRICS.md"));
@@ -268,7 +268,7 @@ TEST_F(MetricsTest, AllThatIsExportedIsInTheTableAndTheOtherWayRound) {
   EXPECT_THAT(page, HasSubstr("tandem_newest_backup_age_seconds 7200\n"));
   EXPECT_THAT(page, HasSubstr("tandem_build_info{cuda=\"13\",version=\""));
   EXPECT_THAT(page, HasSubstr("tandem_tls_certificate_expiry_timestamp_seconds 2000000000\n"));
-  // Prometheus' conventions: a counter's name says that it is one, and nothing else's does.
+  // Prometheus's conventions: exactly the counters' names end in "_total".
   for (const std::string& entry : Exported(page)) {
     const std::pair<std::string, std::string> name_type = absl::StrSplit(entry, ' ');
     EXPECT_EQ(absl::EndsWith(name_type.first, "_total"), name_type.second == "counter") << entry;

@@ -21,8 +21,8 @@
 namespace tandem {
 namespace {
 
-// The fields of /proc/self/stat from the third on (proc(5)): names may hold anything, so they begin behind
-// the last parenthesis.
+// Returns the fields of /proc/self/stat from the third on (proc(5)). The process's name may have any
+// characters, so the fields start after the last parenthesis.
 std::vector<std::string> StatFields() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -32,14 +32,14 @@ std::vector<std::string> StatFields() {
   return absl::StrSplit(line.substr(end + 2), ' ');
 }
 
-// Field `number` of proc(5), or -1.
+// Returns field `number` of proc(5); -1 if missing.
 double FieldOf(const std::vector<std::string>& fields, size_t number) {
   double value = -1;
   if (number < 3 || number - 3 >= fields.size() || !absl::SimpleAtod(fields[number - 3], &value)) return -1;
   return value;
 }
 
-// When the machine was started, in seconds since the epoch; -1 where nobody knows.
+// Returns the machine's start in seconds since the epoch; -1 if unknown.
 double BootTime() {
   std::ifstream file("/proc/stat");
   for (std::string line; std::getline(file, line);) {
@@ -58,7 +58,7 @@ double OpenFiles() {
   while (const dirent* entry = readdir(folder.get())) {
     if (entry->d_name[0] != '.') ++count;
   }
-  // But for the one that this needs.
+  // Excludes the descriptor of this listing.
   return count - 1;
 }
 

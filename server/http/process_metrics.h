@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// What Prometheus is told of this process by the names that all of its client libraries use, and of its
-// build. What the system does not say is left out. Immutable, so thread-safe.
+// Prometheus's standard metrics of this process, and metrics of its build. Leaves out values that the system
+// does not provide. Immutable, so thread-safe.
 class ProcessMetrics : public prometheus::Collectable {
  public:
-  // `cuda_major`: of the CUDA that workers are built with; 0: none.
+  // `cuda_major` is the major version of the workers' CUDA; 0: none.
   explicit ProcessMetrics(int cuda_major) : cuda_major_(cuda_major) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;

@@ -9,8 +9,8 @@
 
 namespace tandem {
 
-// Adds what is to be known of the audit log and of the TLS files; null: there is none. Both are asked at each
-// page, on any thread.
+// Adds metrics of the audit log and the TLS files. A null function means none. Both functions are called for
+// each page, on any thread.
 void AddSecurityGauges(const std::function<AuditLog::State()>& audit,
                        const std::function<TlsReloader::State()>& tls, Metrics* metrics);
 

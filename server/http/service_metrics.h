@@ -13,18 +13,18 @@
 
 namespace tandem {
 
-// What Prometheus is told of the daemon's own work: calls, and the store's commits. Thread-safe.
+// Prometheus's metrics of the daemon's own work: calls and commits. Thread-safe.
 class ServiceMetrics {
  public:
-  // `metrics` outlives this.
+  // `metrics` must outlive this object.
   explicit ServiceMetrics(Metrics* metrics);
 
-  // As Store::SetCommitObserver's.
+  // See Store::SetCommitObserver.
   void OnCommit(absl::Duration duration, int writes, const absl::Status& status);
 
-  // A call of this method ("CreateJob") began.
+  // A call of this method ("CreateJob") started.
   void OnCallStarted(absl::string_view method);
-  // It ended. How long streams last says nothing, so it is not told.
+  // The call ended. The durations of streams mean nothing and are not counted.
   void OnCallEnded(absl::string_view method, absl::StatusCode code, absl::Duration duration, bool is_stream);
 
  private:

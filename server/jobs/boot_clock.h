@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// The machine's clock, with an Elapsed() that counts from the boot and goes on while the machine is
-// suspended, so that several processes of one boot agree on it. Lives for ever. Thread-safe.
+// Returns the machine's clock with an Elapsed() that counts from the boot, including the time that the
+// machine is suspended. So several processes of one boot agree. Lives for ever. Thread-safe.
 const Clock* BootClock();
 
-// Says which boot this is: no two have the same. Empty: nobody knows.
+// Returns an id that is unique for each boot of the machine. Empty if unknown.
 std::string BootId();
 
 }  // namespace tandem

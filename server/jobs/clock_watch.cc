@@ -12,10 +12,10 @@
 namespace tandem {
 namespace {
 
-// The two clocks are read one after the other, and leap seconds are steps.
+// The two clocks are read one after the other, and a leap second is a step.
 constexpr absl::Duration kTolerance = absl::Seconds(1);
 constexpr absl::Duration kWriteEvery = absl::Minutes(5);
-// At least: mostly more than lies between two looks, and between what the file says and what there was.
+// The least uncertainty of a mark: usually longer than the time between two looks and between two writes.
 constexpr absl::Duration kUnsure = absl::Hours(1);
 
 std::string Show(absl::Time time) { return absl::FormatTime(absl::RFC3339_full, time, absl::UTCTimeZone()); }
@@ -28,7 +28,7 @@ bool ReadTime(absl::string_view text, absl::Time* time) {
   return absl::ParseTime(absl::RFC3339_full, text, time, nullptr);
 }
 
-// Of a line "<name>=<value>"; empty where it is another one.
+// Returns the value of a line "<name>=<value>"; empty if the line has another name.
 absl::string_view ValueOf(absl::string_view line, absl::string_view name) {
   return absl::ConsumePrefix(&line, name) && absl::ConsumePrefix(&line, "=") ? line : absl::string_view();
 }
@@ -59,7 +59,7 @@ absl::Duration ClockWatch::Look(bool last) {
     marks_.push_back({now, known_, std::max(kUnsure, since_last)});
   }
   ForgetMarks();
-  // More often than that would be no use to anybody.
+  // Writing more often would not help.
   if (last || is_off || elapsed_ - written_ >= kWriteEvery) Write(now);
   return known_;
 }
@@ -73,7 +73,7 @@ absl::Duration ClockWatch::KnownAt(absl::Time stamp) const {
     const absl::Duration unsure_end = is_last ? kUnsure : marks_[i + 1].unsure;
     if (at(i) >= begin - marks_[i].unsure && at(i) <= end + unsure_end) return std::clamp(at(i), begin, end);
   }
-  // It is of a time that the clock skipped, or has yet to show.
+  // The clock skipped this time or has not reached it.
   for (size_t i = marks_.size(); i-- > 0;) {
     if (marks_[i].clock <= stamp) return i + 1 < marks_.size() ? marks_[i + 1].known : at(i);
   }
@@ -85,7 +85,7 @@ bool ClockWatch::Begin(absl::Time now, absl::Duration elapsed) {
   absl::StatusOr<std::string> content = absl::NotFoundError("");
   if (!options_.path.empty()) content = options_.env->ReadFile(options_.path);
   if (absl::IsNotFound(content.status())) {
-    // The first that watches has nobody's word for when the clock was right, and takes its own.
+    // At the first watch, trust the clock.
     marks_ = {{absl::UnixEpoch(), absl::UnixEpoch() - now, kUnsure}};
     return false;
   }
@@ -104,7 +104,7 @@ bool ClockWatch::Begin(absl::Time now, absl::Duration elapsed) {
     elapsed_ = elapsed;
     return true;
   }
-  // In another container the time since the boot may be another one: no more passed than the clock says.
+  // Another container may have another time since the boot. Count no more than the wall clock's difference.
   const absl::Duration most = std::max(now - seen, absl::ZeroDuration());
   elapsed_ = elapsed - std::clamp(elapsed - elapsed_, absl::ZeroDuration(), most);
   return false;
@@ -126,7 +126,7 @@ bool ClockWatch::Parse(absl::string_view content, std::string* boot, absl::Time*
         !absl::ParseDuration(parts[1], &mark.known) || !absl::ParseDuration(parts[2], &mark.unsure)) {
       return false;
     }
-    // Jobs are deleted by what it says: what no watch has written is not believed.
+    // Jobs are deleted by these values, so refuse values that no watch writes.
     if (absl::AbsDuration(mark.known) == absl::InfiniteDuration() || mark.known > known_ ||
         (i > 4 && mark.known < marks_[i - 5].known) || mark.unsure < kUnsure) {
       return false;
@@ -137,7 +137,7 @@ bool ClockWatch::Parse(absl::string_view content, std::string* boot, absl::Time*
 }
 
 void ClockWatch::ForgetMarks() {
-  // All from before the third mark is of the same age then: too old.
+  // All times before the third mark are equally old: too old.
   while (marks_.size() > 2 && known_ - marks_[2].known >= options_.longest_age) {
     marks_.erase(marks_.begin() + 1);
     marks_[0] = {absl::UnixEpoch(), marks_[1].known, kUnsure};
@@ -155,7 +155,7 @@ void ClockWatch::Write(absl::Time now) {
   }
   write_status_ = WriteFileAtomically(options_.env, options_.path,
                                       [&](WritableFile& file) { return file.Append(content); });
-  // Where the disk has no room, who comes next knows less, and is the more careful.
+  // If the disk is full, the next watch knows less, and so deletes later.
   if (write_status_.ok()) written_ = elapsed_;
 }
 

@@ -13,75 +13,76 @@
 
 namespace tandem {
 
-// Says how long ago something was that bears a time of the machine's clock, which may be set ahead or back.
-// For that it counts the time that is known to have passed: all that Clock::Elapsed() says, from one look to
-// the next and, within a boot, from one process to the next; and none from the last look before a reboot to
-// the first one after it, however far the clock went meanwhile. That is the one rule: there is no gap so
-// small that it counts, so that many small ones are no way to be early, and what they cost is their sum.
+// Computes the age of timestamps by the machine's clock, which may be set ahead or back. Not thread-safe.
 //
-// Wherever the clock is not where the known time puts it, by more than a second, a mark says what the clock
-// shows from then on. A time is looked up between the marks that it lies between; where the clock showed it
-// twice the later one holds. What is so found is never older than it is, but for that second. Times within an
-// hour of a mark, or within what passed since the look before it where that is more, may be taken for so much
-// younger: nobody knows when between two looks it was set.
+// Counts the known time: all time that Clock::Elapsed() measures from one look to the next and, within a
+// boot, from one process to the next. The time between the last look before a reboot and the first look after
+// it never counts, however far the clock moved. No gap is short enough to count. So many short gaps cannot
+// make a timestamp look too old, and their cost is at most their sum.
 //
-// Not thread-safe.
+// If the clock differs from the known time by more than a second, a mark records the clock's new value. A
+// timestamp is looked up between its neighbouring marks. If the clock showed it twice, the later time counts.
+// So an age is never too large, except for that second. It may be too small if the timestamp is within an
+// hour of a mark, because nobody knows when between two looks the clock was set. If the look before the mark
+// was longer than an hour ago, this time replaces the hour.
 class ClockWatch {
  public:
   struct Options {
-    // Where it keeps what it knows, for whoever watches next; empty: nowhere.
+    // The file that keeps the known time for the next process. Empty: none.
     std::string path;
-    // Which boot this is; empty: another one than any.
+    // The id of this boot. Empty: differs from every other boot.
     std::string boot_id;
-    // What is older than that need not be told apart.
+    // Ages above this value need not be told apart.
     absl::Duration longest_age = absl::InfiniteDuration();
     Env* env = Env::Real();
   };
 
-  // `options.env` and `clock` outlive this. Clock::Elapsed() goes on while the machine is suspended.
+  // `options.env` and `clock` must outlive this object. Clock::Elapsed() must include the time that the
+  // machine is suspended.
   ClockWatch(Options options, const Clock* clock) : options_(std::move(options)), clock_(clock) {}
 
-  // Looks at the clock, and returns the known time. Notes it in the file now and then, or at once where it is
-  // to be the `last` look. To be called every ten minutes or so; where it is later,
-  // what ends meanwhile may be taken for younger.
+  // Reads the clock and returns the known time. Writes the file now and then, and always if this is the
+  // `last` look. Call about every ten minutes. After a longer pause, timestamps from the pause may look
+  // younger.
   absl::Duration Look(bool last = false);
 
-  // From here on, after the first look.
+  // Call the following methods only after the first look.
 
-  // The known time when the clock showed `stamp`; of what is "of the future", when it will show it.
+  // Returns the known time at which the clock showed `stamp`. For a future timestamp, the known time at which
+  // the clock will show it.
   absl::Duration KnownAt(absl::Time stamp) const;
-  // The known time less Clock::Elapsed(), until the next look.
+  // Returns the known time minus Clock::Elapsed(). Changes only with a look.
   absl::Duration offset() const { return known_ - elapsed_; }
-  // What the last look found out about the clock, in a sentence for people; empty: nothing new.
+  // Returns a sentence for people if the last look found the clock changed; otherwise empty.
   const std::string& news() const { return news_; }
-  // How it went when the file was last written; OK before that.
+  // Returns the status of the last write of the file; OK before the first.
   const absl::Status& written() const { return write_status_; }
 
  private:
-  // From that known time on the clock showed this, and went on with it.
+  // From the known time `known` on, the clock showed `clock` and later times.
   struct Mark {
     absl::Time clock;
     absl::Duration known;
-    // It may have been set so much before.
+    // The clock may have been set this long before.
     absl::Duration unsure;
   };
 
-  // Begins with what the one before left. Returns whether that was before a reboot.
+  // Continues from the file. Returns true if the file is from before a reboot.
   bool Begin(absl::Time now, absl::Duration elapsed);
-  // What the file says: false where it is none of these.
+  // Reads the file's content. Returns false if the content is invalid.
   bool Parse(absl::string_view content, std::string* boot, absl::Time* seen);
   void ForgetMarks();
   void Write(absl::Time now);
 
   const Options options_;
   const Clock* const clock_;
-  // Of the last look.
+  // The values at the last look.
   absl::Duration known_;
   absl::Duration elapsed_;
   std::string news_;
-  // Oldest first; empty until the first look.
+  // Oldest first. Empty until the first look.
   std::vector<Mark> marks_;
-  // By Clock::Elapsed().
+  // The time of the last write, by Clock::Elapsed().
   absl::Duration written_ = -absl::InfiniteDuration();
   absl::Status write_status_;
 };

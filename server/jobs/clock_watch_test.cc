@@ -68,7 +68,7 @@ TEST_F(ClockWatchTest, TimeThatGoesByCounts) {
     EXPECT_EQ(AgeOf(stamp, &watch), i * kDay);
     EXPECT_EQ(watch.news(), "");
   }
-  // Of what was before anybody watched the clock's word is taken.
+  // Before the first watch, the clock is trusted.
   EXPECT_EQ(AgeOf(before, &watch), 101 * kDay);
   EXPECT_EQ(AgeOf(absl::InfinitePast(), &watch), absl::InfiniteDuration());
 }
@@ -91,7 +91,7 @@ TEST_F(ClockWatchTest, WhatTheClockWasSetByDoesNotCount) {
   EXPECT_EQ(AgeOf(stamp, &watch), 4 * kDay);
   EXPECT_THAT(watch.news(), HasSubstr("set back by 87600h"));
   EXPECT_EQ(AgeOf(ahead, &watch), kDay);
-  // It has yet to show that.
+  // The clock has not reached this time yet.
   EXPECT_EQ(AgeOf(clock_.Now() + 100 * kDay, &watch), -100 * kDay);
 }
 
@@ -105,7 +105,7 @@ TEST_F(ClockWatchTest, SmallStepsAddUp) {
     watch.Look();
   }
   EXPECT_LE(AgeOf(stamp, &watch), 7 * kDay);
-  // It is within an hour of a step.
+  // The timestamp is within an hour of a step.
   EXPECT_GE(AgeOf(stamp, &watch), 7 * kDay - absl::Hours(1));
 }
 
@@ -121,7 +121,7 @@ TEST_F(ClockWatchTest, OfTimesThatTheClockShowedTwiceTheLaterOneHolds) {
   EXPECT_EQ(AgeOf(stamp, &watch), kDay);
 }
 
-// A wait until a time of the clock, as some are, lasts longer where the clock is set back.
+// Some waits end at a time of the clock, so they last longer if the clock is set back.
 TEST_F(ClockWatchTest, WhatEndsBeforeALateLookIsNotOlderThanItIs) {
   for (const absl::Duration after : {absl::Minutes(1), absl::Hours(1), absl::Hours(30), 3 * kDay}) {
     SCOPED_TRACE(after);
@@ -133,7 +133,7 @@ TEST_F(ClockWatchTest, WhatEndsBeforeALateLookIsNotOlderThanItIs) {
     watch->Look();
     clock_.Pass(10 * kDay);
     watch->Look();
-    // It is right again, and nobody looks for three days.
+    // The clock is right again, and nobody looks for three days.
     clock_.SetBy(-3 * kDay);
     clock_.Pass(after);
     const absl::Time stamp = clock_.Now();
@@ -141,7 +141,7 @@ TEST_F(ClockWatchTest, WhatEndsBeforeALateLookIsNotOlderThanItIs) {
     const absl::Duration age = AgeOf(stamp, &*watch);
     EXPECT_LE(age, 3 * kDay - after);
     EXPECT_GE(age, absl::ZeroDuration());
-    // The next one that watches knows as much.
+    // The next process knows as much.
     clock_.Pass(10 * kDay);
     watch->Look(/*last=*/true);
     watch.emplace(Watch());
@@ -156,7 +156,7 @@ TEST_F(ClockWatchTest, WithinABootTimeCountsThoughNobodyWatched) {
   clock_.SetBy(kTenYears);
   ClockWatch next = Watch();
   EXPECT_EQ(AgeOf(stamp, &next), 30 * kDay);
-  // In another container, where the machine has been up for longer, it is the same boot.
+  // Another container on the same boot, with a longer uptime.
   clock_.Pass(kTenYears);
   clock_.SetBy(-kTenYears);
   ClockWatch other = Watch();
@@ -182,14 +182,14 @@ TEST_F(ClockWatchTest, OverARebootTimeDoesNotCount) {
     second.Look();
     clock_.Pass(absl::Minutes(4));
   }
-  // What was after the last look that is in the file is no older than that.
+  // Times after the last look in the file count as no older than that look.
   env_.CutPower();
   const absl::Time unseen = clock_.Now();
   clock_.BeOff(absl::Minutes(1));
   ClockWatch third = Watch("third");
   EXPECT_EQ(AgeOf(unseen, &third), absl::ZeroDuration());
   EXPECT_EQ(AgeOf(stamp, &third), 2 * kDay);
-  // Nobody knows of any boot whether it is the same one.
+  // Without boot ids, no two boots are known to be the same.
   Watch("").Look();
   clock_.Pass(kDay);
   ClockWatch last = Watch("");
@@ -219,11 +219,11 @@ TEST_F(ClockWatchTest, OffEachWeekendItsDaysCount) {
     largest = std::max(largest, env_.ReadFile("/state/clock")->size());
     clock_.BeOff(2 * kDay);
   }
-  // The marks of what is too old are gone.
+  // Marks that are too old are forgotten.
   EXPECT_LT(largest, 500);
 }
 
-// Whose clock begins with 1970 at each boot, and is set when the network is there.
+// The clock starts with 1970 at each boot and is set when the network is up.
 TEST_F(ClockWatchTest, AMachineWithoutAClockOfItsOwnIsNotAlwaysNew) {
   absl::Time stamp;
   for (int week = 0; week < 10; ++week) {
@@ -242,7 +242,7 @@ TEST_F(ClockWatchTest, AMachineWithoutAClockOfItsOwnIsNotAlwaysNew) {
   }
 }
 
-// Whatever happens: each time that something is found to be older than it is, a job is deleted too early.
+// Random events. An age that is too large would delete a job too early.
 TEST_F(ClockWatchTest, NothingIsOlderThanItIs) {
   std::mt19937 random(1);
   const auto up_to = [&](absl::Duration most) {
@@ -259,7 +259,7 @@ TEST_F(ClockWatchTest, NothingIsOlderThanItIs) {
     clock_ = MachineClock();
     env_.RemoveFile("/state/clock").IgnoreError();
     std::vector<Ended> ended;
-    // What passes in truth, also where the machine is off.
+    // The real time, which also passes while the machine is off.
     absl::Duration time;
     int boot = 0;
     const auto end = [&] { ended.push_back({clock_.Now(), time}); };
@@ -302,7 +302,7 @@ TEST_F(ClockWatchTest, NothingIsOlderThanItIs) {
       end();
       watch->Look();
       for (const Ended& job : ended) {
-        // A stamp of the future is of a clock that was ahead.
+        // A future timestamp comes from a clock that was ahead.
         ASSERT_LE(AgeOf(job.stamp, &*watch), time - job.at + absl::Seconds(1))
             << "run " << run << ", event " << i;
       }
@@ -357,7 +357,7 @@ TEST_F(ClockWatchTest, WithoutItsFileItTakesNothingForOld) {
   const absl::Time before = clock_.Now() - 30 * kDay;
   EXPECT_EQ(AgeOf(before, &watch), absl::ZeroDuration());
   EXPECT_THAT(watch.news(), HasSubstr("/state/clock cannot be read"));
-  // It is whole again.
+  // The file is whole again.
   clock_.Pass(kDay);
   ClockWatch next = Watch();
   EXPECT_EQ(AgeOf(before, &next), kDay);

@@ -14,7 +14,7 @@ void JobChanges::PackSpec() {
 }
 
 void JobChanges::UnpackSpec() {
-  // It was serialised by PackSpec.
+  // PackSpec serialized it, so it parses.
   job.job.mutable_spec()->ParseFromString(packed_spec);
   packed_spec.clear();
 }
@@ -49,7 +49,7 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
   change->set_message(message);
   if (summary != nullptr) *change->mutable_summary() = *summary;
   event.set_terminal(IsTerminal(to));
-  // The table has said that it may go on, from a terminal state too.
+  // The table already allowed the move, even from a terminal state.
   TANDEM_RETURN_IF_ERROR(AppendToLog(std::move(event), time));
 
   if (IsHolding(job.state()) && !IsHolding(to) && job.has_lease_time()) {
@@ -65,7 +65,7 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
   job.set_reason(reason);
   job.set_message(message);
   if (to == v1::JOB_STATE_QUEUED) {
-    // What is said of an end holds no more.
+    // The facts of the earlier end no longer hold.
     job.clear_end_time();
     job.clear_summary();
   }

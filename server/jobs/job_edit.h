@@ -14,12 +14,12 @@
 
 namespace tandem {
 
-// What was done to a job in one transaction.
+// The changes to a job in one transaction.
 struct JobChanges {
   explicit JobChanges(LeaseTimes* lease_times) : leases(lease_times) {}
 
-  // Serialises the job's spec and takes it out of the job, and puts it back: of many changed jobs, all specs
-  // together would take too much memory.
+  // Serializes the job's spec and removes it from the job, and the reverse. If many jobs change, all unpacked
+  // specs would need too much memory.
   void PackSpec();
   void UnpackSpec();
 
@@ -27,36 +27,36 @@ struct JobChanges {
   // In the log's order.
   std::vector<std::shared_ptr<const v1::JobEvent>> events;
   std::vector<std::shared_ptr<const JobChange>> changes;
-  // The job went to another state, or is new; then its spec is loaded.
+  // True if the job's state changed or the job is new. The spec is then loaded.
   bool moved = false;
   bool deleted = false;
-  // By how many it changed the number of QUEUED jobs: 1, 0 or -1.
+  // The change of the number of QUEUED jobs: 1, 0 or -1.
   int queued = 0;
-  // The job's spec, where it is packed.
+  // The serialized spec while packed.
   std::string packed_spec;
   LeaseTimes* leases;
 };
 
-// A job being changed in a transaction: the one place where a job's state is assigned and its events are
-// numbered. Not thread-safe; lives no longer than the transaction.
+// A job in a transaction. Only this class sets a job's state and numbers its events. Not thread-safe. Must
+// not outlive the transaction.
 class JobEdit {
  public:
-  // `changes->job` is the job.
+  // `changes->job` must be the job.
   JobEdit(Transaction* transaction, JobChanges* changes) : transaction_(transaction), changes_(changes) {}
 
-  // Makes the job, already inserted, QUEUED with its first event.
+  // Makes the inserted job QUEUED, with its first event.
   absl::Status Begin(const google::protobuf::Timestamp& time);
 
-  // Takes the transition of `trigger`: goes to its state with an event that says why, or stays and says
-  // nothing. `summary`, where given, is the training's so far. FAILED_PRECONDITION: the table refuses it;
-  // nothing is changed.
+  // Performs the transition of `trigger`: moves to the new state with an event and its reason, or stays
+  // without an event. `summary`, if given, describes the training so far. FAILED_PRECONDITION: the table
+  // refuses the trigger, and nothing changed.
   absl::Status Take(Trigger trigger, v1::StateReason reason, const std::string& message,
                     const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary = nullptr);
 
-  // Numbers an event, whose kind is set, and adds it to the log. Not in a terminal state.
+  // Numbers an event and adds it to the log. The event must have its kind, and the job must not have ended.
   absl::Status Append(v1::JobEvent event, const google::protobuf::Timestamp& time);
 
-  // Writes the job's row. Last.
+  // Writes the job's row. Call last.
   absl::Status Finish();
 
  private:

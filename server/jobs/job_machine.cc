@@ -27,7 +27,7 @@ namespace {
 using google::protobuf::Timestamp;
 using google::protobuf::util::TimeUtil;
 
-// ALREADY_EXISTS where the request was another user's, or for another spec.
+// ALREADY_EXISTS if the request was another user's or for another spec.
 absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, const std::string& request_id,
                            const v1::JobSpec& submitted_spec) {
   TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.job.job.user(), user));
@@ -39,7 +39,7 @@ absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, 
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
 
-// ALREADY_EXISTS where the request was for a job from another checkpoint, or from none.
+// ALREADY_EXISTS if the request had another checkpoint, or none.
 absl::Status CheckSameSource(const StoredRequest& known, const JobMachine::NewJob& job) {
   const v1::CheckpointSource& source = known.job.job.forked_from();
   if (source.job() == job.forked_from.job() &&
@@ -57,7 +57,8 @@ Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestam
 
 JobMachine::JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder)
     : store_(store), hub_(hub), clock_(clock), jobs_folder_(std::move(jobs_folder)), leases_(clock) {
-  // Those of an earlier daemon. Where they cannot be read, the clock's word is taken when they end.
+  // Begin the leases of an earlier daemon. If the jobs cannot be read, their held time later comes from the
+  // wall clock.
   const absl::StatusOr<std::vector<StoredJob>> jobs = store_->NonTerminalJobs();
   if (!jobs.ok()) return;
   for (const StoredJob& stored : *jobs) {
@@ -194,7 +195,7 @@ void JobMachine::Reserve(const NewJob& job, Done<std::string> done) {
   store_->Write(
       [this, id, name = job.spec.name(), user = job.user,
        most = job.max_queued_jobs](Transaction& transaction) -> absl::Status {
-        // What would be refused in the end is not begun.
+        // Refuse early if Create would refuse.
         TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, user, /*added=*/1, most));
         TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
         absl::Status reserved;
@@ -212,7 +213,7 @@ void JobMachine::Reserve(const NewJob& job, Done<std::string> done) {
 }
 
 void JobMachine::Release(const std::string& id) {
-  // Where it fails, an id is taken for ever, which harms nobody.
+  // If this fails, the id stays reserved for ever, which does no harm.
   store_->Write([id](Transaction& transaction) { return transaction.ReleaseJobId(id); },
                 [](const absl::Status&) {});
 }
@@ -261,8 +262,8 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
 
 namespace {
 
-// The step of the newest checkpoint in a job's folder, as its worker will look for it; 0: there is none. Not
-// given where nobody knows.
+// Returns the step of the newest checkpoint in a job's folder, as its worker would find it. 0 if none,
+// nullopt if unknown.
 std::optional<int64_t> NewestCheckpoint(const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> files = ListCheckpointFiles(Env::Real(), folder);
   if (!files.ok()) return std::nullopt;
@@ -271,7 +272,7 @@ std::optional<int64_t> NewestCheckpoint(const std::string& folder) {
   return step.ok() ? std::optional<int64_t>(*step) : std::nullopt;
 }
 
-// From where a job that is resumed goes on. What its record knows of may be gone.
+// Says where a resumed job continues. The checkpoint in its record may be gone.
 std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
   const int64_t known = job.last_checkpoint().step();
   const int64_t step = newest.value_or(known);
@@ -383,7 +384,7 @@ void JobMachine::Schedule(const std::string& id, std::vector<std::string> device
                                                JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         v1::Job& job = changes.job.job;
-        // The attempt is raised first, so that the event bears it; a refusal leaves nothing of it.
+        // Raise the attempt first, so that the event has the new number. A refusal undoes both.
         job.set_attempt(job.attempt() + 1);
         changes.job.last_worker_sequence = 0;
         job.mutable_devices()->Assign(devices.begin(), devices.end());
@@ -406,7 +407,7 @@ void JobMachine::Requeue(const std::string& id, int32_t attempt, Done<v1::Job> d
                                                             "\" has reported events: it was started"));
         }
         changes.job.job.clear_devices();
-        // It held them for nothing.
+        // The job used its devices for nothing.
         changes.job.job.clear_lease_time();
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,

@@ -26,193 +26,197 @@ struct JobChanges;
 
 // The only writer of jobs' states. Thread-safe.
 //
-// A change, its event and the job's record are committed in one transaction; then, on the store's writer
-// thread and in this order, the event is published, observers are told, and `done` is called, which must not
-// block. Methods that change something return at once. Any `done` may get UNAVAILABLE (the store was closed)
-// or a database error (nothing was changed).
+// Commits a change, its event and the job's record in one transaction. Then, on the store's writer thread and
+// in this order: publishes the event, notifies the observers, and calls `done`, which must not block. Methods
+// that change something return at once. Any `done` may get UNAVAILABLE (the store was closed) or a database
+// error (nothing changed).
 class JobMachine {
  public:
   template <typename T>
   using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
-  // What a job is made of.
+  // The contents of a new job.
   struct NewJob {
-    // Checked, defaults filled in.
+    // Checked, with all defaults.
     v1::JobSpec spec;
-    // As the client sent it: what a repetition of the request is compared with.
+    // As the client sent it. Compared with a repeated request.
     v1::JobSpec submitted_spec;
     // Empty: none.
     std::string request_id;
-    // Of one replica.
+    // The planned memory of one replica.
     int64_t planned_memory_bytes = 0;
-    // Of the whole training; an estimate.
+    // An estimate of the whole training's floating-point operations.
     double planned_operations = 0;
-    // Whose it is.
+    // The job's owner.
     std::string user = kAdminUser;
-    // Jobs of the user that may be queued at a time; 0: any number.
+    // The most QUEUED jobs of the user. 0: no limit.
     int max_queued_jobs = 0;
-    // Where it goes on from another job's checkpoint: the id that Reserve gave, the checkpoint in its folder,
-    // and whose that was.
+    // For a job that continues another job's checkpoint: the id from Reserve, the checkpoint in the new job's
+    // folder, and the checkpoint's source.
     std::string reserved_id;
     v1::Checkpoint checkpoint;
     v1::CheckpointSource forked_from;
-    // That step was asked for, rather than the newest: a repetition asks for it, too.
+    // True if the request named the step. A repeated request must then name the same step.
     bool is_step_given = false;
   };
 
-  // What a sweep is made of.
+  // The contents of a new sweep.
   struct NewSweep {
-    // Checked, defaults filled in; without a name and what follows from its jobs.
+    // Checked, with all defaults. Without a name and without the fields that its jobs determine.
     v1::Sweep sweep;
-    // As the client sent it: what a repetition of the request is compared with.
+    // As the client sent it. Compared with a repeated request.
     v1::Sweep submitted;
     // Empty: none.
     std::string request_id;
     std::string user = kAdminUser;
-    // As NewJob's.
+    // As in NewJob.
     int max_queued_jobs = 0;
-    // One of its jobs. Specs are serialised, for all of them together would take ten times as much as
-    // messages.
+    // A job of the sweep. Its spec is serialized, because unpacked specs would need ten times the memory.
     struct Part {
-      // tandem.v1.JobSpec, as NewJob::spec.
+      // A serialized tandem.v1.JobSpec, as NewJob::spec.
       std::string spec;
       int64_t planned_memory_bytes = 0;
       double planned_operations = 0;
       std::vector<v1::SweepValue> values;
     };
-    // In their order.
+    // In the sweep's order.
     std::vector<Part> jobs;
   };
 
-  // What a worker is told.
+  // The answer to a worker.
   struct WorkerPosition {
-    // All events up to this one are durable.
+    // All events up to this sequence number are durable.
     int64_t worker_sequence = 0;
-    // Where the job stands: CANCELLING tells the worker to stop, PAUSING and PREEMPTING to stop for now.
+    // The job's state. CANCELLING tells the worker to stop. PAUSING and PREEMPTING tell the worker to write a
+    // checkpoint and stop.
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   };
 
-  // Job.folder is "<jobs_folder>/<id>". All pointers must outlive the machine; the store must be closed
-  // before the machine goes.
+  // Job.folder is "<jobs_folder>/<id>". All pointers must outlive the machine. Close the store before
+  // destroying the machine.
   JobMachine(Store* store, EventHub* hub, const Clock* clock, std::string jobs_folder);
   JobMachine(const JobMachine&) = delete;
   JobMachine& operator=(const JobMachine&) = delete;
 
-  // Before anything else is called: the most jobs of all users together that may be QUEUED; 0 is any number.
-  // Jobs that wait again because they lost a worker or made room are let in whatever the limit.
+  // Sets the most QUEUED jobs of all users together; 0: no limit. Jobs that return to the queue after a lost
+  // worker or a preemption ignore the limit. Call before any other method.
   void SetMostQueued(int64_t most) { most_queued_ = most; }
-  // How many jobs are QUEUED, those that are being committed included.
+  // Returns the number of QUEUED jobs, including jobs that are being committed.
   int64_t queued_jobs() const { return queued_; }
-  // RESOURCE_EXHAUSTED if so many more jobs, which are a sweep's if they are several, may not wait; with a
-  // retry delay if they may fit later. Create, CreateSweep, Reserve and Resume ask once more in their
+  // RESOURCE_EXHAUSTED if `added` more jobs exceed the limit. Several jobs count as a sweep. The error has a
+  // retry delay if the jobs may fit later. Create, CreateSweep, Reserve and Resume check again in their
   // transactions.
   absl::Status CheckQueueLength(int64_t added) const;
 
-  // Before anything else is called. `observer` must outlive the store's writer.
+  // Call before any other method. `observer` must outlive the store's writer.
   void AddObserver(JobObserver* observer);
 
-  // Makes a QUEUED job with event 1, or returns the job that this request id made before.
-  // ALREADY_EXISTS: the request id was used by another user, or with another spec, or another checkpoint to
-  // go on from. RESOURCE_EXHAUSTED: the user has, or all have, as many queued jobs as may be.
+  // Creates a QUEUED job with event 1, or returns the job of an earlier request with this request id.
+  // ALREADY_EXISTS: the earlier request had another user, spec or checkpoint. RESOURCE_EXHAUSTED: the user's
+  // or all users' limit of queued jobs is reached.
   void Create(NewJob job, Done<v1::Job> done);
 
-  // An id for a job that may be made later, and that no other job gets. Until then it is one of a deleted
-  // job: a folder that stands under it is removed when a daemon starts. RESOURCE_EXHAUSTED as Create.
+  // Reserves the id of a job that may be created later. No other job gets the id. Until the creation, a
+  // folder with this id counts as a deleted job's, and the next daemon's start removes it. RESOURCE_EXHAUSTED
+  // as Create.
   void Reserve(const NewJob& job, Done<std::string> done);
-  // Forgets such an id, of which no job was made and no folder is left.
+  // Releases a reserved id that has neither job nor folder.
   void Release(const std::string& id);
 
-  // The folder of a job of this id.
+  // Returns the folder of the job with this id.
   std::string FolderOf(const std::string& id) const { return jobs_folder_ + "/" + id; }
 
-  // Makes a sweep and all its jobs, QUEUED, or nothing; or returns the sweep that this request id made
-  // before. Errors are those of Create.
+  // Creates a sweep and all its jobs, QUEUED, or nothing. Returns the sweep of an earlier request with this
+  // request id. Errors as Create.
   void CreateSweep(NewSweep sweep, Done<StoredSweep> done);
 
-  // The sweep that this request id of the user's made before, where there is one. ALREADY_EXISTS: as
+  // Returns the sweep of the user's earlier request with this request id; nullopt if none. ALREADY_EXISTS as
   // CreateSweep.
   absl::StatusOr<std::optional<StoredSweep>> FindRepeatedSweep(const std::string& user,
                                                                const std::string& request_id,
                                                                const v1::Sweep& submitted);
 
-  // Cancels all of a sweep's jobs that have not ended, together; no change where they are CANCELLING.
-  // NOT_FOUND: no such sweep. FAILED_PRECONDITION: all have ended, and it was not cancelled before.
+  // Cancels all jobs of a sweep that have not ended, in one transaction. Jobs that are CANCELLING do not
+  // change. NOT_FOUND: no such sweep. FAILED_PRECONDITION: all jobs have ended, and the sweep was not
+  // cancelled before.
   void CancelSweep(const std::string& id, Done<StoredSweep> done);
 
-  // Removes a sweep and its jobs, together. NOT_FOUND: no such sweep. FAILED_PRECONDITION: one of them has
+  // Deletes a sweep and its jobs in one transaction. NOT_FOUND: no such sweep. FAILED_PRECONDITION: a job has
   // not ended.
   void DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
-  // The job that this request id of the user's made before, where there is one. ALREADY_EXISTS: as Create.
+  // Returns the job of the user's earlier request with this request id; nullopt if none. ALREADY_EXISTS as
+  // Create.
   absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& user, const std::string& request_id,
                                                       const v1::JobSpec& submitted_spec);
 
-  // Stops a job: QUEUED and PAUSED become CANCELLED, STARTING, RUNNING and PAUSING become CANCELLING; no
-  // change where it is CANCELLING or CANCELLED. `reason`: CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED.
-  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has SUCCEEDED or FAILED.
+  // Stops a job. QUEUED and PAUSED become CANCELLED. STARTING, RUNNING and PAUSING become CANCELLING.
+  // CANCELLING and CANCELLED stay. `reason` is CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED. NOT_FOUND:
+  // no such job. FAILED_PRECONDITION: the job has SUCCEEDED or FAILED.
   void Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done);
 
-  // Stops a job for now: QUEUED becomes PAUSED, STARTING, RUNNING and PREEMPTING become PAUSING; no change
-  // where it is PAUSING or PAUSED. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended or is
-  // CANCELLING.
+  // Pauses a job. QUEUED becomes PAUSED. STARTING, RUNNING and PREEMPTING become PAUSING. PAUSING and PAUSED
+  // stay. NOT_FOUND: no such job. FAILED_PRECONDITION: the job has ended or is CANCELLING.
   void Pause(const std::string& id, Done<v1::Job> done);
 
-  // PAUSED and FAILED become QUEUED; no change where it is QUEUED, STARTING, RUNNING or PREEMPTING.
-  // NOT_FOUND: no such job. FAILED_PRECONDITION: it is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
-  // RESOURCE_EXHAUSTED: its user has `max_queued_jobs` queued jobs, 0 is any number; or SetMostQueued's
-  // limit.
+  // Resumes a job. PAUSED and FAILED become QUEUED. QUEUED, STARTING, RUNNING and PREEMPTING stay. NOT_FOUND:
+  // no such job. FAILED_PRECONDITION: the job is PAUSING, CANCELLING, CANCELLED or SUCCEEDED.
+  // RESOURCE_EXHAUSTED: the user has `max_queued_jobs` queued jobs (0: no limit), or SetMostQueued's limit is
+  // reached.
   void Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done);
 
-  // Has a job make room for another one: STARTING and RUNNING become PREEMPTING, and then QUEUED; no change
-  // where it is PREEMPTING. `message` says for which. NOT_FOUND: no such job. FAILED_PRECONDITION: it is in
-  // another state.
+  // Makes a job give its devices to another job. STARTING and RUNNING become PREEMPTING, and later QUEUED.
+  // PREEMPTING stays. `message` names the other job. NOT_FOUND: no such job. FAILED_PRECONDITION: the job is
+  // in another state.
   void Preempt(const std::string& id, const std::string& message, Done<v1::Job> done);
 
-  // Changes a job's priority, with an event; no change where it has it already. NOT_FOUND: no such job.
-  // FAILED_PRECONDITION: it has ended.
+  // Changes a job's priority, with an event. Does nothing if the priority is the same. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: the job has ended.
   void SetPriority(const std::string& id, int priority, Done<v1::Job> done);
 
-  // Adds a sentence to a job's log. NOT_FOUND: no such job. FAILED_PRECONDITION: it has ended.
+  // Adds a notice to a job's log. NOT_FOUND: no such job. FAILED_PRECONDITION: the job has ended.
   void AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done);
 
-  // Removes a job in a terminal state with its log; its folder is for an observer to remove.
-  // NOT_FOUND: no such job. FAILED_PRECONDITION: it has not ended.
+  // Deletes a job in a terminal state, with its log. An observer removes its folder. NOT_FOUND: no such job.
+  // FAILED_PRECONDITION: the job has not ended.
   void Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
-  // QUEUED becomes STARTING on these devices ("devices/cpu:0", in the order of ranks); `done` gets the job,
-  // whose attempt is one higher. NOT_FOUND: no such job. FAILED_PRECONDITION: it is not QUEUED.
+  // Starts a job: QUEUED becomes STARTING on these devices ("devices/cpu:0", in the order of ranks). `done`
+  // gets the job with the next attempt number. NOT_FOUND: no such job. FAILED_PRECONDITION: the job is not
+  // QUEUED.
   void Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done);
 
-  // STARTING becomes QUEUED again: for a worker that was never started and cannot be any more, as after a
-  // crash of the daemon. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the newest, the job
-  // is not STARTING, or its worker has reported something.
+  // Returns a job to the queue: STARTING becomes QUEUED. For a worker that never started and never will, for
+  // example after a crash of the daemon. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the
+  // newest, the job is not STARTING, or its worker has reported something.
   void Requeue(const std::string& id, int32_t attempt, Done<v1::Job> done);
 
-  // Applies a worker's events, all or none, in their order: those that were applied before change nothing. No
-  // events at all: only asks for the position, as a new stream does. NOT_FOUND: no such job.
-  // FAILED_PRECONDITION: the worker must go: the attempt is not the newest, or the job has ended and an event
-  // is new. OUT_OF_RANGE: a sequence number was left out. INVALID_ARGUMENT: an event has no kind, or one that
-  // has no place in the job's state.
+  // Applies a worker's events in order, all or none. Events that were applied before change nothing. Without
+  // events, only returns the position, as a new stream needs. NOT_FOUND: no such job. FAILED_PRECONDITION:
+  // the worker must exit, because the attempt is not the newest, or because the job has stopped and an event
+  // is new. OUT_OF_RANGE: a sequence number is missing. INVALID_ARGUMENT: an event has no kind, or the job's
+  // state does not allow it.
   void ApplyWorkerEvents(const std::string& id, int32_t attempt,
                          std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
 
-  // The worker's process is gone, or could not be started. Where the job has not ended, it becomes QUEUED, to
-  // be started again after a while, or FAILED with this reason and message (see LoseWorker), CANCELLED where
-  // it was CANCELLING, PAUSED where it was PAUSING, or QUEUED where it was PREEMPTING. To be called when no
-  // events of the worker can come any more. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not
-  // the newest, or the job is QUEUED.
+  // Reports that the worker's process ended or could not be started. Call only when no more events of the
+  // worker can arrive. A job that has not ended becomes QUEUED, and starts again after a delay, or FAILED
+  // with `reason` and `message` (see LoseWorker). CANCELLING becomes CANCELLED, PAUSING becomes PAUSED, and
+  // PREEMPTING becomes QUEUED. NOT_FOUND: no such job. FAILED_PRECONDITION: the attempt is not the newest, or
+  // the job is QUEUED.
   void WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason, const std::string& message,
                   Done<v1::Job> done);
 
-  // Before anything else is called: who says why queued jobs wait. `source` must outlive the store's writer.
+  // Sets the source of waiting reasons. Call before any other method. `source` must outlive the store's
+  // writer.
   void SetWaitingSource(WaitingSource* source);
 
-  // As Store's methods of these names, with `waiting` set where the job is QUEUED.
+  // Like Store's methods of the same names, with `waiting` set for QUEUED jobs.
   absl::StatusOr<v1::Job> Get(const std::string& id);
   absl::StatusOr<JobPage> List(const JobQuery& query);
-  // Jobs that have not ended, oldest first, without their specs.
+  // Returns the jobs that have not ended, oldest first, without their specs.
   absl::StatusOr<std::vector<v1::Job>> NonTerminalJobs();
-  // As Store's, without `waiting`.
+  // Like Store's method, without `waiting`.
   absl::Status VisitNonTerminalJobs(absl::FunctionRef<void(v1::Job)> visit);
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
     return store_->Checkpoints(id);
@@ -228,18 +232,18 @@ class JobMachine {
   using ManyBody = absl::AnyInvocable<absl::Status(Transaction&, std::vector<JobChanges>&)>;
   using Written = absl::AnyInvocable<void(absl::Status, JobChanges&)>;
 
-  // Has `body` make its changes in a transaction, then announces them, then calls `written`.
+  // Runs `body` in a transaction, announces its changes, then calls `written`.
   void Write(Body body, Written written);
-  // Write for several jobs, which are announced in their order. `body` packs the specs of those that it has
-  // changed (JobChanges::PackSpec).
+  // Like Write, for several jobs, which are announced in order. `body` must pack the spec of each changed job
+  // (JobChanges::PackSpec).
   void WriteAll(ManyBody body, absl::AnyInvocable<void(absl::Status)> written);
-  // Adds a job, QUEUED with event 1, as `changes`.
+  // Adds a QUEUED job with event 1 to the transaction and to `changes`.
   absl::Status Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,
                       JobChanges* changes);
-  // Gives the changed job to `done`.
+  // Returns a function that gives the changed job to `done`.
   Written GiveJob(Done<v1::Job> done);
   void Announce(const JobChanges& changes);
-  // With `may_look` what is said is up to date, which takes its time.
+  // Sets `waiting` of a QUEUED job. `may_look` as WaitingSource::WaitingOf.
   void SetWaitingOf(v1::Job* job, bool may_look);
 
   Store* const store_;
@@ -248,8 +252,8 @@ class JobMachine {
   const std::string jobs_folder_;
   LeaseTimes leases_;
   int64_t most_queued_ = 0;
-  // Changed by the store's writer thread alone, as soon as a body has made its changes: bodies that come
-  // after it may be committed with it.
+  // Only the store's writer thread changes it, at the end of each body: later bodies may be in the same
+  // commit.
   std::atomic<int64_t> queued_ = 0;
   std::vector<JobObserver*> observers_;
   WaitingSource* waiting_ = nullptr;

@@ -18,7 +18,7 @@
 
 namespace tandem {
 
-// For tests: notes what it hears, as "queued jobs/a".
+// For tests: records the notifications, such as "queued jobs/a".
 class RecordingObserver : public JobObserver {
  public:
   void OnQueued(const v1::Job& job) override { Note("queued", job); }
@@ -29,7 +29,7 @@ class RecordingObserver : public JobObserver {
   void OnTerminal(const v1::Job& job) override { Note("terminal", job); }
   void OnDeleted(const v1::Job& job) override { Note("deleted", job); }
 
-  // What was heard since the last call.
+  // Returns the notifications since the last call.
   std::vector<std::string> Take() {
     MutexLock lock(&mutex_);
     return std::exchange(heard_, {});
@@ -46,7 +46,7 @@ class RecordingObserver : public JobObserver {
   std::vector<std::string> heard_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Events of a worker.
+// Creates a worker's event.
 inline internal::v1::WorkerEvent MakeWorkerEvent(int64_t sequence) {
   internal::v1::WorkerEvent event;
   event.set_worker_sequence(sequence);
@@ -70,13 +70,13 @@ inline internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state,
   return event;
 }
 
-// For tests: a job machine on a store in a folder of its own, whose methods wait.
+// For tests: a job machine with its own store and folder. Its methods block until done.
 class JobMachineFixture {
  public:
   JobMachineFixture() { Open(); }
   ~JobMachineFixture() { Close(); }
 
-  // As a new daemon on the same folder.
+  // Opens the folder like a new daemon.
   void Reopen() {
     Close();
     Open();
@@ -85,9 +85,9 @@ class JobMachineFixture {
   JobMachine& machine() { return *machine_; }
   Store& store() { return *store_; }
   EventHub& hub() { return *hub_; }
-  // The time that passes.
+  // The passing time.
   FakeClock& clock() { return clock_; }
-  // The machine's, which shows that time until it is set.
+  // The machine's clock. Shows clock()'s time until set.
   SettableClock& settable_clock() { return settable_clock_; }
   RecordingObserver& observer() { return observer_; }
 
@@ -103,7 +103,7 @@ class JobMachineFixture {
     machine_->Create(std::move(job), done.Done());
     return done.Get();
   }
-  // The id of a new job.
+  // Creates a job and returns its id.
   std::string NewJob(const std::string& name = "job") {
     const absl::StatusOr<v1::Job> job = Create(name);
     EXPECT_TRUE(job.ok()) << job.status();
@@ -167,14 +167,14 @@ class JobMachineFixture {
     return done.Get();
   }
 
-  // A job's whole log.
+  // Returns a job's whole log.
   std::vector<v1::JobEvent> Log(const std::string& id) {
     absl::StatusOr<EventPage> page = store_->ReadEvents(id, 0, 1000000);
     EXPECT_TRUE(page.ok()) << page.status();
     return page.ok() ? std::move(page->events) : std::vector<v1::JobEvent>();
   }
 
-  // A job whose worker trains, having sent one event.
+  // Creates a job whose worker trains and has sent one event.
   std::string RunningJob() {
     const std::string id = NewJob();
     EXPECT_TRUE(Schedule(id).ok());
@@ -186,8 +186,8 @@ class JobMachineFixture {
     EXPECT_TRUE(job.ok()) << job.status();
     return job.ok() ? *job : v1::Job();
   }
-  // What is true of every log: numbers without gaps, one terminal event at most and that last, states that
-  // follow each other and lead to the job's.
+  // Checks a log: its numbers have no gaps, only the last event may be terminal, and each state follows the
+  // previous state up to the job's state.
   void CheckLog(const std::string& id) {
     const std::vector<v1::JobEvent> log = Log(id);
     const v1::Job job = Get(id);

@@ -1,4 +1,4 @@
-// What stops a job before its end, for good or for a while: cancelling, pausing, making room, stopping early.
+// Tests the stops of a job before its end: cancel, pause, preempt, stop early.
 #include "server/jobs/job_machine.h"
 
 #include <filesystem>
@@ -120,7 +120,7 @@ TEST_F(JobMachineStopsTest, ACancelledJobEndsCancelledHoweverItsWorkerEnds) {
   ASSERT_TRUE(jobs_.WorkerLost(lost, 1).ok());
   EXPECT_EQ(jobs_.Get(lost).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(jobs_.Get(lost).reason(), v1::STATE_REASON_CANCEL_REQUESTED);
-  // Cancelled before it heard that training began.
+  // Cancelled before the machine heard that training started.
   const std::string starting = jobs_.NewJob();
   ASSERT_TRUE(jobs_.Schedule(starting).ok());
   ASSERT_TRUE(jobs_.Cancel(starting).ok());
@@ -179,7 +179,7 @@ TEST_F(JobMachineStopsTest, AJobThatMakesRoomWaitsAgain) {
   EXPECT_EQ(again.run_seconds(), 9);
   EXPECT_FALSE(again.has_summary());
   EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued jobs/" + id));
-  // Its worker asks, or repeats itself, before it is gone.
+  // Its worker asks or repeats an event before it ends.
   EXPECT_TRUE(jobs_.Apply(id, 1, {}).ok());
   EXPECT_TRUE(jobs_.Apply(id, 1, {end}).ok());
   EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(3, 8)}).status().code(), kFailedPrecondition);
@@ -217,7 +217,7 @@ TEST_F(JobMachineStopsTest, APausedJobWaitsForSomeoneToResumeIt) {
   EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSING);
   EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSING);
   EXPECT_EQ(jobs_.Resume(id).status().code(), absl::StatusCode::kFailedPrecondition);
-  // A worker that comes back hears of it.
+  // A worker that reconnects learns of the pause.
   EXPECT_EQ(jobs_.Apply(id, 1, {})->state, v1::JOB_STATE_PAUSING);
 
   internal::v1::WorkerEvent end = Finished(4, v1::JOB_STATE_PAUSED, "Paused after step 8.");
@@ -234,7 +234,7 @@ TEST_F(JobMachineStopsTest, APausedJobWaitsForSomeoneToResumeIt) {
   EXPECT_EQ(jobs_.Log(id).back().state_change().summary().steps(), 8);
   EXPECT_THAT(jobs_.observer().Take(), ElementsAre("pausing " + job.name(), "paused " + job.name()));
 
-  // Its worker is gone, as it should be; and has nothing more to say.
+  // Its worker ends as expected, without another report.
   EXPECT_EQ(jobs_.WorkerLost(id, 1)->state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(5, 9)}).status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(jobs_.Delete(id).code(), absl::StatusCode::kFailedPrecondition);
@@ -269,7 +269,7 @@ TEST_F(JobMachineStopsTest, AFailedJobCanBeResumed) {
   EXPECT_EQ(resumed.last_checkpoint().step(), 100);
   EXPECT_FALSE(jobs_.Log(id).back().terminal());
   EXPECT_THAT(*jobs_.machine().NonTerminalJobs(), SizeIs(1));
-  // The worker of before is dismissed.
+  // The previous worker is refused.
   EXPECT_EQ(jobs_.Apply(id, 1, {}).status().code(), absl::StatusCode::kFailedPrecondition);
   const v1::Job scheduled = *jobs_.Schedule(id);
   EXPECT_EQ(scheduled.attempt(), 2);

@@ -8,9 +8,8 @@
 namespace tandem {
 namespace {
 
-// A worker whose connection breaks at random moments, to daemons that end at random moments: it sends what it
-// thinks is not acknowledged, in batches of any size, again and again. The log has each of its events once,
-// in order.
+// The worker's connection breaks and daemons end at random moments. The worker sends all unacknowledged
+// events again, in batches of random sizes. The log must have each event once, in order.
 TEST(JobMachineStressTest, AWorkersEventsAreAppliedOnceWhateverBreaks) {
   constexpr int kEvents = 600;
   for (int seed = 0; seed < 4; ++seed) {
@@ -24,7 +23,7 @@ TEST(JobMachineStressTest, AWorkersEventsAreAppliedOnceWhateverBreaks) {
 
     size_t acknowledged = 0;
     while (acknowledged < spool.size()) {
-      // Sent one after the other without waiting; some overlap what is known already.
+      // Sent without waiting. Some batches overlap known events.
       std::vector<Awaited<absl::StatusOr<JobMachine::WorkerPosition>>> answers(1 + random() % 4);
       size_t sent = acknowledged;
       for (auto& answer : answers) {
@@ -54,7 +53,7 @@ TEST(JobMachineStressTest, AWorkersEventsAreAppliedOnceWhateverBreaks) {
   }
 }
 
-// Everyone at once at the same jobs. Whatever the order, each job ends once and its log is sound.
+// Many threads change the same jobs. In any order, each job ends once and its log is valid.
 TEST(JobMachineStressTest, RacesEndInOneOfTheAllowedWays) {
   constexpr int kJobs = 30;
   JobMachineFixture jobs;
@@ -85,14 +84,14 @@ TEST(JobMachineStressTest, RacesEndInOneOfTheAllowedWays) {
       EXPECT_EQ(log[i].terminal(), i + 1 == log.size()) << id;
     }
   }
-  // Each ended once.
+  // Each job ended once.
   EXPECT_TRUE(jobs.machine().NonTerminalJobs()->empty());
   size_t terminal = 0;
   for (const std::string& heard : jobs.observer().Take()) terminal += heard.rfind("terminal", 0) == 0;
   EXPECT_EQ(terminal, static_cast<size_t>(kJobs));
 }
 
-// The same request from several clients at once makes one job.
+// The same request from several clients at once creates one job.
 TEST(JobMachineStressTest, ARequestIdMakesOneJobAmongMany) {
   JobMachineFixture jobs;
   std::vector<std::string> names(4);

@@ -11,14 +11,14 @@
 #include "server/jobs/new_job.h"
 #include "server/store/request_owner.h"
 
-// JobMachine's changes to many jobs at once.
+// The methods of JobMachine that change many jobs at once.
 
 namespace tandem {
 namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// ALREADY_EXISTS where the request was another user's, or for another sweep.
+// ALREADY_EXISTS if the request was another user's or for another sweep.
 absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& user,
                            const std::string& request_id, const v1::Sweep& submitted) {
   TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.sweep.sweep.user(), user));

@@ -128,7 +128,7 @@ TEST_F(JobMachineSweepsTest, PagesEndWhereSweepsHaveManyJobs) {
     before = page->next_before;
   }
   EXPECT_THAT(pages, ElementsAre(ElementsAre(names[3], names[2]), ElementsAre(names[1], names[0])));
-  // The one that is over the limit by itself is a page.
+  // A sweep that exceeds the limit alone is still a page.
   EXPECT_EQ(jobs_.machine().ListSweeps(0, 10, /*most_jobs=*/1)->sweeps.size(), 1);
 }
 

@@ -137,7 +137,7 @@ TEST_F(JobMachineTest, AJobsWholeLife) {
   EXPECT_EQ(log[6].notice().message(), "hear");
   jobs_.CheckLog(id);
 
-  // Its process ends, as it should; and all of it is there for the next daemon.
+  // Its process ends as expected, and the next daemon finds everything.
   EXPECT_TRUE(jobs_.WorkerLost(id, 1).ok());
   jobs_.Reopen();
   EXPECT_EQ(jobs_.Get(id).SerializeAsString(), job.SerializeAsString());
@@ -190,7 +190,7 @@ TEST_F(JobMachineTest, NothingFollowsTheTerminalEvent) {
   EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_RUNNING);
   ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_FAILED, "bad")}).ok());
   EXPECT_EQ(jobs_.Apply(id, 1, {ProgressAt(3, 1)}).status().code(), kFailedPrecondition);
-  // What was applied before may be repeated.
+  // Events that were applied before may be repeated.
   const auto position = jobs_.Apply(id, 1, {Started(1), Finished(2, v1::JOB_STATE_FAILED, "bad")});
   ASSERT_TRUE(position.ok()) << position.status();
   EXPECT_EQ(position->worker_sequence, 2);
@@ -248,10 +248,10 @@ TEST_F(JobMachineTest, ArtifactsAreFilesOfTheJobsFolder) {
   EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1));
 }
 
-// All lists of jobs, and all clients, get what it says.
+// All lists of jobs, and so all clients, get these texts.
 TEST_F(JobMachineTest, AWorkerIsBrief) {
   const std::string id = jobs_.RunningJob();
-  // The cut would be within a character.
+  // The cut would fall inside a character.
   std::string text = "x";
   while (text.size() < (3 << 20)) text += "\u00e4";
   auto notice = MakeWorkerEvent(2);
@@ -305,7 +305,7 @@ TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
   jobs_.CheckLog(stopped);
 }
 
-// What cannot be done says what can.
+// A refusal names the remedy.
 TEST_F(JobMachineTest, RefusalsSayWhatToDo) {
   const std::string id = jobs_.RunningJob();
   const std::string job = "the job \"jobs/" + id + "\" is ";
@@ -424,7 +424,7 @@ TEST_F(JobMachineTest, WhatIsHeldCountsOverAllAttempts) {
   jobs_.clock().Advance(absl::Seconds(100));
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   jobs_.clock().Advance(absl::Seconds(5));
-  // One that never was started held its devices for nothing.
+  // A worker that never started held its devices for nothing.
   ASSERT_TRUE(jobs_.Requeue(id, 2).ok());
   EXPECT_EQ(jobs_.Get(id).run_seconds(), 10);
 }
@@ -443,7 +443,7 @@ TEST_F(JobMachineTest, WhatTheClockIsSetByIsNotHeld) {
   }
 }
 
-// Of whose lease this one knows what the clock says.
+// The daemon knows an earlier daemon's leases only by the clock.
 TEST_F(JobMachineTest, AJobOfAnEarlierDaemonHasHeldWhatTheClockSays) {
   const std::string id = jobs_.NewJob();
   ASSERT_TRUE(jobs_.Schedule(id).ok());

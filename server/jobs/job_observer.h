@@ -6,30 +6,31 @@
 
 namespace tandem {
 
-// Hears of changes when they are durable, in their order, on the store's writer thread. Must not block, and
-// may call JobMachine. Jobs come with their specs.
+// Observes durable changes of jobs, in order. Called on the store's writer thread. Must not block; may call
+// JobMachine. Jobs come with their specs.
 class JobObserver {
  public:
   virtual ~JobObserver() = default;
-  // An entry of a job's log, whatever it is; before what else is told of the same change.
+  // A new event of any kind in a job's log. Called before the other methods for the same change.
   virtual void OnEvent(const v1::JobEvent&) {}
-  // The job waits for devices: it is new, is resumed, was preempted, or its worker never came to be.
+  // The job waits for devices: it is new, resumed, preempted, or its worker never started.
   virtual void OnQueued(const v1::Job&) {}
-  // The job's worker is to stop.
+  // The job's worker must stop.
   virtual void OnCancelling(const v1::Job&) {}
-  // The job's worker is to write a checkpoint and to stop.
+  // The job's worker must write a checkpoint and stop.
   virtual void OnPausing(const v1::Job&) {}
-  // The job's worker is to write a checkpoint and to stop, for another job; then the job is queued again.
+  // The job's worker must write a checkpoint and stop, to make room for another job. The job is then queued
+  // again.
   virtual void OnPreempting(const v1::Job&) {}
-  // The job, which has not ended, has another priority.
+  // A job that has not ended has a new priority.
   virtual void OnPriorityChanged(const v1::Job&) {}
-  // The job's training went on: Job.progress is new. Without its spec.
+  // Job.progress changed. The job comes without its spec.
   virtual void OnProgress(const v1::Job&) {}
-  // The job is paused; its worker may still be about to exit.
+  // The job is paused. Its worker may not have exited yet.
   virtual void OnPaused(const v1::Job&) {}
-  // The job has ended; its worker may still be about to exit.
+  // The job has ended. Its worker may not have exited yet.
   virtual void OnTerminal(const v1::Job&) {}
-  // The job and its log are gone; its folder is not.
+  // The job and its log were deleted, but not its folder.
   virtual void OnDeleted(const v1::Job&) {}
 };
 

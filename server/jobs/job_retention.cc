@@ -14,13 +14,13 @@ namespace tandem {
 namespace {
 
 constexpr size_t kBatch = 16;
-// Between batches, where more is due: their folders are removed meanwhile.
+// The pause between batches. Meanwhile the deleted jobs' folders are removed.
 constexpr absl::Duration kBatchPause = absl::Seconds(1);
-// Otherwise: jobs that end one after another are deleted together, since each time all jobs that have not
-// ended are looked at.
+// The pause after the last batch. Each batch reads all jobs that have not ended, so jobs that end one after
+// another share a batch.
 constexpr absl::Duration kPause = absl::Minutes(1);
 constexpr absl::Duration kRetry = absl::Minutes(10);
-// Somebody may set the clock meanwhile, or the power fail.
+// Somebody may set the clock meanwhile, or the power may fail.
 constexpr absl::Duration kLongestWait = absl::Minutes(10);
 constexpr int kPageSize = 1000;
 
@@ -71,7 +71,7 @@ void JobRetention::OnTerminal(const v1::Job& job) {
   const absl::Duration age = std::max(clock_->Now() - EndOf(job), absl::ZeroDuration());
   MutexLock lock(&mutex_);
   LookLocked(job.sweep().empty() ? job.name() : job.sweep(), KnownNow() - age + keep_);
-  // It may have been all that kept another one.
+  // This job may have been the last that kept its source.
   const std::string& source = job.spec().initial_weights().artifact().job();
   if (!source.empty()) LookLocked(source, KnownNow());
 }
@@ -95,7 +95,7 @@ absl::Duration JobRetention::LookAtClock() {
   const absl::Duration now = watch_.Look();
   if (!watch_.news().empty()) {
     listener_.clock_news(watch_.news());
-    // What seemed to be of the future may be of the past now.
+    // Timestamps that seemed to be in the future may now be in the past.
     find_at_ = -absl::InfiniteDuration();
   }
   TellOfFile();
@@ -119,7 +119,7 @@ absl::Duration JobRetention::KnownNow() const { return offset_ + clock_->Elapsed
 
 void JobRetention::Run() {
   do {
-    // What is due by it is deleted by it: where the clock is set after this look, that changes nothing.
+    // Deletes by this look's time, even if the clock is set right after.
     const absl::Duration now = LookAtClock();
     if (now >= find_at_) FindEnded(now);
     DeleteDue(now);
@@ -141,7 +141,7 @@ void JobRetention::FindEnded(absl::Duration now) {
     const absl::StatusOr<JobPage> page = jobs_->List(query);
     if (!page.ok()) {
       listener_.failed(0, "", page.status());
-      // The name of no job: it is only looked at again.
+      // "" names no job; the entry only causes another look.
       find_at_ = now + kRetry;
       Look("", find_at_);
       return;
@@ -162,13 +162,13 @@ bool JobRetention::AwaitDue() {
     mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, kLongestWait));
   }
   woken_ = false;
-  // Nobody need wake it now.
+  // Until the next wait, nobody needs to wake the thread.
   next_look_ = -absl::InfiniteDuration();
   return !stopping_;
 }
 
 void JobRetention::DeleteDue(absl::Duration now) {
-  // What becomes due from here on is noted anew, also where it is of the batch.
+  // A name that becomes due from here on gets a new entry, even if it is in the batch.
   std::vector<std::string> batch;
   {
     MutexLock lock(&mutex_);
@@ -215,7 +215,7 @@ void JobRetention::Fail(const std::string& name, const absl::Status& why, absl::
 void JobRetention::TellOfFailures(absl::Duration now) {
   {
     MutexLock lock(&mutex_);
-    // On a full disk all of them fail.
+    // On a full disk all deletions fail, so report once.
     if (!due_.empty() && due_.begin()->first <= now) return;
   }
   if (failed_ > 0) listener_.failed(std::exchange(failed_, 0), first_failed_, why_failed_);
@@ -226,7 +226,7 @@ absl::Status JobRetention::Consider(const std::string& name, const std::set<std:
   if (name.empty()) return absl::OkStatus();
   const absl::Status status =
       absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed, now) : ConsiderJob(name, needed, now);
-  // Somebody was faster: it is deleted; or it goes on, and its end will be told.
+  // The job was already deleted, or it runs again and its end will be observed.
   if (absl::IsNotFound(status) || absl::IsFailedPrecondition(status)) return absl::OkStatus();
   return status;
 }
@@ -249,7 +249,7 @@ absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<s
 absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
                                          absl::Duration now) {
   TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
-  // Its jobs were deleted one by one.
+  // All its jobs were deleted one by one.
   if (sweep.jobs.empty()) return absl::OkStatus();
   absl::Duration due = -absl::InfiniteDuration();
   bool is_needed = false;

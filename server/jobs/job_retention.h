@@ -23,92 +23,92 @@
 
 namespace tandem {
 
-// Deletes jobs that ended some time ago, by JobMachine::Delete, on a thread of its own. Thread-safe.
+// Deletes old ended jobs by JobMachine::Delete, on its own thread. Thread-safe.
 //
-// One whose artifact a job that has not ended begins with stays until that one has ended. A sweep goes as a
-// whole, when the last of its jobs ended so long ago; one whose jobs were all deleted stays. What is due is
-// deleted one by one, some at a time with a pause in between, so that neither the store's writer nor whoever
-// removes the folders is held up.
+// A job is kept as long as a job that has not ended starts from its artifact. A sweep is deleted as a whole,
+// when its last job is old enough. A sweep without jobs is kept. Deletes due jobs one by one, in batches with
+// a pause in between, so that the store's writer and the removal of folders are not overloaded.
 //
-// A job's age is the time that is known to have passed since its end (ClockWatch): what the clock was set
-// ahead since, and what passed over a reboot while no daemon ran, does not count. So a clock that is wrong
-// deletes nothing early, and a machine that is off now and then deletes later by these times, and no more.
+// A job's age is the known time since its end (ClockWatch). Forward jumps of the clock, and reboots while no
+// daemon ran, do not count. So a wrong clock deletes nothing early. A machine that is switched off now and
+// then deletes later by these times, and no more.
 class JobRetention : public JobObserver {
  public:
   struct Options {
-    // Above 0: how long after its end a job is kept.
+    // The time that a job is kept after its end. Above 0.
     absl::Duration keep = absl::InfiniteDuration();
-    // When the database was restored, and after which a job is kept for so long, too: it does not know what
-    // has become of its jobs since.
+    // The time of the database's last restoration. Jobs are also kept for `keep` after it, because the
+    // restored database does not know what happened to them since.
     absl::Time restored = absl::InfinitePast();
-    // ClockWatch::Options::path and boot_id.
+    // As ClockWatch::Options::path and boot_id.
     std::string clock_file = {};
     std::string boot_id = {};
-    // Outlives this.
+    // Must outlive this object.
     Env* env = Env::Real();
   };
 
-  // What is to be told, on the thread that deletes or starts.
+  // Called on the deleting thread or in Start.
   struct Listener {
     // A job or sweep ("jobs/<id>", "sweeps/<id>") was deleted.
     std::function<void(const std::string& name)> deleted;
-    // So many could not be, once for all that were due together, and are tried again after a while; `first`
-    // is one of them, and `why` its error. Empty: the jobs could not be read.
+    // `count` due jobs and sweeps could not be deleted and are retried later. Called once for all of them.
+    // `first` is the first of them, and `why` its error. If `first` is empty, the jobs could not be read.
     std::function<void(int64_t count, const std::string& first, const absl::Status& why)> failed;
-    // The clock was set, or some time does not count, or that cannot be noted; in a sentence.
+    // A sentence: the clock was set, some time does not count, or the clock's file cannot be written.
     std::function<void(const std::string& what)> clock_news;
   };
 
-  // Add it to the JobMachine as an observer, and then Start(). `jobs` and `clock` outlive this, and this the
-  // store's writer. Clock::Elapsed() goes on while the machine is suspended.
+  // Add the object to JobMachine as an observer, then call Start. `jobs` and `clock` must outlive this
+  // object, and this object the store's writer. Clock::Elapsed() must include the time that the machine is
+  // suspended.
   JobRetention(JobMachine* jobs, const Options& options, const Clock* clock, Listener listener);
-  // Stop().
+  // Calls Stop.
   ~JobRetention() override;
   JobRetention(const JobRetention&) = delete;
   JobRetention& operator=(const JobRetention&) = delete;
 
-  // Looks at the clock and for the jobs that ended before, and goes on until Stop. Once.
+  // Reads the clock, finds the jobs that have ended, and deletes until Stop. Call once.
   void Start();
-  // Waits for a deletion in progress, which needs the store's writer. Idempotent.
+  // Blocks until a running deletion ends, which needs the store's writer. Idempotent.
   void Stop();
 
-  // Looks at the clock again; for tests that move it.
+  // Looks at the clock again. For tests that set the clock.
   void Wake();
 
   void OnTerminal(const v1::Job& job) override;
 
  private:
   void Run();
-  // The known time, by which the thread goes, as do all times below that are no absl::Time.
+  // Returns the known time. All times below are known times, except absl::Time.
   absl::Duration LookAtClock();
-  // Tells once where what is known of the clock cannot be noted.
+  // Reports once that the clock's file cannot be written.
   void TellOfFile();
-  // That by the last look.
+  // Returns the known time, extrapolated from the last look.
   absl::Duration KnownNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes the jobs that have ended, which is done once, unless they cannot be read or the clock is set.
+  // Finds the jobs that have ended. Runs once, and again if the jobs could not be read or the clock was set.
   void FindEnded(absl::Duration now);
-  // Waits until something may be due, or the clock is to be looked at. False: Stop was called.
+  // Blocks until a job may be due or the clock must be read. Returns false after Stop.
   bool AwaitDue();
-  // Deletes a batch of what is due at `now`.
+  // Deletes a batch of the jobs due at `now`.
   void DeleteDue(absl::Duration now);
-  // The batch's part of that.
+  // Deletes the jobs of a batch.
   void Delete(const std::vector<std::string>& batch, absl::Duration now);
-  // Notes what could not be deleted, and tries it again later.
+  // Notes a failed deletion, and schedules another try.
   void Fail(const std::string& name, const absl::Status& why, absl::Duration now);
-  // Tells of what failed since the last time, unless more is due at once.
+  // Reports the failures since the last report, unless more is due at once.
   void TellOfFailures(absl::Duration now);
-  // Deletes what `name` says, or notes when to look again; unless a job of `needed` is in the way, whose
-  // user's end will have it looked at.
+  // Deletes the job or sweep `name`, or schedules another look. `needed` has the jobs whose models unfinished
+  // jobs start from. If `name` must stay for one of them, the end of the unfinished job schedules the look.
   absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
   absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
   absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
                              absl::Duration now);
-  // When it is to be deleted, where it has ended. Of Start's thread and the one that it started.
+  // Returns the time at which an ended job is due. Only Start and the thread call it.
   absl::Duration DueOf(const v1::Job& job) const;
-  // Has it looked at `name` at this time, and at no other.
+  // Schedules the only look at `name`.
   void Look(const std::string& name, absl::Duration at) ABSL_LOCKS_EXCLUDED(mutex_);
   void LookLocked(const std::string& name, absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits for the answer to a deletion.
+  // Runs a deletion and blocks until its answer.
   absl::Status Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask);
 
   JobMachine* const jobs_;
@@ -116,29 +116,29 @@ class JobRetention : public JobObserver {
   const absl::Time restored_;
   const Clock* const clock_;
   const Listener listener_;
-  // Of Start, and then of the thread alone, as is what follows.
+  // From here on, only Start uses the members, and then only the thread.
   ClockWatch watch_;
-  // By the first look: what was before the start cannot be later, whatever its stamp says.
+  // The known time at the first look: earlier events cannot be later, whatever their timestamps say.
   absl::Duration started_;
-  // The file of the clock could not be written, which was told.
+  // True if the failure to write the clock's file was reported.
   bool told_of_file_ = false;
-  // When FindEnded is to be called.
+  // The time of the next FindEnded.
   absl::Duration find_at_ = -absl::InfiniteDuration();
   int64_t failed_ = 0;
   std::string first_failed_;
   absl::Status why_failed_;
 
   Mutex mutex_;
-  // ClockWatch::offset().
+  // A copy of ClockWatch::offset().
   absl::Duration offset_ ABSL_GUARDED_BY(mutex_);
-  // When to look at which job or sweep, both ways. These are hints: what is so is read then.
+  // The times of the next looks, both ways. They are hints: a look reads the real state.
   std::map<std::string, absl::Duration> times_ ABSL_GUARDED_BY(mutex_);
   std::set<std::pair<absl::Duration, std::string>> due_ ABSL_GUARDED_BY(mutex_);
-  // The thread has a pause until then.
+  // The end of the thread's pause.
   absl::Duration not_before_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  // Until then the thread waits.
+  // The end of the thread's wait.
   absl::Duration next_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
-  // The thread is to think again how long it waits.
+  // True if the thread must compute its wait again.
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -20,13 +20,13 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 constexpr absl::Duration kKeep = absl::Hours(24);
-// Longer than the retention pauses between two batches.
+// Longer than the pause between two batches.
 constexpr absl::Duration kBetween = absl::Minutes(2);
 
 class JobRetentionTest : public testing::Test {
  protected:
   JobRetentionTest() { jobs_.machine().AddObserver(&retention_); }
-  // It hears of jobs on the store's writer thread.
+  // The observer must outlive the store's writer thread.
   ~JobRetentionTest() override {
     retention_.Stop();
     jobs_.store().Close();
@@ -37,7 +37,7 @@ class JobRetentionTest : public testing::Test {
     EXPECT_TRUE(jobs_.Cancel(id).ok());
     return id;
   }
-  // A job that begins with another one's model.
+  // Creates a job that starts from another job's model.
   std::string JobFrom(const std::string& id) {
     JobMachine::NewJob job;
     job.spec.set_name("next");
@@ -64,8 +64,8 @@ class JobRetentionTest : public testing::Test {
     jobs_.clock().Advance(by);
     retention_.Wake();
   }
-  // Waits until so many were deleted, and takes their names. A job that is not to be deleted is known to be
-  // kept when one that is considered after it was deleted.
+  // Blocks until `count` jobs were deleted, and returns their names. If a later job was deleted, an earlier
+  // job is known to be kept.
   std::vector<std::string> TakeDeleted(size_t count) {
     MutexLock lock(&mutex_);
     const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return deleted_.size() >= count; };
@@ -73,7 +73,7 @@ class JobRetentionTest : public testing::Test {
     return std::exchange(deleted_, {});
   }
 
-  // Notes what is deleted, and when; anything else is a failure of the test.
+  // Records the deletions and their times. Any other call fails the test.
   JobRetention::Listener NoteDeleted() {
     JobRetention::Listener listener;
     listener.deleted = [this](const std::string& name) {
@@ -87,7 +87,7 @@ class JobRetentionTest : public testing::Test {
     listener.clock_news = [](const std::string& what) { ADD_FAILURE() << what; };
     return listener;
   }
-  // As that, and counts what is told of the clock.
+  // The same, and counts the news of the clock.
   JobRetention::Listener NoteNews() {
     JobRetention::Listener listener = NoteDeleted();
     listener.clock_news = [this](const std::string&) {
@@ -101,13 +101,13 @@ class JobRetentionTest : public testing::Test {
     const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return news_ >= count; };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Minutes(1)));
   }
-  // Sets the clock, and waits until that was seen, as the `count`th change.
+  // Sets the clock, and blocks until the retention noticed the `count`-th change.
   void Set(SettableClock* clock, absl::Duration ahead, JobRetention* retention, int count) {
     clock->Set(ahead);
     retention->Wake();
     AwaitNews(count);
   }
-  // Lets time pass until then, when `retention` deletes the job, the first that is deleted.
+  // Lets time pass until `at`, when `retention` must delete the job first.
   void ExpectDeletedAt(absl::Time at, const std::string& id, JobRetention* retention) {
     jobs_.clock().Advance(at - absl::Seconds(1) - jobs_.clock().Now());
     retention->Wake();
@@ -152,7 +152,7 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
   later.Start();
   std::vector<std::string> deleted = TakeDeleted(16);
-  // The rest comes after a pause.
+  // The rest follows after a pause.
   EXPECT_THAT(deleted, SizeIs(16));
   jobs_.clock().Advance(kBetween);
   later.Wake();
@@ -160,7 +160,7 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   EXPECT_THAT(deleted, testing::UnorderedElementsAreArray(names));
 }
 
-// Which does not know whether they went on since the backup, and when they ended.
+// A restored database does not know if jobs ran on after the backup, and when they ended.
 TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   const std::string job = Ended("job");
   jobs_.clock().Advance(2 * kKeep);
@@ -170,7 +170,7 @@ TEST_F(JobRetentionTest, AfterARestorationTheTimeBeginsAnew) {
   ExpectDeletedAt(restored + kKeep, job, &later);
 }
 
-// Noted while the clock was ahead, of which nobody knows any more.
+// The restoration was recorded while the clock was ahead, which nobody knows any more.
 TEST_F(JobRetentionTest, ARestorationWasBeforeTheStartWhateverItsStampSays) {
   const std::string job = Ended("job");
   const absl::Time restored = jobs_.clock().Now() + absl::Hours(24 * 3650);
@@ -248,7 +248,7 @@ TEST_F(JobRetentionTest, AMachineThatIsOffEachWeekendDeletesAllJobs) {
     monday.Start();
     jobs_.clock().Advance(5 * kDay);
     monday.Wake();
-    // After ten days, and one weekend.
+    // After ten days including one weekend.
     if (!last.empty()) {
       EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(last)));
     }
@@ -259,7 +259,7 @@ TEST_F(JobRetentionTest, AMachineThatIsOffEachWeekendDeletesAllJobs) {
   }
 }
 
-// It hears of those that end later.
+// Later ends are observed.
 TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
   const std::string first = Ended("first");
   JobRetention deaf(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
@@ -278,7 +278,7 @@ TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
   EXPECT_TRUE(Exists(unheard));
 }
 
-// As on a machine without a clock of its own, before it has heard the time: all jobs seem to be of the
+// For example, a machine without a battery-backed clock before its clock is set: all jobs seem to be in the
 // future.
 TEST_F(JobRetentionTest, LooksForThemAgainWhenTheClockIsSet) {
   const std::string job = Ended("job");
@@ -292,7 +292,7 @@ TEST_F(JobRetentionTest, LooksForThemAgainWhenTheClockIsSet) {
   EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
 }
 
-// As on a full disk, where every one of them fails.
+// For example, a full disk on which all deletions fail.
 TEST_F(JobRetentionTest, WhatCannotBeDeletedIsToldOnce) {
   int64_t failed = 0;
   int told = 0;
@@ -308,7 +308,7 @@ TEST_F(JobRetentionTest, WhatCannotBeDeletedIsToldOnce) {
   JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), std::move(listener));
   jobs_.machine().AddObserver(&later);
   later.Start();
-  // It reads all jobs at first.
+  // It first reads all jobs.
   const std::string before = Ended("before");
   jobs_.clock().Advance(kKeep);
   later.Wake();

@@ -10,7 +10,7 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// Not below 0.
+// Never negative.
 absl::Duration HeldByTheClock(const v1::Job& job, absl::Time now) {
   const absl::Time begun = absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(job.lease_time()));
   return std::max(now - begun, absl::ZeroDuration());
@@ -41,7 +41,7 @@ void LeaseTimes::Forget(const v1::Job& job) {
   MutexLock lock(&mutex_);
   const auto lease = leases_.find(job.name());
   if (lease == leases_.end()) return;
-  // What was held for nothing has no time.
+  // A requeued job's lease_time was cleared.
   if (!job.has_lease_time() || lease->second.time == job.lease_time()) leases_.erase(lease);
 }
 

@@ -13,26 +13,25 @@
 
 namespace tandem {
 
-// Whether a job in this state has a worker, and holds devices for it.
+// Returns true if a job in this state has a worker and holds devices.
 bool IsHolding(v1::JobState state);
 
-// For how long jobs have had their devices, by Clock::Elapsed(): what the machine's clock is set by meanwhile
-// is no time that a job has run. Of leases that an earlier daemon gave it takes the clock's word once, when
-// it is told of them. Thread-safe.
+// Measures how long jobs have held their devices, by Clock::Elapsed(), so that setting the clock does not
+// change a job's run time. For leases of an earlier daemon, Begin trusts the wall clock once. Thread-safe.
 class LeaseTimes {
  public:
-  // `clock` outlives this.
+  // `clock` must outlive this object.
   explicit LeaseTimes(const Clock* clock) : clock_(clock) {}
 
-  // `job` has had its devices since its lease_time: since now, or, where an earlier daemon gave them, for as
-  // long as the clock says.
+  // Starts the job's lease at its lease_time. For a new lease that is now. For a lease of an earlier daemon,
+  // the wall clock gives the time since.
   void Begin(const v1::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // How long ago that was; by the clock it is `time`. Not below 0.
+  // Returns the time since the lease's start. `time` is the wall clock's time now. Never negative.
   absl::Duration Held(const v1::Job& job, const google::protobuf::Timestamp& time) const
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // It has them no more. What is known of a later lease stays.
+  // Ends the job's lease. A later lease of the job stays.
   void Forget(const v1::Job& job) ABSL_LOCKS_EXCLUDED(mutex_);
-  // There is no such job any more.
+  // The job no longer exists.
   void Remove(const std::string& job_name) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -43,7 +42,7 @@ class LeaseTimes {
 
   const Clock* const clock_;
   mutable Mutex mutex_;
-  // By the jobs' names. One whose transaction failed is of another time than the job's.
+  // Keyed by the job's name. If a lease's transaction failed, its time differs from the job's.
   absl::flat_hash_map<std::string, Lease> leases_ ABSL_GUARDED_BY(mutex_);
 };
 

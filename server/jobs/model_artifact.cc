@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kEnding[] = ".safetensors";
 
-// Whether a name that a worker reported stays inside the job's folder.
+// Returns true if a name that a worker reported stays inside the job's folder.
 bool IsInside(const std::string& name) {
   if (name.empty() || name.front() == '/') return false;
   const std::vector<std::string> parts = absl::StrSplit(name, '/');

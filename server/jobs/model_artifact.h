@@ -8,20 +8,20 @@
 
 namespace tandem {
 
-// The artifact that has the parameters with which a job's training ended or stopped.
+// The artifact with the parameters at the end or stop of a job's training.
 inline constexpr char kModelFile[] = "model.safetensors";
 
 // A file with a model's parameters.
 struct ModelFile {
   std::string path;
-  // What its content must have, in hexadecimal digits; empty: nobody knows.
+  // The expected digest, in hexadecimal; empty if unknown.
   std::string sha256;
 };
 
-// One of a job's models; an empty name means kModelFile. Its digest is known where the job has
-// ended: before that a better model may take its place at any time, and its record comes after it. NOT_FOUND
-// where the job has no artifact of the name, or it is no safetensors file; FAILED_PRECONDITION where it may
-// still come.
+// Returns a job's model; an empty name means kModelFile. The digest is known only if the job has ended:
+// before, a better model may replace the file at any time, before the record changes. NOT_FOUND if the job
+// has no such artifact, or it is no safetensors file. FAILED_PRECONDITION if the job may still make the
+// artifact.
 absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::string& artifact);
 
 }  // namespace tandem

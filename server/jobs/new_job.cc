@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// A queue gets shorter as jobs end, which takes as long as they do.
+// A queue gets shorter only as jobs end, so the delay is a guess.
 constexpr absl::Duration kQueueDelay = absl::Seconds(30);
 
 }  // namespace
@@ -28,7 +28,7 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
   if (most <= 0) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const int queued, transaction->CountJobs(user, v1::JOB_STATE_QUEUED));
   if (queued + added <= most) return absl::OkStatus();
-  // Several are a sweep's.
+  // Several jobs belong to a sweep.
   const absl::string_view what_to_do =
       added > most ? "make it smaller, or ask an administrator for more"
                    : "wait until some have started, cancel some, or ask an administrator for more";

@@ -10,18 +10,17 @@
 
 namespace tandem {
 
-// How often a new id is tried. More than one is needed once in some million jobs of one name.
+// The most tries for a new id. A second try happens once in some million jobs of one name.
 inline constexpr int kIdAttempts = 10;
 
-// "lenet-k3v7qa", of a name or, where that is empty, of `otherwise`.
+// Returns a new id such as "lenet-k3v7qa", made from `name` or, if that is empty, from `otherwise`.
 std::string NewId(const std::string& name, absl::string_view otherwise);
 
-// RESOURCE_EXHAUSTED where the user would have more than `most` queued jobs with so many added; 0 is any
-// number.
+// RESOURCE_EXHAUSTED if the user would have more than `most` queued jobs after adding `added`. 0: no limit.
 absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, int added, int most);
 
-// RESOURCE_EXHAUSTED where all users together would have more than `most` queued jobs with so many added to
-// `queued`; 0 is any number. With a retry delay if the jobs may fit later.
+// RESOURCE_EXHAUSTED if all users would have more than `most` queued jobs after adding `added` to `queued`.
+// 0: no limit. The error has a retry delay if the jobs may fit later.
 absl::Status CheckQueueLength(int64_t queued, int64_t added, int64_t most);
 
 }  // namespace tandem

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// For a job that does not train any more, or is about to stop for good.
+// The remedy for a job that has ended or is stopping for good.
 std::string TrainOn(const v1::Job& job) {
   return job.has_last_checkpoint() ? "to train on, fork it from its last checkpoint, or submit it again"
                                    : "to train it, submit it again";

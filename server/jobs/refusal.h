@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// Why the table refuses the trigger for the job, and what can be done instead: FAILED_PRECONDITION with a
-// reason: JOB_HAS_ENDED, JOB_HAS_NOT_ENDED (for its removal), JOB_IS_STOPPING, or none where no client asked.
+// Returns FAILED_PRECONDITION: the reason why the table refuses the trigger for the job, and the remedy. The
+// reason is JOB_HAS_ENDED, JOB_HAS_NOT_ENDED (for deletion) or JOB_IS_STOPPING; none if no client asked.
 absl::Status RefuseTrigger(const v1::Job& job, Trigger trigger);
 
 }  // namespace tandem

@@ -8,7 +8,8 @@
 
 namespace tandem {
 
-// For tests: a clock that somebody sets, while time goes by as `time` says, which outlives this. Thread-safe.
+// For tests: a clock that can be set, while `time` measures the passing time. `time` must outlive this
+// object. Thread-safe.
 class SettableClock : public Clock {
  public:
   explicit SettableClock(const FakeClock* time) : time_(time) {}
@@ -17,7 +18,7 @@ class SettableClock : public Clock {
     return time_->Now() + ahead_;
   }
   absl::Duration Elapsed() const override { return time_->Elapsed(); }
-  // How far it is ahead of the time.
+  // Sets the clock ahead of the time.
   void Set(absl::Duration ahead) {
     MutexLock lock(&mutex_);
     ahead_ = ahead;

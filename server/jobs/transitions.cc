@@ -10,7 +10,7 @@ constexpr Transition kStay{Transition::Outcome::kStay, v1::JOB_STATE_UNSPECIFIED
 
 constexpr Transition To(v1::JobState state) { return {Transition::Outcome::kMove, state}; }
 
-// What comes of each trigger in one state.
+// The transitions of each trigger in one state.
 struct Row {
   v1::JobState from;
   Transition schedule;
@@ -30,9 +30,9 @@ struct Row {
   Transition erase;
 };
 
-// Whoever was told to stop ends CANCELLED, however its worker ends. Whoever was told to stop for now is
-// PAUSED when its worker is gone, unless that says that training has ended; whoever was told to make room is
-// QUEUED again then. A worker that stops without having been told to has failed.
+// A job that must stop ends CANCELLED, however its worker ends. A job that must pause becomes PAUSED when its
+// worker ends, unless the worker says that training has ended. A job that must make room becomes QUEUED
+// instead of PAUSED. A worker that stops without an order has failed.
 constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_QUEUED,
      .schedule = To(v1::JOB_STATE_STARTING),
@@ -85,7 +85,7 @@ constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_CANCELLING,
      .schedule = kRefuse,
      .requeue = kRefuse,
-     // It began before it heard.
+     // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
      .finished_succeeded = To(v1::JOB_STATE_CANCELLED),
@@ -108,7 +108,7 @@ constexpr Row kTable[] = {
      .finished_failed = kRefuse,
      .finished_cancelled = kRefuse,
      .finished_paused = kRefuse,
-     // Its process has ended, as it should.
+     // The worker's process has exited, as expected.
      .worker_lost = kStay,
      .restart = kRefuse,
      .cancel = kRefuse,
@@ -151,7 +151,7 @@ constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_PAUSING,
      .schedule = kRefuse,
      .requeue = kRefuse,
-     // It began before it heard.
+     // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
      .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),
@@ -168,7 +168,7 @@ constexpr Row kTable[] = {
     {.from = v1::JOB_STATE_PREEMPTING,
      .schedule = kRefuse,
      .requeue = kRefuse,
-     // It began before it heard.
+     // The worker started before the order arrived.
      .training_started = kStay,
      .report = kStay,
      .finished_succeeded = To(v1::JOB_STATE_SUCCEEDED),

@@ -8,23 +8,23 @@
 
 namespace tandem {
 
-// What can happen to a job.
+// The things that can happen to a job.
 enum class Trigger {
-  kSchedule,           // devices were leased for it
-  kRequeue,            // its worker was never started, and cannot be any more
-  kTrainingStarted,    // the worker says that training began
+  kSchedule,           // devices were leased for the job
+  kRequeue,            // its worker never started, and never will
+  kTrainingStarted,    // the worker says that training started
   kReport,             // the worker reports progress, an epoch, an artifact or a notice
   kFinishedSucceeded,  // the worker says that it trained to the end
-  kFinishedFailed,     // the worker says that it gave up
-  kFinishedCancelled,  // the worker says that it stopped because it was told to
-  kFinishedPaused,     // the worker says that it stopped for now because it was told to
-  kWorkerLost,         // the worker is gone without having said how it ended, or could not be started
-  kRestart,            // the same, and the job is to go on by itself
-  kCancel,             // someone asks it to stop
-  kPause,              // someone asks it to stop for now
+  kFinishedFailed,     // the worker says that training failed
+  kFinishedCancelled,  // the worker says that it stopped because of a cancellation
+  kFinishedPaused,     // the worker says that it stopped because of a pause or preemption
+  kWorkerLost,         // the worker ended without a report, or could not be started
+  kRestart,            // the same, and the job restarts by itself
+  kCancel,             // somebody asks to cancel it
+  kPause,              // somebody asks to pause it
   kPreempt,            // a job of higher priority needs its devices
-  kResume,             // someone asks it to go on
-  kDelete,             // someone asks for its removal
+  kResume,             // somebody asks to resume it
+  kDelete,             // somebody asks to delete it
 };
 inline constexpr Trigger kTriggers[] = {
     Trigger::kSchedule,
@@ -44,10 +44,10 @@ inline constexpr Trigger kTriggers[] = {
     Trigger::kDelete,
 };
 
-// What comes of a trigger in a state.
+// The result of a trigger in a state.
 struct Transition {
   enum class Outcome {
-    kRefuse,  // an error: the trigger has no place here
+    kRefuse,  // an error: the state does not allow the trigger
     kStay,    // allowed, and the state stays
     kMove,    // the state becomes `to`
   };
@@ -55,13 +55,13 @@ struct Transition {
   v1::JobState to = v1::JOB_STATE_UNSPECIFIED;
 };
 
-// The table of a job's states: the one place that says which change is possible. Pure.
+// The transition table of jobs' states, the only place that defines the allowed changes. Pure.
 Transition NextState(v1::JobState from, Trigger trigger);
 
-// For messages: "schedule", "training started", ...
+// Returns a name for messages: "schedule", "training started", ...
 absl::string_view TriggerName(Trigger trigger);
 
-// For messages: "RUNNING", ...
+// Returns a name for messages: "RUNNING", ...
 std::string StateName(v1::JobState state);
 
 }  // namespace tandem

@@ -18,11 +18,11 @@ constexpr v1::JobState kStates[] = {
     v1::JOB_STATE_PAUSED,    v1::JOB_STATE_PREEMPTING,
 };
 
-// The table once more, by hand, as letters: the state that follows, '=' to stay, '.' to refuse.
+// A second copy of the table, written by hand as letters: the next state, '=' to stay, '.' to refuse.
 constexpr char kLetters[] = "QSRCsfcPpM";
 struct Expected {
   Trigger trigger;
-  // For each of kStates.
+  // One letter for each of kStates.
   const char* next;
 };
 constexpr Expected kExpected[] = {

@@ -8,13 +8,13 @@
 
 namespace tandem {
 
-// Says why queued jobs wait. Thread-safe.
+// Explains why queued jobs wait. Thread-safe.
 class WaitingSource {
  public:
   virtual ~WaitingSource() = default;
-  // Why the job waits; nothing where nobody has looked at it. With `may_look` the queue is looked through
-  // where something has changed, which takes milliseconds in a long one; otherwise the answer may be of a
-  // moment ago.
+  // Returns why the job waits; nullopt if the scheduler has not considered it. With `may_look`, first
+  // examines the queue again if something changed, which takes milliseconds for a long queue. Otherwise the
+  // answer may be slightly old.
   virtual std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) = 0;
 };
 

@@ -17,7 +17,7 @@ namespace {
 using internal::v1::Finished;
 using internal::v1::WorkerEvent;
 
-// INVALID_ARGUMENT: the event says nothing, or an end that is none.
+// INVALID_ARGUMENT: the event has no kind, or an end with an unknown state.
 absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
   switch (event.kind_case()) {
     case WorkerEvent::kStarted:
@@ -52,10 +52,10 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
       absl::StrCat("worker event ", event.worker_sequence(), " has no kind that this daemon knows"));
 }
 
-// Why a job ends, given how its worker says it did.
+// Returns the reason and message of a job's end, from its worker's report.
 std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finished& finished) {
   if (job.state() == v1::JOB_STATE_CANCELLING) {
-    // The reason stays that of the cancellation.
+    // The cancellation's reason stays.
     switch (finished.state()) {
       case v1::JOB_STATE_SUCCEEDED:
         return {job.reason(), "Cancelled; training was complete when the worker was told to stop."};
@@ -63,7 +63,7 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
         return {job.reason(),
                 absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
       default:
-        // That it was told to stop says less than why.
+        // The time limit explains more than the order to stop.
         if (job.reason() == v1::STATE_REASON_TIME_LIMIT_EXCEEDED) {
           return {job.reason(), finished.message().empty()
                                     ? job.message()
@@ -97,16 +97,17 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
   }
 }
 
-// Whether a name is that of a file in the job's folder itself, which a terminal can show: all that workers
-// make are such.
+// Returns true if a name is that of a file directly in the job's folder and can be shown in a terminal.
+// Workers create only such files.
 bool IsFileName(const std::string& name) {
   return !name.empty() && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(),
                       [](unsigned char c) { return c == '/' || absl::ascii_iscntrl(c); });
 }
 
-// What a worker says stands in its job's record, which lists have: of an honest one it is brief, and of one
-// that was taken over it must be, too. Together these are less than a client takes in one message.
+// Bounds of a worker's texts, which the job's record and so lists hold. An honest worker sends short texts,
+// and a hijacked worker must not send long ones. All limits together are less than a client's largest
+// message.
 constexpr size_t kMostText = 16 << 10;
 constexpr size_t kMostDescription = 1 << 10;
 constexpr size_t kMostReport = 256 << 10;
@@ -115,7 +116,7 @@ constexpr int kMostArtifacts = 1000;
 
 std::string Brief(const std::string& text, size_t most = kMostText) {
   if (text.size() <= most) return text;
-  // Not within a character of UTF-8.
+  // Do not cut inside a UTF-8 character.
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
   return absl::StrCat(text.substr(0, most), " [... cut off]");
 }
@@ -127,8 +128,7 @@ absl::Status CheckSize(const WorkerEvent& event, const google::protobuf::Message
                                                  " bytes; at most ", most, " are taken"));
 }
 
-// Forgets the model that an earlier attempt left when it stopped: training goes on, and it is no longer the
-// job's.
+// Forgets the model of an earlier stop: training continues, so the file is no longer the job's model.
 void ForgetModel(v1::Job* job) {
   auto* const artifacts = job->mutable_artifacts();
   artifacts->erase(std::remove_if(artifacts->begin(), artifacts->end(),
@@ -136,7 +136,7 @@ void ForgetModel(v1::Job* job) {
                    artifacts->end());
 }
 
-// Keeps one entry a name, the newest.
+// Keeps one entry per name, the newest.
 void SetArtifact(const v1::Artifact& artifact, v1::Job* job) {
   for (v1::Artifact& known : *job->mutable_artifacts()) {
     if (known.name() == artifact.name()) {
@@ -153,13 +153,13 @@ absl::Status KeepCheckpoint(const v1::Checkpoint& checkpoint, Transaction* trans
   return transaction->PutCheckpoint(*job, checkpoint, std::max(1, kept.keep_last()), kept.keep_best());
 }
 
-// Whether the worker, which has ended, says that another one of the job was lost, or its device.
+// Returns true if a worker's last event says that another worker of the job, or a device, was lost.
 bool IsLoss(const WorkerEvent& event, v1::JobState state) {
   return event.finished().state() == v1::JOB_STATE_FAILED &&
          event.finished().reason() == v1::STATE_REASON_WORKER_LOST && state != v1::JOB_STATE_CANCELLING;
 }
 
-// Adds what the worker reports to the log, and to the job's record.
+// Adds the worker's report to the log and to the job's record.
 absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time,
                     Transaction* transaction, JobChanges* changes) {
   v1::Job* const job = &changes->job.job;
@@ -196,10 +196,10 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
       event.mutable_notice()->set_message(Brief(report.notice().message()));
       break;
     case WorkerEvent::kCheckpoint:
-      // A worker reports the checkpoint that it goes on from once more.
+      // A worker reports the checkpoint that it continues from again.
       if (job->last_checkpoint().step() == report.checkpoint().step()) return absl::OkStatus();
       *event.mutable_checkpoint() = report.checkpoint();
-      // Only what the next attempt need not do again is progress.
+      // Progress is only what the next attempt need not repeat.
       if (report.checkpoint().epoch() > job->last_checkpoint().epoch()) job->clear_restarts();
       *job->mutable_last_checkpoint() = report.checkpoint();
       TANDEM_RETURN_IF_ERROR(KeepCheckpoint(report.checkpoint(), transaction, &changes->job));
@@ -217,8 +217,8 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
   return JobEdit(transaction, changes).Append(std::move(event), time);
 }
 
-// Whether an event says when it happened. Its clock is this machine's; what is far beyond that is no word to
-// go by.
+// Returns true if the event has a plausible time. The worker uses this machine's clock, so a time far ahead
+// is not trusted.
 bool IsTime(const WorkerEvent& event, const google::protobuf::Timestamp& now) {
   constexpr int64_t kFarSeconds = 24 * 60 * 60;
   const google::protobuf::Timestamp& time = event.time();
@@ -226,7 +226,8 @@ bool IsTime(const WorkerEvent& event, const google::protobuf::Timestamp& now) {
          time.nanos() >= 0 && time.nanos() < 1'000'000'000;
 }
 
-// Of training that begins with `step`: where its record knows of a later checkpoint, that is gone or damaged.
+// Describes the start of training at `step`. If the record has a later checkpoint, that checkpoint is gone or
+// damaged.
 std::string HowItBegan(const v1::Job& job, int64_t step) {
   const int64_t known = job.last_checkpoint().step();
   if (step == 0) {
@@ -255,7 +256,7 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
       return Report(event, time, transaction, changes);
     case Trigger::kTrainingStarted: {
       const std::string message = HowItBegan(*job, event.started().step());
-      // What is said of the next attempt goes by it.
+      // Messages about the next attempt use last_checkpoint.
       if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
       ForgetModel(&changes->job.job);
       return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time);
@@ -272,7 +273,7 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
             now, changes);
       }
       const auto [reason, message] = WhyEnded(*job, finished);
-      // What is preempted has come to no end.
+      // A preempted job has not ended.
       const bool has_ended = NextState(job->state(), trigger).to != v1::JOB_STATE_QUEUED;
       return edit.Take(trigger, reason, message, time, has_ended ? summary : nullptr);
     }
@@ -291,7 +292,7 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
                          const google::protobuf::Timestamp& now, JobChanges* changes) {
   StoredJob& row = changes->job;
   TANDEM_RETURN_IF_ERROR(CheckAttempt(row.job, attempt));
-  // One that was preempted, or lost another worker of its job, has reported its end.
+  // A preempted job, or a job that lost another worker, has already reported this worker's end.
   if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED &&
       row.job.reason() != v1::STATE_REASON_RESTARTING) {
     return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", row.job.name(),

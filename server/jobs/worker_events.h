@@ -12,8 +12,8 @@
 
 namespace tandem {
 
-// The part of JobMachine::ApplyWorkerEvents that happens in the transaction; see there for the errors.
-// `changes->job` is the job, with or without its spec. `now` is the time of events that do not say theirs.
+// The part of JobMachine::ApplyWorkerEvents in the transaction, with the same errors. `changes->job` is the
+// job, with or without its spec. `now` is the time of events that have no time.
 absl::Status ApplyEvents(Transaction* transaction, int32_t attempt,
                          const std::vector<internal::v1::WorkerEvent>& events,
                          const google::protobuf::Timestamp& now, JobChanges* changes);

@@ -11,10 +11,10 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kMostSeconds = 300;
-// 2^9 is more than that.
+// 2^9 exceeds kMostSeconds.
 constexpr int kMostDoublings = 9;
 
-// Messages of errors have no full stop.
+// Errors' messages have no full stop.
 std::string Sentence(const std::string& message) {
   return absl::EndsWith(message, ".") ? message : absl::StrCat(message, ".");
 }
@@ -46,8 +46,8 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                         const google::protobuf::Timestamp& now, JobChanges* changes) {
   v1::Job& job = changes->job.job;
   if (!job.has_spec()) TANDEM_RETURN_IF_ERROR(transaction->LoadSpec(&changes->job));
-  // It may have put a newer file in the place of one, and not come to say so. The next one says what is
-  // there, but nobody knows whether there is a next one.
+  // The worker may have replaced a file without reporting its new digest. The next worker reports the files
+  // again, but there may be no next worker.
   for (v1::Artifact& artifact : *job.mutable_artifacts()) artifact.clear_sha256();
   JobEdit edit(transaction, changes);
   if (MayRestart(job, loss.reason)) {

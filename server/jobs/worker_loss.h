@@ -13,27 +13,28 @@
 
 namespace tandem {
 
-// A worker that is gone, or could not be started.
+// A worker that ended or could not be started.
 struct WorkerLoss {
   v1::StateReason reason = v1::STATE_REASON_WORKER_LOST;
   std::string message;
-  // When it was lost.
+  // The time of the loss.
   google::protobuf::Timestamp time;
-  // What came of the training so far; null where that is not known.
+  // The summary of the training so far; null if unknown.
   const v1::TrainingSummary* summary = nullptr;
 };
 
-// How long a job waits until its `restart`-th start in a row, from 1: 1, 2, 4 ... and at most 300 seconds.
+// Returns the delay before the `restart`-th restart in a row, counted from 1: 1, 2, 4 ... and at most 300
+// seconds.
 absl::Duration RestartDelay(int restart);
 
-// Whether a job that lost its worker for this reason goes on by itself: its worker trained or was about to,
-// it was not told to stop, and it has not been started again as often as it may be. A worker that could not
-// be started is tried once more alone.
+// Returns true if a job that lost its worker for this reason restarts by itself. Its state must be STARTING
+// or RUNNING, and its restarts must be below the limit. A worker that could not be started is retried only
+// once.
 bool MayRestart(const v1::Job& job, v1::StateReason reason);
 
-// The job goes back to the queue, from which it is started when it has waited; or it becomes FAILED with the
-// loss's reason, CANCELLED where it was CANCELLING, PAUSED where it was PAUSING, QUEUED where it was
-// PREEMPTING. `now` is from when it waits. FAILED_PRECONDITION where it has no worker.
+// Returns the job to the queue, to restart after a delay from `now`. If the job may not restart, it becomes
+// FAILED with the loss's reason. CANCELLING becomes CANCELLED, PAUSING becomes PAUSED, and PREEMPTING becomes
+// QUEUED. FAILED_PRECONDITION if the job has no worker.
 absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                         const google::protobuf::Timestamp& now, JobChanges* changes);
 

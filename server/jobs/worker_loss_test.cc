@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 
 class WorkerLossTest : public testing::Test {
  protected:
-  // The id of a job that is STARTING.
+  // Creates a STARTING job and returns its id.
   std::string StartingJob(int max_restarts, int keep_last = 1, bool keep_best = false) {
     JobMachine::NewJob job;
     job.spec.set_max_restarts(max_restarts);
@@ -78,7 +78,7 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   EXPECT_TRUE(job.devices().empty());
   EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued jobs/" + id));
   EXPECT_FALSE(jobs_.Log(id).back().terminal());
-  // What a daemon that is started again finds.
+  // The next daemon finds the same.
   jobs_.Reopen();
   EXPECT_EQ(DelayOf(*jobs_.machine().Get(id)), absl::Seconds(1));
 
@@ -92,7 +92,7 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_THAT(job.message(), HasSubstr("It is gone. It had been started again 2 times"));
-  // Someone has seen to it.
+  // Somebody repaired the job.
   EXPECT_EQ(jobs_.Resume(id)->restarts(), 0);
 }
 
@@ -111,7 +111,7 @@ TEST_F(WorkerLossTest, IsCountedAnewAfterACheckpointOfAnotherEpoch) {
   }
 }
 
-// Its next attempt has to train it again, and may die as this one did.
+// The next attempt must repeat the epoch, and may die in the same way.
 TEST_F(WorkerLossTest, AnEpochWithoutACheckpointCountsForNothing) {
   const std::string id = StartingJob(1);
   for (int attempt = 1; attempt <= 2; ++attempt) {
@@ -138,7 +138,7 @@ TEST_F(WorkerLossTest, WhatWouldFailAgainIsNotRepeated) {
     ASSERT_TRUE(jobs_.Apply(told, 1, {Started(1), finished}).ok());
     EXPECT_EQ(jobs_.machine().Get(told)->state(), v1::JOB_STATE_FAILED) << reason;
   }
-  // One that could not be started is tried once more.
+  // A worker that could not be started is retried once.
   const std::string id = StartingJob(3);
   EXPECT_EQ(Lose(id, 1, v1::STATE_REASON_WORKER_START_FAILED)->state(), v1::JOB_STATE_QUEUED);
   ASSERT_TRUE(jobs_.Schedule(id).ok());
@@ -157,7 +157,7 @@ TEST_F(WorkerLossTest, TheFirstOfSeveralWorkersTellsOfAnother) {
   EXPECT_THAT(job.message(),
               HasSubstr("rank 1 is gone. It starts again in 1 s or later, from the beginning"));
   EXPECT_FALSE(job.has_summary());
-  // Its process may ask where it stands; that it ends is nothing new.
+  // The process may ask for its position. Its end changes nothing.
   const auto position = jobs_.Apply(id, 1, {});
   ASSERT_TRUE(position.ok()) << position.status();
   EXPECT_EQ(position->state, v1::JOB_STATE_QUEUED);
@@ -175,7 +175,7 @@ TEST_F(WorkerLossTest, TheFirstOfSeveralWorkersTellsOfAnother) {
   EXPECT_EQ(jobs_.machine().Get(cancelling)->state(), v1::JOB_STATE_CANCELLED);
 }
 
-// A worker that is killed between the two: then the model would not be the one that the job made.
+// A worker may be killed between the file and its report. The record then describes another model.
 TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
   internal::v1::WorkerEvent made = MakeWorkerEvent(2);
   made.mutable_artifact()->set_name("best.safetensors");
@@ -183,12 +183,12 @@ TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
   made.mutable_artifact()->set_sha256(std::string(64, 'a'));
   const std::string id = StartingJob(1);
   ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), made}).ok());
-  // Even where it is to start again: it may be cancelled before.
+  // Even if the job restarts: it may be cancelled before.
   ASSERT_TRUE(Lose(id, 1, v1::STATE_REASON_WORKER_LOST).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), "");
   jobs_.clock().Advance(RestartDelay(1));
   ASSERT_TRUE(jobs_.Schedule(id).ok());
-  // The next one says it anew.
+  // The next worker reports the digest again.
   made.mutable_artifact()->set_sha256(std::string(64, 'b'));
   ASSERT_TRUE(jobs_.Apply(id, 2, {Started(1), made}).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), std::string(64, 'b'));
@@ -220,15 +220,15 @@ TEST_F(WorkerLossTest, CheckpointsThatAreKeptAreKnown) {
                           CheckpointOf(4, 30), CheckpointOf(5, 40), CheckpointOf(6, 50)})
                   .ok());
   EXPECT_THAT(Kept(id), ElementsAre(50, 40, 20));
-  // Training went on from an older one.
+  // Training continued from an older checkpoint.
   ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointOf(7, 45, /*best=*/true)}).ok());
   EXPECT_THAT(Kept(id), ElementsAre(45, 40));
   EXPECT_EQ(jobs_.machine().Get(id)->last_checkpoint().file(), "checkpoint-45.safetensors");
   jobs_.Reopen();
   EXPECT_THAT(Kept(id), ElementsAre(45, 40));
 
-  // A worker reports the checkpoint that it goes on from: a known one, or one whose worker died before its
-  // report.
+  // A worker reports the checkpoint that it continues from: a known checkpoint, or a checkpoint whose worker
+  // died before its report.
   const int64_t events = jobs_.machine().Get(id)->last_sequence();
   ASSERT_TRUE(jobs_.Apply(id, 1, {CheckpointOf(8, 45)}).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->last_sequence(), events);

@@ -38,7 +38,7 @@ void ActiveStreams::EndAll(const absl::Status& status) {
     }
     streams_.clear();
   }
-  // Without the lock: ending a stream may remove it.
+  // Unlocked, because a stream that ends may remove itself.
   for (const std::shared_ptr<Stream>& stream : open) stream->End(status);
 }
 

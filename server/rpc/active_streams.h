@@ -14,39 +14,39 @@
 
 namespace tandem {
 
-// The calls that are open and whose they are, so that a shutdown can end all streams, and the end of a token
-// its own calls. Thread-safe.
+// The open calls and their callers. A shutdown uses it to end all streams, and a token's end to end the
+// token's calls. Thread-safe.
 class ActiveStreams {
  public:
   class Stream {
    public:
     virtual ~Stream() = default;
-    // Ends the stream with this status as soon as it can; no effect where it has ended.
+    // Ends the stream with this status as soon as possible. Does nothing if the stream has ended.
     virtual void End(const absl::Status& status) = 0;
-    // Ends it now, whatever its client has not yet read: it is told CANCELLED where it has not heard of End.
-    // No effect where it has ended.
+    // Ends the stream now, even if its client has not read everything. A client that did not receive End's
+    // status gets CANCELLED. Does nothing if the stream has ended.
     virtual void Cut() = 0;
-    // Whether its client has let the daemon wait for too long by now, of a clock that never jumps.
+    // Returns true if the client has made the daemon wait for too long. `now` must come from a monotonic
+    // clock.
     virtual bool IsOverdue(absl::Duration now) = 0;
   };
 
-  // Returns a number for Remove. After EndAll the stream is ended at once.
+  // Returns a number for Remove. After EndAll, ends the stream at once.
   int64_t Add(std::weak_ptr<Stream> stream, const Caller& caller);
   void Remove(int64_t number);
-  // Ends all streams, present and later. The first call decides on the status.
+  // Ends all present and later streams. The first call decides the status.
   void EndAll(const absl::Status& status);
-  // Ends the streams of those callers for whom `check` gives an error, with that error. Cuts off those that
-  // an earlier call has ended and that are still there, because their clients do not read, and those that are
-  // overdue. `check` is called once for each of the others.
+  // Ends the streams whose caller fails `check`, with its error. Cuts streams that an earlier call ended and
+  // whose clients do not read, and overdue streams. Calls `check` once for each other stream.
   void EndWhere(const std::function<absl::Status(const Caller&)>& check);
-  // Waits until no stream is open, but no longer than `timeout`.
+  // Blocks until no stream is open, at most for `timeout`.
   void AwaitNone(absl::Duration timeout);
 
  private:
   struct Open {
     std::weak_ptr<Stream> stream;
     Caller caller;
-    // EndWhere has ended it.
+    // True if EndWhere has ended it.
     bool is_ending = false;
   };
 

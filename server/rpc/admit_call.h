@@ -15,21 +15,21 @@
 
 namespace tandem {
 
-// Who makes a call of `method` ("CreateJob"), where it may go on: every call of the project's own services
-// comes through here before its handler sees it. The log learns who it is. UNAVAILABLE: the daemon stops.
-// UNAUTHENTICATED: the transport let the call in, but its token was revoked or expired since.
-// PERMISSION_DENIED: the caller's role is not enough. RESOURCE_EXHAUSTED: the user calls too often.
+// Returns the caller of `method` ("CreateJob") if the call may continue. Every call of the project's own
+// services passes here before its handler runs. Tells the log who calls. UNAVAILABLE: the daemon stops.
+// UNAUTHENTICATED: the token was revoked or expired after the transport accepted the call. PERMISSION_DENIED:
+// the caller's role is too low. RESOURCE_EXHAUSTED: the user calls too often.
 absl::StatusOr<Caller> AdmitCall(const RpcContext& rpc, absl::string_view method,
                                  const grpc::CallbackServerContext& context, CallLog* log);
 
-// The same of a call that is a stream: `place` is then the caller's among its open streams.
-// RESOURCE_EXHAUSTED, too: too many are open.
+// The same for a stream. `place` counts the stream as one of the caller's open streams. RESOURCE_EXHAUSTED
+// also if the caller has too many.
 absl::StatusOr<Caller> AdmitStream(const RpcContext& rpc, absl::string_view method,
                                    const grpc::CallbackServerContext& context, CallLog* log,
                                    std::unique_ptr<CallLimits::Stream>* place);
 
-// The same of a unary call: `place` then counts it.
-// RESOURCE_EXHAUSTED, too: the user or the connection has too many, or too many answers that are not read.
+// The same for a unary call. `place` counts the call. RESOURCE_EXHAUSTED also if the user or the connection
+// has too many calls or too many bytes of unread answers.
 absl::StatusOr<Caller> AdmitUnary(const RpcContext& rpc, absl::string_view method,
                                   const grpc::CallbackServerContext& context, CallLog* log,
                                   UnaryCounts* counts, std::unique_ptr<UnaryCounts::Place>* place);

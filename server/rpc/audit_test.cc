@@ -1,4 +1,4 @@
-// What the audit log says of calls, asked of the real server over a socket.
+// Tests the audit log's records of calls, with the real server over a socket.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -34,7 +34,7 @@ class AuditTest : public ServiceFixture {
     return stub_->CancelJob(Context(token).get(), request, &cancelled);
   }
 
-  // All lines, after the log was closed.
+  // Returns all lines, after the log was closed.
   std::vector<json> Lines() {
     audit_->Close();
     std::ifstream file(folder_->path() + "/audit.log");
@@ -45,7 +45,7 @@ class AuditTest : public ServiceFixture {
     }
     return lines;
   }
-  // "user method resource code", of each line.
+  // Returns "user method resource code" of each line.
   static std::vector<std::string> Short(const std::vector<json>& lines) {
     std::vector<std::string> texts;
     for (const json& line : lines) {
@@ -63,7 +63,7 @@ TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
   const std::string bob = MakeToken("bob");
   v1::Job job;
   ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a"), &job).ok());
-  // Reading leaves nothing.
+  // Reading calls leave no record.
   v1::GetJobRequest get;
   get.set_name(job.name());
   v1::Job seen;
@@ -85,14 +85,13 @@ TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
   EXPECT_THAT(lines[2].value("peer", ""), StartsWith("ipv4:127.0.0.1:"));
   EXPECT_EQ(lines[2].value("call", "").size(), 16);
   EXPECT_EQ(lines[3].value("reason", ""), "NOT_YOUR_JOB");
-  // No secret is in it, whoever sent one.
+  // The log has no secret, whoever sent it.
   for (const std::string& secret : {ann, bob, std::string(kToken), std::string("no-such-token-0123456789")}) {
     EXPECT_EQ(text_.find(secret), std::string::npos);
   }
 }
 
-// What came of an upload stays, though the call that brought it ends in an error.
-// A request that is parsed later, in its user's turn.
+// A large request is parsed later, in its user's turn.
 TEST_F(AuditTest, SaysWhatALargeRequestIsAbout) {
   const std::string ann = MakeToken("ann");
   const std::string bob = MakeToken("bob");
@@ -110,6 +109,7 @@ TEST_F(AuditTest, SaysWhatALargeRequestIsAbout) {
   EXPECT_THAT(lines, ::testing::Contains(absl::StrCat("ann CancelJob ", job.name(), " OK")));
 }
 
+// A failed upload call keeps its data, so its record names the upload.
 TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
   v1::CreateUploadRequest create;
   create.mutable_upload()->set_manifest_sha256(std::string(32, 'x'));
@@ -126,7 +126,7 @@ TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
   writer->Write(piece);
   writer->WritesDone();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  // A stream is written down a moment after its client has the answer.
+  // The record of a stream follows a moment after the client's answer.
   const auto is_written = [this] {
     std::ifstream file(folder_->path() + "/audit.log");
     const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -1,4 +1,4 @@
-// What reads the database or files does so on the pool, never on the caller's thread, which is gRPC's.
+// Handlers read the database and files on the pool, never on the caller's thread, which is gRPC's.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -26,7 +26,7 @@ class BlockingTest : public ServiceFixture {
     context_.user_pool = &idle_for_users_;
   }
 
-  // Where no thread may read, the handler must not answer.
+  // If no thread may read, the handler must not answer.
   template <typename Response, typename Request>
   void ExpectOnPool(void (*handler)(const RpcContext&, const Caller&, const Request&, Reply<Response>),
                     const Request& request) {
@@ -46,7 +46,7 @@ class BlockingTest : public ServiceFixture {
     (*source)->Cancel();
   }
 
-  // Without threads: what is posted there never runs.
+  // Has no threads, so posted work never runs.
   FairPool idle_{0, 1};
   FairPool idle_for_users_{0, 1};
   RpcContext context_;
@@ -71,7 +71,7 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   ExpectStreamOnPool(&rpc::ReadArtifact, artifact);
 }
 
-// A data set may take long to read, and a user's calls must not use up the threads that all calls need.
+// Reading a data set may take long, and must not use up the threads of all calls.
 TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
   FairPool pool(1, 1);
   context_.pool = &pool;
@@ -92,7 +92,7 @@ TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
   ASSERT_TRUE(source.ok()) << source.status();
   auto answered = std::make_shared<bool>(false);
   (*source)->Next([answered](auto) { *answered = true; });
-  // All that was given to the one thread is done then.
+  // The single thread has then finished all earlier work.
   absl::Notification done;
   pool.Post("ann", [&done] { done.Notify(); });
   done.WaitForNotification();

@@ -7,13 +7,12 @@
 
 namespace tandem {
 
-// `hooks`, and besides: every call that changes something, and every call that was refused, whatever it
-// wanted, goes into the audit log. Those that failed are within the user's budget there. `audit` outlives the
-// hooks.
+// Returns `hooks` plus hooks that write the audit log: every call that changes something, and every refused
+// call. Failed calls count against the user's budget in the log. `audit` must outlive the hooks.
 CallHooks WithAudit(CallHooks hooks, AuditLog* audit);
 
-// For credentials: refused calls of strangers, all within one budget, which bounds their lines in the
-// daemon's log, too.
+// For credentials: records refused calls of strangers. They share one budget, which also bounds their lines
+// in the daemon's log.
 RefusalObserver AuditRefusals(AuditLog* audit);
 
 }  // namespace tandem

@@ -29,15 +29,15 @@
 #include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 
-// What all methods have in common: a call's id and its line in the log, who calls and whether that may be,
-// and the way from absl::Status to the client; and the calls that are streams of responses. Authentication
-// comes before this, for all services alike (server/auth). Handlers know no gRPC.
+// The common parts of all methods: the call's id, its line in the log, the caller and the caller's rights,
+// and the conversion of absl::Status for the client. Also serves streams of responses. Authentication runs
+// before this for all services (server/auth). Handlers know nothing of gRPC.
 
 namespace tandem {
 
 namespace internal {
 
-// Where the message names what the call is about.
+// Sets the call's resource if the message names one.
 template <typename Message>
 void SetResource(const Message& message, CallLog* log) {
   std::string name;
@@ -51,20 +51,20 @@ inline CallLog StartCall(const RpcContext& rpc, absl::string_view method,
                          grpc::CallbackServerContext* context) {
   CallLog log(method, context->peer(), &rpc.calls);
   context->AddInitialMetadata("tandem-call-id", log.call_id());
-  // So that a client can tell how far its clock is from the daemon's.
+  // Lets a client compute the difference between its clock and the daemon's.
   context->AddInitialMetadata("tandem-time-ms", absl::StrCat(absl::ToUnixMillis(absl::Now())));
   return log;
 }
 
-// Takes a request's bytes from gRPC, which would keep them until the call has ended.
+// Takes a request's bytes from gRPC, which would otherwise keep them until the call's end.
 inline grpc::ByteBuffer TakeBytes(const grpc::ByteBuffer* request) {
   grpc::ByteBuffer bytes;
-  // gRPC made it for this call alone.
+  // gRPC made the bytes for this call alone.
   bytes.Swap(const_cast<grpc::ByteBuffer*>(request));
   return bytes;
 }
 
-// The bytes of a message, for gRPC to send.
+// Returns the bytes of a message, for gRPC to send.
 template <typename Message>
 grpc::ByteBuffer BytesOf(const Message& message) {
   grpc::ByteBuffer bytes;
@@ -73,7 +73,7 @@ grpc::ByteBuffer BytesOf(const Message& message) {
   return bytes;
 }
 
-// Calls a handler of a method that depends on who calls, or of one that does not.
+// Calls a handler, with or without the caller.
 template <typename Handler, typename Request, typename... More>
 auto CallHandler(Handler handler, const RpcContext& rpc, const Caller& caller, const Request& request,
                  More... more) {
@@ -86,7 +86,7 @@ auto CallHandler(Handler handler, const RpcContext& rpc, const Caller& caller, c
 
 }  // namespace internal
 
-// Writes what a source gives, one response at a time. Lives until both gRPC and the source are done with it.
+// Writes the responses of a source, one at a time. Lives until gRPC and the source are both done with it.
 template <typename Response>
 class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                       public ActiveStreams::Stream,
@@ -95,10 +95,10 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   StreamReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context)
       : log_(std::move(log)), streams_(streams), context_(context) {}
 
-  // Keeps the caller's place among its open streams until the call is done. Before Start.
+  // Keeps the caller's place among its open streams until the call is done. Call before Start.
   void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
 
-  // Call once, with what the handler returned for the caller. Without a source the caller may be nobody.
+  // Call once, with the handler's result. If it is an error, `caller` may be unset.
   void Start(absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> source, const Caller& caller) {
     self_ = this->shared_from_this();
     if (!source.ok()) {
@@ -117,7 +117,7 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       MutexLock lock(&mutex_);
       if (end_.has_value()) return;
       end_ = status;
-      // A write in flight ends first: OnWriteDone goes on from there.
+      // If a write is in flight, OnWriteDone finishes the stream.
       finish = !writing_;
     }
     if (source_ != nullptr) source_->Cancel();
@@ -126,11 +126,11 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
 
   void Cut() override {
     MutexLock lock(&mutex_);
-    // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
+    // gRPC keeps the context until OnDone returns. TryCancel's effects come on other threads.
     if (!done_) context_->TryCancel();
   }
 
-  // A watcher may read whenever it likes.
+  // A watcher may read slowly.
   bool IsOverdue(absl::Duration) override { return false; }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
@@ -163,7 +163,7 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     if (number_ != 0) streams_->Remove(number_);
     place_ = nullptr;
     log_.Finish(status, responses);
-    // A source that still owes a callback keeps this alive until then.
+    // If the source still owes a callback, it keeps this object alive.
     std::shared_ptr<StreamReactor> last = std::move(self_);
   }
 
@@ -186,7 +186,7 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
         end_ = end = result.status();
       }
     }
-    // Without the lock: gRPC may call back at once.
+    // Unlocked, because gRPC may call back at once.
     if (result.ok() && result->has_value()) {
       this->StartWrite(&response_);
     } else {
@@ -207,10 +207,10 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   ActiveStreams* const streams_;
   grpc::CallbackServerContext* const context_;
   std::unique_ptr<ResponseSource<Response>> source_;  // Set before the first callback.
-  std::unique_ptr<CallLimits::Stream> place_;         // Likewise.
+  std::unique_ptr<CallLimits::Stream> place_;         // The same.
   int64_t number_ = 0;
   std::shared_ptr<StreamReactor> self_;
-  grpc::ByteBuffer response_;  // Written to while no write is in flight.
+  grpc::ByteBuffer response_;  // Written only while no write is in flight.
 
   Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -220,9 +220,9 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of responses: the handler (see handlers.h) gives its source, or an error. `prepare` is
-// called with a request before its handler; null: nothing is to be done. A request above kSmallRequestBytes,
-// of which there are `most_bytes` at most, is parsed in its user's turn, and `prepare` comes to nothing then.
+// Serves a stream of responses. The handler (see handlers.h) returns a source or an error. `prepare` runs on
+// a request before its handler; may be null. A request above kSmallRequestBytes, of at most `most_bytes`, is
+// parsed in its user's turn, and then `prepare` does not run.
 template <typename Response, typename Request, typename Handler>
 grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(
     const RpcContext& rpc, ActiveStreams* streams, absl::string_view method, int64_t most_bytes,

@@ -9,34 +9,34 @@
 
 namespace tandem {
 
-// A call that has ended. What it points to lives as long as the hook that hears of it.
+// A call that has ended. All views are valid only during the hook.
 struct EndedCall {
-  // "CreateJob".
+  // For example "CreateJob".
   absl::string_view method;
-  // "ipv4:127.0.0.1:51234".
+  // For example "ipv4:127.0.0.1:51234".
   absl::string_view peer;
-  // Who called; empty where that is not known.
+  // The caller; empty if unknown.
   absl::string_view user;
-  // What it was about, "jobs/<id>", escaped; empty where it is nothing or unknown.
+  // The call's resource, "jobs/<id>", escaped; empty if none or unknown.
   absl::string_view resource;
   absl::string_view call_id;
   const absl::Status& status;
   absl::Duration duration;
-  // It lasted as long as its client wanted.
+  // True if the client decided how long the call lasted.
   bool is_stream = false;
 };
 
-// Whether a call that ended so was refused, whatever it wanted.
+// Returns true if a call with this code was refused.
 inline bool IsRefusal(absl::StatusCode code) {
   return code == absl::StatusCode::kUnauthenticated || code == absl::StatusCode::kPermissionDenied ||
          code == absl::StatusCode::kResourceExhausted;
 }
 
-// Who wants to hear of calls. Called on any thread, several at once; must not block. Null: nobody.
+// Observers of calls. Called on any thread, also concurrently; must not block. May be null.
 struct CallHooks {
-  // `method` as "CreateJob".
+  // `method` is for example "CreateJob".
   std::function<void(absl::string_view method)> started;
-  // Once for each call that started.
+  // Called once for each call that started.
   std::function<void(const EndedCall& call)> ended;
 };
 

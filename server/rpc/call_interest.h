@@ -5,7 +5,7 @@
 
 namespace tandem {
 
-// Whether somebody still waits for a call's answer. Thread-safe.
+// Tells if somebody still waits for a call's answer. Thread-safe.
 class CallInterest {
  public:
   bool is_lost() const { return lost_.load(std::memory_order_relaxed); }

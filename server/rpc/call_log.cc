@@ -19,14 +19,15 @@ std::string RandomCallId() {
   return absl::StrFormat("%016x", absl::Uniform<uint64_t>(random));
 }
 
-// Of the calls of a user that are refused, so many have a line at once, and then so many a second.
+// The budget of log lines for each user's refused calls: a burst, then a rate per second.
 constexpr double kRefusedAtOnce = 50;
 constexpr double kRefusedASecond = 1;
 
-// The lines of refused calls of this process. Thread-safe.
+// The budgets of all users in this process. Thread-safe.
 class RefusedLines {
  public:
-  // Whether the call has a line, and how many of the user's had none since the last line.
+  // Returns nullopt if the call gets no line. Otherwise returns the number of the user's calls without a line
+  // since the last line.
   std::optional<int64_t> Take(const std::string& user) {
     MutexLock lock(&mutex_);
     if (!budget_.Take(user, Clock::Real()->Elapsed())) return std::nullopt;

@@ -11,23 +11,23 @@
 
 namespace tandem {
 
-// What the log says about one call. Not thread-safe.
+// The log line of a call. Not thread-safe.
 class CallLog {
  public:
-  // `method` as "CreateJob". `hooks` hear of it, and outlive it.
+  // `method` is for example "CreateJob". `hooks` observe the call and must outlive this object.
   CallLog(absl::string_view method, absl::string_view peer, const CallHooks* hooks);
 
-  // For logs and for the client, who gets it as the metadata "tandem-call-id": 16 hexadecimal digits.
+  // The call's id in logs, 16 hexadecimal digits. The client gets it as the metadata "tandem-call-id".
   const std::string& call_id() const { return call_id_; }
-  // "jobs/<id>", "tokens/<user>": what the call is about. What a client sent is escaped.
+  // Sets the call's resource, "jobs/<id>" or "tokens/<user>". Escapes text from a client.
   void SetResource(absl::string_view name);
 
-  // Who calls, where that is known.
+  // Sets the caller, if known.
   void SetUser(absl::string_view user) { user_ = std::string(user); }
 
-  // Writes the call's one line: method, peer, user, call, resource, code, milliseconds, and for a stream how
-  // many responses; as information, or as an error where the daemon is at fault. Of a user's refused calls so
-  // many have a line: the next line says how many had none. Once.
+  // Writes the call's line: method, peer, user, call, resource, code, milliseconds, and for a stream the
+  // number of responses. Its level is info, or error if the daemon is at fault. Only some of a user's refused
+  // calls have a line; the next line gives the number without one. Call once.
   void Finish(const absl::Status& status, int64_t responses = -1) const;
 
  private:

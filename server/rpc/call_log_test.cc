@@ -47,7 +47,7 @@ TEST_F(CallLogTest, AFloodOfRefusedCallsLeavesFewLines) {
   const size_t lines = LinesOf("ann").size();
   EXPECT_GE(lines, 50);
   EXPECT_LT(lines, 100);
-  // Other calls, and other users' refused calls, have their lines.
+  // Other calls, and other users' refused calls, have their own lines.
   Call("ann", absl::OkStatus());
   EXPECT_EQ(LinesOf("ann").size(), lines + 1);
   Call("bob", absl::PermissionDeniedError("no"));

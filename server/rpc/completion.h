@@ -9,13 +9,13 @@
 
 namespace tandem {
 
-// A function that is called once with a result, an absl::Status or an absl::StatusOr, from any thread. If it
-// is destroyed before, it is called with UNAVAILABLE, so that work may be dropped anywhere.
+// A function that is called once with a result, an absl::Status or absl::StatusOr, from any thread. If
+// destroyed without a call, calls the function with UNAVAILABLE, so that work may be dropped anywhere.
 // Thread-compatible.
 template <typename Result>
 class Completion {
  public:
-  // Tells nobody.
+  // Does nothing when called or destroyed.
   Completion() = default;
   template <typename Function,
             typename = std::enable_if_t<!std::is_same_v<std::decay_t<Function>, Completion> &&

@@ -17,14 +17,14 @@ namespace {
 
 using nlohmann::json;
 
-// Takes over what gRPC wrote; null or broken texts are an empty object.
+// Takes ownership of gRPC's text. A null or invalid text gives an empty object.
 json Parse(char* text) {
   json parsed = text == nullptr ? json() : json::parse(text, nullptr, /*allow_exceptions=*/false);
   gpr_free(text);
   return parsed.is_object() ? std::move(parsed) : json::object();
 }
 
-// Numbers are texts there; 0 where there is none.
+// Returns a number, which gRPC writes as text; 0 if missing.
 int64_t NumberOf(const json& object, const char* key) {
   const auto found = object.find(key);
   if (found == object.end()) return 0;
@@ -49,10 +49,10 @@ std::vector<int64_t> IdsIn(const json& page, const char* list, const char* refer
   return ids;
 }
 
-// How long an address that was above its limit has less than others, at most.
+// Bounds how long an address stays restricted after it exceeded its limit.
 constexpr absl::Duration kRemembered = absl::Seconds(10);
 
-// The source of all connections over loopback.
+// The source of all loopback connections.
 constexpr absl::string_view kLoopback = "loopback";
 
 constexpr char kMappedPrefix[] = "\0\0\0\0\0\0\0\0\0\0\xff\xff";
@@ -117,7 +117,8 @@ Harm UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked, absl::D
     line.unanswered = unanswered;
     lines[connection.number] = std::move(line);
   }
-  // Those that are left are closed. However long an attack was, its address is as any other soon afterwards.
+  // The remaining lines belong to closed connections. The bound lets an address recover soon, however long
+  // its attack was.
   const double most = limits_.of_address + limits_.rate * absl::ToDoubleSeconds(kRemembered);
   for (const auto& [number, line] : lines_) {
     if (line.level <= 0) continue;

@@ -11,70 +11,73 @@
 
 namespace tandem {
 
-// The other side of a TCP connection.
+// The remote end of a TCP connection.
 struct PeerAddress {
-  // The bytes of its address, 4 or 16; IPv4 addresses within IPv6 have 4.
+  // The address's 4 or 16 bytes. An IPv4 address in IPv6 has 4.
   std::string ip;
   int port = 0;
 
   auto operator<=>(const PeerAddress&) const = default;
 };
 
-// What counts as one address: of IPv6 the network of 64 bits, since a machine has as many addresses there as
-// it likes. `ip` is PeerAddress::ip.
+// Returns the bytes that identify an address's owner. For IPv6 it is the 64-bit network, because a machine
+// may use all addresses in it. `ip` is PeerAddress::ip.
 std::string SourceOf(const std::string& ip);
-// Whether the peer is on this machine, and connected over loopback.
+// Returns true if the peer is connected over loopback.
 bool IsLoopback(const std::string& ip);
 
-// What the calls of a connection have come to.
+// The calls of a connection so far.
 struct ConnectionCalls {
-  // Of the connection; never given twice.
+  // The connection's number; never reused.
   int64_t number = 0;
   PeerAddress peer;
-  // Calls that the client began.
+  // Calls that the client started.
   int64_t begun = 0;
-  // Calls of which the client was sent the end.
+  // Calls whose end was sent to the client.
   int64_t answered = 0;
 };
 
 // Connections that do harm.
 struct Harm {
   std::vector<PeerAddress> peers;
-  // Some address has so many calls without an answer that it is worth while to look again soon.
+  // True if an address has so many unanswered calls that the next look should come soon.
   bool is_likely = false;
 };
 
-// All TCP connections of this process's gRPC servers, as gRPC counts their calls (channelz). Takes some ten
-// microseconds for each.
+// Returns all TCP connections of this process's gRPC servers, with gRPC's own counts (channelz). Takes some
+// ten microseconds per connection.
 std::vector<ConnectionCalls> LookAtConnections();
 
-// Finds connections that begin calls and take them back before their answers (Rapid Reset), or begin more
-// than a connection may have. Not thread-safe.
+// Finds connections that start calls and cancel them before their answers (Rapid Reset), or start more calls
+// than allowed. Not thread-safe.
 class UnansweredCalls {
  public:
   struct Limits {
-    // Calls without an answer that a connection may have more of, each second.
+    // The unanswered calls that are forgiven per second and connection.
     double rate = 200;
-    // So many at once: the streams that a connection may have open.
+    // The most unanswered calls of a connection: the streams that it may have open.
     double of_connection = 2048;
-    // At once on all connections of one address, closed ones too.
+    // The most unanswered calls of an address, closed connections included.
     double of_address = 8192;
   };
 
   explicit UnansweredCalls(const Limits& limits) : limits_(limits) {}
 
-  // The connections above the limits. `now` is of a clock that never jumps. Connections that are not among
-  // `looked` are closed: what they had without an answer counts on for their addresses, so that nobody begins
-  // anew by connecting again. Of an address above its limit these are in excess: connections whose calls
-  // without an answer are more than the rate, and those on which no call had begun at the look before either,
-  // whose calls may still wait to be read. On loopback the latter stay: they may be another user's.
+  // Returns the connections above the limits. `now` must come from a monotonic clock. Connections that are
+  // missing in `looked` are closed; their unanswered calls still count for their addresses, so that
+  // reconnecting does not help.
+  //
+  // If an address is above its limit, two kinds of its connections are returned. The first kind has more
+  // unanswered calls than the rate. The second kind had no calls at the last look or now: its calls may wait
+  // unread. Loopback connections of the second kind are spared, because they may belong to another user.
   Harm Excess(const std::vector<ConnectionCalls>& looked, absl::Duration now);
 
  private:
   struct Line {
-    // SourceOf the peer, or that it is on loopback, of which a process may have any address.
+    // The peer's SourceOf. All loopback connections share a source, because a process may use any loopback
+    // address.
     std::string source;
-    // Calls without an answer, of which some leave each second.
+    // The unanswered calls, minus the forgiven calls.
     double level = 0;
     int64_t unanswered = 0;
     bool is_new = true;
@@ -82,9 +85,9 @@ class UnansweredCalls {
 
   const Limits limits_;
   absl::Duration last_ = -absl::InfiniteDuration();
-  // By ConnectionCalls::number.
+  // Keyed by ConnectionCalls::number.
   absl::flat_hash_map<int64_t, Line> lines_;
-  // By source, the levels that closed connections had; as many leave each second as of one connection.
+  // The levels of closed connections, by source. Each source is forgiven like a single connection.
   absl::flat_hash_map<std::string, double> closed_;
 };
 

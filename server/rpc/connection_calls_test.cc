@@ -20,7 +20,7 @@ ConnectionCalls Calls(int64_t number, const PeerAddress& peer, int64_t begun, in
   return {.number = number, .peer = peer, .begun = begun, .answered = answered};
 }
 
-// The peers that are found to do harm.
+// Returns the peers that do harm.
 class Finder {
  public:
   explicit Finder(const UnansweredCalls::Limits& limits) : calls_(limits) {}
@@ -45,7 +45,7 @@ TEST(UnansweredCallsTest, AnsweredCallsAreNoHarm) {
 TEST(UnansweredCallsTest, OpenStreamsAreNoHarmHoweverTheyEnd) {
   Finder calls({.rate = 200, .of_connection = 2048});
   EXPECT_THAT(calls.Excess({Calls(1, kAnn, 2048, 0)}, absl::Seconds(1)), IsEmpty());
-  // The client takes them back, which changes nothing, or reads to their ends.
+  // Whether the client cancels the calls or reads their ends makes no difference.
   EXPECT_THAT(calls.Excess({Calls(1, kAnn, 2048, 0)}, absl::Seconds(2)), IsEmpty());
   EXPECT_THAT(calls.Excess({Calls(1, kAnn, 2048, 2048)}, absl::Seconds(3)), IsEmpty());
   EXPECT_THAT(calls.Excess({Calls(1, kAnn, 4096, 2048)}, absl::Seconds(4)), IsEmpty());
@@ -95,12 +95,12 @@ TEST(UnansweredCallsTest, WhoConnectsAgainDoesNotBeginAnew) {
     break;
   }
   EXPECT_LT(looks, 10);
-  // A neighbour with few calls goes on, and after a while the address is as any other.
+  // A neighbour with few calls continues, and after a while the address is unrestricted.
   EXPECT_THAT(calls.Excess({Calls(2, kAnn, 100, 0)}, absl::Seconds(2)), IsEmpty());
   EXPECT_THAT(calls.Excess({Calls(3, kAnn, 1000, 0)}, absl::Seconds(60)), IsEmpty());
 }
 
-// More connections than the server comes to read: what waits on them is not read any more.
+// The server cannot read from so many connections, so the waiting connections are shut unread.
 TEST(UnansweredCallsTest, ConnectionsThatWaitAreInExcessWithTheirAddress) {
   Finder calls({.rate = 200, .of_connection = 2048, .of_address = 3000});
   const PeerAddress waiting = {kAnn.ip, 1002}, comes = {kAnn.ip, 1003},
@@ -113,11 +113,11 @@ TEST(UnansweredCallsTest, ConnectionsThatWaitAreInExcessWithTheirAddress) {
                             Calls(4, elsewhere, 0, 0), Calls(6, comes, 0, 0)},
                            absl::Seconds(1.1)),
               ElementsAre(kAnn, waiting));
-  // Ten seconds and a little later its connections may be silent again.
+  // A little more than ten seconds later, its connections may be silent again.
   EXPECT_THAT(calls.Excess({Calls(6, comes, 0, 0)}, absl::Seconds(12)), IsEmpty());
 }
 
-// Others of this machine wait there, too.
+// Other users of this machine may be waiting there.
 TEST(UnansweredCallsTest, ConnectionsThatWaitOnLoopbackStay) {
   Finder calls({.rate = 200, .of_connection = 2048, .of_address = 3000});
   const std::string local("\x7f\0\0\1", 4);

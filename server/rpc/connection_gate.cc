@@ -24,30 +24,30 @@
 namespace tandem {
 namespace {
 
-// Data that a peer does not acknowledge for so long: it is gone, and so is the connection.
+// If the peer acknowledges no data for this long, the connection is closed.
 constexpr int kUserTimeoutMilliseconds = 30'000;
-// What is said of refused connections, at most once in so long.
+// The least time between two log lines about refused connections.
 constexpr absl::Duration kTellInterval = absl::Seconds(10);
-// Where the process has no file left, after which it tries again.
+// The delay before the next try if the process has no free file.
 constexpr int kNoFileMilliseconds = 100;
 constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
-// An interval is so many times as long as the look before it took.
+// The interval between looks is at least this many times a look's duration.
 constexpr int kLookPart = 20;
 constexpr absl::Duration kRefusal = absl::Seconds(10);
-// New connections of an address within a second.
+// The most new connections of an address per second.
 constexpr int kMostNew = 100;
 
 void SetOption(int socket, int level, int option, int value) {
   setsockopt(socket, level, option, &value, sizeof(value));
 }
 
-// A socket that listens; -1, and errno: there is none.
+// Returns a listening socket; -1 and errno on failure.
 int ListenOn(const addrinfo& where) {
   const int fd = socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return -1;
   SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-  // All connections get these from it.
+  // Accepted connections inherit these options.
   SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
   SetOption(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, kUserTimeoutMilliseconds);
   if (bind(fd, where.ai_addr, where.ai_addrlen) == 0 && listen(fd, SOMAXCONN) == 0) return fd;
@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
   if (most <= 0) most = std::numeric_limits<int>::max();
   rlimit files = {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
-    // The rest is for everything else.
+    // Leaves half of the files for everything else.
     most = std::min<int64_t>(most, std::max<int64_t>(1, static_cast<int64_t>(files.rlim_cur) / 2));
   }
   std::unique_ptr<ConnectionGate> gate(new ConnectionGate(most));
@@ -113,7 +113,7 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
   }
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-    // A name may have several addresses, which have one port.
+    // A name may have several addresses. All use the same port.
     auto* port = one->ai_family == AF_INET6 ? &reinterpret_cast<sockaddr_in6*>(one->ai_addr)->sin6_port
                                             : &reinterpret_cast<sockaddr_in*>(one->ai_addr)->sin_port;
     *port = htons(static_cast<uint16_t>(gate->port_));
@@ -161,7 +161,7 @@ void ConnectionGate::Run() {
   std::vector<pollfd> events;
   for (const int fd : files_) events.push_back({fd, POLLIN, 0});
   while (true) {
-    // Without connections there is nothing to look at.
+    // Without connections, no look is needed.
     const bool looks = look_ != nullptr && !connections_.empty();
     const absl::Duration wait = std::max(next_look_ - Clock::Real()->Elapsed(), absl::ZeroDuration());
     const int timeout = looks ? static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1 : -1;
@@ -197,7 +197,7 @@ void ConnectionGate::Accept(int listener) {
     }
     refused_.erase(until);
   }
-  // A client that connects again and again does its harm before a look finds it.
+  // A client that reconnects rapidly does harm before a look finds it.
   if (const absl::Duration now = Clock::Real()->Elapsed(); now >= new_until_) {
     new_until_ = now + absl::Seconds(1);
     new_.clear();
@@ -241,18 +241,18 @@ void ConnectionGate::LookForHarm() {
 void ConnectionGate::Shut(const PeerAddress& peer) {
   for (Connection& one : connections_) {
     if (one.peer != peer || one.is_shut) continue;
-    // The number may be another file's by now, and stays what it is while this is there.
+    // The descriptor may belong to another file by now. The duplicate keeps its file from changing.
     const int fd = fcntl(one.fd, F_DUPFD_CLOEXEC, 0);
     // Without a free descriptor, the next look tries again.
     if (fd < 0) continue;
     one.is_shut = true;
     const bool is_same = CookieOf(fd) == one.cookie;
     if (is_same) {
-      // Ends it at once, whatever was not read of it; gRPC sees an error, and closes it.
+      // Ends the connection at once, even with unread data. gRPC sees an error and closes it.
       const sockaddr nobody = {.sa_family = AF_UNSPEC, .sa_data = {}};
       connect(fd, &nobody, sizeof(nobody));
       const absl::Duration now = Clock::Real()->Elapsed();
-      // All users of this machine come from there.
+      // All users of this machine use loopback.
       const bool refuses = !IsLoopback(peer.ip);
       if (refuses) refused_[one.address] = now + kRefusal;
       if (refuses || now - told_of_harm_ >= kTellInterval) {

@@ -19,40 +19,43 @@
 
 namespace tandem {
 
-// Listens in gRPC's place and hands it the connections that come, but no more than so many at a time, and
-// half as many from one address: gRPC itself takes whatever comes, until the process can open no file any
-// more. One too many is closed at once; its client sees UNAVAILABLE and tries again later. So is the 101st
-// new connection of an address within a second. A connection that is found to do harm is shut, and its
-// address is refused for 10 seconds. Loopback, where all users of the machine are, is spared both.
+// Listens in place of gRPC, and gives it at most `most` connections at a time and half as many from one
+// address. Without the gate, gRPC would accept connections until the process has no free file.
 // Thread-compatible.
+//
+// A connection above a limit is closed at once; its client sees UNAVAILABLE and retries. An address's 101st
+// new connection within a second is also closed. A harmful connection is shut, and its address is refused for
+// 10 seconds. Loopback, which all users of the machine share, is exempt from the limit on new connections and
+// from the refusal.
 class ConnectionGate {
  public:
   using Acceptor = grpc::experimental::ExternalConnectionAcceptor;
 
-  // FAILED_PRECONDITION: the address is in use, is not this machine's, may not be used, or is no known name.
-  // `most`: of connections, 0 for any number; fewer where the process may not have twice as many files open.
+  // `most` is the most connections; 0: no limit. The limit is lower if the process may not open twice as many
+  // files. FAILED_PRECONDITION: the address is in use, is not this machine's, may not be used, or is no known
+  // name.
   static absl::StatusOr<std::unique_ptr<ConnectionGate>> Listen(const ListenAddress& address, int most);
-  // Stop().
+  // Calls Stop.
   ~ConnectionGate();
   ConnectionGate(const ConnectionGate&) = delete;
   ConnectionGate& operator=(const ConnectionGate&) = delete;
 
-  // The port that was found.
+  // Returns the real port.
   int port() const { return port_; }
   int most() const { return most_; }
 
-  // Finds the connections that do harm. Called on a thread of the gate, ten times a second, fifty times where
-  // harm is likely, and less often where it would take more than a twentieth of that thread's time.
+  // Finds harmful connections. Called on the gate's thread, ten times a second, or fifty times if harm is
+  // likely. Called less often if it would take more than a twentieth of the thread's time.
   using Look = absl::AnyInvocable<Harm()>;
 
-  // Lets connections in, once the server has started. `look` may be null.
+  // Starts accepting connections. Call after the server's start. `look` may be null.
   void Start(std::unique_ptr<Acceptor> acceptor, Look look = nullptr);
-  // Lets no more in, and listens no more; before the server's end. Idempotent.
+  // Stops accepting and listening. Call before the server's end. Idempotent.
   void Stop();
 
  private:
-  // A connection that was handed over. gRPC closes it, and its number may be another file's then: a socket is
-  // known by its cookie.
+  // A connection that gRPC owns. gRPC closes it, and then its descriptor may belong to another file. So a
+  // socket is identified by its cookie.
   struct Connection {
     int fd = -1;
     uint64_t cookie = 0;
@@ -69,27 +72,27 @@ class ConnectionGate {
   // Shuts the connections that `look_` finds, and refuses their addresses for a while.
   void LookForHarm();
   void Shut(const PeerAddress& peer);
-  // Forgets connections that are closed.
+  // Forgets closed connections.
   void Forget();
 
   const int most_;
   int port_ = 0;
-  // Sockets that listen, and last an eventfd that is readable once it is to stop.
+  // Listening sockets, and last an eventfd that becomes readable for Stop.
   std::vector<int> files_;
   std::unique_ptr<Acceptor> acceptor_;
   Look look_;
   std::thread thread_;
 
-  // Of the thread alone.
+  // Only the thread uses the following members.
   std::vector<Connection> connections_;
-  // By address.
+  // Keyed by address.
   absl::flat_hash_map<std::string, int> counts_;
   absl::Duration told_ = -absl::InfiniteDuration();
   absl::Duration told_of_harm_ = -absl::InfiniteDuration();
-  // New connections by address, until the second ends.
+  // The number of new connections by address in the current second.
   absl::flat_hash_map<std::string, int> new_;
   absl::Duration new_until_;
-  // Until when an address is refused.
+  // The end of an address's refusal.
   absl::flat_hash_map<std::string, absl::Duration> refused_;
   absl::Duration next_look_;
 };

@@ -19,7 +19,7 @@
 namespace tandem {
 namespace {
 
-// Keeps what it gets, as a server does, until it is told to close it.
+// Keeps connections like a server, until told to close one.
 class FakeAcceptor : public ConnectionGate::Acceptor {
  public:
   struct Kept {
@@ -50,7 +50,7 @@ class ConnectionGateTest : public testing::Test {
     MutexLock lock(&kept_.mutex);
     for (const int fd : kept_.fds) close(fd);
   }
-  // From an address of the loopback network.
+  // Connects from an address of the loopback network.
   int Connect(const char* from = "127.0.0.1") {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in own = {}, to = {};
@@ -63,7 +63,7 @@ class ConnectionGateTest : public testing::Test {
     clients_.push_back(fd);
     return fd;
   }
-  // Whether the gate hangs up on it, soon.
+  // Returns true if the gate closes the connection soon.
   static bool IsRefused(int fd, int milliseconds = 5000) {
     pollfd event = {fd, POLLIN, 0};
     return poll(&event, 1, milliseconds) == 1;
@@ -88,13 +88,13 @@ TEST_F(ConnectionGateTest, SoManyAtATimeAndHalfOfOneAddress) {
   for (int i = 0; i < 2; ++i) Connect();
   EXPECT_TRUE(ComeIn(2));
   EXPECT_TRUE(IsRefused(Connect()));
-  // Somebody else comes in all the same.
+  // Another address is still accepted.
   Connect("127.0.0.2");
   Connect("127.0.0.2");
   EXPECT_TRUE(ComeIn(4));
   EXPECT_TRUE(IsRefused(Connect("127.0.0.3")));
   EXPECT_FALSE(IsRefused(clients_[0], 0)) << "one that was let in is not touched";
-  // Once the server has closed one there is room, whatever has its number since.
+  // After the server has closed a connection, there is room, even if another file has its number.
   int number = -1;
   {
     MutexLock lock(&kept_.mutex);
@@ -135,12 +135,12 @@ TEST_F(ConnectionGateTest, ListensNoMoreOnceStopped) {
 TEST_F(ConnectionGateTest, WhereItCannotListen) {
   EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"192.0.2.1", 0}, 4).status()));
   EXPECT_TRUE(absl::IsFailedPrecondition(ConnectionGate::Listen({"no.such.host.invalid", 0}, 4).status()));
-  // A name of several addresses has one port.
+  // All addresses of a name have the same port.
   auto local = ConnectionGate::Listen({"localhost", 0}, 4);
   EXPECT_TRUE(local.ok()) << local.status();
 }
 
-// Any of this machine's addresses that is not loopback's; nothing if it has none.
+// Returns an address of this machine outside loopback; empty if none.
 std::string OwnAddress() {
   ifaddrs* all = nullptr;
   if (getifaddrs(&all) != 0) return "";
@@ -184,7 +184,7 @@ class HarmTest : public ConnectionGateTest {
         },
         host);
   }
-  // Has the gate find harm in a connection.
+  // Makes the gate's look find a connection harmful.
   void Accuse(int fd) {
     sockaddr_in own = {};
     socklen_t size = sizeof(own);
@@ -212,7 +212,7 @@ TEST_F(HarmTest, AConnectionThatDoesHarmIsShutAndItsAddressRefused) {
   EXPECT_TRUE(ComeIn(4));
 }
 
-// All users of the machine come from there.
+// All users of this machine use loopback.
 TEST_F(HarmTest, LoopbackIsShutAndNotRefused) {
   OpenOn("127.0.0.1");
   const int bad = Connect(), neighbour = Connect();

@@ -11,7 +11,7 @@ namespace tandem::rpc {
 namespace {
 
 absl::Status CheckUpload(const RpcContext& context, const Caller& caller, const std::string& upload) {
-  // What is no upload's name is found out with the rest of the request.
+  // The check of the whole request reports an invalid name.
   const absl::StatusOr<std::string> id = ParseUploadName(upload);
   return id.ok() ? CheckUploadOwner(context, caller, *id) : absl::OkStatus();
 }
@@ -19,7 +19,7 @@ absl::Status CheckUpload(const RpcContext& context, const Caller& caller, const 
 void Create(const RpcContext& context, const Caller& caller, const v1::CreateDatasetRequest& request,
             Reply<v1::Dataset> reply) {
   if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
-  // Before anything may refuse it: what the first request found may be gone since.
+  // Before any refusal: data that the first request used may be gone now.
   absl::StatusOr<std::optional<v1::Dataset>> repeated = context.registry->FindRepeated(request, caller.user);
   if (!repeated.ok()) {
     reply(repeated.status());
@@ -43,7 +43,7 @@ void CreateDataset(const RpcContext& context, const Caller& caller, const v1::Cr
   if (absl::Status status = CheckSpecSize(request.dataset().spec(), "dataset.spec"); !status.ok()) {
     return reply(std::move(status));
   }
-  // It reads the data's files, and waits for the database.
+  // Reads the data's files and waits for the database.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Dataset> reply) {
                 Create(context, caller, request, std::move(reply));

@@ -22,7 +22,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
             Reply<v1::Job> reply) {
   if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
-    // Before anything may refuse it: what the first request found may be gone since.
+    // Before any refusal: data that the first request used may be gone now.
     absl::StatusOr<std::optional<v1::Job>> repeated =
         context.jobs->FindRepeated(caller.user, request.request_id(), request.spec());
     if (!repeated.ok()) return reply(repeated.status());
@@ -33,14 +33,14 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     }
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
-  // The request may name a large data set, and be of a few bytes itself.
+  // A small request may name a large data set.
   if (!KeepMore(context, caller.user, LocalDataBytes(context, request.spec().dataset()), reply)) return;
   AdmitWithData(
       context, caller, request.spec(),
       [&context, &request, reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
         if (!admitted.ok()) return reply(admitted.status());
         if (request.validate_only()) return reply(MakeUnsubmitted(std::move(admitted->job)));
-        // Admission may have taken a while.
+        // Admission may have taken long.
         if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
           return reply(std::move(status));
         }
@@ -60,7 +60,7 @@ void CreateJob(const RpcContext& context, const Caller& caller, const v1::Create
     reply(std::move(status));
     return;
   }
-  // It reads the database, and admission reads data sets.
+  // Reads the database; admission reads data sets.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Job> reply) {
                 Create(context, caller, request, std::move(reply));

@@ -27,7 +27,7 @@
 namespace tandem::rpc {
 namespace {
 
-// Whether the jobs may have different data sets.
+// Returns true if the jobs may have different data sets.
 bool VariesDataset(const v1::Sweep& sweep) {
   const auto is_dataset = [](const std::string& field) { return absl::StartsWith(field, "dataset"); };
   return std::any_of(sweep.grid().begin(), sweep.grid().end(),
@@ -36,25 +36,25 @@ bool VariesDataset(const v1::Sweep& sweep) {
                      [&](const v1::SweepRandomField& field) { return is_dataset(field.field()); });
 }
 
-// After so many jobs that are wrong the others are not looked at.
+// After this many invalid jobs, the remaining jobs are not checked.
 constexpr int kMostWrongJobs = 5;
 
-// A sweep that is being made; shared by the steps of that.
+// The state of a sweep in creation, shared by its steps.
 struct Making {
   const RpcContext* context;
   Caller caller;
   const v1::CreateSweepRequest* request;
   Reply<v1::Sweep> reply;
   std::optional<SweepExpansion> jobs;
-  // What jobs name is there until they are.
+  // Keeps the jobs' data sets until the jobs exist.
   std::vector<DatasetRegistry::Hold> holds;
-  // What stands in the place of each data set, by that set's bytes.
+  // The replacement of each data set, by the set's serialized spec.
   std::map<std::string, v1::DatasetSpec> local;
-  // The first job whose data was not looked at.
+  // The first job whose data was not fetched yet.
   int next = 0;
 };
 
-// An error of one job as the sweep's: fields of its spec are those of the base.
+// Turns a job's error into the sweep's: fields of its spec become fields of the base.
 absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
   const std::string with = DescribeValues(job.values);
   FieldViolations violations;
@@ -77,11 +77,11 @@ absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
   return CheckRequestId(request.request_id());
 }
 
-// By which measure the jobs of a sweep are compared: all of them by the same.
+// Checks that all jobs of a sweep have the same objective.
 class Objective {
  public:
-  // Takes a job's, whose spec has its defaults filled in. INVALID_ARGUMENT: it is not that of the jobs
-  // before.
+  // Adds a job's objective. The spec must have its defaults. INVALID_ARGUMENT: it differs from the earlier
+  // jobs' objective.
   absl::Status Add(const v1::JobSpec& spec, const SweepJob& job) {
     const WatchedMeasure best = BestMeasure(spec.training());
     if (!first_.has_value()) first_ = best;
@@ -93,7 +93,7 @@ class Objective {
                       "INVALID_SWEEP");
   }
 
-  // The objective of the jobs that were added, at least one.
+  // Returns the objective of the added jobs; at least one job must have been added.
   v1::SweepObjective Get() const {
     v1::SweepObjective objective;
     objective.set_metric(first_->name);
@@ -110,14 +110,15 @@ struct AdmittedSweep {
   Objective objective;
 };
 
-// All of the jobs, checked whole, one after the other; the first errors of several where some are wrong.
+// Checks all jobs completely, one after another. Returns the first errors of several jobs if some are
+// invalid.
 absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   AdmittedSweep sweep;
   FieldViolations violations;
   std::string reason;
   absl::Status incomparable;
   size_t bytes = 0;
-  // What is wrong for itself stands in every job: it is said once.
+  // An error that does not depend on the varied fields is the same in every job. Report it once.
   std::map<std::pair<std::string, std::string>, int> seen;
   int wrong = 0;
   for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
@@ -137,7 +138,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
       part.planned_operations = admitted->planned_operations;
       part.values = std::move(job.values);
       bytes += part.spec.size();
-      // A template has become its layers.
+      // An expanded template is larger.
       if (bytes > kMostSweepBytes) return SweepTooLarge();
       continue;
     }
@@ -157,7 +158,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   return sweep;
 }
 
-// With all data at hand.
+// Runs after all data is here.
 void Finish(const std::shared_ptr<Making>& making) {
   absl::StatusOr<AdmittedSweep> admitted = AdmitAll(*making);
   if (!admitted.ok()) {
@@ -183,7 +184,7 @@ void Finish(const std::shared_ptr<Making>& making) {
     making->reply(std::move(sweep.sweep));
     return;
   }
-  // Admission may have taken a while.
+  // Admission may have taken long.
   if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
     making->reply(std::move(status));
     return;
@@ -207,9 +208,9 @@ void Finish(const std::shared_ptr<Making>& making) {
   });
 }
 
-// Brings the data of the jobs near, from `making->next` on: each data set once.
+// Fetches the jobs' data from `making->next` on, each data set once.
 void BringData(const std::shared_ptr<Making>& making) {
-  // Where no field is of the data set, all jobs have the first one's.
+  // If no varied field belongs to the data set, all jobs share the first job's.
   const int last = VariesDataset(making->request->sweep()) ? making->jobs->jobs() : 1;
   for (; making->next < last; ++making->next) {
     const SweepJob job = making->jobs->Job(making->next);
@@ -231,7 +232,7 @@ void BringData(const std::shared_ptr<Making>& making) {
                     }
                     making->local.emplace(key, *std::move(dataset));
                     ++making->next;
-                    // Not from here: it may be called before WithLocalData returns.
+                    // Post it, because the callback may run before WithLocalData returns.
                     making->context->user_pool->Post(making->caller.user, [making] { BringData(making); });
                   });
     return;
@@ -239,10 +240,10 @@ void BringData(const std::shared_ptr<Making>& making) {
   Finish(making);
 }
 
-// The most memory that the jobs take until they are made.
+// Returns the most memory that the jobs take until they are created.
 int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepExpansion& jobs) {
   auto bytes = static_cast<int64_t>(jobs.bytes());
-  // By their hashes: those that are alike stand in Making::local once.
+  // By their hashes: Making::local has equal data sets once.
   std::set<size_t> datasets;
   const int last = VariesDataset(sweep) ? jobs.jobs() : 1;
   for (int i = 0; i < last; ++i) {
@@ -251,7 +252,7 @@ int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepEx
     const v1::DatasetSpec& dataset = job.spec.dataset();
     const std::string key = dataset.SerializeAsString();
     if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
-    // It gets pinned URLs, and a name may be that of a large one.
+    // Counts the pinned URLs, and the set behind a name, which may be large.
     bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset)) +
              LocalDataBytes(context, dataset);
   }
@@ -265,7 +266,7 @@ void Create(std::shared_ptr<Making> making) {
     return;
   }
   if (!request.request_id().empty() && !request.validate_only()) {
-    // Before anything may refuse it: what the first request found may be gone since.
+    // Before any refusal: data that the first request used may be gone now.
     absl::StatusOr<std::optional<StoredSweep>> repeated =
         making->context->jobs->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
     if (!repeated.ok()) {
@@ -286,12 +287,12 @@ void Create(std::shared_ptr<Making> making) {
     making->reply(jobs.status());
     return;
   }
-  // All of them wait from the beginning, whatever its max_running. Before data is fetched for nothing.
+  // All jobs are queued at once, whatever max_running says. Check before data is fetched in vain.
   if (absl::Status status = CheckQueueLength(*making->context, jobs->jobs()); !status.ok()) {
     making->reply(std::move(status));
     return;
   }
-  // A sweep of a few lines may be very many large jobs, and data be waited for.
+  // A short sweep may mean many large jobs, and the sweep may wait for data.
   if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, request.sweep(), *jobs),
                 making->reply))
     return;
@@ -311,7 +312,7 @@ void CreateSweep(const RpcContext& context, const Caller& caller, const v1::Crea
   making->context = &context;
   making->caller = caller;
   making->request = &request;
-  // It reads the database, and admission reads data sets.
+  // Reads the database; admission reads data sets.
   PostForUser(context, caller.user, request, std::move(reply), [making](Reply<v1::Sweep> reply) {
     making->reply = std::move(reply);
     Create(making);

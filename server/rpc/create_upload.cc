@@ -9,7 +9,7 @@ namespace tandem::rpc {
 
 void CreateUpload(const RpcContext& context, const Caller& caller, const v1::CreateUploadRequest& request,
                   Reply<v1::Upload> reply) {
-  // It makes files.
+  // Creates files.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, user = caller.user, &request](Reply<v1::Upload> reply) {
                 v1::Upload wanted = request.upload();

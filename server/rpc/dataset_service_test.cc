@@ -24,7 +24,7 @@ class DatasetServiceTest : public ServiceFixture {
     return upload;
   }
 
-  // Sends the pieces in one call; breaks it off after them where `breaks`.
+  // Sends the pieces in one call. If `breaks`, breaks off the call after them.
   grpc::Status Send(const std::string& name, std::vector<v1::UploadFilesRequest> pieces, v1::Upload* upload,
                     bool breaks = false, const std::string& token = kToken) {
     const std::unique_ptr<grpc::ClientContext> context = Context(token);
@@ -125,7 +125,7 @@ TEST_F(DatasetServiceTest, SetsAndUploadsAreTheirOwners) {
   EXPECT_TRUE(dataset_stub_->DeleteDataset(Context(ann).get(), removal, &empty).ok());
   EXPECT_EQ(dataset_stub_->DeleteDataset(Context(bob).get(), removal, &empty).error_code(),
             grpc::StatusCode::NOT_FOUND);
-  // An administrator may remove anybody's.
+  // An administrator may remove any upload.
   forget.set_name(others.name());
   EXPECT_TRUE(dataset_stub_->DeleteUpload(Context().get(), forget, &empty).ok());
 }
@@ -153,11 +153,11 @@ TEST_F(DatasetServiceTest, WhatCameBeforeABreakIsKept) {
   auto pieces = large.Pieces(upload, 1 << 18);
   pieces.resize(6);
   EXPECT_EQ(Send(upload.name(), pieces, &upload, /*breaks=*/true).error_code(), grpc::StatusCode::CANCELLED);
-  // What was on its way may be lost; the beginning of the file is not another one's.
+  // Data in flight may be lost. The beginning of the file stays the same file's.
   v1::GetUploadRequest get;
   get.set_name(upload.name().empty() ? Begin(large).name() : upload.name());
   grpc::Status status;
-  // The daemon may still be writing what came before the break: where more came than it said, one asks again.
+  // The daemon may still be writing earlier pieces. If it reports more than before, ask again.
   do {
     ASSERT_TRUE(dataset_stub_->GetUpload(Context().get(), get, &upload).ok());
     EXPECT_EQ(upload.files_received(), 0);
@@ -215,7 +215,7 @@ TEST_F(DatasetServiceTest, NeedsTheToken) {
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
 }
 
-// A daemon that stops ends uploads, and keeps what came.
+// A stopping daemon ends upload calls and keeps their data.
 TEST_F(DatasetServiceTest, StoppingEndsUploads) {
   const SampleUpload large = SampleUpload::OneFile("large", std::string(1 << 20, 'x'));
   v1::Upload upload = Begin(large);

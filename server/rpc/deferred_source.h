@@ -16,17 +16,18 @@
 
 namespace tandem {
 
-// A source that has to read the database or files before there is one: that is done on a pool, when the first
-// response is asked for.
+// A source whose creation reads the database or files. A pool's thread creates the real source at the first
+// Next.
 template <typename Response>
 class DeferredSource : public ResponseSource<Response> {
  public:
   using Callback = typename ResponseSource<Response>::Callback;
-  // Called once, on the pool. Its error is what the stream ends with.
+  // Called once, on the pool. The stream ends with its error.
   using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
 
-  // `pool` must outlive the source. `bytes` is what `open` keeps; where too much of the user's waits already,
-  // the stream ends with FairPool::Offer's error. Work that waits is dropped once the stream is cancelled.
+  // `pool` must outlive the source. `bytes` is the memory of `open`. If too much of the user's work is
+  // waiting, the stream ends with FairPool::Offer's error. Waiting work is dropped if the stream is
+  // cancelled.
   DeferredSource(FairPool* pool, std::string user, int64_t bytes, Open open)
       : state_(std::make_shared<State>(std::move(open))),
         post_([pool, user = std::move(user), bytes, interest = state_->interest()](Task task) {
@@ -39,7 +40,7 @@ class DeferredSource : public ResponseSource<Response> {
         }) {}
 
   void Next(Callback callback) override {
-    // The callback may destroy this.
+    // The callback may destroy this object.
     const std::shared_ptr<State> state = state_;
     if (ResponseSource<Response>* source = state->Opened()) {
       source->Next(std::move(callback));
@@ -57,7 +58,7 @@ class DeferredSource : public ResponseSource<Response> {
   }
 
  private:
-  // Called once: with OK on the pool, or with the error that it does not go there.
+  // Called once: with OK on the pool, or with the pool's refusal.
   using Task = absl::AnyInvocable<void(absl::Status)>;
 
   class State {
@@ -83,7 +84,7 @@ class DeferredSource : public ResponseSource<Response> {
       {
         MutexLock lock(&mutex_);
         source_ = *std::move(opened);
-        // Else Cancel sees the source.
+        // Otherwise Cancel sees the source.
         cancelled = interest_->is_lost();
       }
       if (cancelled) source->Cancel();
@@ -101,7 +102,7 @@ class DeferredSource : public ResponseSource<Response> {
     }
 
    private:
-    // Lost once it is cancelled.
+    // Lost after Cancel.
     const std::shared_ptr<CallInterest> interest_ = std::make_shared<CallInterest>();
     Open open_;
     Mutex mutex_;

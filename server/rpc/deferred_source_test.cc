@@ -28,7 +28,7 @@ TEST(DeferredSourceTest, ACancelledStreamWaitsForNoThread) {
   source.Cancel();
   pool.DropUnwanted();
   EXPECT_TRUE(absl::IsCancelled(status)) << status;
-  // There is room for another.
+  // The room is free again.
   absl::Notification taken;
   pool.Offer("ann", 100, [&taken](absl::StatusOr<FairPool::Hold> hold) {
     if (hold.ok()) taken.Notify();

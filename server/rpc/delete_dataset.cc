@@ -8,7 +8,7 @@ namespace tandem::rpc {
 
 void DeleteDataset(const RpcContext& context, const Caller& caller, const v1::DeleteDatasetRequest& request,
                    Reply<google::protobuf::Empty> reply) {
-  // It removes files, and waits for the database.
+  // Removes files and waits for the database.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller,
                wanted = v1::DeleteDatasetRequest(request)](Reply<google::protobuf::Empty> reply) mutable {

@@ -13,7 +13,7 @@ void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::Del
     reply(id.status());
     return;
   }
-  // It removes files.
+  // Removes files.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, id = *id](Reply<google::protobuf::Empty> reply) {
                 absl::Status deleted = CheckUploadOwner(context, caller, id);

@@ -14,15 +14,15 @@
 namespace tandem::rpc {
 namespace {
 
-// A viewer's token has nothing fetched: of what a URL leads to it sees what the cache has, and the catalog
-// says where that is nothing.
+// A viewer's call fetches nothing and sees only cached data. If the cache has no data of a URL, the catalog
+// reports an error.
 absl::StatusOr<v1::DatasetSpec> DataFor(const RpcContext& context, const Caller& caller,
                                         const v1::DatasetSpec& spec) {
   if (caller.role < v1::TOKEN_ROLE_SUBMITTER) return spec;
   return LocalDataNow(context, caller.user, spec, "dataset");
 }
 
-// The model that is asked for, its template expanded.
+// Returns the requested model with its template expanded.
 absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& caller,
                                     const v1::DescribeModelRequest& request) {
   if (request.has_job()) {
@@ -41,7 +41,7 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
     const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
         resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
-    // What is no fault of the request stays what it is.
+    // An error that is not the request's fault keeps its code.
     if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info.status();
     if (info.ok()) {
       data = TemplateDataOf(*info);
@@ -78,7 +78,7 @@ void DescribeModel(const RpcContext& context, const Caller& caller, const v1::De
     reply(std::move(status));
     return;
   }
-  // It may read a data set.
+  // May read a data set.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::ModelDescription> reply) {
                 reply(Describe(context, caller, request));

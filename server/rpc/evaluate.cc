@@ -61,7 +61,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
 Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
                                       const v1::EvaluateRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
-  // It may look at every file of a data set.
+  // May read every file of a data set.
   return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
       context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// How long a task takes nobody knows; some are done by then.
+// Tasks' durations are unknown, so the delay is a guess.
 constexpr absl::Duration kFullDelay = absl::Seconds(2);
 
 }  // namespace
@@ -24,7 +24,7 @@ FairPool::FairPool(int threads, int most_each, Room room) : most_each_(most_each
 FairPool::~FairPool() { Stop(); }
 
 void FairPool::Drop() {
-  // Outside of the lock: a task's end may do anything.
+  // Destroyed after the lock, because a task's destructor may run any code.
   std::vector<std::deque<Waiting>> dropped;
   MutexLock lock(&mutex_);
   stopping_ = true;
@@ -50,7 +50,7 @@ void FairPool::DropUnwanted() {
       if (lane->second.running == 0) lanes_.erase(lane);
     }
   }
-  // Outside of the lock, as in Drop.
+  // Unlocked, as in Drop.
   for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("nobody waits for the answer"));
 }
 
@@ -66,7 +66,7 @@ void FairPool::Queue(const std::string& user, const Lane& lane) {
 }
 
 void FairPool::Post(const std::string& user, absl::AnyInvocable<void()> task) {
-  // A task that is dropped goes with the parameter, after the lock: its end may do anything.
+  // A dropped task is destroyed with the parameter, after the lock, because its destructor may run any code.
   MutexLock lock(&mutex_);
   if (!stopping_) {
     Add(user, {.task = [task = std::move(task)](absl::StatusOr<Hold>) mutable { task(); },
@@ -139,7 +139,7 @@ void FairPool::Hold::Release() {
 void FairPool::Add(const std::string& user, Waiting waiting) {
   Lane& lane = lanes_[user];
   lane.tasks.push_back(std::move(waiting));
-  // Else there is a turn already, or none to be had.
+  // Otherwise the user already has a turn, or cannot get one.
   if (lane.tasks.size() == 1) Queue(user, lane);
 }
 
@@ -160,11 +160,11 @@ void FairPool::Run() {
       Queue(user, lane);
     }
     next.task(std::move(next.hold));
-    // What it held goes while it counts as running.
+    // Destroy the task while it still counts as running.
     next = {};
     MutexLock lock(&mutex_);
     const auto lane = lanes_.find(user);
-    // At its share, it had no turn.
+    // A user at its share has no turn, so queue one now.
     if (lane->second.running-- == most_each_) Queue(user, lane->second);
     if (lane->second.tasks.empty() && lane->second.running == 0) lanes_.erase(lane);
   }

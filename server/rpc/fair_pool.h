@@ -18,29 +18,29 @@
 
 namespace tandem {
 
-// Threads for what users ask for that may take long, such as reading a data set: each user has a share of
-// them, and users take turns, so that no one user's work holds up others. Thread-safe.
+// Threads for users' long work, such as reading a data set. Each user gets a share of the threads, and users
+// take turns, so that no user's work delays others. Thread-safe.
 class FairPool {
  public:
-  // What of one user may be under way before Offer takes no more.
+  // The limits on one user's work, beyond which Offer refuses.
   struct Room {
-    // That wait for a thread.
+    // The most tasks that wait for a thread.
     int tasks = 512;
-    // Of requests that were taken in and have not ended, and as many again of what they keep beside.
+    // The most bytes of all accepted requests, and separately the most bytes of HoldMore.
     int64_t bytes = 64 << 20;
-    // What has so many bytes, or fewer, is small, and counts apart from all that is not: whatever a large
-    // sweep holds, its user may still look at a list.
+    // Work of at most `small` bytes is small and has its own limit, so that a user with a large sweep can
+    // still list jobs.
     int64_t small = 64 << 10;
     int64_t small_bytes = 32 << 20;
   };
 
  private:
   class Ledger;
-  // What is held counts as one of these.
+  // The class of a hold's memory.
   enum class Kind { kSmall, kRequest, kMore };
 
  public:
-  // Memory of a user's call that counts until this goes, which may be after the pool.
+  // Counts the memory of a user's call until destroyed. May outlive the pool.
   class Hold {
    public:
     Hold() = default;
@@ -50,7 +50,7 @@ class FairPool {
       return *this;
     }
     ~Hold() { Release(); }
-    // Counts no more from now on.
+    // Stops counting now.
     void Release();
 
    private:
@@ -70,47 +70,47 @@ class FairPool {
     int64_t bytes_ = 0;
   };
 
-  // At most `most_each` of a user's tasks run at once; others may, meanwhile.
+  // At most `most_each` tasks of a user run at once. Other users' tasks may run meanwhile.
   FairPool(int threads, int most_each) : FairPool(threads, most_each, Room()) {}
   FairPool(int threads, int most_each, Room room);
-  // Stop().
+  // Calls Stop.
   ~FairPool();
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
   using Task = absl::AnyInvocable<void(absl::StatusOr<Hold>)>;
 
-  // A new request of the user's that keeps so many bytes: has `task` run as Post does, with the hold on them,
-  // to be kept for as long as they are. Where the user has no room left, calls it before this returns, with
-  // RESOURCE_EXHAUSTED and a retry delay. Where no other request is held that is not small, there is always
-  // room for one. A null `interest` is never lost.
+  // Accepts a user's new request, which keeps `bytes` of memory. Runs `task` like Post, with a hold on the
+  // memory. The task must keep the hold as long as the memory. If the user's room is used up, calls `task`
+  // before returning, with RESOURCE_EXHAUSTED and a retry delay. A user's only large request is always
+  // accepted. A null `interest` is never lost.
   void Offer(const std::string& user, int64_t bytes, Task task,
              std::shared_ptr<const CallInterest> interest = nullptr);
 
-  // So many bytes more of a request that has a hold already. RESOURCE_EXHAUSTED as Offer; where no more is
-  // held of the user's requests, but for what is small, there is always room: of two large sweeps one goes
-  // on.
+  // Holds more memory for an accepted request. RESOURCE_EXHAUSTED as Offer. A user's only large hold is
+  // always granted, so that one of two large sweeps continues.
   absl::StatusOr<Hold> HoldMore(const std::string& user, int64_t bytes);
 
-  // Has `task` run on one of the threads, behind the user's others, whatever room there is: for the next step
-  // of what was taken in. After Drop, `task` is dropped.
+  // Runs `task` on a thread, after the user's other tasks, without a limit. For the next step of an accepted
+  // request. After Drop, `task` is dropped.
   void Post(const std::string& user, absl::AnyInvocable<void()> task);
 
-  // Calls the offered tasks that wait and have lost their interest with CANCELLED, on the caller's thread: a
-  // client that is gone keeps neither memory nor a user's room, however long others run. Not from a task.
+  // Calls waiting offered tasks that have lost their interest with CANCELLED, on the caller's thread. So a
+  // client that is gone keeps neither memory nor room. Must not be called in a task.
   void DropUnwanted();
 
-  // Drops the tasks that wait, and all that come later, and lets the tasks that run go on. A task is dropped
-  // by destroying it, on the caller's thread. Idempotent.
+  // Drops waiting and later tasks; running tasks continue. A dropped task is destroyed on the caller's
+  // thread. Idempotent.
   void Drop();
-  // Drop(), and waits until the tasks that run have ended. Idempotent. Not from a task.
+  // Calls Drop, and blocks until the running tasks end. Idempotent. Must not be called in a task.
   void Stop();
 
  private:
-  // What users' calls hold. Thread-safe.
+  // The memory that users' calls hold. Thread-safe.
   class Ledger {
    public:
-    // Whether there is room for it, with `most` bytes of its kind, or it is the only one; then it is taken.
+    // Takes the memory if the user's holds of this kind stay within `most` bytes, or if the user has no other
+    // hold of this kind. Returns false otherwise.
     bool Take(const std::string& user, Kind kind, int64_t bytes, int64_t most) ABSL_LOCKS_EXCLUDED(mutex_);
     void Give(const std::string& user, Kind kind, int64_t bytes) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -120,13 +120,13 @@ class FairPool {
       int64_t bytes = 0;
     };
     Mutex mutex_;
-    // Those that have no holds are not there.
+    // Only users with holds.
     std::map<std::pair<std::string, Kind>, Held> held_ ABSL_GUARDED_BY(mutex_);
   };
 
   struct Waiting {
     Task task;
-    // What an offered task keeps.
+    // The memory of an offered task.
     Hold hold;
     std::shared_ptr<const CallInterest> interest;
   };
@@ -140,7 +140,7 @@ class FairPool {
   absl::StatusOr<Hold> Take(const std::string& user, Kind kind, int64_t bytes);
   absl::Status NoRoom(const std::string& user) const;
   void Add(const std::string& user, Waiting waiting) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the user a turn where there is something to do and the user's share is not used up.
+  // Gives the user a turn if the user has a waiting task and a free share.
   void Queue(const std::string& user, const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int most_each_;
@@ -148,9 +148,9 @@ class FairPool {
   const std::shared_ptr<Ledger> ledger_ = std::make_shared<Ledger>();
 
   Mutex mutex_;
-  // Of users with tasks that wait or run.
+  // Only users with waiting or running tasks.
   std::map<std::string, Lane> lanes_ ABSL_GUARDED_BY(mutex_);
-  // Each of those whose next task may run, once, in the order of their turns.
+  // The users whose next task may run, each once, in order.
   std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

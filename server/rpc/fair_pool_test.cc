@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Has it run, and keeps its hold.
+// Offers a task that keeps its hold.
 absl::Status Offer(FairPool& pool, const std::string& user, int64_t bytes,
                    std::vector<FairPool::Hold>& holds) {
   std::promise<absl::StatusOr<FairPool::Hold>> promise;
@@ -49,7 +49,7 @@ TEST(FairPoolTest, OneUserLeavesThreadsToOthers) {
     });
   }
   begun.Wait();
-  // One after the other, on the thread that is left.
+  // One after another, on the remaining thread.
   for (int i = 0; i < 100; ++i) {
     absl::Notification done;
     pool.Post("bob", [&] { done.Notify(); });
@@ -94,7 +94,7 @@ TEST(FairPoolTest, ManyTasksOfManyUsersAllRun) {
     for (int i = 0; i < 1000; ++i) {
       pool.Post(absl::StrCat(i % 7), [&pool, &runs, i] {
         ++runs;
-        // Tasks post others.
+        // Tasks post other tasks.
         if (i % 10 == 0) pool.Post(absl::StrCat(i % 3), [&runs] { ++runs; });
       });
     }
@@ -124,7 +124,7 @@ TEST(FairPoolTest, WhatWaitsIsDroppedAndWhatRunsGoesOn) {
   pool.Stop();
   EXPECT_EQ(runs, 1);
   auto held = std::make_shared<int>(1);
-  // What goes with a dropped task may post once more.
+  // The destructor of a dropped task may post again.
   std::shared_ptr<int> last(new int(2), [&pool](int* number) {
     delete number;
     pool.Post("ann", [] {});
@@ -195,7 +195,7 @@ TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
     });
     return refused.size() == before;
   };
-  // Where nothing else is held there is room whatever it takes.
+  // Without another hold, any size is accepted.
   EXPECT_TRUE(offer("ann", 1000));
   EXPECT_FALSE(offer("ann", 1));
   EXPECT_EQ(refused[0].code(), absl::StatusCode::kResourceExhausted);
@@ -206,18 +206,18 @@ TEST(FairPoolTest, AUserWithTooMuchThatWaitsIsRefused) {
   EXPECT_FALSE(offer("bob", 1));
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(offer("cat", 0));
   EXPECT_FALSE(offer("cat", 0));
-  // What was taken in goes on.
+  // Accepted work continues.
   pool.Post("cat", [&runs] { ++runs; });
   begin.Notify();
   while (runs < 7) {
   }
-  // What has run gives its room back.
+  // Finished work returns its room.
   EXPECT_TRUE(offer("bob", 100));
   while (runs < 8) {
   }
 }
 
-// As what waits for data to be fetched does.
+// For example, a call that waits for data to be fetched.
 TEST(FairPoolTest, WhatHasRunHoldsItsMemoryUntilItGivesItBack) {
   std::vector<FairPool::Hold> holds;
   {
@@ -232,11 +232,11 @@ TEST(FairPoolTest, WhatHasRunHoldsItsMemoryUntilItGivesItBack) {
     EXPECT_TRUE(Offer(pool, "ann", 60, holds).ok());
     EXPECT_FALSE(Offer(pool, "ann", 1, holds).ok());
   }
-  // Those that are left go after the pool.
+  // The remaining holds are released after the pool.
   EXPECT_EQ(holds.size(), 4);
 }
 
-// As two large sweeps do, which came at once.
+// For example, two large sweeps that arrive at once.
 TEST(FairPoolTest, OfWhatRequestsBecomeTheFirstMayBeAsLargeAsItIs) {
   FairPool pool(1, 1, {.tasks = 3, .bytes = 100, .small = 0});
   std::vector<FairPool::Hold> holds;
@@ -268,11 +268,11 @@ TEST(FairPoolTest, WhatIsSmallIsLetInWhateverIsHeld) {
     small.push_back(*pool.HoldMore("ann", 10));
     EXPECT_FALSE(Offer(pool, "ann", 11, large).ok());
     EXPECT_FALSE(pool.HoldMore("ann", 11).ok());
-    // They have a limit as well.
+    // Small requests also have a limit.
     EXPECT_TRUE(Offer(pool, "ann", 10, small).ok());
     EXPECT_FALSE(Offer(pool, "ann", 1, small).ok());
     EXPECT_FALSE(pool.HoldMore("ann", 1).ok());
-    // Each is given back where it was taken.
+    // Each is returned to its own kind.
     small.clear();
   }
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(Offer(pool, "ann", 10, small).ok());

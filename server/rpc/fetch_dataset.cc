@@ -20,7 +20,7 @@ int64_t NumberIn(const std::map<std::string, std::string>& details, const std::s
   return found != details.end() && absl::SimpleAtoi(found->second, &number) ? number : 0;
 }
 
-// A set that is on its way, as far as `status` says.
+// Returns a set that is being fetched, with the progress in `status`.
 v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
   const std::map<std::string, std::string> details = GetReasonDetails(status);
   v1::Dataset dataset;
@@ -36,7 +36,7 @@ v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
 
 void Fetch(const RpcContext& context, const std::string& user, const std::string& id,
            Reply<v1::Dataset> reply) {
-  // Whoever has it by this name needs nothing.
+  // A set that already has this name is enough.
   absl::StatusOr<v1::Dataset> present = context.datasets->DescribeById(id);
   if (present.ok() && present->problem().empty()) {
     reply(std::move(present));
@@ -54,7 +54,7 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
         } else if (!status.ok()) {
           reply(std::move(status));
         } else {
-          // It reads the files.
+          // Reads the files.
           context.user_pool->Post(user, [&context, id, reply = std::move(reply)]() mutable {
             reply(context.datasets->DescribeById(id));
           });

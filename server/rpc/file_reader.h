@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Reads a file from an offset on, piece by piece. Not thread-safe.
+// Reads a file piece by piece. Not thread-safe.
 class FileReader {
  public:
-  // Bytes of one piece at most: large enough to be quick, well below gRPC's limit of 4 MiB a message.
+  // The most bytes of a piece: large enough to be fast, and well below gRPC's limit of 4 MiB per message.
   static constexpr int64_t kPieceBytes = 256 * 1024;
 
   explicit FileReader(std::string path) : path_(std::move(path)) {}
@@ -19,13 +19,14 @@ class FileReader {
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
-  // The next piece from `offset` on, empty where the file has no more now, or there is no file yet.
+  // Returns the next piece from `offset` on. Empty at the file's current end, or if the file does not exist
+  // yet.
   absl::StatusOr<std::string> Read(int64_t offset);
-  // Its size now; 0 where there is no file yet.
+  // Returns the file's current size; 0 if it does not exist yet.
   absl::StatusOr<int64_t> Size();
 
  private:
-  // False where there is no file.
+  // Returns false if the file does not exist.
   absl::StatusOr<bool> Open();
 
   const std::string path_;

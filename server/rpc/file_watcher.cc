@@ -31,7 +31,7 @@ absl::StatusOr<std::unique_ptr<FileWatcher>> FileWatcher::Create() {
 
 FileWatcher::~FileWatcher() {
   const uint64_t one = 1;
-  // An eventfd takes this as long as nobody else writes to it.
+  // Writing to an eventfd succeeds, because nobody else writes to it.
   [[maybe_unused]] const ssize_t written = write(wake_, &one, sizeof(one));
   thread_.join();
   close(inotify_);

@@ -13,18 +13,18 @@
 
 namespace tandem {
 
-// Tells when files change (inotify), for those who follow them without polling. Thread-safe.
+// Reports changes of files (inotify), so that readers need not poll. Thread-safe.
 class FileWatcher {
  public:
-  // INTERNAL: the system gives no inotify instance (limit fs.inotify.max_user_instances).
+  // INTERNAL: the system provides no inotify instance (limit fs.inotify.max_user_instances).
   static absl::StatusOr<std::unique_ptr<FileWatcher>> Create();
   ~FileWatcher();
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
-  // Calls `changed`, on the watcher's thread and perhaps more often than needed, after the file `name` in
-  // `folder` was made or written to. It must not block, and may still be called once while Remove runs.
-  // Returns a number for Remove. NOT_FOUND: no such folder. RESOURCE_EXHAUSTED: fs.inotify.max_user_watches.
+  // Calls `changed` after the file `name` in `folder` was created or written, perhaps more often than needed.
+  // Runs on the watcher's thread; must not block. May still be called once while Remove runs. Returns a
+  // number for Remove. NOT_FOUND: no such folder. RESOURCE_EXHAUSTED: fs.inotify.max_user_watches.
   absl::StatusOr<int64_t> Add(const std::string& folder, const std::string& name,
                               std::function<void()> changed);
   void Remove(int64_t number);

@@ -12,7 +12,8 @@
 namespace tandem::rpc {
 namespace {
 
-// The job that this request made before, where there is one. ALREADY_EXISTS: it was for something else.
+// Returns the job of an earlier request with this request id; nullopt if none. ALREADY_EXISTS: the earlier
+// request was different.
 absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context, const std::string& user,
                                                         const v1::ForkJobRequest& request) {
   absl::StatusOr<std::optional<v1::Job>> repeated =
@@ -27,17 +28,17 @@ absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& contex
                                                (*repeated)->name(), "\"; use a new one for a new job"));
 }
 
-// What there is of a fork before there is a job.
+// The state of a fork before its job exists.
 struct Fork {
   v1::Job from;
   ForkSource source;
   AdmittedRequest admitted;
 };
 
-// In the folder of `id`, which was reserved.
+// Creates the fork in the folder of the reserved `id`.
 void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1::Job> reply) {
   const std::string folder = context.jobs->FolderOf(id);
-  // Its worker may have been taken over, and the checkpoint have any size.
+  // The source's worker may have been hijacked, so the checkpoint may have any size.
   const auto go_on = [&context] { return context.lifecycle->CheckServing(); };
   if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder, go_on); !status.ok()) {
     if (RemoveForkedFolder(folder)) context.jobs->Release(id);
@@ -49,7 +50,7 @@ void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1:
                        [&context, user = std::move(user), id, folder, hold = std::move(fork.admitted.hold),
                         reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
                          if (made.ok() && made->folder() == folder) return reply(std::move(made));
-                         // The same request came twice, and the other one was first; or there is no job.
+                         // A concurrent request with the same id came first, or the creation failed.
                          context.user_pool->Post(user, [&context, id, folder, made = std::move(made),
                                                         reply = std::move(reply)]() mutable {
                            if (RemoveForkedFolder(folder)) context.jobs->Release(id);
@@ -86,7 +87,7 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
   context.jobs->Reserve(reserving, [&context, fork = std::move(fork),
                                     reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
     if (!id.ok()) return reply(id.status());
-    // It writes files.
+    // Writes files.
     const std::string user = fork.admitted.job.user;
     context.user_pool->Post(
         user, [&context, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
@@ -109,7 +110,7 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
   if (!source.ok()) return reply(source.status());
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
-  // A request of a few bytes may name a large job and a large checkpoint, and data be waited for.
+  // A small request may name a large job and checkpoint, and may wait for data.
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
                        LocalDataBytes(context, spec.dataset());
   if (!KeepMore(context, caller.user, kept, reply)) return;

@@ -30,12 +30,12 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Checkpoints of jobs, and jobs that go on from them.
+// Tests checkpoints of jobs, and jobs that continue from them.
 class ForkTest : public ServiceFixture {
  protected:
   static constexpr char kTensor[] = "shared/dense_1.weight";
 
-  // Has the job's worker write a checkpoint and tell of it.
+  // Makes the job's worker write and report a checkpoint.
   void WriteCheckpointOf(const std::string& job, int64_t sequence, int64_t step,
                          const std::string& tensor = kTensor, const v1::BestResult& best = {}) {
     AppendFile(job, "worker.log", "");
@@ -66,7 +66,7 @@ class ForkTest : public ServiceFixture {
     return count;
   }
 
-  // A job that has checkpoints of these steps.
+  // Creates a job with checkpoints of these steps.
   std::string JobWith(const std::vector<int64_t>& steps, v1::CreateJobRequest request = Request("source"),
                       const std::string& tensor = kTensor) {
     request.mutable_spec()->mutable_checkpoints()->set_keep_last(3);
@@ -137,7 +137,7 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
   EXPECT_EQ(again.name(), other.name());
   request.set_step(20);
   EXPECT_EQ(Fork(request, &again).error_code(), StatusCode::ALREADY_EXISTS);
-  // Who asks for it with another's request id learns not even that it is a fork.
+  // A user who guesses another's request id does not even learn that it is a fork.
   v1::CreateTokenRequest token;
   token.mutable_token()->set_user("ann");
   v1::CreateTokenResponse made;
@@ -152,7 +152,7 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
     EXPECT_EQ(refused.error_message().find(other.name()), std::string::npos);
   }
 
-  // The other job goes, and its files.
+  // The other job and its files are deleted.
   Finish(source, 4, v1::JOB_STATE_SUCCEEDED);
   std::filesystem::remove_all(FolderOf(source));
   EXPECT_THAT(Checkpoints(other.name()), ElementsAre(10));
@@ -173,7 +173,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   request.set_name(source);
   request.mutable_spec()->set_name("fork");
   v1::Job fork;
-  // Devices for one of them; the other waits.
+  // There are devices for one of them; the other waits.
   ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
   workers_.AwaitStarted(Id(fork.name()));
   ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
@@ -182,14 +182,14 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
     SQLite::Database database(folder_->DatabasePath(), SQLite::OPEN_READONLY);
     return database.execAndGet("SELECT count(*) FROM deleted_jobs").getInt();
   };
-  // Those of jobs that were made stay.
+  // The ids of created jobs stay reserved.
   const int before = reserved();
   const grpc::Status refused = stub_->ForkJob(Context(made.secret()).get(), request, &fork);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
   EXPECT_EQ(reserved(), before);
   EXPECT_EQ(CountFolders(), folders);
   SetQuota({});
-  // A repetition that finds its job gives its own id back.
+  // A repeated request that finds its job releases its own id.
   request.set_request_id("twice");
   std::vector<std::thread> calls;
   std::vector<v1::Job> jobs(4);
@@ -206,7 +206,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
 TEST_F(ForkTest, ARequestIdIsOfOneSource) {
   const std::string one = JobWith({10});
   const std::string other = JobWith({10});
-  // At once, so that neither finds the other's job before it has made its own.
+  // Both at once, so that neither finds the other's job before creating its own.
   std::vector<grpc::Status> results(2);
   std::vector<v1::Job> forks(2);
   std::vector<std::thread> calls;
@@ -223,7 +223,7 @@ TEST_F(ForkTest, ARequestIdIsOfOneSource) {
   const int made = results[0].ok() ? 0 : 1;
   EXPECT_EQ(results[1 - made].error_code(), StatusCode::ALREADY_EXISTS) << results[1 - made].error_message();
   EXPECT_EQ(forks[made].forked_from().job(), made == 0 ? one : other);
-  // Nor is it a new job's.
+  // A new job does not match it either.
   v1::CreateJobRequest create = Request("source", "the-same");
   v1::Job job;
   EXPECT_EQ(stub_->CreateJob(Context().get(), create, &job).error_code(), StatusCode::ALREADY_EXISTS);
@@ -257,11 +257,11 @@ TEST_F(ForkTest, WhatLeavesNothingToTrainIsRefused) {
   training.clear_steps();
   training.set_epochs(3);
   EXPECT_TRUE(Fork(request, &fork).ok());
-  // From an earlier one there is something left.
+  // An earlier checkpoint leaves something to train.
   training.set_epochs(2);
   request.set_step(10);
   EXPECT_TRUE(Fork(request, &fork).ok());
-  // Its epochs may have fewer steps: two of them are done all the same.
+  // With fewer steps per epoch, two epochs are still done.
   request.set_step(20);
   training.set_global_batch_size(7);
   EXPECT_THAT(Fork(request, &fork).error_details(), HasSubstr("NOTHING_TO_TRAIN"));
@@ -288,14 +288,14 @@ TEST_F(ForkTest, WhatCannotBe) {
   status = Fork(misfit, &fork);
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(status.error_message(), HasSubstr("spec.model"));
-  // Only a question.
+  // Only validates.
   v1::ForkJobRequest question = ForkOf(source);
   question.set_validate_only(true);
   ASSERT_TRUE(Fork(question, &fork).ok());
   EXPECT_EQ(fork.name(), "");
   EXPECT_EQ(fork.forked_from().step(), 20);
 
-  // One that was damaged is named, and so are those that may serve.
+  // The error names the damaged checkpoint and the usable ones.
   const std::string newest = absl::StrCat(FolderOf(source), "/", CheckpointFileName(20));
   ASSERT_TRUE(tandem::WriteCheckpoint(Env::Real(), newest, R"({"step": "x"})", {}).ok());
   question.set_step(20);
@@ -319,7 +319,7 @@ TEST_F(ForkTest, WhatCannotBe) {
 TEST_F(ForkTest, ACheckpointIsReadWholeBeforeAJobGoesOnFromIt) {
   const std::string source = JobWith({10, 20, 30});
   const size_t folders = CountFolders();
-  // In the last tensor, of which a header says nothing.
+  // Damage in the last tensor, which no header shows.
   const std::string path = absl::StrCat(FolderOf(source), "/", CheckpointFileName(30));
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-1, std::ios::end).put('\x55').flush();
@@ -334,7 +334,7 @@ TEST_F(ForkTest, ACheckpointIsReadWholeBeforeAJobGoesOnFromIt) {
     EXPECT_THAT(status.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
   }
   EXPECT_EQ(CountFolders(), folders);
-  // A question is answered by what it says before its tensors.
+  // Validation reads only the part before the tensors.
   v1::ForkJobRequest question = ForkOf(source, 30);
   question.set_validate_only(true);
   EXPECT_TRUE(Fork(question, &fork).ok());
@@ -360,7 +360,7 @@ TEST_F(ForkTest, TheBestModelIsThatOfTheCheckpointsBestResult) {
     best.set_value(value);
     return best;
   };
-  // As its worker puts it in its place.
+  // Writes the best model like the worker.
   const auto write_best = [&](const std::optional<v1::BestResult>& best) {
     const std::string path = FolderOf(source) + "/best.safetensors";
     EXPECT_TRUE(WriteModel(Env::Real(), path, v1::JobSpec(), {}, TrainedOn(), best).ok());
@@ -401,12 +401,12 @@ TEST_F(ForkTest, TheBestModelIsThatOfTheCheckpointsBestResult) {
   EXPECT_TRUE(has_best()) << "the next one is not in its place yet";
 }
 
-// A request of a few bytes names much, and its data may be waited for.
+// A small request may name much data and wait for it.
 class LargeForkTest : public ForkTest {
  protected:
   LargeForkTest() { room_.bytes = 300'000; }
 
-  // That a fork of this job called "slow" keeps 200,000 bytes until its reply.
+  // Checks that a fork of this job named "slow" keeps 200,000 bytes until its reply.
   void ExpectCounts(const std::string& source) {
     absl::Notification end;
     admission_.slow = &end;

@@ -51,7 +51,7 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   return source;
 }
 
-// Says from which others one may go on.
+// Adds the steps of other usable checkpoints to the error.
 absl::Status WithOthers(const absl::Status& damage, const std::vector<int64_t>& others) {
   return WithReason(
       absl::DataLossError(others.empty() ? absl::StrCat(damage.message(), "; there is no other")
@@ -61,7 +61,7 @@ absl::Status WithOthers(const absl::Status& damage, const std::vector<int64_t>& 
       "CHECKPOINT_DAMAGED");
 }
 
-// Of the job's checkpoints whose headers are sound, but this one; the newest first.
+// Returns the steps of the job's other checkpoints with valid headers, newest first.
 std::vector<int64_t> OtherSteps(const v1::Job& job, int64_t step) {
   std::vector<int64_t> steps;
   const absl::StatusOr<std::vector<std::string>> files = ListCheckpointFiles(Env::Real(), job.folder());
@@ -73,7 +73,7 @@ std::vector<int64_t> OtherSteps(const v1::Job& job, int64_t step) {
   return steps;
 }
 
-// A second name for a file, which is never changed in place; a copy of it where the file system has no such.
+// Links a file, which never changes in place. Copies it if the file system has no hard links.
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno != EPERM && errno != EXDEV && errno != EMLINK && errno != ENOTSUP) {
@@ -91,12 +91,12 @@ absl::Status LinkFile(const std::string& from, const std::string& to) {
   });
 }
 
-// Nothing is there afterwards but the model of this result: a job that finds none says so and goes on.
+// Links the model only if it belongs to this best result. Without a model, the fork says so and continues.
 absl::Status LinkBestModel(const std::string& from, const std::string& to, const v1::BestResult& best) {
   const absl::Status linked = LinkFile(from, to);
   if (absl::IsNotFound(linked)) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(linked);
-  // What the other job's record says may be older than the file, and newer.
+  // The source's record may be older or newer than the file.
   const absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(to);
   if (header.ok() && IsModelOf(header->metadata, best)) return absl::OkStatus();
   if (unlink(to.c_str()) == 0) return absl::OkStatus();
@@ -106,7 +106,7 @@ absl::Status LinkBestModel(const std::string& from, const std::string& to, const
 }  // namespace
 
 int64_t BytesOf(const ForkSource& source) {
-  // What a map takes for each of its entries beside these.
+  // The memory of a map's entry besides the entry.
   constexpr size_t kEach = 32;
   size_t bytes = source.checkpoint.SpaceUsedLong() + source.best.SpaceUsedLong();
   for (const auto& entry : source.header.tensors) {
@@ -129,7 +129,7 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
     const absl::StatusOr<int64_t> named = StepOfCheckpointFile(file);
     const int64_t of = source.ok() ? source->checkpoint.step() : named.value_or(-1);
     const bool is_wanted = damage.ok() && (!step.has_value() || of == *step);
-    // Another took its place meanwhile.
+    // Another checkpoint replaced it meanwhile.
     if (absl::IsNotFound(source.status())) continue;
     if (is_wanted) {
       if (source.ok() || !absl::IsDataLoss(source.status())) return source;
@@ -160,16 +160,17 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
   }
   const std::string path = absl::StrCat(folder, "/", source.checkpoint.file());
   TANDEM_RETURN_IF_ERROR(LinkFile(source.path, path));
-  // That it is the one that was looked at.
+  // Check that the link leads to the examined checkpoint.
   TANDEM_ASSIGN_OR_RETURN(const ForkSource linked, ReadForkSource(path));
   if (linked.checkpoint.step() != source.checkpoint.step()) {
     return absl::NotFoundError(absl::StrCat(source.path, " was replaced meanwhile; try again"));
   }
-  // Before the checkpoint is read, which may take long: the other job may have a better result any time.
+  // Link the model before the checkpoint is read, which may take long: the source may find a better result at
+  // any time.
   if (source.best.step() > 0) {
     TANDEM_RETURN_IF_ERROR(LinkBestModel(job.folder() + kBestModel, folder + kBestModel, source.best));
   }
-  // All of it: where a tensor was changed, the new job would only fail when its turn comes.
+  // Read everything: otherwise the fork would fail only when it starts, because of a changed tensor.
   const absl::Status whole = VerifyCheckpoint(RandomAccessEnv::Real(), path, go_on);
   if (absl::IsDataLoss(whole)) {
     return WithOthers(absl::DataLossError(absl::StrReplaceAll(whole.message(), {{path, source.path}})),

@@ -13,39 +13,39 @@
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
 
-// The files of jobs that go on from other jobs' checkpoints.
+// The files of jobs that continue other jobs' checkpoints.
 
 namespace tandem::rpc {
 
 // A checkpoint of another job.
 struct ForkSource {
   std::string path;
-  // As its file says; with the name that it has in a fork's folder.
+  // As described in the checkpoint's file, with the file's name in a fork's folder.
   v1::Checkpoint checkpoint;
-  // The best result so far; empty where there is none.
+  // The best result so far; empty if none.
   v1::BestResult best;
-  // By which the checkpoint's model knows its data.
+  // The model's names of its data.
   DataNames names;
   SafetensorsHeader header;
 };
 
-// The memory that it takes.
+// Returns its memory in bytes.
 int64_t BytesOf(const ForkSource& source);
 
-// The newest checkpoint in the job's folder, or the one of `step`, by what its header says: a worker that was
-// taken over may have given it any size. NOT_FOUND, with the steps of those that are there; DATA_LOSS, with
-// those of the others, where it cannot be used.
+// Returns the newest checkpoint in the job's folder, or the checkpoint of `step`. Reads only headers, because
+// a hijacked worker may have written files of any size. NOT_FOUND names the steps of existing checkpoints.
+// DATA_LOSS: the checkpoint cannot be used; names the steps of the others.
 absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int64_t> step);
 
-// Makes the folder of a fork of `job`, in which the checkpoint stands, and the best model too where its file
-// says that it is that of the checkpoint's best result; durable on OK. What is there is not the other job's
-// to remove. Reads all of the checkpoint, for as long as `go_on` is OK, whose error it returns otherwise.
-// NOT_FOUND: the checkpoint was removed meanwhile. DATA_LOSS: its bytes were changed; with the steps of the
-// others.
+// Creates the folder of a fork of `job`, with the checkpoint. Also links the best model if its file says that
+// it belongs to the checkpoint's best result. The files survive the other job's removal. On OK the folder is
+// durable. Reads the whole checkpoint as long as `go_on` returns OK, and otherwise returns its error.
+// NOT_FOUND: the checkpoint was removed meanwhile. DATA_LOSS: the checkpoint was changed; names the steps of
+// the others.
 absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, const std::string& folder,
                               const std::function<absl::Status()>& go_on);
 
-// Removes it where there is no job of it.
+// Removes the folder of a fork that got no job.
 bool RemoveForkedFolder(const std::string& folder);
 
 }  // namespace tandem::rpc

@@ -13,7 +13,7 @@ void GetDataset(const RpcContext& context, const Caller& caller, const v1::GetDa
     reply(FieldError("name", "is required: \"datasets/<id>\" or the id alone"));
     return;
   }
-  // All samples may be read.
+  // May read all samples.
   PostForUser(
       context, caller.user, request, std::move(reply),
       [&context, name = request.name()](Reply<v1::Dataset> reply) { reply(context.datasets->Get(name)); });

@@ -12,7 +12,7 @@ void GetUpload(const RpcContext& context, const Caller& caller, const v1::GetUpl
     reply(id.status());
     return;
   }
-  // It makes durable what came, and waits for who looks through it to go on with it.
+  // Syncs the upload, and may wait for a caller that holds its lock.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, id = *id](Reply<v1::Upload> reply) { reply(context.uploads->Get(id)); });
 }

@@ -18,12 +18,12 @@
 namespace tandem {
 namespace {
 
-// Together, with Base64 and the trailers' other entries, below 8 KiB.
+// All parts together, in Base64 with the other trailers, stay below 8 KiB.
 constexpr size_t kMaxMessageBytes = 1800;
 constexpr size_t kMaxViolationsBytes = 2600;
 constexpr size_t kMaxDescriptionBytes = 800;
 
-// `text`, cut at the end of a UTF-8 character.
+// Cuts `text` at the end of a UTF-8 character.
 std::string Cut(absl::string_view text, size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   size_t end = max_bytes - 3;
@@ -51,7 +51,7 @@ google::rpc::BadRequest ToBadRequest(const std::vector<FieldViolation>& violatio
 
 std::string MessageOf(const absl::Status& status, const google::rpc::BadRequest& bad_request,
                       size_t problems) {
-  // Names of files and what they hold may be any bytes, and a client reads no message that is not UTF-8.
+  // Names and contents of files may have any bytes, but clients accept only UTF-8.
   if (problems < 2) return Cut(ToUtf8(status.message()), kMaxMessageBytes);
   std::string message = absl::StrCat(problems, " problems");
   const char* separator = ": ";
@@ -92,7 +92,7 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
     details.add_details()->PackFrom(retry);
   }
   const std::string message = MessageOf(status, bad_request, violations.size());
-  // Once is enough: the same text is the status's own message.
+  // A short copy suffices: the status's own message has the whole text.
   details.set_message(Cut(message, 200));
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), message, details.SerializeAsString());
 }

@@ -7,11 +7,10 @@
 
 namespace tandem {
 
-// The status that a client gets. An error has a google.rpc.Status as its details: an ErrorInfo of the domain
-// "tandem", whose reason is that of WithReason or else the code's name, a BadRequest where the status
-// names fields at fault, and a RetryInfo where waiting helps (WithRetryDelay). Both message and details are
-// cut to what a client takes in its headers (8 KiB by default); the last violation then says how many more
-// there are.
+// Returns the status for the client. An error's details are a google.rpc.Status. It has an ErrorInfo of the
+// domain "tandem" with WithReason's reason or the code's name. It has a BadRequest if the status names wrong
+// fields, and a RetryInfo if waiting helps (WithRetryDelay). Message and details are cut to the size of a
+// client's headers (8 KiB by default). The last violation then gives the number of omitted ones.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 }  // namespace tandem

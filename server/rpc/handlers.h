@@ -17,9 +17,9 @@
 #include "tandem/v1/model_service.pb.h"
 #include "tandem/v1/sweep_service.pb.h"
 
-// One function a method, each in the file of its name. What a method does and which errors it gives stands in
-// tandem/v1/*_service.proto. They keep no state, and know nothing of gRPC; a request lives until its reply.
-// Those that depend on who calls are told.
+// One function per method, each in a file of its name. tandem/v1/*_service.proto describes the methods and
+// their errors. The functions keep no state and know nothing of gRPC. A request lives until its reply.
+// Functions that depend on the caller get `caller`.
 
 namespace tandem::rpc {
 
@@ -115,11 +115,11 @@ void ListBackups(const RpcContext& context, const Caller& caller, const v1::List
 void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
-// The id in "jobs/<id>". INVALID_ARGUMENT for the field "name".
+// Returns the id in "jobs/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseJobName(const std::string& name);
-// The id in "uploads/<id>". INVALID_ARGUMENT for the field "name".
+// Returns the id in "uploads/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseUploadName(const std::string& name);
-// NOT_FOUND with a message that names the job; any other status as it is.
+// Turns NOT_FOUND into a message that names the job; returns any other status unchanged.
 absl::Status ExplainJobError(const absl::Status& status, const std::string& name);
 
 }  // namespace tandem::rpc

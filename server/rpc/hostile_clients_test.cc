@@ -1,5 +1,5 @@
-// Clients that do what no good client does, on real sockets, while a good one makes its calls: it must get
-// its answers. How long they take is printed.
+// Hostile clients on real sockets, while a good client makes calls. The good client must get its answers.
+// Prints how long they take.
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
@@ -56,7 +56,7 @@ std::string Frame(FrameType type, uint8_t flags, uint32_t stream, absl::string_v
   return absl::StrCat(absl::string_view(head, sizeof(head)), payload);
 }
 
-// A header as HPACK's literal without indexing; both parts below 127 bytes.
+// A header as HPACK's literal without indexing; both parts must be below 127 bytes.
 std::string Header(absl::string_view name, absl::string_view value) {
   std::string text(1, '\0');
   absl::StrAppend(&text, std::string(1, static_cast<char>(name.size())), name,
@@ -71,18 +71,18 @@ std::string CallHeaders(absl::string_view method = "DaemonService/GetDaemon", ab
                       token.empty() ? "" : Header("authorization", absl::StrCat("Bearer ", token)));
 }
 
-// A unary call with an empty message, whole.
+// A whole unary call with an empty message.
 std::string WholeCall(uint32_t stream, absl::string_view method, absl::string_view token) {
   return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, CallHeaders(method, token)),
                       Frame(kData, kEndStream, stream, absl::string_view("\0\0\0\0\0", 5)));
 }
 
-// A client that takes no data at all: its windows are 0.
+// The settings of a client that accepts no data: its windows are 0.
 std::string NoWindow() {
   return absl::StrCat(kPreface, Frame(kSettings, 0, 0, absl::string_view("\0\4\0\0\0\0", 6)));
 }
 
-// The most memory that this process had, in bytes.
+// Returns the peak of this process's memory, in bytes.
 int64_t MostMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -100,7 +100,7 @@ class HostileClientsTest : public ServiceFixture {
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     good_ = v1::JobService::NewStub(grpc::CreateCustomChannel(server_->address().ToString(),
                                                               grpc::InsecureChannelCredentials(), arguments));
-    // Its connection is there before a hostile one is refused with its address.
+    // Connects before a hostile connection gets its address refused.
     v1::ListJobsResponse none;
     ASSERT_TRUE(good_->ListJobs(Context().get(), {}, &none).ok());
   }
@@ -119,7 +119,7 @@ class HostileClientsTest : public ServiceFixture {
     sockets_.push_back(fd);
     return fd;
   }
-  // Sends as much of it as is taken without waiting long; false: the server hung up.
+  // Sends as many bytes as are accepted without a long wait. Returns false if the server hung up.
   static bool Send(int fd, absl::string_view bytes) {
     while (!bytes.empty()) {
       pollfd event = {fd, POLLOUT, 0};
@@ -130,7 +130,7 @@ class HostileClientsTest : public ServiceFixture {
     }
     return true;
   }
-  // Whether the server hangs up within so long; what it says before is read.
+  // Returns true if the server hangs up within this time. Reads and drops its data.
   static bool HangsUp(int fd, absl::Duration within) {
     const absl::Time end = absl::Now() + within;
     char buffer[4096];
@@ -143,13 +143,13 @@ class HostileClientsTest : public ServiceFixture {
     return false;
   }
 
-  // A good client of its own connection makes its calls: all are answered. Prints how long they took.
+  // A good client on its own connection makes calls, and all must be answered. Prints how long they took.
   void ExpectAnswers(const char* during) {
     std::vector<double> milliseconds;
     for (int i = 0; i < 50; ++i) {
       const absl::Time begin = absl::Now();
       v1::Job job;
-      // Durable, so that it goes through all of the daemon.
+      // Durable, so that the call passes through the whole daemon.
       const grpc::Status made = good_->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
       ASSERT_TRUE(made.ok()) << during << ": " << made.error_message();
       v1::GetJobRequest get;
@@ -163,7 +163,7 @@ class HostileClientsTest : public ServiceFixture {
     EXPECT_LT(milliseconds[49], 10'000) << during;
   }
 
-  // The types of the frames of a stream that come within so long, until one is `last`.
+  // Returns the types of a stream's frames that arrive within this time, up to the first `last`.
   static std::vector<uint8_t> FramesOf(int fd, uint32_t stream, uint8_t last, absl::Duration within) {
     const absl::Time end = absl::Now() + within;
     std::string bytes;
@@ -192,14 +192,14 @@ class HostileClientsTest : public ServiceFixture {
     const std::vector<std::string> calls = Calls();
     return std::count(calls.begin(), calls.end(), call);
   }
-  // Waits until so many calls have ended so.
+  // Blocks until `count` calls have ended like this.
   bool AwaitCount(absl::string_view call, int64_t count) {
     const absl::Time end = absl::Now() + absl::Seconds(30);
     while (Count(call) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
     return Count(call) >= count;
   }
 
-  // How a call ends whose request is these bytes.
+  // Returns the status of a call with these request bytes.
   grpc::Status CallWith(const std::string& path, const std::string& message) {
     const grpc::Slice slice(message);
     grpc::ByteBuffer request(&slice, 1), reply;
@@ -222,8 +222,8 @@ TEST_F(HostileClientsTest, ConnectionsThatSendNothing) {
 }
 
 TEST_F(HostileClientsTest, HalfOpenConnections) {
-  // One in the middle of the preface, one after it, one in the middle of a frame, one in the middle of a
-  // call.
+  // Clients that stop in the middle of the preface, after the preface, in the middle of a frame, and in the
+  // middle of a call.
   const std::string settings = Frame(kSettings, 0, 0, "");
   const std::string headers = Frame(kHeaders, kEndHeaders, 1, CallHeaders());
   for (int i = 0; i < 25; ++i) {
@@ -258,7 +258,7 @@ TEST_F(HostileClientsTest, HeadersWithoutEnd) {
       std::string block;
       for (int n = 0; n < 100; ++n) block += Header(absl::StrCat("x-", n), std::string(100, 'x'));
       const std::string frame = Frame(kContinuation, 0, 1, block);
-      // About 32 MiB, of which nothing is to be kept.
+      // About 32 MiB, none of which may be kept.
       for (int n = 0; n < 3000 && Send(fd, frame); ++n) {
       }
     });
@@ -293,7 +293,7 @@ TEST_F(HostileClientsTest, PingsSettingsAndResets) {
   for (std::thread& flood : floods) flood.join();
 }
 
-// Nested more deeply than a parser goes, or no message at all.
+// Messages that are nested too deeply, or no messages at all.
 TEST_F(HostileClientsTest, MessagesThatCannotBeReadAreExplained) {
   v1::DescribeModelRequest deep;
   v1::Layer* layer = deep.mutable_model()->add_layers();
@@ -312,7 +312,7 @@ TEST_F(HostileClientsTest, MessagesThatCannotBeReadAreExplained) {
   }
 }
 
-// Of two bytes each, which would be some sixty in memory; and of nothing that there is.
+// Fields of two bytes each, which would take some sixty in memory; and unknown fields.
 TEST_F(HostileClientsTest, MessagesOfVeryManyFieldsAreNotMade) {
   const int64_t before = MostMemory();
   const auto field = [](absl::string_view tag, const std::string& content) {
@@ -324,7 +324,7 @@ TEST_F(HostileClientsTest, MessagesOfVeryManyFieldsAreNotMade) {
   };
   v1::CreateJobRequest one;
   one.mutable_spec()->mutable_model()->add_layers();
-  // The tags of the spec, of the model and of a layer, each before a size.
+  // The tags of the spec, the model and a layer, each before a size.
   const std::string tags = one.SerializeAsString();
   ASSERT_EQ(tags.size(), 6);
   for (const int fields : {1'000'000, 8'000'000}) {
@@ -344,7 +344,7 @@ TEST_F(HostileClientsTest, MessagesOfVeryManyFieldsAreNotMade) {
           << method << fields;
     }
   }
-  // The bytes themselves, here and there.
+  // The bytes themselves, on both sides.
   EXPECT_LT(MostMemory() - before, 150 << 20);
 }
 
@@ -361,7 +361,7 @@ TEST_F(HostileClientsTest, UnknownMethodsStayUnimplemented) {
   }
 }
 
-// gRPC's own services, which know no users: of a connection 16 calls may be open, of an address 64 streams.
+// gRPC's own services know no users. A connection may have 16 open calls, and an address 64 streams.
 TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
   struct Stream {
     std::unique_ptr<grpc::ClientContext> context;
@@ -370,7 +370,7 @@ TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
     std::atomic<bool> has_ended = false;
   };
   const auto watch = [](const std::shared_ptr<grpc::Channel>& channel, Stream& stream) {
-    // A unary call of a stream's method has its answer once the stream ends.
+    // A unary call of a stream's method is answered when the stream ends.
     static const grpc::Slice nothing("");
     static const grpc::ByteBuffer request(&nothing, 1);
     stream.context = Context();
@@ -408,7 +408,7 @@ TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
   for (const Stream& stream : streams.back())
     EXPECT_EQ(stream.status.error_code(), grpc::StatusCode::CANCELLED);
   ExpectAnswers("64 watchers of the health");
-  // Once they are gone there is room.
+  // After their end there is room.
   for (Stream& stream : streams[0]) stream.context->TryCancel();
   EXPECT_EQ(await_ended(streams[0], 20), 20);
   absl::SleepFor(absl::Milliseconds(500));
@@ -440,7 +440,7 @@ TEST_F(HostileClientsTest, AConnectionThatTakesCallsBackIsShut) {
       is_open = Send(fd, calls);
     }
     EXPECT_FALSE(is_open) << "token \"" << token << "\"";
-    // Other users of this machine come from the same address.
+    // Other users of this machine have the same address.
     const auto own = v1::JobService::NewStub(
         grpc::CreateChannel(server_->address().ToString(), grpc::InsecureChannelCredentials()));
     v1::ListJobsResponse jobs;
@@ -460,13 +460,13 @@ class UnreadAnswersTest : public HostileClientsTest {
     ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
   }
 
-  // Of a user who has made no calls: answers count until gRPC says that they were sent.
+  // A new user without earlier calls, because an answer counts until gRPC reports that it was sent.
   std::string MakeToken() {
     v1::CreateTokenRequest create;
     create.mutable_token()->set_user("ann");
     v1::CreateTokenResponse token;
     grpc::Status status;
-    // The administrator's job may count still.
+    // The administrator's last answer may still count.
     for (int i = 0; i < 500 && !(status = daemon_stub_->CreateToken(Context().get(), create, &token)).ok();
          ++i) {
       absl::SleepFor(absl::Milliseconds(10));
@@ -484,7 +484,7 @@ TEST_F(UnreadAnswersTest, AreRefusedAboveALimitAndCutOffInTime) {
   for (uint32_t stream = 3; stream < 13; stream += 2)
     Send(fd, WholeCall(stream, "JobService/ListJobs", token));
   EXPECT_TRUE(AwaitCount("ListJobs RESOURCE_EXHAUSTED", 5));
-  // Other users are not concerned, and the user may go on when the answer was cut off.
+  // Other users are not affected, and the user may continue after the answer was cut off.
   EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(20)), ::testing::Contains(kResetStream));
   v1::ListJobsResponse jobs;
   grpc::Status after;
@@ -522,7 +522,7 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
     watcher.context = Context();
     watcher.reader = stub_->WatchJob(watcher.context.get(), request);
   }
-  // More than buffers of the hub and of connections hold.
+  // More than the hub's and the connections' buffers hold.
   constexpr int64_t kEvents = 20'000;
   for (int64_t sequence = 2; sequence < kEvents;) {
     std::vector<internal::v1::WorkerEvent> events;
@@ -532,7 +532,7 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   ExpectAnswers("50 watchers that never read");
   auto context = Context();
   context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
-  // Of a connection of its own: those that do not read fill the window of theirs.
+  // On its own connection, because clients that do not read fill their connection's window.
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   const auto own = v1::JobService::NewStub(grpc::CreateCustomChannel(
@@ -546,11 +546,11 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   for (Watcher& watcher : idle) watcher.context->TryCancel();
 }
 
-// Without a token: a call that needs none. A quarter of a MiB becomes 256.
+// Without a token, by a call that needs none. A quarter of a MiB would become 256 MiB.
 TEST_F(HostileClientsTest, CompressedMessagesAreRefusedAndNotInflated) {
   constexpr int kPieces = 256;
   constexpr int64_t kPiece = 1 << 20;
-  // One piece in memory, many times in the message.
+  // One slice in memory, repeated in the message.
   const std::vector<grpc::Slice> bomb(kPieces, grpc::Slice(std::string(kPiece, '\0')));
   const std::vector<grpc::Slice> small = {grpc::Slice(absl::StrCat("\x0a\x64", std::string(100, 'x')))};
   for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {

@@ -22,12 +22,12 @@ void JobDrain::CancelAll(Done done) {
     done(aborted);
     return;
   }
-  // A job that ends between the look and its cancellation is forgotten with the answer to that.
+  // If a job ends between the look and its cancellation, the cancellation's answer removes it.
   const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
   if (!jobs.ok()) {
     {
       MutexLock lock(&mutex_);
-      // Another call that waits goes on.
+      // If another call waits, the drain continues.
       if (--looking_ == 0 && waiting_.empty()) draining_ = false;
     }
     done(absl::Status(jobs.status().code(),
@@ -80,8 +80,8 @@ void JobDrain::CancelJob(const std::string& id) {
     if (!pending_.insert(id).second) return;
   }
   jobs_->Cancel(id, v1::STATE_REASON_SHUTDOWN, [this, id](absl::StatusOr<v1::Job> job) {
-    // It ended by itself or was deleted; or someone else's cancellation ended it before OnTerminal could know
-    // that it was waited for. What this call itself has ended, OnTerminal has forgotten already.
+    // The job ended by itself, was deleted, or was cancelled by somebody else before it was pending.
+    // OnTerminal already removed the jobs that this call ended.
     if (!job.ok() || IsTerminal(job->state())) Forget(id, false);
   });
 }

@@ -14,25 +14,24 @@
 
 namespace tandem {
 
-// Cancels every job that has not ended, and tells when all have: for a shutdown that takes the jobs along.
-// Thread-safe. Add it to the JobMachine as an observer before anything else happens.
+// Cancels every job that has not ended, and reports when all have ended: for a shutdown that also ends the
+// jobs. Thread-safe. Add it to JobMachine as an observer before anything else.
 class JobDrain : public JobObserver {
  public:
-  // How many jobs it cancelled, or why it gave up.
+  // Gets the number of cancelled jobs, or the reason why the drain stopped.
   using Done = absl::AnyInvocable<void(absl::StatusOr<int>)>;
 
   // `jobs` must outlive the drain.
   explicit JobDrain(JobMachine* jobs) : jobs_(jobs) {}
 
-  // From now on cancels those that are there and any that are still accepted; `done` is called once, when
-  // none is left. May be called again meanwhile. Where the jobs cannot be read, `done` gets the error,
-  // nothing is cancelled, and it is as if this had not been called.
+  // Cancels all present jobs, and all jobs that are still accepted. Calls `done` once when none is left. May
+  // be called again meanwhile. If the jobs cannot be read, `done` gets the error and nothing is cancelled.
   void CancelAll(Done done);
 
-  // Calls what waits with this error, and everything later too.
+  // Calls all waiting and later `done`s with this error.
   void Abort(const absl::Status& status);
 
-  // Whether CancelAll came to its end.
+  // Returns true if CancelAll is complete.
   bool is_drained() const {
     MutexLock lock(&mutex_);
     return draining_ && looking_ == 0 && pending_.empty();
@@ -44,13 +43,13 @@ class JobDrain : public JobObserver {
  private:
   void CancelJob(const std::string& id);
   void Forget(const std::string& id, bool cancelled);
-  // What is to be called now, without the lock.
+  // Returns the callbacks to call now, without the lock.
   std::vector<Done> TakeIfDrained() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobMachine* const jobs_;
   mutable Mutex mutex_;
   bool draining_ ABSL_GUARDED_BY(mutex_) = false;
-  // Calls whose look at the store is not through.
+  // The number of CancelAll calls that are still reading the jobs.
   int looking_ ABSL_GUARDED_BY(mutex_) = 0;
   std::set<std::string> pending_ ABSL_GUARDED_BY(mutex_);
   int cancelled_ ABSL_GUARDED_BY(mutex_) = 0;

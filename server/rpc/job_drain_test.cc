@@ -30,7 +30,7 @@ TEST(JobDrainTest, DoesNotWaitForAJobThatSomeoneElseHadJustCancelled) {
   Awaited<absl::StatusOr<int>> drained;
   drain.CancelAll(drained.Done());
 
-  // As where the drain hears of a job only after its end.
+  // For example, if the drain learns of a job only after its end.
   const v1::Job queued = *jobs.machine().Get(jobs.NewJob());
   drain.OnTerminal(*jobs.Cancel(JobId(queued.name())));
   drain.OnQueued(queued);

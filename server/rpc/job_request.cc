@@ -79,7 +79,7 @@ void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::Jo
   if (NamesUrls(spec.dataset())) {
     if (absl::Status status = CheckWithoutData(context, spec); !status.ok()) return then(std::move(status));
   }
-  // What the job names is there until the job is.
+  // Keeps the job's data set until the job exists.
   DatasetRegistry::Hold hold = context.registry->HoldFor(spec.dataset().name());
   WithLocalData(context, caller.user, spec.dataset(), kDatasetField, kFetchWait,
                 [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold), names = std::move(names),

@@ -17,50 +17,49 @@
 #include "server/rpc/rpc_context.h"
 #include "tandem/v1/job.pb.h"
 
-// What requests that make jobs have in common.
+// The common parts of requests that create jobs.
 
 namespace tandem::rpc {
 
-// The largest spec of a job, a sweep, a data set or a model: far above any network that is written by hand,
-// far below what would burden the store.
+// The largest spec of a job, sweep, data set or model, in bytes: far above any network written by hand, and
+// small enough for the store.
 inline constexpr size_t kMaxSpecBytes = 1 << 20;
 
 // INVALID_ARGUMENT for the field "request_id".
 absl::Status CheckRequestId(const std::string& id);
 
-// INVALID_ARGUMENT for a field, at any depth, that this version does not know: left alone, it would train
-// something else than was meant, and be kept as long as what was made. It looks at every field, which takes
-// milliseconds: on a thread of a pool.
+// INVALID_ARGUMENT for an unknown field at any depth. If ignored, the field would change the training's
+// meaning and be stored with the job. Reads every field, which takes milliseconds, so call it on a pool's
+// thread.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
 
-// Checks a job whole, with its data at hand: its spec, its priority, the room that there is for it, and
-// whether it could ever run for the caller. It reads the data's files. Fields at fault begin with "spec.".
-// The job has no request id, and no submitted spec. Its data are matched to the names of `names`, if it is
-// given.
+// Checks a whole job whose data is here: its spec, its priority, the queue's and the disk's limits, and if
+// the job could ever run for the caller. Reads the data's files. Wrong fields begin with "spec.". Matches the
+// data to `names`, if given. The returned job has no request id and no submitted spec.
 absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
                                             const v1::JobSpec& spec, const DataNames* names = nullptr);
 
-// RESOURCE_EXHAUSTED for a spec, which is the request's `field`, that is larger than that.
+// RESOURCE_EXHAUSTED for a spec above kMaxSpecBytes. `field` is the spec's field in the request.
 absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_view field = "spec");
 
-// A job that was checked, and what keeps its registered data set from being removed until it is made.
+// A checked job, and a hold that keeps its registered data set until the job exists.
 struct AdmittedRequest {
   JobMachine::NewJob job;
   DatasetRegistry::Hold hold;
 };
 
-// Has a job's data brought near, and calls `then` once, on the pool or before it returns, with the job as
-// AdmitJob gives it. Errors are AdmitJob's and WithLocalData's, and those of a daemon that takes no jobs.
-// From a thread of the pool.
+// Fetches a job's data, checks the job as AdmitJob, and calls `then` once, on the pool or before returning.
+// Errors are those of AdmitJob and WithLocalData, or UNAVAILABLE if the daemon accepts no jobs. Call it on a
+// thread of the pool.
 void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
                    absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
                    std::optional<DataNames> names = std::nullopt);
 
-// What a job would be that is only checked.
+// Returns the job for a request that only validates.
 v1::Job MakeUnsubmitted(JobMachine::NewJob job);
 
-// What is wrong with a job but for its data, which is not here yet: nobody should wait for data to hear of
-// a misspelt layer.
+// Checks everything about a job except its data, which is not here yet. So a client learns of a misspelt
+// layer before its data is fetched.
 absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec);
 
 }  // namespace tandem::rpc

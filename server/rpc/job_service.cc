@@ -5,7 +5,7 @@
 namespace tandem {
 namespace {
 
-// A watcher of what comes from now on learns from where.
+// Tells a watcher of future changes the cursor from which it starts.
 void TellCursor(const RpcContext& rpc, grpc::CallbackServerContext* context, v1::WatchJobsRequest* request) {
   if (request->after_cursor() != -1) return;
   request->set_after_cursor(rpc.events->newest_cursor());

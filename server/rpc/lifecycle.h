@@ -6,21 +6,21 @@
 
 namespace tandem {
 
-// How far the daemon is on its way out. Thread-safe.
+// The daemon's progress towards its stop. Thread-safe.
 class Lifecycle {
  public:
-  // OK while calls are answered; UNAVAILABLE once the daemon stops.
+  // OK while calls are answered; UNAVAILABLE after Stop.
   absl::Status CheckServing() const;
-  // OK while new jobs are taken; UNAVAILABLE once they are refused.
+  // OK while new jobs are accepted; UNAVAILABLE otherwise.
   absl::Status CheckAcceptsJobs() const;
 
-  // Refuses new jobs; all else goes on.
+  // Refuses new jobs; everything else continues.
   void RefuseJobs();
-  // Takes one RefuseJobs back: new jobs are taken again when all are.
+  // Undoes one RefuseJobs. New jobs are accepted after all are undone.
   void AcceptJobsAgain();
   // Refuses everything, and wakes WaitForStop.
   void Stop();
-  // Returns once Stop was called.
+  // Blocks until Stop is called.
   void WaitForStop() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a user, and all of them together, may have of the daemon: LIMITS.md.
+// Tests the limits of a user and of all users: LIMITS.md.
 
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
@@ -88,7 +88,7 @@ TEST_F(LimitsTest, TheDisksUse) {
   EXPECT_THAT(refused.error_message(), HasSubstr("\"ann\" take 1.0 MiB"));
   EXPECT_THAT(refused.error_message(), HasSubstr("--user-max-disk"));
   EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "waiting does not help";
-  // Whoever deletes jobs to have room has it in a moment.
+  // After deleting jobs, the user has room in a moment.
   is_removing_ = true;
   refused = CreateAs(token, &job);
   EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");
@@ -97,12 +97,12 @@ TEST_F(LimitsTest, TheDisksUse) {
   // The administrator has no quota.
   EXPECT_TRUE(CreateAs(kToken, &job).ok());
 
-  // Uploads count with what they will take.
+  // An upload counts with its final size.
   disk_use_ = 0;
   v1::Upload upload;
   const grpc::Status first = UploadAs(token, 600'000, &upload);
   ASSERT_TRUE(first.ok()) << first.error_message();
-  // It goes on, and is counted already.
+  // Continuing it adds nothing.
   v1::Upload again;
   ASSERT_TRUE(UploadAs(token, 600'000, &again).ok());
   EXPECT_EQ(again.name(), upload.name());
@@ -137,7 +137,7 @@ TEST_F(LimitsTest, TwoUploadsAtOnceDoNotBothTakeTheRestOfTheDisk) {
   }
 }
 
-// Reading a large data set takes long, and a spec that names it in another way has it read anew.
+// Reading a large data set takes long, and a spec that names it in another way reads it again.
 TEST_F(LimitsTest, ASlowAdmissionHoldsUpNobodyElse) {
   const std::string ann = MakeToken("ann"), bob = MakeToken("bob");
   absl::Notification end;
@@ -159,7 +159,7 @@ TEST_F(LimitsTest, ASlowAdmissionHoldsUpNobodyElse) {
     v1::GetJobRequest get;
     get.set_name(job.name());
     EXPECT_TRUE(stub_->GetJob(Context(bob).get(), get, &found).ok());
-    // What is no admission is not held up for ann, either.
+    // Ann's other calls are not delayed either.
     EXPECT_TRUE(stub_->GetJob(Context(ann).get(), get, &found).ok());
   }
   EXPECT_EQ(admission_.slow_ones, 2);
@@ -168,7 +168,7 @@ TEST_F(LimitsTest, ASlowAdmissionHoldsUpNobodyElse) {
   EXPECT_EQ(admitted, 10);
 }
 
-// What waits keeps its request in memory.
+// A waiting call keeps its request in memory.
 TEST_F(LimitsTest, AUsersCallsThatWaitAreSoMany) {
   const std::string ann = MakeToken("ann"), bob = MakeToken("bob");
   absl::Notification end;
@@ -180,7 +180,7 @@ TEST_F(LimitsTest, AUsersCallsThatWaitAreSoMany) {
   std::vector<v1::Job> jobs(kCalls);
   std::atomic<int> refused = 0, admitted = 0;
   for (int i = 0; i < kCalls; ++i) {
-    // The first run, and wait no more.
+    // The first calls run and no longer wait.
     while (i >= 2 && admission_.slow_ones < 2) absl::SleepFor(absl::Milliseconds(1));
     contexts.push_back(Context(ann));
     stub_->async()->CreateJob(contexts[i].get(), &request, &jobs[i], [&](const grpc::Status& status) {
@@ -201,7 +201,7 @@ TEST_F(LimitsTest, AUsersCallsThatWaitAreSoMany) {
   EXPECT_EQ(admitted, kTaken);
 }
 
-// Calls that a thread works on, and those that wait for one.
+// Calls that run on a thread, and calls that wait for one.
 class CallsThatWaitTest : public LimitsTest {
  protected:
   struct Call {
@@ -262,7 +262,7 @@ class CallsThatWaitTest : public LimitsTest {
 TEST_F(CallsThatWaitTest, AreDroppedWhenTheirClientIsGone) {
   for (Call& call : calls_) call.context->TryCancel();
   EXPECT_TRUE(AwaitEnded(kCalls));
-  // The daemon hears of that later than the client's own calls do.
+  // The daemon learns of a cancellation later than the client.
   const std::string dropped = "CreateJob CANCELLED";
   const absl::Time deadline = absl::Now() + absl::Seconds(20);
   const auto all_dropped = [&] {
@@ -279,7 +279,7 @@ TEST_F(CallsThatWaitTest, AreDroppedWhenTheirClientIsGone) {
 
 TEST_F(CallsThatWaitTest, AreDroppedWhenTheDaemonStops) {
   user_pool_->Drop();
-  // All but those on which a thread works.
+  // All calls except the running ones.
   EXPECT_TRUE(AwaitEnded(kCalls - 2));
   for (const Call& call : calls_) {
     if (!call.has_ended) continue;
@@ -330,7 +330,7 @@ class QueueLimitTest : public LimitsTest {
     v1::Sweep made;
     return sweep_stub_->CreateSweep(Context().get(), request, &made);
   }
-  // The scheduler's own knowledge follows the store's by a moment.
+  // The scheduler follows the store after a moment.
   void AwaitQueued(int64_t jobs) {
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
     while (scheduler_->queued_jobs() != jobs && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
@@ -380,7 +380,7 @@ TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
   EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
   EXPECT_TRUE(SaysWhenToComeAgain(refused));
   EXPECT_EQ(jobs_->Get(Id(rests))->state(), v1::JOB_STATE_PAUSED);
-  // One that waits already takes no more room.
+  // A job that is already queued takes no more room.
   resume.set_name(waits);
   EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
   v1::CancelJobRequest cancel;
@@ -391,7 +391,7 @@ TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
   EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
 }
 
-// Rather than that it is queued, and fails when its turn comes.
+// Otherwise it would be queued and fail at its turn.
 TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
   for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
   const std::string source = Create("source");
@@ -418,7 +418,7 @@ TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
   EXPECT_EQ(ReasonOf(refused), "INITIAL_WEIGHTS_DELETED");
   EXPECT_THAT(refused.error_message(), HasSubstr(source));
   EXPECT_EQ(jobs_->Get(Id(next))->state(), v1::JOB_STATE_PAUSED);
-  // It has kept them from an earlier run.
+  // The job has kept the weights from an earlier run.
   const std::string kept = KeptWeightsPath(jobs_->FolderOf(Id(next)));
   std::filesystem::create_directories(std::filesystem::path(kept).parent_path());
   std::ofstream(kept) << "weights";
@@ -427,12 +427,12 @@ TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
 }
 
 TEST_F(QueueLimitTest, TheQueuesLength) {
-  // Two devices: two jobs run, and two wait.
+  // There are two devices, so two jobs run and two wait.
   for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
   std::vector<std::string> waiting;
   for (int i = 0; i < 2; ++i) waiting.push_back(Create("waits"));
   v1::Job job;
-  // Of the scheduler's own knowledge, which follows the store's by a moment.
+  // The scheduler follows the store after a moment.
   grpc::Status refused;
   for (int i = 0; i < 100 && (refused = CreateAs(kToken, &job, /*validate_only=*/true)).ok(); ++i) {
     absl::SleepFor(absl::Milliseconds(20));
@@ -479,7 +479,7 @@ TEST_F(LimitsTest, TheRateOfCalls) {
   int answered = 0;
   while (answered < 100 && (refused = daemon_stub_->GetDaemon(Context(ann).get(), {}, &daemon)).ok())
     ++answered;
-  // A burst, and what came meanwhile.
+  // A burst, plus the rate meanwhile.
   EXPECT_GE(answered, 5);
   EXPECT_LT(answered, 50);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
@@ -504,12 +504,12 @@ TEST_F(LimitsTest, StreamsThatAreOpen) {
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "TOO_MANY_STREAMS");
   EXPECT_TRUE(SaysWhenToComeAgain(refused));
-  // Calls that are no streams are no concern of it, nor is the administrator.
+  // Calls that are no streams are not limited, nor is the administrator.
   v1::Daemon daemon;
   EXPECT_TRUE(daemon_stub_->GetDaemon(Context(token).get(), {}, &daemon).ok());
   auto admins = Context();
   auto watched = watch(admins.get());
-  // One that its client leaves makes room.
+  // A stream that its client leaves makes room.
   first->TryCancel();
   EXPECT_EQ(one->Finish().error_code(), StatusCode::CANCELLED);
   grpc::Status status(StatusCode::RESOURCE_EXHAUSTED, "");
@@ -530,7 +530,7 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   SetQuota({.max_streams = 1});
   const std::string job = Create("watched");
   workers_.AwaitStarted(Id(job));
-  // Far more than a client takes that does not read.
+  // Far more than a client buffers without reading.
   std::vector<internal::v1::WorkerEvent> events = {Started(1)};
   for (int64_t sequence = 2; sequence <= 2000; ++sequence) {
     events.emplace_back().set_worker_sequence(sequence);
@@ -554,7 +554,7 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   revoke.set_name("tokens/ann");
   v1::Token revoked;
   ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
-  // Nothing is read, and still the call ends, for the reason that it has.
+  // Nothing is read, and yet the call ends with the right reason.
   const std::string ended = "WatchJob UNAUTHENTICATED stream";
   const absl::Time deadline = absl::Now() + absl::Minutes(1);
   const auto has_ended = [&] {

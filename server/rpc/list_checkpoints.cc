@@ -13,7 +13,8 @@
 namespace tandem::rpc {
 namespace {
 
-// Those that the daemon knows of and that are there: what a worker has just removed may still be known.
+// Returns the known checkpoints whose files exist: the record may still have a checkpoint that a worker just
+// removed.
 absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, const std::string& id,
                                                  const std::string& name, const Page& page) {
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);

@@ -18,12 +18,12 @@ void ListDatasets(const RpcContext& context, const Caller& caller, const v1::Lis
     reply(page.status());
     return;
   }
-  // It describes what nobody has described yet.
+  // May read sets that were not described before.
   PostForUser(
       context, caller.user, request, std::move(reply),
       [&context, page = *page](Reply<v1::ListDatasetsResponse> reply) {
         v1::ListDatasetsResponse response;
-        // A set behind the page tells whether there is another page.
+        // One more set tells if another page exists.
         response.set_next_page_token(AddPage(context.datasets->List(page.begin, page.size + 1, kPageBytes),
                                              page.begin, page, response.mutable_datasets()));
         reply(std::move(response));

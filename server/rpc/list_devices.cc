@@ -27,7 +27,7 @@ void ListDevices(const RpcContext& context, const Caller& caller, const v1::List
     reply(Devices(context, *page));
     return;
   }
-  // Drivers take their time.
+  // Drivers may be slow.
   PostToLook(context, caller, request, std::move(reply),
              [&context, page = *page](Reply<v1::ListDevicesResponse> reply) {
                v1::ListDevicesResponse response = Devices(context, page);

@@ -21,11 +21,11 @@ void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQu
     reply(page.status());
     return;
   }
-  // A long queue takes a while to explain.
+  // Explaining a long queue takes a while.
   PostToLook(
       context, caller, request, std::move(reply),
       [&context, page = *page](Reply<v1::ListQueueResponse> reply) {
-        // One job more than the page has: is there another page?
+        // One more job tells if another page exists.
         v1::ListQueueResponse response = context.scheduler->ListQueue(static_cast<int64_t>(page.begin),
                                                                       static_cast<int64_t>(page.size) + 1);
         std::vector<v1::QueuedJob> jobs(std::make_move_iterator(response.mutable_jobs()->begin()),

@@ -13,7 +13,7 @@ void ListUploads(const RpcContext& context, const Caller& caller, const v1::List
     reply(page.status());
     return;
   }
-  // It makes durable what came, and waits for who looks through an upload to go on with it.
+  // Syncs the uploads, and may wait for a caller that holds a lock.
   PostForUser(
       context, caller.user, request, std::move(reply),
       [&context, page = *page](Reply<v1::ListUploadsResponse> reply) {

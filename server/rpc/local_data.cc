@@ -10,7 +10,7 @@ namespace {
 
 using Then = absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)>;
 
-// The source behind a spec, where it has URLs. A spec that is wrong has none: others say why.
+// Returns the expanded spec if it has URLs. Returns nullopt for an invalid spec, which other checks report.
 std::optional<v1::DatasetSpec> WithUrls(const RpcContext& context, const v1::DatasetSpec& spec) {
   if (context.remote == nullptr) return std::nullopt;
   absl::StatusOr<v1::DatasetSpec> expanded = context.datasets->Expand(spec);
@@ -18,7 +18,7 @@ std::optional<v1::DatasetSpec> WithUrls(const RpcContext& context, const v1::Dat
   return *std::move(expanded);
 }
 
-// What is used in the place of `spec`. What a name stands for is pinned where the name is kept.
+// Returns the replacement of `spec`. A spec that names a set keeps the name, and the set is pinned behind it.
 absl::StatusOr<v1::DatasetSpec> Local(const v1::DatasetSpec& spec, const std::string& field,
                                       absl::StatusOr<v1::DatasetSpec> pinned) {
   if (!pinned.ok()) return UnderField(field, pinned.status());
@@ -38,7 +38,7 @@ void WithLocalData(const RpcContext& context, const std::string& user, const v1:
   context.remote->Ensure(
       *urls, user, wait,
       [&context, user, spec, field, then = std::move(then)](absl::StatusOr<v1::DatasetSpec> pinned) mutable {
-        // It may come from a thread that fetches, which has other things to do.
+        // Post it, because the caller may be a fetching thread.
         context.user_pool->Post(user, [local = Local(spec, field, std::move(pinned)),
                                        then = std::move(then)]() mutable { then(std::move(local)); });
       });
@@ -58,7 +58,7 @@ absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const st
 int64_t LocalDataBytes(const RpcContext& context, const v1::DatasetSpec& spec) {
   const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
   if (!urls.has_value()) return 0;
-  // As it is, with its URLs, and with these pinned.
+  // The spec itself, its expansion with URLs, and the pinned URLs.
   return static_cast<int64_t>(spec.SpaceUsedLong() + 2 * urls->SpaceUsedLong() + PinBytes(*urls));
 }
 

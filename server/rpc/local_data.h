@@ -12,26 +12,24 @@
 
 namespace tandem::rpc {
 
-// The longest that a call waits for data that is being fetched, before it says how far that is. Short, so
-// that a client can show it.
+// The longest time that a call waits for a fetch before it reports the progress. Short, so that a client can
+// show the progress.
 inline constexpr absl::Duration kFetchWait = absl::Seconds(2);
 
-// Has the data that `spec` names by URLs, itself or by the set that it names, brought near, and calls `then`
-// once, on the user's pool as `user` or before it returns, with what is to be used and stored in the place of
-// `spec`: itself, with its URLs pinned to what they led to. Errors are RemoteData::Ensure's, their fields
-// below `field`
-// ("spec.dataset"). A spec that is wrong for other reasons is given as it is. It reads the cache's folder:
-// from a thread of that pool.
+// Fetches the data that `spec` names by URLs, directly or through a set. Calls `then` once, on the user's
+// pool as `user` or before returning, with the spec to use and store: `spec` with its URLs pinned. Errors are
+// those of RemoteData::Ensure, with fields below `field` ("spec.dataset"). An otherwise invalid spec is
+// returned unchanged. Reads the cache's folder, so call it on a thread of that pool.
 void WithLocalData(const RpcContext& context, const std::string& user, const v1::DatasetSpec& spec,
                    const std::string& field, absl::Duration wait,
                    absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then);
 
-// The same for who cannot wait: the error says that the data is being fetched, where it is not there. Like
-// the other it may make the daemon ask whatever host is named: it is not for viewers.
+// The same for callers that cannot wait: if the data is not here, the error says that it is being fetched.
+// Both functions may make the daemon connect to any named host, so they are not for viewers.
 absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const std::string& user,
                                              const v1::DatasetSpec& spec, const std::string& field);
 
-// The most memory that WithLocalData keeps until it calls; 0 where it does not wait.
+// Returns the most memory that WithLocalData keeps until the callback; 0 if it does not wait.
 int64_t LocalDataBytes(const RpcContext& context, const v1::DatasetSpec& spec);
 
 }  // namespace tandem::rpc

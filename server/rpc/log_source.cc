@@ -14,7 +14,7 @@ namespace {
 using Callback = ResponseSource<v1::ReadLogResponse>::Callback;
 using Result = ResponseSource<v1::ReadLogResponse>::Result;
 
-// Shared by the source and what may wake it. At any moment at most one thread is in Serve.
+// Shared by the source and its wakers. At most one thread at a time is in Serve.
 class LogFollower : public std::enable_shared_from_this<LogFollower> {
  public:
   LogFollower(LogRequest request, FairPool* pool, std::string user, FileWatcher* watcher)
@@ -43,7 +43,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   }
 
   void Cancel() {
-    // The subscription's end, or this, ends the source; whichever comes first.
+    // The source ends by its subscription's end or by this, whichever comes first.
     SetEnd(absl::CancelledError("the client went away"));
   }
 
@@ -56,7 +56,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
         self->SetEnd(event.status());
         return;
       }
-      // Any event may mean that the folder is there now.
+      // Any event may mean that the folder now exists.
       self->Wake();
       self->AwaitEnd();
     });
@@ -92,7 +92,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
         woken_ = false;
         end = end_;
       }
-      // After `end` was read: what was written before the job's end is still given.
+      // Read after `end`, so that everything from before the job's end is still returned.
       std::optional<Result> result = TryRead(end);
       if (!result.has_value()) continue;
       Callback callback;
@@ -106,7 +106,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     }
   }
 
-  // Nothing: there is nothing new, and something will wake us.
+  // Returns nullopt if nothing is new; a change will wake the follower.
   std::optional<Result> TryRead(const std::optional<absl::Status>& end) {
     if (end.has_value() && !end->ok()) return Result(*end);
     if (!end.has_value() && !watch_.has_value()) {
@@ -147,7 +147,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   FairPool* const pool_;
   const std::string user_;
   FileWatcher* const watcher_;
-  // Touched by the thread in Serve alone.
+  // Only the thread in Serve uses the following members.
   FileReader reader_;
   int64_t offset_;
   bool checked_offset_ = false;
@@ -157,7 +157,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   Callback callback_ ABSL_GUARDED_BY(mutex_);
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
-  // Set: no more will be written, or (an error) no more is wanted.
+  // If set, nothing more will be written, or (an error) nothing more is wanted.
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -13,18 +13,19 @@
 
 namespace tandem {
 
-// Where a log is, and how far to read it.
+// A log's path, and how far to read.
 struct LogRequest {
-  // Neither it nor its folder need be there yet.
+  // Neither the file nor its folder need exist yet.
   std::string path;
   // At least 0.
   int64_t offset = 0;
-  // Set: go on until this subscription ends, as it does with the job. Null: stop at the file's end.
+  // If set, reads on until this subscription ends, which happens with the job. If null, stops at the file's
+  // end.
   std::unique_ptr<EventSubscription> until_end;
 };
 
-// Reads a log in pieces, on `pool`, as `user`. It waits for more without polling: `watcher` and the job's
-// events wake it. Both must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
+// Reads a log in pieces, on `pool`, as `user`. Waits for more without polling: `watcher` and the job's events
+// wake it. `pool` and `watcher` must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
 std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
                                                                    std::string user, FileWatcher* watcher);
 

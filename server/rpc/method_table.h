@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_METHOD_TABLE_H_
 #define TANDEM_SERVER_RPC_METHOD_TABLE_H_
 
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/support/server_callback.h>
@@ -20,16 +21,16 @@
 
 namespace tandem {
 
-// A gRPC service whose messages gRPC leaves as bytes: a service that protoc makes has each request parsed, on
-// one of gRPC's few threads, before anybody asks who calls.
+// A gRPC service that leaves messages as bytes. A service by protoc would parse each request on one of gRPC's
+// few threads, before anybody checks the caller.
 class MethodTable : public grpc::Service {
  public:
-  // `service` as "tandem.v1.JobService". The others outlive the service.
+  // `service` is for example "tandem.v1.JobService". The pointers must outlive the service.
   MethodTable(absl::string_view service, const RpcContext* context, OpenCalls* calls)
       : service_(service), context_(context), calls_(calls) {}
 
-  // Adds a method with its handler (see handlers.h). `method` as "CreateJob", which outlives the service.
-  // Before the service is registered, as all that follow.
+  // Adds a method with its handler (see handlers.h). `method` ("CreateJob") must outlive the service. Add all
+  // methods before the service is registered.
   template <typename Request, typename Response>
   void Unary(const char* method,
              void (*handler)(const RpcContext&, const Caller&, const Request&, Reply<Response>)) {
@@ -40,7 +41,8 @@ class MethodTable : public grpc::Service {
     AddUnary<Request, Response>(method, handler);
   }
 
-  // A method that streams its responses. Requests have `most_bytes` at most; `prepare` as ServeStream's.
+  // Adds a method that streams its responses. A request has at most `most_bytes`. `prepare` as in
+  // ServeStream.
   template <typename Request, typename Response>
   void Stream(const char* method,
               rpc::Source<Response> (*handler)(const RpcContext&, const Caller&, const Request&),
@@ -53,7 +55,7 @@ class MethodTable : public grpc::Service {
     AddStream<Request, Response>(method, handler, kSmallRequestBytes, prepare);
   }
 
-  // A method to which clients stream requests.
+  // Adds a method to which clients stream requests.
   template <typename Request, typename Response>
   void Sink(const char* method,
             std::unique_ptr<RequestSink<Request, Response>> (*handler)(const RpcContext&, Caller)) {
@@ -99,7 +101,7 @@ class MethodTable : public grpc::Service {
   const std::string service_;
   const RpcContext* const context_;
   OpenCalls* const calls_;
-  // What gRPC points to.
+  // gRPC keeps pointers to these strings.
   std::deque<std::string> paths_;
 };
 

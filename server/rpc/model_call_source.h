@@ -11,7 +11,7 @@
 
 namespace tandem::rpc {
 
-// The responses of a model call. Who stops listening ends its process.
+// The responses of a model call. Destroying or cancelling it ends the call's process.
 template <typename Response>
 class ModelCallSource : public ResponseSource<Response> {
  public:
@@ -23,7 +23,7 @@ class ModelCallSource : public ResponseSource<Response> {
   ~ModelCallSource() override { call_->Cancel(); }
 
   void Next(Callback callback) override {
-    // The callback may destroy this.
+    // The callback may destroy this object.
     const std::shared_ptr<ModelCall> call = call_;
     call->Next([take = take_, callback = std::move(callback)](ModelCall::Result result) mutable {
       if (!result.ok()) {

@@ -1,5 +1,4 @@
-// Models over gRPC: descriptions by the engine; predictions and evaluations by a process that stands in for
-// tandem-worker.
+// Tests models over gRPC: descriptions by the engine, predictions and evaluations by a fake tandem-worker.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -35,7 +34,7 @@ std::vector<std::string> FieldsOf(const grpc::Status& status) {
 
 class ModelServiceTest : public ServiceFixture {
  protected:
-  // A job that has ended, with a model.
+  // Creates an ended job with a model.
   std::string Trained() {
     std::string job = Create("lenet");
     workers_.AwaitStarted(Id(job));
@@ -130,7 +129,7 @@ TEST_F(ModelServiceTest, DescribesWhatIsWrong) {
   EXPECT_THAT(FieldsOf(status), ElementsAre("model.layers[0].dense.units"));
 }
 
-// A cache, and what is asked of the network behind it.
+// A cache, and a record of requests to the network behind it.
 class FakeRemote : public RemoteData {
  public:
   void Ensure(const v1::DatasetSpec&, const std::string&, absl::Duration, Done done) override {
@@ -149,7 +148,7 @@ class FakeRemote : public RemoteData {
   }
 
   std::atomic<int> fetches = 0;
-  std::map<std::string, std::string> cached;  // Before the server starts.
+  std::map<std::string, std::string> cached;  // Set before the server starts.
 };
 
 class RemoteDataTest : public ModelServiceTest {
@@ -162,7 +161,7 @@ class RemoteDataTest : public ModelServiceTest {
     ModelServiceTest::SetUp();
   }
 
-  // A network for the table at `url`.
+  // Describes a network for the table at `url`.
   static v1::DescribeModelRequest DescribeOf(const std::string& url) {
     v1::DescribeModelRequest request;
     request.mutable_model()->mutable_template_()->mutable_mlp()->add_units(8);
@@ -249,7 +248,7 @@ TEST_F(ModelServiceTest, ChecksEvaluations) {
   EXPECT_THAT(FieldsOf(Evaluate(request)), ElementsAre("batch_size", "dataset.normalization"));
   request.clear_batch_size();
   request.clear_dataset();
-  // The job's own, which this one does not have.
+  // The job's own data set, which this job lacks.
   EXPECT_THAT(FieldsOf(Evaluate(request)), ElementsAre("dataset"));
 }
 
@@ -261,7 +260,7 @@ TEST_F(ModelServiceTest, NeedsTheToken) {
 
 TEST_F(ModelServiceTest, AClientThatGoesAwayFreesItsProcess) {
   const std::string job = Trained();
-  // As many as run at once, twice: the second ones run only when the first ones are gone.
+  // As many as run at once, twice: the second round runs only after the first has ended.
   for (int round = 0; round < 2; ++round) {
     std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
     std::vector<std::unique_ptr<grpc::ClientReader<v1::PredictResponse>>> readers;

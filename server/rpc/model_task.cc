@@ -10,8 +10,8 @@
 namespace tandem::rpc {
 namespace {
 
-// A device like the job's own where that is one of CPU cores, so that results are the job's, bit for bit;
-// else any of CPU cores.
+// Returns the job's own device if it is a CPU device, so that results equal the job's bit for bit. Otherwise
+// returns any CPU device.
 v1::Device ChooseDevice(const std::vector<v1::Device>& devices, const v1::Job& job) {
   const auto is_cpu = [](const v1::Device& device) { return device.kind() != v1::DEVICE_KIND_GPU; };
   const auto own = std::find_if(devices.begin(), devices.end(), [&](const v1::Device& device) {
@@ -44,7 +44,7 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context,
   task.set_memory_bytes(task.device().memory_bytes());
   const auto& offered = task.device().precisions();
   if (std::find(offered.begin(), offered.end(), job->spec().training().precision()) == offered.end()) {
-    // Trained on a GPU, in what this processor has not.
+    // The job was trained on a GPU, in a precision that this processor may lack.
     task.mutable_spec()->mutable_training()->clear_precision();
     task.mutable_spec()->mutable_training()->clear_loss_scaling();
   }

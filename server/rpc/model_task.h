@@ -9,8 +9,8 @@
 
 namespace tandem::rpc {
 
-// What Predict and Evaluate have in common: the job `name`'s model `artifact`, and where to compute. Reads
-// the database. Errors: NOT_FOUND, FAILED_PRECONDITION as the methods.
+// The common part of Predict and Evaluate: the model `artifact` of the job `name`, and the device. Reads the
+// database. NOT_FOUND and FAILED_PRECONDITION as the methods.
 absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const RpcContext& context, const std::string& name,
                                                       const std::string& artifact);
 

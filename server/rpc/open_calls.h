@@ -6,12 +6,12 @@
 
 namespace tandem {
 
-// The calls of a server that have not ended.
+// The open calls of a server.
 struct OpenCalls {
   explicit OpenCalls(const UnaryCounts::Limits& limits) : counts(limits) {}
 
   ActiveStreams streams;
-  // Unary calls, of which a shutdown ends none.
+  // Unary calls. A shutdown ends none of them.
   ActiveStreams unary;
   UnaryCounts counts;
 };

@@ -23,7 +23,7 @@ namespace {
 using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::ServerRpcInfo;
 
-// SourceOf a peer as gRPC names it, such as "ipv4:10.0.0.1:4000" or "ipv6:%5B::1%5D:4000".
+// Returns SourceOf a peer in gRPC's form, such as "ipv4:10.0.0.1:4000" or "ipv6:%5B::1%5D:4000".
 std::string SourceOfPeer(absl::string_view peer) {
   std::string host = absl::StrReplaceAll(peer.substr(0, peer.rfind(':')), {{"%5B", ""}, {"%5D", ""}});
   const bool is_wide = absl::StartsWith(host, "ipv6:");
@@ -34,13 +34,13 @@ std::string SourceOfPeer(absl::string_view peer) {
   return SourceOf(std::string(bytes, is_wide ? 16 : 4));
 }
 
-// How many calls have what in common. Thread-safe.
+// Counts calls by connection, address and in total. Thread-safe.
 class Counts {
  public:
-  // What is counted, and how many there may be.
+  // The keys to count, each with its limit.
   using Kinds = std::vector<std::pair<std::string, int>>;
 
-  // Whether none of them is at its limit; then each is counted once more.
+  // If no key is at its limit, counts all of them. Otherwise returns false.
   bool Take(const Kinds& kinds) {
     MutexLock lock(&mutex_);
     for (const auto& [kind, most] : kinds) {
@@ -73,7 +73,7 @@ class Counter : public grpc::experimental::Interceptor {
   }
 
   void Intercept(grpc::experimental::InterceptorBatchMethods* methods) override {
-    // Comes first, and once.
+    // This hook comes first and once.
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::POST_RECV_INITIAL_METADATA)) {
       const std::string peer = info_->server_context()->peer();
       Counts::Kinds kinds = {{absl::StrCat("connection ", peer), limits_.of_connection}};

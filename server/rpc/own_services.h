@@ -7,18 +7,18 @@
 
 namespace tandem {
 
-// How many calls of gRPC's own services, health checking and reflection, may be open at once. They know no
-// users: one check of the health needs no token, and reflection has a thread for each stream.
+// The most open calls of gRPC's own services, health checking and reflection. They know no users: a health
+// check needs no token, and reflection has a thread per stream.
 struct OwnServiceLimits {
-  // Of a connection.
+  // Calls of a connection.
   int of_connection = 16;
   // Streams of an address (SourceOf).
   int of_address = 64;
-  // Streams of all.
+  // All streams.
   int of_all = 512;
 };
 
-// For a server that cancels such calls above the limits.
+// Returns an interceptor that cancels calls of these services above the limits.
 std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface> LimitOwnServices(
     const OwnServiceLimits& limits);
 

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_field.h"
 
-// Pages of lists that are in memory. A token is the number of the entries before: where the list changes
-// between two pages, an entry may be shown twice or not at all.
+// Pages of lists in memory. A token is the number of earlier entries. If the list changes between two pages,
+// an entry may be shown twice or not at all.
 
 namespace tandem::rpc {
 
@@ -20,19 +20,19 @@ struct Page {
   size_t size = 0;
 };
 
-// The page that a request asks for. INVALID_ARGUMENT for the fields "page_size" and "page_token".
+// Returns the page that a request asks for. INVALID_ARGUMENT for the fields "page_size" and "page_token".
 absl::StatusOr<Page> ParsePage(int page_size, const std::string& page_token, int default_size, int most);
 template <typename Request>
 absl::StatusOr<Page> PageOf(const Request& request, int default_size = 1000, int most = 1000) {
   return ParsePage(request.page_size(), request.page_token(), default_size, most);
 }
 
-// A page ends after so many bytes, so that with one more entry of 1 MiB it stays below the 4 MiB that gRPC's
-// clients take.
+// A page ends after this many bytes. With one more entry of 1 MiB, the page stays below the 4 MiB that gRPC's
+// clients accept.
 inline constexpr size_t kPageBytes = 2 << 20;
 
-// Adds the page's entries of `all`, whose first is the one of number `first`, to `list`. Returns the token of
-// the next page, "" on the last.
+// Adds the page's entries to `list`. The first entry of `all` has the number `first`. Returns the next page's
+// token, "" on the last page.
 template <typename Entry>
 std::string AddPage(std::vector<Entry> all, size_t first, const Page& page,
                     google::protobuf::RepeatedPtrField<Entry>* list) {

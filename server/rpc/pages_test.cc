@@ -21,7 +21,7 @@ using google::protobuf::FieldDescriptor;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The names of the fields at fault.
+// Returns the names of the wrong fields.
 std::vector<std::string> Faults(int size, const std::string& token) {
   std::vector<std::string> fields;
   for (const FieldViolation& violation : GetFieldViolations(ParsePage(size, token, 10, 20).status())) {
@@ -67,7 +67,7 @@ TEST(PagesTest, EndAfterSoManyBytes) {
   EXPECT_EQ(AddPage(all, 0, {.begin = 100, .size = 10}, response.mutable_datasets()), "");
 }
 
-// Whoever adds a list gives it pages.
+// Whoever adds a list must give it pages.
 TEST(PagesTest, EveryListHasThem) {
   std::set<std::string> lists;
   for (const google::protobuf::FileDescriptor* file :

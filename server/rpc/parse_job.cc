@@ -42,7 +42,7 @@ v1::ParseJobResponse Parse(const v1::ParseJobRequest& request) {
     if (set.ok()) set = CheckSpecSize(response.spec(), "the job");
     if (set.ok()) continue;
     report(absl::StrCat("overrides[", i, "]"), std::string(set.message()), {});
-    // A job that only grows is not copied again and again.
+    // Do not copy a job that only grows again and again.
     if (absl::IsResourceExhausted(set)) break;
   }
   if (response.problems_size() > 0) response.clear_spec();
@@ -64,7 +64,7 @@ void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJo
   }
   PostForUser(context, caller.user, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
     v1::ParseJobResponse response = Parse(request);
-    // Each thread would keep what the text's nodes took.
+    // Otherwise each thread would keep the memory of the text's nodes.
     if (request.text().size() > kLargeText) malloc_trim(0);
     reply(std::move(response));
   });

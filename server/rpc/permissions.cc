@@ -38,10 +38,10 @@ absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
     owner = registered->user();
     if (request->etag().empty()) request->set_etag(registered->etag());
   } else {
-    // Of those in data folders, and of none at all, others say what is wrong.
+    // Other checks report a set in a data folder or a missing set.
     const absl::StatusOr<v1::Dataset> other = context.datasets->DescribeById(id);
     if (!other.ok() || other->origin() != v1::DATASET_ORIGIN_FETCHED) {
-      // No registered set has this: one that somebody registers just now stays.
+      // No registered set has this etag, so a set that somebody registers right now is not deleted.
       if (request->etag().empty()) request->set_etag("none");
       return absl::OkStatus();
     }

@@ -13,28 +13,29 @@
 
 namespace tandem::rpc {
 
-// PERMISSION_DENIED where the priority is for administrators, and the caller is none.
+// PERMISSION_DENIED if the priority is for administrators and the caller is none.
 absl::Status CheckPriority(const Caller& caller, int priority);
 
-// PERMISSION_DENIED with `reason` where `what` ("the job \"jobs/lenet-k3v7qa\"") is not the caller's, and the
-// caller is no administrator. An empty owner is nobody.
+// PERMISSION_DENIED with `reason` if the caller neither owns `what` ("the job \"jobs/lenet-k3v7qa\"") nor is
+// an administrator. An empty owner is nobody.
 absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const std::string& owner,
                           absl::string_view reason);
 
-// PERMISSION_DENIED where the data set is another user's, or nobody's, and the caller is no administrator.
-// Makes `request` name the very set that was looked at. It reads the data sets' folders.
+// PERMISSION_DENIED if the data set belongs to another user or nobody, and the caller is no administrator.
+// Pins `request` to the checked set. Reads the data sets' folders.
 absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
                                v1::DeleteDatasetRequest* request);
 
-// PERMISSION_DENIED where the upload is another user's and the caller is no administrator; NOT_FOUND.
+// PERMISSION_DENIED if the upload belongs to another user and the caller is no administrator. NOT_FOUND: no
+// such upload.
 absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id);
 
-// PERMISSION_DENIED where the job is another user's and the caller is no administrator; NOT_FOUND. Reads the
-// database.
+// PERMISSION_DENIED if the job belongs to another user and the caller is no administrator. NOT_FOUND: no such
+// job. Reads the database.
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name);
 
-// Calls `change(reply)` if the caller may change the job, at once or on the pool; otherwise answers with the
+// Calls `change(reply)` if the caller may change the job, at once or on the pool. Otherwise replies with the
 // error. `request` names the job as `name`, and is kept until the reply.
 template <typename Response, typename Change>
 void WithOwnJob(const RpcContext& context, const Caller& caller, const std::string& id,

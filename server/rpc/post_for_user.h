@@ -13,9 +13,9 @@
 
 namespace tandem::rpc {
 
-// Has `work(reply)` run on a thread of the pool, in the user's turn. Where too much of the user's is under
-// way already, replies so at once (FairPool::Offer). If nobody wants the answer any more, the work is
-// dropped: at its turn, or at FairPool::DropUnwanted. `bytes` is the memory that is kept until the reply.
+// Runs `work(reply)` on a thread of the pool, in the user's turn. If too much of the user's work is in
+// progress, replies with that error at once (FairPool::Offer). Drops the work if nobody wants the answer any
+// more, at its turn or at FairPool::DropUnwanted. `bytes` is the memory kept until the reply.
 template <typename Response, typename Work>
 void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Response> reply, Work work) {
   std::shared_ptr<const CallInterest> interest = reply.interest();
@@ -30,7 +30,7 @@ void PostFor(FairPool* pool, const std::string& user, int64_t bytes, Reply<Respo
       std::move(interest));
 }
 
-// The same on the pool for what users ask for. The request, which lives until its reply, is what is kept.
+// The same on the pool for users' long work. Counts the request, which lives until its reply.
 template <typename Response, typename Work>
 void PostForUser(const RpcContext& context, const std::string& user, const google::protobuf::Message& request,
                  Reply<Response> reply, Work work) {
@@ -38,7 +38,7 @@ void PostForUser(const RpcContext& context, const std::string& user, const googl
           std::move(work));
 }
 
-// The same on the pool for looks at the database and at files that take a moment.
+// The same on the pool for short reads of the database and files.
 template <typename Response, typename Work>
 void PostToLook(const RpcContext& context, const Caller& caller, const google::protobuf::Message& request,
                 Reply<Response> reply, Work work) {
@@ -46,8 +46,8 @@ void PostToLook(const RpcContext& context, const Caller& caller, const google::p
           std::move(work));
 }
 
-// Counts so many bytes more until `reply`, which is that of a request that was posted so. False: there is no
-// room for them, and it has replied so.
+// Counts more memory until `reply`, the reply of a request posted this way. Returns false if no room is left,
+// after replying with that error.
 template <typename Response>
 bool KeepMore(const RpcContext& context, const std::string& user, int64_t bytes, Reply<Response>& reply) {
   absl::StatusOr<FairPool::Hold> more = context.user_pool->HoldMore(user, bytes);

@@ -66,7 +66,7 @@ Source<v1::PredictResponse> Open(const RpcContext& context, const std::string& u
 Source<v1::PredictResponse> Predict(const RpcContext& context, const Caller& caller,
                                     const v1::PredictRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
-  // A look at the database, and no data set.
+  // Reads the database and no data set.
   return std::make_unique<DeferredSource<v1::PredictResponse>>(
       context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });

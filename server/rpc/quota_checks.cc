@@ -12,20 +12,20 @@
 namespace tandem::rpc {
 namespace {
 
-// A deleted job's folder is gone in a moment, as a rule.
+// A deleted job's folder is usually gone in a moment.
 constexpr absl::Duration kRemovalDelay = absl::Seconds(2);
 
 std::string Mebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (int64_t{1} << 20));
 }
 
-// `added` 0: something new, which may be of any size, as that is not known before.
+// `added` 0: a new thing of unknown size.
 absl::Status Check(const RpcContext& context, const std::string& user, absl::FunctionRef<int64_t()> uploaded,
                    int64_t added) {
   const int64_t most = context.quota(user).max_disk_bytes;
   if (most <= 0 || context.disk_use == nullptr) return absl::OkStatus();
   const int64_t used = context.disk_use(user) + uploaded();
-  // What is full takes nothing more.
+  // A full quota accepts nothing more.
   if (added > 0 ? added <= most - used : used < most) return absl::OkStatus();
   const bool is_removing = context.is_removing != nullptr && context.is_removing(user);
   absl::Status full =

@@ -7,21 +7,20 @@
 #include "absl/status/status.h"
 #include "server/rpc/rpc_context.h"
 
-// Limits that are asked about before something new is made; LIMITS.md has all of them.
+// Limits that are checked before something is created. LIMITS.md lists all limits.
 
 namespace tandem::rpc {
 
-// RESOURCE_EXHAUSTED where the user's jobs, uploads and data sets take as much of the disk as the user may
-// have.
+// RESOURCE_EXHAUSTED if the user's jobs, uploads and data sets use up the user's disk quota.
 absl::Status CheckDiskUse(const RpcContext& context, const std::string& user);
 
-// RESOURCE_EXHAUSTED where they would take more with an upload of so many bytes, beside `uploaded` bytes of
-// uploads and data sets that there are. Uploads::Allow.
+// RESOURCE_EXHAUSTED if a new upload of `added` bytes would exceed the user's disk quota. `uploaded` are the
+// bytes of the user's existing uploads and data sets. For Uploads::Allow.
 absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded, int64_t added);
 
-// RESOURCE_EXHAUSTED where more jobs would wait than the daemon keeps with so many more, which are a sweep's
-// where they are several; with a retry delay where that may change by waiting.
-// What is made is counted once more in its transaction: this saves the work before.
+// RESOURCE_EXHAUSTED if `added` more jobs exceed the queue's limit. Several jobs count as a sweep. The error
+// has a retry delay if the jobs may fit later. The transaction that creates the jobs checks again; this check
+// saves work.
 absl::Status CheckQueueLength(const RpcContext& context, int64_t added = 1);
 
 }  // namespace tandem::rpc

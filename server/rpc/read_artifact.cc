@@ -21,7 +21,7 @@
 namespace tandem::rpc {
 namespace {
 
-// Pieces of a file whose size is known.
+// The pieces of a file of known size.
 class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
  public:
   ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
@@ -34,7 +34,7 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
     pool_->Post(user_,
                 [state = state_, callback = std::move(callback)]() mutable { callback(state->Read()); });
   }
-  // Every read ends by itself.
+  // Each read ends by itself.
   void Cancel() override {}
 
  private:
@@ -43,7 +43,7 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
         : reader(std::move(reader)), name(artifact.name()), size(artifact.size_bytes()), offset(offset) {}
 
     Result Read() {
-      // An empty file, or an offset at the end, still gives one piece, which says the size.
+      // An empty file, or an offset at the end, still gives one piece with the size.
       if (offset >= size && given) return std::nullopt;
       absl::StatusOr<std::string> piece = reader->Read(offset);
       if (!piece.ok()) return piece.status();
@@ -74,7 +74,7 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
   const std::string user_;
 };
 
-// Whether a name that a worker reported stays inside the job's folder.
+// Returns true if a name that a worker reported stays inside the job's folder.
 bool IsInside(const std::string& name) {
   if (name.empty() || name.front() == '/') return false;
   for (absl::string_view part : absl::StrSplit(name, '/')) {
@@ -83,8 +83,8 @@ bool IsInside(const std::string& name) {
   return true;
 }
 
-// CheckModelSha256; of a download that goes on, unless it was found to be the same before and has not been
-// written to since.
+// Calls CheckModelSha256. For a continued download, skips the check if it succeeded before and the file is
+// unchanged.
 absl::Status CheckOnce(const RpcContext& context, const std::string& path, const std::string& sha256,
                        int64_t offset) {
   struct stat info = {};
@@ -119,7 +119,7 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
   const std::string path = absl::StrCat(job->folder(), "/", artifact->name());
   v1::Artifact known = *artifact;
   auto reader = std::make_unique<FileReader>(path);
-  // The file may be newer, and of any size: that of what is read, whatever takes its place meanwhile.
+  // The file may be newer than its record. Use the size of the opened file, whatever replaces it.
   std::error_code error;
   if (known.sha256().empty() && std::filesystem::exists(path, error)) {
     const absl::StatusOr<int64_t> size = reader->Size();
@@ -131,13 +131,13 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
                                               " is beyond the end of the artifact, which has ",
                                               known.size_bytes(), " bytes"));
   }
-  // Not one byte of a file that is not the job's own; what is shorter is found when its end is read. While
-  // the job goes on, a better model may take the place of the one that was reported.
+  // Send no byte of a wrong file. A shorter file is found at its end. While the job runs, a better model may
+  // replace the reported file.
   if (IsAtRest(job->state()) &&
       static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
     if (absl::Status same = CheckOnce(context, path, known.sha256(), request.offset()); !same.ok()) {
       const absl::StatusOr<v1::Job> now = context.jobs->Get(id);
-      // It may have been resumed meanwhile.
+      // The job may have been resumed meanwhile.
       if (!now.ok() || IsAtRest(now->state())) return same;
     }
   }
@@ -155,7 +155,7 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const C
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
   }
-  // It reads all of a model.
+  // Reads a whole model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
       context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
       [&context, user = caller.user, request, id = *std::move(id)] {

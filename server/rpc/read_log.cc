@@ -24,7 +24,7 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
   auto open = [&context, user = caller.user, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
     const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.name());
-    // While it runs it may have none yet, and makes one.
+    // A running job may have no folder yet, and creates it.
     std::error_code error;
     if (IsTerminal(job->state()) && job->attempt() > 0 && !std::filesystem::exists(job->folder(), error) &&
         !error) {

@@ -1,4 +1,4 @@
-// Reading what jobs wrote: logs, followed or not, and artifacts; devices; health.
+// Tests reading jobs' logs, followed or not, and artifacts; devices; health.
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 
@@ -19,7 +19,7 @@ class ReadTest : public ServiceFixture {
  protected:
   struct Outcome {
     std::string content;
-    int64_t offset = -1;  // Of the first piece.
+    int64_t offset = -1;  // The first piece's offset.
     grpc::Status status;
   };
 
@@ -79,7 +79,7 @@ TEST_F(ReadTest, ReadsALog) {
 TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));
-  // Before there is a folder.
+  // Before the folder exists.
   auto context = Context();
   auto reader = stub_->ReadLog(context.get(), LogOf(job, 0, true));
   reader->WaitForInitialMetadata();
@@ -88,7 +88,7 @@ TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
   v1::ReadLogResponse piece;
   ASSERT_TRUE(reader->Read(&piece));
   EXPECT_EQ(piece.data(), "one\n");
-  // Nothing but the file tells of this.
+  // No event tells of this, only the file.
   AppendFile(job, "worker.log", "two\n");
   ASSERT_TRUE(reader->Read(&piece));
   EXPECT_EQ(piece.data(), "two\n");
@@ -98,13 +98,13 @@ TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
   const Outcome rest = ReadAll<v1::ReadLogResponse>(reader.get());
   EXPECT_EQ(rest.content, "three\n");
   EXPECT_TRUE(rest.status.ok()) << rest.status.error_message();
-  // Of a job that has ended.
+  // For a job that has ended.
   auto late_context = Context();
   auto late = stub_->ReadLog(late_context.get(), LogOf(job, 4, true));
   EXPECT_EQ(ReadAll<v1::ReadLogResponse>(late.get()).content, "two\nthree\n");
 }
 
-// By hand, on the daemon's machine.
+// Somebody removed the folder on the daemon's machine.
 TEST_F(ReadTest, SaysThatAJobsFolderIsGone) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));
@@ -155,7 +155,7 @@ TEST_F(ReadTest, ReadsArtifacts) {
   EXPECT_EQ(ReadArtifact(job, "model.safetensors", content.size() + 1).status.error_code(),
             StatusCode::OUT_OF_RANGE);
   EXPECT_EQ(ReadArtifact(job, "cut", 0).status.error_code(), StatusCode::DATA_LOSS);
-  // One bit of it is another; whoever goes on with a download hears of it, too.
+  // One bit differs. A client that continues a download also gets the error.
   Finish(job, 6, v1::JOB_STATE_SUCCEEDED);
   AppendFile(job, "changed", "the modem");
   for (const int64_t offset : {0, 5}) {
@@ -187,7 +187,7 @@ TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
   EXPECT_EQ(ReadArtifact(job, "best.safetensors", 0).status.error_code(), StatusCode::DATA_LOSS);
 }
 
-// Of which no more is known than that they are there: their worker was lost, and may have written them anew.
+// Their worker was lost and may have rewritten them, so only their existence is known.
 TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));
@@ -223,7 +223,7 @@ TEST_F(ReadTest, ListsDevicesAndWhoHoldsThem) {
 
 TEST_F(ReadTest, HealthNeedsNoToken) {
   const auto check = [&](const std::string& service, std::string* answer) {
-    // grpc.health.v1.HealthCheckRequest and -Response, each one field, written by hand.
+    // grpc.health.v1.HealthCheckRequest and -Response, each with one field, written by hand.
     std::string request;
     if (!service.empty())
       request = absl::StrCat("\x0a", std::string(1, static_cast<char>(service.size())), service);
@@ -258,7 +258,7 @@ TEST_F(ReadTest, HealthNeedsNoToken) {
   EXPECT_EQ(check("no.such.Service", &answer).error_code(), StatusCode::NOT_FOUND);
 }
 
-// Its stream stays open, so it is for those with a token alone.
+// The stream stays open, so it needs a token.
 TEST_F(ReadTest, WatchingHealthNeedsAToken) {
   for (const std::string& token : {std::string(), std::string(kToken)}) {
     grpc::CompletionQueue queue;

@@ -15,18 +15,18 @@
 
 namespace tandem {
 
-// Answers a unary call, as a Completion. Thread-compatible.
+// The answer of a unary call, like a Completion. Thread-compatible.
 template <typename Response>
 class Reply {
  public:
   using Answer = Completion<absl::StatusOr<Response>>;
 
-  // Says whether work for an answer may begin.
+  // Returns OK if the work for an answer may begin.
   using Check = absl::AnyInvocable<absl::Status() const>;
 
-  // Answers nobody.
+  // Does nothing when called or destroyed.
   Reply() = default;
-  // Without `interest` the answer is always wanted; without `check` work may always begin.
+  // Without `interest`, the answer is always wanted. Without `check`, work may always begin.
   Reply(Answer answer, std::shared_ptr<const CallInterest> interest, Check check = nullptr)
       : answer_(std::move(answer)), interest_(std::move(interest)), check_(std::move(check)) {}
   template <typename Function,
@@ -35,15 +35,15 @@ class Reply {
   Reply(Function&& answer) : answer_(std::forward<Function>(answer)) {}  // NOLINT: as a function is.
 
   void operator()(absl::StatusOr<Response> response) {
-    // Before the client may ask again.
+    // Release the memory before the client can call again.
     holds_.clear();
     answer_(std::move(response));
   }
 
-  // False: work for the answer can be dropped.
+  // If false, work for the answer may be dropped.
   bool is_wanted() const { return interest_ == nullptr || !interest_->is_lost(); }
-  // Call before the work for the answer begins, and answer with an error that it returns. CANCELLED: nobody
-  // waits for the answer. RESOURCE_EXHAUSTED: the user has too many bytes of unread answers.
+  // Call before the work for the answer begins, and reply with its error, if any. CANCELLED: nobody waits for
+  // the answer. RESOURCE_EXHAUSTED: the user has too many bytes of unread answers.
   absl::Status CheckBeforeWork() const {
     if (!is_wanted()) return absl::CancelledError("nobody waits for the answer");
     return check_ == nullptr ? absl::OkStatus() : check_();
@@ -53,8 +53,7 @@ class Reply {
 
   // Counts this memory until the answer.
   void Keep(FairPool::Hold hold) { holds_.push_back(std::move(hold)); }
-  // Keeps the request for as long as this lives. Its handler does not use the request after the reply is
-  // gone.
+  // Keeps the request as long as this object. The handler must not use the request afterwards.
   void KeepRequest(std::shared_ptr<const void> request) { request_ = std::move(request); }
 
  private:

@@ -16,12 +16,13 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::io::CodedInputStream;
 
-// The parser goes no deeper.
+// The parser's limit on nesting.
 constexpr int kMostLevels = 100;
-// Types in the lowest bits of a field's tag.
+// The wire types in the lowest bits of a field's tag.
 enum WireType { kVarint = 0, kFixed64 = 1, kDelimited = 2, kGroupBegin = 3, kGroupEnd = 4, kFixed32 = 5 };
 
-// Counts the fields of a message down from `left`, as far as the bytes are some. False: there are more.
+// Subtracts the fields of a message from `left`, as far as the bytes parse. Returns false if there are more
+// than `left`.
 bool CountFields(CodedInputStream& in, const Descriptor& message, int level, int64_t* left) {
   while (const uint32_t tag = in.ReadTag()) {
     if (--*left < 0) return false;
@@ -44,7 +45,7 @@ bool CountFields(CodedInputStream& in, const Descriptor& message, int level, int
           if (!in.Skip(static_cast<int>(size))) return true;
           break;
         }
-        // The parser says so.
+        // The parser reports the error.
         if (level == kMostLevels) return true;
         const CodedInputStream::Limit limit = in.PushLimit(static_cast<int>(size));
         if (!CountFields(in, *field->message_type(), level + 1, left)) return false;
@@ -53,7 +54,7 @@ bool CountFields(CodedInputStream& in, const Descriptor& message, int level, int
         break;
       }
       default:
-        // Groups are of unknown fields, and what is in them counts as well.
+        // Groups are unknown fields. Their content also counts.
         break;
     }
   }
@@ -75,7 +76,7 @@ absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::pr
     return TooLarge(absl::StrCat(size, " bytes, and may have ", most_bytes));
   }
   if (size > most_fields) {
-    // Each field has at least a byte.
+    // Each field takes at least a byte.
     grpc::ByteBuffer counted = bytes;
     grpc::ProtoBufferReader reader(&counted);
     CodedInputStream in(&reader);

@@ -8,24 +8,23 @@
 
 #include "absl/status/status.h"
 
-// Requests come as bytes, and become messages once it is known who calls: a message may take fifty times the
-// memory of its bytes, and some time.
+// Requests arrive as bytes and are parsed only after the caller is known. A message may take fifty times the
+// memory of its bytes, and time to parse.
 
 namespace tandem {
 
-// A request of so many bytes is parsed at once, on gRPC's threads, of which there are few; a larger one in
-// its user's turn.
+// Requests of at most this many bytes are parsed at once, on gRPC's few threads. Larger requests are parsed
+// in their users' turns.
 inline constexpr int64_t kSmallRequestBytes = 16 << 10;
-// The most bytes of a request, but for those that carry samples.
+// The most bytes of a request, except requests with samples.
 inline constexpr int64_t kMostRequestBytes = (2 << 20) + (64 << 10);
-// The most fields of a request, with those of the messages in it: what bounds the memory of the message.
+// The most fields of a request, nested messages included. Bounds the message's memory.
 inline constexpr int64_t kMostRequestFields = 300'000;
-// The most fields of a message that a client streams: these are parsed on gRPC's threads, whatever their
-// size.
+// The most fields of a streamed message. Such messages are parsed on gRPC's threads, whatever their size.
 inline constexpr int64_t kMostStreamedFields = 1000;
 
-// Parses a request of at most so many bytes and fields. RESOURCE_EXHAUSTED: the request has more.
-// INVALID_ARGUMENT: it is none of this method, or nested too deeply.
+// Parses a request of at most `most_bytes` and `most_fields`. RESOURCE_EXHAUSTED: the request has more.
+// INVALID_ARGUMENT: the bytes are no such request, or nested too deeply.
 absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::protobuf::Message* request,
                           int64_t most_fields = kMostRequestFields);
 

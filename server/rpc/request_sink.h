@@ -7,21 +7,21 @@
 
 namespace tandem {
 
-// Where a stream's requests go, one after another: the next one is read from the client when the one before
-// was taken in, so a client is never faster than what takes in. Methods may be called from any thread, one at
-// a time.
+// Receives a stream's requests one after another. The next request is read only after the previous one was
+// accepted, so a client is never faster than its sink. Methods may be called from any thread, one at a time.
 template <typename Request, typename Response>
 class RequestSink {
  public:
   virtual ~RequestSink() = default;
 
-  // Calls `done` once, from any thread, perhaps before it returns. An error ends the stream.
+  // Accepts a request. Calls `done` once, from any thread, perhaps before returning. An error ends the
+  // stream.
   virtual void Take(Request request, Completion<absl::Status> done) = 0;
 
-  // The client has sent all, or its connection broke: calls `done` once, in the same way, with the answer.
+  // The client has sent everything. Calls `done` once with the answer, like Take.
   virtual void Finish(Completion<absl::StatusOr<Response>> done) = 0;
 
-  // The stream has ended otherwise; nothing comes after this.
+  // The stream ended in another way. No call follows.
   virtual void Abandon() = 0;
 };
 

@@ -25,12 +25,11 @@ namespace tandem::rpc {
 
 namespace {
 
-// What would only be found when its worker is to be started: that it has to begin anew, with weights that are
-// no more.
+// Finds early if the job has no checkpoint, and so must start from initial weights that no longer exist.
 absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) {
   const v1::InitialWeights& weights = job.spec().initial_weights();
   if (!weights.has_artifact()) return absl::OkStatus();
-  // As its worker will look for them, whatever the database knows.
+  // Search like the job's worker, whatever the database has.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
                           ListCheckpointFiles(Env::Real(), job.folder()));
   if (!checkpoints.empty() || FindKeptWeights(job.folder()).has_value()) return absl::OkStatus();
@@ -43,8 +42,9 @@ absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) 
       "INITIAL_WEIGHTS_DELETED");
 }
 
-// That the job's data are still those of its newest checkpoint, by the digests that this has. `dataset` is
-// the job's, with its data at hand. Reads the data whole. FAILED_PRECONDITION with the reason DATA_CHANGED.
+// Checks that the job's data are unchanged since its newest checkpoint, by the checkpoint's digests.
+// `dataset` is the job's, with its data here. Reads all data. FAILED_PRECONDITION with the reason
+// DATA_CHANGED.
 absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
                                 const v1::DatasetSpec& dataset) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
@@ -52,12 +52,12 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
   if (files.empty()) return absl::OkStatus();
   const absl::StatusOr<SafetensorsHeader> header =
       ReadSafetensorsHeader(absl::StrCat(job.folder(), "/", files[0]));
-  // The job's worker finds an older one in place of one that is damaged, and tells of data that changed.
+  // If the checkpoint is damaged, the job's worker uses an older one and reports changed data.
   const absl::StatusOr<TrainingState> state = header.ok() ? StateOfCheckpoint(*header) : header.status();
   if (!state.ok() || state->data.empty()) return absl::OkStatus();
   absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
   const absl::StatusOr<DataDigest> digest = resolved.ok() ? DigestData(*resolved) : resolved.status();
-  // Data that cannot be read are an error of the next attempt.
+  // The next attempt reports unreadable data.
   if (!digest.ok()) return absl::OkStatus();
   const std::vector<std::string> changed = ChangedFields(state->data, *digest);
   if (changed.empty()) return absl::OkStatus();
@@ -87,15 +87,15 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
     reply(ExplainJobError(job.status(), name));
     return;
   }
-  // What an administrator does for another user counts against no quota.
+  // An administrator's call for another user counts against no quota.
   const int most = caller.is_admin() ? 0 : context.quota(caller.user).max_queued_jobs;
-  // Of whoever has the job: it is the owner's disk that it fills.
+  // The job fills its owner's disk quota, whoever resumes it.
   if (absl::Status status = CheckDiskUse(context, job->user()); !status.ok()) {
     reply(std::move(status));
     return;
   }
   const bool begins = job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED;
-  // The request names it alone.
+  // The request holds only the job's name.
   if (begins && !KeepMore(context, caller.user, LocalDataBytes(context, job->spec().dataset()), reply)) {
     return;
   }
@@ -120,12 +120,12 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
       resume(std::move(status));
       return;
     }
-    // It begins to wait again.
+    // The job enters the queue again.
     if (absl::Status status = CheckQueueLength(context); !status.ok()) {
       resume(std::move(status));
       return;
     }
-    // The cache may have made room since.
+    // The cache may have evicted the data since.
     WithLocalData(context, caller.user, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
   } else {
     resume(job->spec().dataset());
@@ -141,7 +141,7 @@ void ResumeJob(const RpcContext& context, const Caller& caller, const v1::Resume
     reply(id.status());
     return;
   }
-  // It would be cancelled at once where jobs are being cancelled for a shutdown.
+  // If jobs are being cancelled for a shutdown, the job would be cancelled at once.
   if (const absl::Status accepts = context.lifecycle->CheckAcceptsJobs(); !accepts.ok()) {
     reply(accepts);
     return;

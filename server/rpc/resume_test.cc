@@ -28,10 +28,10 @@ namespace {
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// Jobs that began with the model of another one, which was deleted, and failed.
+// Jobs that started from another job's model, which was deleted, and failed.
 class ResumeTest : public ServiceFixture {
  protected:
-  // `checkpoint`: one of which the database knows; no file is written.
+  // With `checkpoint`, the database knows a checkpoint; no file is written.
   std::string FailedJob(bool checkpoint) {
     const std::string source = Create("source");
     workers_.AwaitStarted(Id(source));
@@ -81,7 +81,7 @@ TEST_F(ResumeTest, WithTheWeightsThatItKeeps) {
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 
-// Its data are not those of its checkpoint: as the digest says that this has.
+// The data differ from the digests in the checkpoint.
 TEST_F(ResumeTest, NotWithDataThatChanged) {
   v1::CreateJobRequest request = Request("changed");
   v1::DatasetSpec& dataset = *request.mutable_spec()->mutable_dataset();
@@ -139,14 +139,14 @@ TEST_F(ResumeTest, WithTheDataOfItsCheckpoint) {
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 
-// As its worker goes by it: a restored database may know of checkpoints that are gone.
+// The worker reads the folder: a restored database may know checkpoints that are gone.
 TEST_F(ResumeTest, NotFromACheckpointThatIsGone) {
   const std::string job = FailedJob(/*checkpoint=*/true);
   ASSERT_EQ(jobs_->Get(Id(job))->last_checkpoint().step(), 10);
   ExpectRefused(job);
 }
 
-// Of a checkpoint that is gone nobody is told that the job goes on from it.
+// The message must not promise a checkpoint that is gone.
 TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
   const auto resume = [&](const std::vector<std::string>& files) {
     const std::string job = Create("job");
@@ -167,7 +167,7 @@ TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
   EXPECT_EQ(resume({}), "Resumed. Its checkpoint of step 30 is not there any more: it begins anew.");
 }
 
-// Likewise not of those that were written since the backup.
+// Checkpoints since the backup are also unknown.
 TEST_F(ResumeTest, FromACheckpointOfWhichTheDatabaseDoesNotKnow) {
   const std::string job = FailedJob(/*checkpoint=*/false);
   ASSERT_FALSE(jobs_->Get(Id(job))->has_last_checkpoint());
@@ -176,7 +176,7 @@ TEST_F(ResumeTest, FromACheckpointOfWhichTheDatabaseDoesNotKnow) {
   EXPECT_TRUE(resumed.ok()) << resumed.error_message();
 }
 
-// Has all data at once, or when it is told.
+// Has all data at once, or after being told.
 class SlowRemote : public RemoteData {
  public:
   void Ensure(const v1::DatasetSpec& spec, const std::string&, absl::Duration, Done done) override {
@@ -190,7 +190,7 @@ class SlowRemote : public RemoteData {
     done(absl::OkStatus());
   }
 
-  // Until a call waits for data; what it waits for.
+  // Blocks until a call waits for data, and returns its continuation.
   absl::AnyInvocable<void()> AwaitOne() {
     MutexLock lock(&mutex_);
     mutex_.Await(absl::Condition(
@@ -242,7 +242,7 @@ TEST_F(SlowDataTest, WhatWaitsForDataCountsWithItsDataSet) {
   ExpectCountsWhileItWaits(call);
 }
 
-// A request counts apart from what it keeps beside.
+// A request counts apart from its further memory.
 TEST_F(SlowDataTest, ANewJobThatWaitsForDataCountsWithItsDataSet) {
   const v1::CreateJobRequest request = LargeRequest();
   data_.slow = true;

@@ -1,5 +1,5 @@
-// What each role may call, asked of the real server over a socket; and what becomes of open streams when the
-// token they came with is revoked or expires.
+// Tests the calls that each role may make, with the real server over a socket; and the end of open streams
+// when their token is revoked or expires.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -44,7 +44,7 @@ class RolesTest : public ServiceFixture {
     EXPECT_TRUE(status.ok()) << status.error_message();
   }
 
-  // Calls the method with an empty message, whatever it takes, and waits a moment for its end.
+  // Calls the method with an empty message, and waits a moment for its end.
   grpc::Status CallEmpty(const MethodAccess& access, const std::string& token) {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
@@ -60,7 +60,7 @@ class RolesTest : public ServiceFixture {
     return ended.get_future().get();
   }
 
-  // The status of a stream that was open before `change`, and how long after it the end came.
+  // Returns the status of a stream that was open before `change`, and the delay of its end.
   template <typename Change>
   void ExpectEndsSoon(const std::string& token, Change change, const std::string& message) {
     auto context = Context(token);
@@ -69,7 +69,7 @@ class RolesTest : public ServiceFixture {
     v1::Job job;
     ASSERT_TRUE(stub_->CreateJob(Context().get(), Request("a"), &job).ok());
     v1::WatchJobsResponse response;
-    // It is open: it gets something.
+    // The stream is open: it gets something.
     ASSERT_TRUE(reader->Read(&response));
     change();
     const absl::Time changed = absl::Now();

@@ -30,7 +30,7 @@
 
 namespace tandem {
 
-// All that handlers work with; they keep nothing themselves. Everything outlives the server.
+// The objects that handlers use. Handlers keep no state. Everything must outlive the server.
 struct RpcContext {
   Lifecycle* lifecycle = nullptr;
   JobMachine* jobs = nullptr;
@@ -41,31 +41,31 @@ struct RpcContext {
   // Null: nothing is fetched.
   RemoteData* remote = nullptr;
   JobDrain* drain = nullptr;
-  // For looks at the database and at files that take a moment, and for parsing large requests.
+  // For short reads of the database and files, and for parsing large requests.
   FairPool* pool = nullptr;
-  // For what may take as long as a user's data is large: admission, uploads, removals.
+  // For work that depends on the size of users' data: admission, uploads, removals.
   FairPool* user_pool = nullptr;
   FileWatcher* files = nullptr;
   ModelWorkers* models = nullptr;
   const Authenticator* authenticator = nullptr;
   TokenRegistry* tokens = nullptr;
-  // The quota of each user.
+  // Returns a user's quota.
   std::function<UserQuota(const std::string&)> quota;
   // GetDaemon's answer.
   v1::Daemon daemon;
   DatasetRegistry* registry = nullptr;
   Uploads* uploads = nullptr;
-  // Brings up to date what a GPU's status says of what changes; may take a while. Null: there are no GPUs.
+  // Updates the variable fields of a GPU's status; may block. Null: no GPUs.
   std::function<void(v1::GpuStatus*)> refresh_gpu;
   CallHooks calls;
   Backups* backups = nullptr;
-  // Bytes of the disk that a user's jobs take; must not wait. Null: neither they nor uploads are counted.
+  // Returns the disk space of a user's jobs; must not block. Null: neither jobs nor uploads count.
   std::function<int64_t(const std::string& user)> disk_use;
-  // Whether some of them are of deleted jobs, and about to go; null: none is.
+  // Returns true if some of this space belongs to deleted jobs and will soon be free. Null: never.
   std::function<bool(const std::string& user)> is_removing;
-  // Files of artifacts whose checksums were found to be right.
+  // Artifacts whose checksums were found right.
   std::shared_ptr<Memo<bool>> checked_artifacts = std::make_shared<Memo<bool>>();
-  // Null: all calls are let in.
+  // Null: no limits.
   CallLimits* limits = nullptr;
 };
 

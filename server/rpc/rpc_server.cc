@@ -32,12 +32,12 @@ constexpr const char* kServices[] = {"",
                                      "tandem.v1.SweepService",
                                      "tandem.v1.DaemonService"};
 
-// What one client, and all of them, may take of the daemon. See LIMITS.md.
+// The limits of one client and of all clients. See LIMITS.md.
 constexpr int kMaxStreamsOfAConnection = 2048;
 constexpr int kMaxMetadataBytes = 16 << 10;
 constexpr int kHandshakeMilliseconds = 20'000;
 constexpr int kIdleMilliseconds = 30 * 60 * 1000;
-// Of the memory that the daemon may use, gRPC's buffers may have this part, within these bounds.
+// The part of the daemon's memory for gRPC's buffers, and its bounds.
 constexpr int64_t kBufferedPart = 8;
 constexpr int64_t kLeastBufferedBytes = int64_t{32} << 20;
 constexpr int64_t kMostBufferedBytes = int64_t{1} << 30;
@@ -45,12 +45,12 @@ constexpr int64_t kMostBufferedBytes = int64_t{1} << 30;
 void SetLimits(int64_t memory_bytes, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfAConnection);
   builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
-  // From a connection's begin to its first settings, TLS included: who sends nothing is gone then.
+  // Covers a connection's start up to its first settings, TLS included. Silent clients are closed.
   builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMilliseconds);
-  // Without a call; clients connect again by themselves.
+  // For connections without a call. Clients reconnect by themselves.
   builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kIdleMilliseconds);
-  // What is buffered for all connections together. Where it is short, calls are ended, rather than the
-  // daemon.
+  // The limit on all connections' buffers. If they are full, gRPC ends calls, instead of the daemon running
+  // out of memory.
   grpc::ResourceQuota quota("tandem");
   quota.Resize(static_cast<size_t>(
       memory_bytes <= 0 ? kMostBufferedBytes
@@ -98,7 +98,7 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address, absl::string_
     const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
     const int on = 1;
-    // As gRPC does: a port whose connections are still being taken down is free.
+    // Like gRPC: a port with old connections in TIME_WAIT is free.
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     error = bind(fd, one->ai_addr, one->ai_addrlen) == 0 ? 0 : errno;
     close(fd);
@@ -117,7 +117,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   server->dataset_service_ = MakeDatasetService(&server->context_, &server->calls_);
   server->sweep_service_ = MakeSweepService(&server->context_, &server->calls_);
   server->daemon_service_ = MakeDaemonService(&server->context_, &server->calls_);
-  // Process-wide; it concerns servers that are built later.
+  // Process-wide; affects servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::vector<std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(LimitOwnServices(OwnServiceLimits()));
   builder.experimental().SetInterceptorCreators(std::move(interceptors));
-  // A client that is cut off is noticed, and idle watchers may ping as often as they reasonably like.
+  // Notices clients that vanish. Idle watchers may ping at a reasonable rate.
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 60'000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);

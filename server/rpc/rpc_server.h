@@ -22,11 +22,11 @@
 
 namespace tandem {
 
-// How an RpcServer is to run.
+// The options of an RpcServer.
 struct RpcServerOptions {
-  // See ConnectionGate; 0: as many as there may be open files.
+  // See ConnectionGate. 0: limited by the open files.
   int max_connections = 0;
-  // What the daemon may use of the machine; what gRPC buffers follows from it. 0: it is not known.
+  // The memory that the daemon may use, in bytes. Bounds gRPC's buffers. 0: unknown.
   int64_t memory_bytes = 0;
   UnaryCounts::Limits unary = {};
 };
@@ -34,43 +34,42 @@ struct RpcServerOptions {
 // The public server: the services of tandem.v1, gRPC's health checking (with Watch) and reflection.
 class RpcServer {
  public:
-  // Larger requests are refused by gRPC itself, with RESOURCE_EXHAUSTED; handlers have limits of their own.
+  // gRPC refuses larger requests with RESOURCE_EXHAUSTED. Handlers have their own limits.
   static constexpr int kMaxReceiveBytes = 16 << 20;
 
-  // Whether Start could listen there now: to be asked before anything is set in motion that a failure would
-  // leave half done. `option` is where another address can be given. FAILED_PRECONDITION as Start.
+  // Checks if Start could listen at the address now. Call it before any step that a failed Start would leave
+  // half done. The error names `option` as the way to choose another address. FAILED_PRECONDITION as Start.
   static absl::Status CheckAddress(const ListenAddress& address, absl::string_view option);
 
-  // Listens and serves. What `context` points to outlives the server.
-  // FAILED_PRECONDITION: the address is in use by another program, is not one of this machine's, may not be
-  // used, or is no known name; the message names it.
+  // Listens and serves. The pointers in `context` must outlive the server. FAILED_PRECONDITION names the
+  // address: it is in use, is not this machine's, may not be used, or is no known name.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context,
       const RpcServerOptions& options = {});
-  // Stop, without grace.
+  // Calls Stop without grace.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
 
-  // Where it listens, with the port that was found.
+  // Returns the address, with the real port.
   const ListenAddress& address() const { return address_; }
 
-  // What health checks are told, but for NOT_SERVING once the server stops. SERVING from Start on.
+  // Sets the state of health checks. SERVING after Start. After the stop, always NOT_SERVING.
   void SetServing(bool serving);
 
-  // Says NOT_SERVING to health checks, and waits until no stream is open, but no longer than `timeout`.
+  // Sets health checks to NOT_SERVING, and blocks until no stream is open, at most for `timeout`.
   void AwaitStreams(absl::Duration timeout);
 
-  // Says NOT_SERVING to health checks, ends streams with UNAVAILABLE, lets calls in progress finish within
-  // `grace`, then ends those too. Returns when no handler can run any more. Idempotent. The context's
-  // Lifecycle must have been stopped before.
+  // Sets health checks to NOT_SERVING, ends streams with UNAVAILABLE, and lets calls finish within `grace`.
+  // Then ends the remaining calls. Returns when no handler can run any more. Idempotent. Stop the context's
+  // Lifecycle first.
   void Stop(absl::Duration grace);
 
  private:
   RpcServer(const ListenAddress& address, RpcContext context, const UnaryCounts::Limits& unary)
       : address_(address), context_(std::move(context)), calls_(unary) {}
 
-  // Says NOT_SERVING to health checks from now on.
+  // Sets health checks to NOT_SERVING for good.
   void EndServing();
 
   ListenAddress address_;
@@ -78,14 +77,14 @@ class RpcServer {
   OpenCalls calls_;
   std::unique_ptr<TokenWatch> token_watch_;
   Mutex health_mutex_;
-  // It stops: health checks are told so for good.
+  // True after EndServing.
   bool stopping_ ABSL_GUARDED_BY(health_mutex_) = false;
   std::unique_ptr<grpc::Service> job_service_;
   std::unique_ptr<grpc::Service> model_service_;
   std::unique_ptr<grpc::Service> dataset_service_;
   std::unique_ptr<grpc::Service> sweep_service_;
   std::unique_ptr<grpc::Service> daemon_service_;
-  // Before the server, which has what it let in.
+  // Destroyed after the server, which has the gate's connections.
   std::unique_ptr<ConnectionGate> gate_;
   std::unique_ptr<grpc::Server> server_;
 };

@@ -1,6 +1,5 @@
-// What the thread sanitizer is told of gRPC (third_party/grpc/tsan_handover.cc) is enough and not too much:
-// it takes handlers that lock for correct, and finds those that race. In other builds there is nothing to
-// find.
+// The thread sanitizer's hints about gRPC (third_party/grpc/tsan_handover.cc) must be enough and not too
+// much: handlers with locks pass, and racing handlers are found. Other builds find nothing.
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -27,7 +26,7 @@ namespace {
 constexpr int kClients = 4;
 constexpr int kCallsEach = 100;
 
-// Runs the function once for each call, on gRPC's threads.
+// Runs the function once per call, on gRPC's threads.
 class Service : public v1::DaemonService::CallbackService {
  public:
   explicit Service(std::function<void()> function) : function_(std::move(function)) {}
@@ -78,7 +77,7 @@ TEST(SanitizerTest, HandlersThatLockDoNotRace) {
     MutexLock lock(&mutex);
     ++calls;
   });
-  // Without the lock: all handlers come before the server's end.
+  // Unlocked, because all handlers end before the server.
   EXPECT_EQ(calls, kClients * kCallsEach);
 }
 
@@ -90,7 +89,7 @@ TEST(SanitizerDeathTest, HandlersThatDoNotLockRace) {
         int calls = 0;
         std::atomic<int> begun = 0;
         Serve([&] {
-          // Two are here at once, and what is ordered tells neither of the other.
+          // Two calls are here at once, and no synchronization orders one before the other.
           begun.fetch_add(1, std::memory_order_relaxed);
           while (begun.load(std::memory_order_relaxed) < 2) std::this_thread::yield();
           ++calls;

@@ -35,8 +35,7 @@
 
 namespace tandem {
 
-// Takes every spec with a name; refuses others, as real admission refuses wrong ones, and all where the data
-// is gone.
+// Accepts every named spec. Refuses other specs like real admission, and all specs if the data is gone.
 class FakeAdmission : public Admission {
  public:
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override;
@@ -44,21 +43,22 @@ class FakeAdmission : public Admission {
                                            const DataNames& /*names*/) const override {
     return Admit(spec);
   }
-  // Takes every checkpoint that leaves something to train on ten samples, but for the job "other-network".
+  // Accepts every checkpoint that leaves something to train on ten samples, except for the job
+  // "other-network".
   absl::Status CheckCheckpoint(const AdmittedJob& job, const SafetensorsHeader& checkpoint) const override;
 
   std::atomic<bool> data_is_gone = false;
-  // Jobs called "slow" wait for it; null: they do not.
+  // Jobs named "slow" wait for it if not null.
   std::atomic<absl::Notification*> slow = nullptr;
   mutable std::atomic<int> slow_ones = 0;
 };
 
-// Has no processes: tests speak for the workers.
+// Starts no processes: tests report for the workers.
 class FakeWorkers : public WorkerStarter, public JobObserver {
  public:
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
   void OnCancelling(const v1::Job& job) override;
-  // Waits for the job's worker to be started, or told to stop.
+  // Blocks until the job's worker was started or told to stop.
   void AwaitStarted(const std::string& id);
   void AwaitCancelling(const std::string& id);
 
@@ -69,7 +69,7 @@ class FakeWorkers : public WorkerStarter, public JobObserver {
   std::vector<std::string> cancelling_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The real server over a real store on a loopback socket; only admission and workers are fakes.
+// The real server over a real store on a loopback socket. Only admission and workers are fakes.
 class ServiceFixture : public ::testing::Test {
  protected:
   static constexpr char kToken[] = "the-token-of-this-test";
@@ -78,33 +78,34 @@ class ServiceFixture : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  // A context with the token and a deadline.
+  // Returns a context with the token and a deadline.
   static std::unique_ptr<grpc::ClientContext> Context(const std::string& token = kToken);
   static v1::CreateJobRequest Request(const std::string& name, const std::string& request_id = "");
-  // Creates a job and gives its name, "jobs/<id>".
+  // Creates a job and returns its name, "jobs/<id>".
   std::string Create(const std::string& name);
   static std::string Id(const std::string& job) { return job.substr(5); }
 
-  // What the worker of a started job would report; waits until it is durable.
+  // Reports events of a started job's worker; blocks until they are durable.
   void Report(const std::string& job, std::vector<internal::v1::WorkerEvent> events);
   static internal::v1::WorkerEvent Started(int64_t sequence);
   static internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step);
   static internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state);
-  // Reports the end and gives the devices back.
+  // Reports the end and returns the devices.
   void Finish(const std::string& job, int64_t sequence, v1::JobState state);
 
-  // Writes to a job's folder, which is made.
+  // Appends to a file in a job's folder, which is created.
   void AppendFile(const std::string& job, const std::string& file, const std::string& content);
 
-  // Of each user but admin, from now on; none is limited before.
+  // Limits each user except admin from now on.
   void SetQuota(const UserQuota& quota);
 
-  // What the server's CallHooks have heard: "CreateJob started", "CreateJob OK", "WatchJob NOT_FOUND stream".
+  // Returns the calls that the server's CallHooks observed: "CreateJob started", "CreateJob OK", "WatchJob
+  // NOT_FOUND stream".
   std::vector<std::string> Calls();
 
   std::unique_ptr<StateFolder> folder_;
   std::unique_ptr<FairPool> pool_;
-  // Of it; before SetUp.
+  // The pool's room. Set before SetUp.
   FairPool::Room room_;
   std::unique_ptr<FairPool> user_pool_;
   std::unique_ptr<FileWatcher> files_;
@@ -118,21 +119,21 @@ class ServiceFixture : public ::testing::Test {
   FakeAdmission admission_;
   LocalDatasetReader reader_;
   std::unique_ptr<DatasetCatalog> datasets_;
-  // Null: nothing is fetched; before SetUp.
+  // Null: nothing is fetched. Set before SetUp.
   RemoteData* remote_ = nullptr;
   std::unique_ptr<Uploads> uploads_;
   std::unique_ptr<DatasetRegistry> registry_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<JobDrain> drain_;
-  // Their processes are //server/workers/testing:fake_model_worker's where the test has it.
+  // Runs //server/workers/testing:fake_model_worker if the test has it.
   std::unique_ptr<ModelWorkers> models_;
   std::unique_ptr<TokenRegistry> tokens_;
   std::shared_ptr<const Authenticator> authenticator_;
-  // Before SetUp.
+  // Set before SetUp.
   UnaryCounts::Limits unary_limits_;
-  // Of the whole queue; before SetUp.
+  // The limit of the whole queue. Set before SetUp.
   int64_t max_queued_jobs_ = 0;
-  // Of each user's jobs, whichever there are.
+  // The disk space of each user's jobs.
   std::atomic<int64_t> disk_use_ = 0;
   std::atomic<bool> is_removing_ = false;
   std::unique_ptr<CallLimits> limits_;

@@ -161,7 +161,7 @@ TEST_F(ServiceTest, ARepeatedRequestIsNotAdmittedAgain) {
   EXPECT_EQ(again.name(), job.name());
   EXPECT_EQ(stub_->CreateJob(Context().get(), Request("other", "r1"), &again).error_code(),
             StatusCode::ALREADY_EXISTS);
-  // Nor is it new work.
+  // A repeated request is no new work.
   lifecycle_.RefuseJobs();
   EXPECT_TRUE(stub_->CreateJob(Context().get(), Request("lenet", "r1"), &again).ok());
   EXPECT_EQ(stub_->CreateJob(Context().get(), Request("lenet", "r2"), &again).error_code(),
@@ -233,7 +233,7 @@ TEST_F(ServiceTest, WatchesFromTheBeginningAndFromASequence) {
   while (sequences.size() < 4 && reader->Read(&event)) sequences.push_back(event.sequence());
   EXPECT_THAT(sequences, ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(event.progress().step(), 10);
-  // What comes while it watches.
+  // Events that arrive while it watches.
   Finish(job, 3, v1::JOB_STATE_SUCCEEDED);
   ASSERT_TRUE(reader->Read(&event));
   EXPECT_EQ(event.sequence(), 5);
@@ -283,7 +283,7 @@ TEST_F(ServiceTest, WatchesTheChangesOfAllJobs) {
   context->TryCancel();
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
 
-  // From now on, and after a break before the first of them.
+  // From now on, and after a break before the first event.
   v1::WatchJobsRequest from_now;
   from_now.set_after_cursor(-1);
   auto now_context = Context();
@@ -384,7 +384,7 @@ TEST_F(ServiceTest, ShutdownCancelsTheJobsFirst) {
   EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
 }
 
-// A field that is left alone would train something else than was meant, and be kept with what was made.
+// An ignored field would change the training's meaning and be stored with the job.
 TEST_F(ServiceTest, RefusesFieldsThatItDoesNotKnow) {
   const auto add = [](google::protobuf::Message* message) {
     message->GetReflection()->MutableUnknownFields(message)->AddVarint(99, 1);
@@ -430,7 +430,7 @@ TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
   EXPECT_NE(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
   EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel could not be read"));
   database.exec("ALTER TABLE hidden_jobs RENAME TO jobs");
-  // It takes jobs, and another shutdown works.
+  // The daemon accepts jobs again, and another shutdown works.
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));
   std::thread worker([&] {
@@ -473,7 +473,7 @@ TEST_F(ServiceTest, StoppingEndsStreamsWithUnavailable) {
   }
   EXPECT_EQ(changes->Finish().error_code(), StatusCode::UNAVAILABLE);
   EXPECT_EQ(log_reader->Finish().error_code(), StatusCode::UNAVAILABLE);
-  // The job goes on.
+  // The job runs on.
   EXPECT_EQ(jobs_->NonTerminalJobs()->size(), 1);
 }
 

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// The public services, which hand each call to its handler. Both arguments outlive the services.
+// The public services, which pass each call to its handler. Both arguments must outlive the services.
 std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCalls* calls);
 std::unique_ptr<grpc::Service> MakeModelService(const RpcContext* context, OpenCalls* calls);
 std::unique_ptr<grpc::Service> MakeDatasetService(const RpcContext* context, OpenCalls* calls);

@@ -9,7 +9,7 @@ namespace {
 using grpc::StatusCode;
 using ::testing::HasSubstr;
 
-// Users, their tokens and quotas, priorities, the queue, and devices out of service.
+// Tests users, their tokens and quotas, priorities, the queue, and devices out of service.
 class SharingTest : public ServiceFixture {
  protected:
   v1::CreateTokenRequest TokenFor(const std::string& user, bool admin = false) {
@@ -18,7 +18,7 @@ class SharingTest : public ServiceFixture {
     if (admin) request.mutable_token()->set_role(v1::TOKEN_ROLE_ADMIN);
     return request;
   }
-  // The secret of a new token.
+  // Creates a token and returns its secret.
   std::string MakeToken(const std::string& user, bool admin = false) {
     v1::CreateTokenResponse response;
     const grpc::Status status = daemon_stub_->CreateToken(Context().get(), TokenFor(user, admin), &response);
@@ -97,7 +97,7 @@ TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
   const std::string chief = MakeToken("chief", /*admin=*/true);
   v1::Job job;
   ASSERT_TRUE(CreateAs(ann, &job).ok());
-  // Everyone may look.
+  // Everyone may read.
   v1::GetJobRequest get;
   get.set_name(job.name());
   v1::Job seen;
@@ -128,7 +128,7 @@ TEST_F(SharingTest, ARequestIdIsItsUsersAlone) {
   v1::Job again;
   ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a", "r1"), &again).ok());
   EXPECT_EQ(again.name(), job.name());
-  // Neither hers for his, nor one of his own.
+  // Bob gets neither her job nor a job of his own.
   const grpc::Status replayed = stub_->CreateJob(Context(bob).get(), Request("a", "r1"), &again);
   EXPECT_EQ(replayed.error_code(), StatusCode::ALREADY_EXISTS);
   EXPECT_THAT(replayed.error_message(), HasSubstr("was used by another user"));
@@ -137,7 +137,7 @@ TEST_F(SharingTest, ARequestIdIsItsUsersAlone) {
   EXPECT_EQ(jobs.jobs_size(), 1);
 }
 
-// Whatever else differs: an error that says so would name what the other made.
+// Whatever else differs: an error about it would reveal what the other user created.
 TEST_F(SharingTest, ARequestIdOfAnotherTellsNothing) {
   const std::string ann = MakeToken("ann");
   const std::string bob = MakeToken("bob");
@@ -168,7 +168,7 @@ TEST_F(SharingTest, ARequestIdOfAnotherTellsNothing) {
   sweep.mutable_sweep()->mutable_grid(0)->mutable_values(0)->set_number_value(2);
   expect_nothing(sweep_stub_->CreateSweep(Context(bob).get(), sweep, &swept), "hers");
 
-  // Uploads are known by their files, and each user has uploads of one's own.
+  // Uploads are identified by their files and user.
   v1::CreateUploadRequest upload;
   upload.mutable_upload()->set_manifest_sha256(std::string(32, 'x'));
   upload.mutable_upload()->set_files(1);

@@ -13,11 +13,11 @@ void Shutdown(const RpcContext& context, const Caller& caller, const v1::Shutdow
     return;
   }
   PostToLook(context, caller, request, std::move(reply), [&context](Reply<v1::ShutdownResponse> reply) {
-    // Watchers go on, so that they see how their jobs end.
+    // Watchers stay connected, to see their jobs' ends.
     context.lifecycle->RefuseJobs();
     context.drain->CancelAll([&context, reply = std::move(reply)](absl::StatusOr<int> cancelled) mutable {
       if (!cancelled.ok()) {
-        // It goes on as before, unless another shutdown stands.
+        // The daemon continues, unless another shutdown is in progress.
         context.lifecycle->AcceptJobsAgain();
         reply(cancelled.status());
         return;

@@ -11,12 +11,11 @@
 #include "server/rpc/call_frame.h"
 #include "server/rpc/request_sink.h"
 
-// As call_frame.h, for methods to which clients stream.
+// Like call_frame.h, for methods to which clients stream.
 
 namespace tandem {
 
-// Reads what a client sends into a sink, one request at a time. Lives until both gRPC and the sink are done
-// with it.
+// Reads a client's requests into a sink, one at a time. Lives until gRPC and the sink are both done with it.
 template <typename Request, typename Response>
 class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
                     public ActiveStreams::Stream,
@@ -26,10 +25,10 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
               grpc::ByteBuffer* response)
       : log_(std::move(log)), streams_(streams), context_(context), response_(response) {}
 
-  // Keeps the caller's place among its open streams until the call is done. Before Start.
+  // Keeps the caller's place among its open streams until the call is done. Call before Start.
   void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
 
-  // Call once. A null sink: the caller's status is the call's end.
+  // Call once. If `sink` is null, the call ends with the caller's status.
   void Start(std::unique_ptr<RequestSink<Request, Response>> sink, const absl::StatusOr<Caller>& caller) {
     self_ = this->shared_from_this();
     if (sink == nullptr) {
@@ -37,7 +36,7 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
       return;
     }
     sink_ = std::move(sink);
-    // No callback comes before the method has returned.
+    // No callback runs before the method returns.
     this->StartRead(&bytes_);
     number_ = streams_->Add(this->shared_from_this(), *caller);
   }
@@ -47,7 +46,7 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
       MutexLock lock(&mutex_);
       if (end_.has_value()) return;
       end_ = status;
-      // The sink is let go when it has taken in what it was given.
+      // If the sink is busy, OnTaken abandons it afterwards.
       if (busy_) return;
     }
     sink_->Abandon();
@@ -56,11 +55,11 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
 
   void Cut() override {
     MutexLock lock(&mutex_);
-    // gRPC keeps the context until OnDone has returned; what TryCancel sets off comes on other threads.
+    // gRPC keeps the context until OnDone returns. TryCancel's effects come on other threads.
     if (!done_) context_->TryCancel();
   }
 
-  // The client may send whenever it likes.
+  // The client may send slowly.
   bool IsOverdue(absl::Duration) override { return false; }
 
   void OnCancel() override { End(absl::CancelledError("the client went away")); }
@@ -78,7 +77,7 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
       absl::Status parsed =
           ParseRequest(std::exchange(bytes_, {}), kMostRequestBytes, &request, kMostStreamedFields);
       if (!parsed.ok()) return OnTaken(parsed);
-      // What came stays, however the call ends: the first request says to what it belongs.
+      // Received data stays, however the call ends. The first request names its resource.
       if (is_first) internal::SetResource(request, &log_);
       sink_->Take(std::move(request),
                   [self = this->shared_from_this()](const absl::Status& status) { self->OnTaken(status); });
@@ -105,7 +104,7 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
     if (number_ != 0) streams_->Remove(number_);
     place_ = nullptr;
     log_.Finish(status, requests);
-    // A sink that still owes a callback keeps this alive until then.
+    // If the sink still owes a callback, it keeps this object alive.
     std::shared_ptr<SinkReactor> last = std::move(self_);
   }
 
@@ -140,10 +139,10 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   std::unique_ptr<RequestSink<Request, Response>> sink_;  // Set before the first callback.
-  std::unique_ptr<CallLimits::Stream> place_;             // Likewise.
+  std::unique_ptr<CallLimits::Stream> place_;             // The same.
   int64_t number_ = 0;
   std::shared_ptr<SinkReactor> self_;
-  grpc::ByteBuffer bytes_;  // Read into while no request is being taken in.
+  grpc::ByteBuffer bytes_;  // Read into only while the sink is not busy.
 
   Mutex mutex_;
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;
@@ -153,7 +152,7 @@ class SinkReactor : public grpc::ServerReadReactor<grpc::ByteBuffer>,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Serves a stream of requests: the handler (see handlers.h) gives the sink that they go to.
+// Serves a stream of requests. The handler (see handlers.h) returns the sink for the requests.
 template <typename Request, typename Response>
 grpc::ServerReadReactor<grpc::ByteBuffer>* ServeSink(
     const RpcContext& rpc, ActiveStreams* streams, absl::string_view method,

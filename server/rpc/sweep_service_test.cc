@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 class SweepServiceTest : public ServiceFixture {
  protected:
-  // Over the epochs, from 1 to `jobs`.
+  // Varies the epochs from 1 to `jobs`.
   static v1::CreateSweepRequest Grid(int jobs, int max_running = 0) {
     v1::CreateSweepRequest request;
     v1::Sweep& sweep = *request.mutable_sweep();
@@ -163,7 +163,7 @@ class LargeSweepTest : public SweepServiceTest {
   LargeSweepTest() { room_.bytes = 1'000'000; }
 };
 
-// 200,000 bytes of specs, as many of values, and of data sets as they are looked up and as they become.
+// 200,000 bytes of specs, as many of values, and the data sets as looked up and as pinned.
 TEST_F(LargeSweepTest, CountsWithAllThatItsJobsKeepUntilTheyAreMade) {
   v1::CreateSweepRequest request = Grid(1);
   request.mutable_sweep()->mutable_base()->set_name("slow");

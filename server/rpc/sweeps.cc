@@ -17,7 +17,7 @@ namespace {
 constexpr int kDefaultPageSize = 50;
 constexpr int kMaxPageSize = 1000;
 
-// The id in "sweeps/<id>". INVALID_ARGUMENT for the field "name".
+// Returns the id in "sweeps/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseSweepName(const std::string& name) {
   if (name.empty()) return FieldError("name", "is required: the sweep's name, \"sweeps/<id>\"");
   std::string id = SweepId(name);
@@ -28,7 +28,7 @@ absl::StatusOr<std::string> ParseSweepName(const std::string& name) {
   return id;
 }
 
-// NOT_FOUND with a message that names the sweep; any other status as it is.
+// Turns NOT_FOUND into a message that names the sweep; returns any other status unchanged.
 absl::Status ExplainError(const absl::Status& status, const std::string& name) {
   if (!absl::IsNotFound(status)) return status;
   return WithReason(
@@ -37,7 +37,8 @@ absl::Status ExplainError(const absl::Status& status, const std::string& name) {
       "SWEEP_NOT_FOUND");
 }
 
-// PERMISSION_DENIED where the sweep is another user's and the caller is no administrator; NOT_FOUND.
+// PERMISSION_DENIED if the sweep belongs to another user and the caller is no administrator. NOT_FOUND: no
+// such sweep.
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
   const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
   if (!sweep.ok()) return ExplainError(sweep.status(), SweepName(id));
@@ -45,7 +46,7 @@ absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const s
                       "NOT_YOUR_SWEEP");
 }
 
-// Calls `change(id, reply)` on the pool if the caller may change the sweep; otherwise answers with the error.
+// Calls `change(id, reply)` on the pool if the caller may change the sweep. Otherwise replies with the error.
 template <typename Response, typename Request, typename Change>
 void WithOwnSweep(const RpcContext& context, const Caller& caller, const Request& request,
                   Reply<Response> reply, Change change) {
@@ -92,7 +93,7 @@ void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListS
     violations.Add("page_size",
                    absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxPageSize));
   }
-  // The number of the last sweep of the page before.
+  // The number of the previous page's last sweep.
   int64_t before = 0;
   if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &before) || before < 1)) {
     violations.Add("page_token", "is not one that was given; begin without one");

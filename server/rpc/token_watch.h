@@ -12,12 +12,12 @@
 
 namespace tandem {
 
-// Ends open calls whose callers' tokens were revoked or have expired since they began, and cuts off calls
-// whose clients do not read: neither the end by the next look, nor an answer in time. Drops the work that
-// waits for calls which have ended. Has a thread of its own.
+// Ends open calls whose tokens were revoked or have expired since. Cuts calls whose clients do not read:
+// their end until the next look, or their answer in time. Drops the waiting work of ended calls. Has its own
+// thread.
 class TokenWatch {
  public:
-  // Asks of each call every `interval`. All pointers outlive it.
+  // Checks each call every `interval`. All pointers must outlive this object.
   TokenWatch(const Authenticator* authenticator, OpenCalls* calls, std::vector<FairPool*> pools,
              absl::Duration interval = absl::Seconds(1));
   ~TokenWatch();

@@ -47,7 +47,7 @@ void RevokeToken(const RpcContext& context, const v1::RevokeTokenRequest& reques
   }
   context.tokens->Revoke(std::string(user),
                          [&context, reply = std::move(reply)](absl::StatusOr<v1::Token> revoked) mutable {
-                           // The token's own quota ends with it.
+                           // The token's own quota ends with the token.
                            if (revoked.ok()) context.scheduler->OnQuotasChanged();
                            reply(std::move(revoked));
                          });

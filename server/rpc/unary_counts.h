@@ -15,18 +15,18 @@
 
 namespace tandem {
 
-// Counts the unary calls that have not ended, of each user and of each connection, and the bytes of answers
-// that clients have not read. Thread-safe.
+// Counts the open unary calls of each user and connection, and the bytes of answers that clients have not
+// read. Thread-safe.
 class UnaryCounts {
  public:
   struct Limits {
-    // Calls of a user; 0 is any number.
+    // The most calls of a user; 0: no limit.
     int of_user = 1024;
-    // Calls of a connection.
+    // The most calls of a connection.
     int of_connection = 1024;
-    // Bytes of a user's unread answers. One answer is always allowed.
+    // The most bytes of a user's unread answers. A single answer is always allowed.
     int64_t answer_bytes = 64 << 20;
-    // A client that has not read an answer for so long is cut off.
+    // A client that has not read an answer for this long is cut off.
     absl::Duration reading_time = absl::Seconds(30);
   };
 
@@ -36,18 +36,18 @@ class UnaryCounts {
 
   const Limits& limits() const { return limits_; }
 
-  // A call that counts until this is destroyed. It must not outlive the counts.
+  // Counts a call until destroyed. Must not outlive the counts.
   class Place {
    public:
     ~Place() { counts_->End(*this); }
     Place(const Place&) = delete;
     Place& operator=(const Place&) = delete;
 
-    // RESOURCE_EXHAUSTED, with a retry delay: the user has too many bytes of unread answers.
+    // RESOURCE_EXHAUSTED with a retry delay: the user has too many bytes of unread answers.
     absl::Status CheckRoom() { return counts_->CheckRoom(*this); }
-    // Counts the call's answer of so many bytes as unread. At most once. If the call can be made again
-    // without harm, RESOURCE_EXHAUSTED as CheckRoom: the answer would exceed the user's bytes. Otherwise
-    // never fails.
+    // Counts the call's answer as unread. Call at most once. If the call `is_repeatable` without harm,
+    // returns RESOURCE_EXHAUSTED as CheckRoom if the answer would exceed the user's limit. Otherwise never
+    // fails.
     absl::Status HoldAnswer(int64_t bytes, bool is_repeatable) {
       return counts_->HoldAnswer(*this, bytes, is_repeatable);
     }
@@ -63,9 +63,9 @@ class UnaryCounts {
     int64_t answer_bytes_ = 0;
   };
 
-  // Begins a call. `connection` is a peer as gRPC names it. With `is_admin`, the user may have any number of
-  // calls. RESOURCE_EXHAUSTED, with a retry delay: the user or the connection has too many calls that have
-  // not ended, or the user has too many bytes of unread answers.
+  // Begins a call. `connection` is a peer in gRPC's form. With `is_admin`, the user's calls have no limit.
+  // RESOURCE_EXHAUSTED with a retry delay: the user or the connection has too many open calls, or the user
+  // has too many bytes of unread answers.
   absl::StatusOr<std::unique_ptr<Place>> Begin(absl::string_view user, bool is_admin,
                                                absl::string_view connection);
 
@@ -81,7 +81,7 @@ class UnaryCounts {
 
   const Limits limits_;
   Mutex mutex_;
-  // Those that have calls.
+  // Only users with calls.
   absl::flat_hash_map<std::string, User> users_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, int> connections_ ABSL_GUARDED_BY(mutex_);
 };

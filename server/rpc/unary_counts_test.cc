@@ -13,7 +13,7 @@ namespace {
 constexpr bool kRepeatable = true;
 using Places = std::vector<std::unique_ptr<UnaryCounts::Place>>;
 
-// Keeps the place; the reason of the refusal, or "".
+// Begins a call and keeps its place. Returns the reason of the refusal, or "".
 std::string Begin(UnaryCounts& counts, absl::string_view user, absl::string_view connection, Places& places,
                   bool is_admin = false) {
   absl::StatusOr<std::unique_ptr<UnaryCounts::Place>> place = counts.Begin(user, is_admin, connection);
@@ -35,7 +35,7 @@ TEST(UnaryCountsTest, CountsCallsOfUsersAndConnections) {
   EXPECT_EQ(Begin(counts, "ann", "b", ann), "");
   EXPECT_EQ(Begin(counts, "ann", "c", ann), "TOO_MANY_CALLS");
   EXPECT_EQ(Begin(counts, "bob", "c", bob), "");
-  // The administrator has none of the limits of a user, and those of a connection.
+  // The administrator has no user's limits, but the connections' limits.
   for (const char* const connection : {"d", "d", "e", "e"}) {
     EXPECT_EQ(Begin(counts, "admin", connection, admin, /*is_admin=*/true), "");
   }
@@ -53,17 +53,17 @@ TEST(UnaryCountsTest, CountsUnreadAnswersInBytes) {
   EXPECT_TRUE(ann[1]->CheckRoom().ok());
   EXPECT_EQ(GetReason(ann[1]->HoldAnswer(41, kRepeatable)), "TOO_MANY_UNREAD_ANSWERS");
   EXPECT_TRUE(ann[2]->HoldAnswer(40, kRepeatable).ok());
-  // Work whose answer could not be sent is not begun, neither for new calls nor for calls that waited.
+  // Work whose answer could not be sent does not begin, neither for new nor for waiting calls.
   EXPECT_EQ(GetReason(ann[1]->CheckRoom()), "TOO_MANY_UNREAD_ANSWERS");
   EXPECT_EQ(Begin(counts, "ann", "a", ann), "TOO_MANY_UNREAD_ANSWERS");
-  // One answer is always allowed.
+  // A single answer is always allowed.
   EXPECT_TRUE(bob[0]->HoldAnswer(1000, kRepeatable).ok());
   ann[0] = nullptr;
   EXPECT_EQ(Begin(counts, "ann", "a", ann), "");
   EXPECT_TRUE(ann[3]->HoldAnswer(60, kRepeatable).ok());
 }
 
-// A second CreateJob would make a second job.
+// A second CreateJob would create a second job.
 TEST(UnaryCountsTest, NeverRefusesWhatCannotBeRepeated) {
   UnaryCounts counts({.answer_bytes = 100});
   Places ann;

@@ -17,16 +17,16 @@
 #include "server/rpc/reply.h"
 #include "third_party/spdlog/log.h"
 
-// As call_frame.h, for unary methods.
+// Like call_frame.h, for unary methods.
 
 namespace tandem {
 
-// A unary call. Lives until gRPC is done with the call and the reply is gone.
+// A unary call. Lives until gRPC is done with the call and the reply is destroyed.
 class UnaryReactor : public grpc::ServerUnaryReactor,
                      public ActiveStreams::Stream,
                      public std::enable_shared_from_this<UnaryReactor> {
  public:
-  // With `is_repeatable`, the answer may be refused after the work, because the client may call again.
+  // If `is_repeatable`, the answer may be refused after the work, because the client may call again.
   UnaryReactor(CallLog log, bool is_repeatable, OpenCalls* calls, grpc::CallbackServerContext* context,
                grpc::ByteBuffer* response)
       : log_(std::move(log)),
@@ -35,7 +35,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
         context_(context),
         response_(response) {}
 
-  // Call once, before the method returns. Without a place the caller's status is the answer.
+  // Call once, before the method returns. Without a place, the caller's status is the answer.
   template <typename Response>
   Reply<Response> Start(const absl::StatusOr<Caller>& caller, std::unique_ptr<UnaryCounts::Place> place) {
     self_ = this->shared_from_this();
@@ -48,13 +48,13 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
         interest_, [self = this->shared_from_this()] { return self->place_->CheckRoom(); });
   }
 
-  // Says in the log what the call is about. Before the answer.
+  // Names the call's resource in the log. Call before the answer.
   template <typename Request>
   void SetResource(const Request& request) {
     internal::SetResource(request, &log_);
   }
 
-  // The answer is this status. No effect if there is an answer already.
+  // Makes this status the answer. Does nothing if an answer exists.
   void End(const absl::Status& status) override {
     MutexLock lock(&mutex_);
     if (answered_.has_value() || end_.has_value()) return;
@@ -64,7 +64,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
 
   void Cut() override {
     MutexLock lock(&mutex_);
-    // gRPC keeps the context until OnDone has returned.
+    // gRPC keeps the context until OnDone returns.
     if (!done_) context_->TryCancel();
   }
 
@@ -72,7 +72,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
     MutexLock lock(&mutex_);
     if (done_ || !answered_.has_value() || now - *answered_ < calls_->counts.limits().reading_time)
       return false;
-    // Said once.
+    // Logged once.
     if (!std::exchange(told_, true)) {
       spdlog::info("call={} is cut off: its client has not read the answer in {}", log_.call_id(),
                    absl::FormatDuration(calls_->counts.limits().reading_time));
@@ -119,7 +119,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   grpc::CallbackServerContext* const context_;
   grpc::ByteBuffer* const response_;
   const std::shared_ptr<CallInterest> interest_ = std::make_shared<CallInterest>();
-  std::unique_ptr<UnaryCounts::Place> place_;  // Set before the first callback; gone after the last.
+  std::unique_ptr<UnaryCounts::Place> place_;  // Set before the first callback; destroyed after the last.
   int64_t number_ = 0;                         // Set before the first callback.
   std::shared_ptr<UnaryReactor> self_;
 
@@ -130,15 +130,15 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-// True: the method only reads. A repetition of another method may make a second thing, or fail because the
-// first call did its work.
+// Returns true if the method only reads. Repeating another method may create a second thing, or fail because
+// the first call succeeded.
 inline bool IsRepeatable(absl::string_view method) {
   return absl::StartsWith(method, "Get") || absl::StartsWith(method, "List") ||
          absl::StartsWith(method, "Describe") || absl::StartsWith(method, "Parse");
 }
 
-// Serves a unary call: its handler (see handlers.h) is called where AdmitUnary lets the call go on. The
-// context outlives the call.
+// Serves a unary call. Calls the handler (see handlers.h) if AdmitUnary accepts the call. `rpc` must outlive
+// the call.
 template <typename Request, typename Response, typename Handler>
 grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, absl::string_view method,
                                      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
@@ -169,7 +169,7 @@ grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, ab
          reply = std::move(reply)](absl::StatusOr<FairPool::Hold> taken) mutable {
           if (!taken.ok()) return reply(taken.status());
           absl::Status parsed = ParseRequest(std::exchange(bytes, {}), kMostRequestBytes, message.get());
-          // From here on the message counts, where it waits.
+          // From here on, the waiting message itself is counted.
           taken->Release();
           if (!parsed.ok()) return reply(std::move(parsed));
           reactor->SetResource(*message);

@@ -11,7 +11,7 @@
 namespace tandem::rpc {
 namespace {
 
-// Writes what comes on the pool, which works on one message of it at a time.
+// Writes the messages on the pool, one at a time.
 class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  public:
   UploadSink(const RpcContext* context, Caller caller)
@@ -37,12 +37,12 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
   }
 
   void Abandon() override {
-    // What came is kept.
+    // The received data is kept.
     context_->user_pool->Post(state_->caller.user, [state = state_] { state->Finish().IgnoreError(); });
   }
 
  private:
-  // Touched by one task of the pool at a time.
+  // Only one task of the pool at a time uses it.
   struct State {
     explicit State(Caller who) : caller(std::move(who)) {}
 

@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// "2 CPU devices with 1.50 GiB of memory each".
+// For example "2 CPU devices with 1.50 GiB of memory each".
 std::string Needs(const WaitingJob& job, v1::DeviceKind kind) {
   const GangRequest& gang = job.gang;
   std::string text =
@@ -71,12 +71,12 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
   QueueOrder order(snapshot, readiness);
   int reservations = 0;
   int looked_at = 0;
-  // The level of the first job that is passed over without a reservation.
+  // The level of the first job that must wait without a reservation.
   int bar = INT_MIN;
   while (const WaitingJob* job = order.Next()) {
     const bool may_preempt = job->priority > plan.lowest_preemptible();
     const bool may_start = plan.HasRoom() || may_preempt;
-    // Levels fall, and no priority is above its level.
+    // The order's levels fall, and no job's priority is above its level.
     if (!may_start && (order.level() <= plan.lowest_preemptible() || ++looked_at >= options_.most_backfilled))
       break;
     if (order.level() < bar) break;
@@ -115,7 +115,7 @@ Decision BackfillPolicy::Decide(const Snapshot& snapshot) const {
 std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const {
   std::vector<Explanation> explanations;
   explanations.reserve(snapshot.queue->size());
-  // A job that is not among those to start now is not said to start.
+  // Only a job that Decide would start now is said to start.
   const Decision decision = Decide(snapshot);
   absl::flat_hash_set<absl::string_view> placed;
   for (const Placement& placement : decision.placements) placed.insert(placement.job_id);
@@ -124,7 +124,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
   UsageLimits limits(snapshot);
   const auto readiness = [&](const WaitingJob& job) { return ReadinessOf(job, limits, plan); };
   QueueOrder order(snapshot, readiness);
-  // The first that waits for devices.
+  // The first job that waits for devices.
   std::string first;
   while (const WaitingJob* job = order.Next()) {
     Explanation& explanation = explanations.emplace_back();
@@ -183,7 +183,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     }
     const int room = plan.CountRoom(*job);
     const int suitable = plan.CountSuitable(*job);
-    // When it probably starts, and when at the latest.
+    // The probable and the latest start.
     absl::Time expected = snapshot.now;
     absl::Time latest = absl::InfiniteFuture();
     std::vector<std::string> preempted;
@@ -212,7 +212,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     }
     if (expected != absl::InfiniteFuture())
       *waiting.mutable_estimated_start_time() = ToTimestamp(std::min(expected, latest));
-    // The jobs that it waits for should be gone already: that says nothing.
+    // If the latest start has passed, its time limits were exceeded, and it means nothing.
     if (latest != absl::InfiniteFuture() && latest > snapshot.now)
       *waiting.mutable_latest_start_time() = ToTimestamp(latest);
   }

@@ -7,19 +7,19 @@
 
 namespace tandem {
 
-// Jobs start in the order of QueueOrder, all of a gang's devices at once. A job with too few free devices
-// gets a reservation: the devices that time limits free for it first, from then on. A job behind it may start
-// before it only if its time limit ends it before any reservation on its devices begins (EASY backfill:
-// Lifka, "The ANL/IBM SP Scheduling System", 1995, with more than one reservation). Estimates of run times
-// decide nothing. So the first job that waits starts when the jobs end that held its devices when it became
-// first; no job without a time limit starts on these devices before it.
+// Starts jobs in the order of QueueOrder, each with all devices of its gang at once. If a job has too few
+// free devices, it gets a reservation: the devices that time limits free first for the job, from that time
+// on. A later job may start earlier only if its time limit ends it before every reservation on its devices
+// (EASY backfill: Lifka, "The ANL/IBM SP Scheduling System", 1995, but with several reservations). Estimated
+// run times decide nothing. So the first waiting job starts as soon as the jobs end that held its devices
+// when it became first. No job without a time limit starts on these devices earlier.
 //
-// The first `reservations` of the jobs that must wait get a reservation. Behind them a job starts only if it
-// passes none of a higher level without a reservation, and only the next `most_backfilled` are looked at. A
-// job may also have preemptible jobs of lower priority give up their devices.
+// Only the first `reservations` waiting jobs get a reservation. After them, a job may start only if it
+// overtakes no job of a higher level without a reservation, and only the next `most_backfilled` jobs are
+// considered. A job may also preempt preemptible jobs of lower priority.
 //
-// A job over its sweep's limit waits, and hinders no other. A job over its user's quota keeps what is left
-// of the quota from the user's jobs behind it, and hinders no other user.
+// A job over its sweep's limit waits and delays no other job. A job over its user's quota reserves the rest
+// of the quota before the user's later jobs, and delays no other user.
 class BackfillPolicy : public PlacementPolicy {
  public:
   struct Options {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr int64_t kGiB = 1 << 30;
 
-// Random jobs on random devices, one event after the other. What the policy says is done by an Inventory,
-// which knows nothing of it and refuses what does not fit.
+// Random jobs and devices, one event after another. An independent Inventory executes the policy's decisions
+// and refuses leases that do not fit.
 class World {
  public:
   explicit World(int seed) : random_(seed), inventory_(MakeDevices()) {
@@ -50,7 +50,7 @@ class World {
     Decide();
   }
 
-  // Everything ends, and all devices come back: then all that is left can never run, or is over its quota.
+  // Ends all jobs until no more start. The remaining jobs can never run or exceed their quotas.
   void Drain() {
     for (v1::Device& device : inventory_.Devices()) {
       ASSERT_TRUE(inventory_.SetState(device.name(), v1::DEVICE_STATE_ACTIVE, "", 0).ok());
@@ -113,7 +113,7 @@ class World {
     const auto job = std::next(holding_.begin(), Below(static_cast<int>(holding_.size())));
     EXPECT_EQ(inventory_.Release(job->first).size(), job->second.devices.size());
     if (job->second.ending && Below(2) == 0) {
-      // It was preempted, and waits again.
+      // It was preempted and waits again.
       ASSERT_TRUE(queue_.Add(waiting_[job->first]));
     }
     holding_.erase(job);
@@ -159,7 +159,7 @@ class World {
     for (const Placement& placement : decision.placements) {
       ASSERT_NE(queue_.Find(placement.job_id), nullptr) << placement.job_id;
       const WaitingJob job = *queue_.Find(placement.job_id);
-      // All of the gang, each another device, and as they were asked for.
+      // The whole gang, on different devices of the requested kind.
       ASSERT_EQ(static_cast<int>(placement.devices.size()), job.gang.devices);
       if (!job.gang.names.empty()) {
         EXPECT_EQ(placement.devices, job.gang.names);
@@ -185,7 +185,7 @@ class World {
       holding.lease_time = now_;
       holding.expected_end = now_ + job.expected_run_time;
       holding.latest_end = now_ + job.longest_run_time;
-      // What does not fit beside what is there is refused.
+      // The inventory refuses leases that do not fit.
       const absl::Status acquired =
           inventory_.Acquire(job.id, {placement.devices, job.share, job.gang.memory_bytes()});
       ASSERT_TRUE(acquired.ok()) << acquired;
@@ -204,13 +204,13 @@ class World {
   absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
   JobQueue queue_;
   std::map<std::string, HoldingJob> holding_;
-  // Every job ever, as it was submitted or changed last.
+  // Every job so far, as last submitted or changed.
   std::map<std::string, WaitingJob> waiting_;
   int submitted_ = 0;
 };
 
-// No lease overlaps another beyond what sharing allows, every gang is all or none, no quota is exceeded, and
-// nothing that could run is left waiting for ever.
+// Leases overlap only as sharing allows, every gang is all or none, no quota is exceeded, and no job that
+// could run waits for ever.
 TEST(BackfillPolicyPropertyTest, LeasesNeverOverlapAndGangsAreWhole) {
   for (int seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -31,8 +31,8 @@ class BackfillPolicyTest : public testing::Test {
     }
   }
 
-  // A job that needs CPU devices and takes an hour, which is its time limit, too; each is a second younger
-  // than the one before.
+  // A job that needs CPU devices for an hour, which is also its time limit. Each job is a second younger than
+  // the job before.
   WaitingJob Job(const std::string& id, int devices = 1) {
     WaitingJob job;
     job.id = id;
@@ -45,13 +45,13 @@ class BackfillPolicyTest : public testing::Test {
     job.expected_run_time = job.longest_run_time = absl::Hours(1);
     return job;
   }
-  // The same, but that its time limit is another one.
+  // The same with another time limit.
   WaitingJob LimitedJob(const std::string& id, absl::Duration limit) {
     WaitingJob job = Job(id);
     job.longest_run_time = limit;
     return job;
   }
-  // The same without a time limit, of which it is thought that it ends at once.
+  // The same without a time limit, and with an estimated run time of zero.
   WaitingJob UnlimitedJob(const std::string& id) {
     WaitingJob job = LimitedJob(id, absl::InfiniteDuration());
     job.expected_run_time = absl::ZeroDuration();
@@ -59,7 +59,7 @@ class BackfillPolicyTest : public testing::Test {
   }
   void Wait(WaitingJob job) { ASSERT_TRUE(queue_.Add(std::move(job))); }
 
-  // A job on devices by their positions, for another `rest`, by its time limit, too.
+  // A job on devices at these positions for another `rest`, which is also its time limit.
   HoldingJob& Hold(const std::string& id, std::vector<int> devices, absl::Duration rest = absl::Hours(1)) {
     HoldingJob& job = snapshot_.holding.emplace_back();
     job.id = id;
@@ -71,7 +71,7 @@ class BackfillPolicyTest : public testing::Test {
     return job;
   }
 
-  // "a: devices/cpu:0 devices/cpu:1".
+  // Returns for example "a: devices/cpu:0 devices/cpu:1".
   std::vector<std::string> Placed() {
     std::vector<std::string> placed;
     for (const Placement& placement : policy_.Decide(snapshot_).placements) {
@@ -93,7 +93,7 @@ class BackfillPolicyTest : public testing::Test {
     ADD_FAILURE() << id << " is not explained";
     return {};
   }
-  // Until its estimated start, and its latest one; infinite if there is none.
+  // Returns the time until the estimated and latest start; infinite if none.
   absl::Duration StartsIn(const std::string& id) {
     const v1::Waiting waiting = WaitingOf(id);
     if (!waiting.has_estimated_start_time()) return absl::InfiniteDuration();
@@ -157,7 +157,7 @@ TEST_F(BackfillPolicyTest, UsersTakeTurns) {
     Wait(job);
   }
   EXPECT_THAT(Order(), ElementsAre("a1", "b1", "a2", "b2", "a3"));
-  // What runs counts as if it had run to its end.
+  // Running jobs count as if they had run to their end.
   Hold("y", {}).user = "ann";
   snapshot_.holding.back().devices = {0};
   EXPECT_THAT(Order(), ElementsAre("b1", "a1", "b2", "a2", "a3"));
@@ -182,7 +182,7 @@ TEST_F(BackfillPolicyTest, WaitingRaisesTheFirstOfAUsersPriority) {
   EXPECT_EQ(policy_.Explain(snapshot_)[0].raised_by, 1);
 }
 
-// A job that ran meanwhile is before others of its age, and has waited for less than they.
+// A job that ran meanwhile is the oldest of its group, but has waited for less time than the others.
 TEST_F(BackfillPolicyTest, WaitingRaisesTheJobThatHasWaitedLongest) {
   AddDevices(1);
   Hold("x", {0});
@@ -223,7 +223,8 @@ TEST_F(BackfillPolicyTest, ADecisionSaysWhichGroupsWait) {
   EXPECT_THAT(again.waiting, ElementsAre(Pair(JobQueue::GroupKey("bob", 0), young.waits_since)));
 }
 
-// The age of a job that waits for what is not there is nobody's, and what it would take is not its user's.
+// A job that waits for missing devices does not raise its group, and its expected usage does not count as its
+// user's.
 TEST_F(BackfillPolicyTest, JobsThatCannotRunNeitherRaiseNorDelayTheirUsersOthers) {
   AddDevices(1);
   for (int i = 0; i < 3; ++i) {
@@ -248,7 +249,7 @@ TEST_F(BackfillPolicyTest, JobsThatCannotRunNeitherRaiseNorDelayTheirUsersOthers
   EXPECT_THAT(Placed(), ElementsAre("mine: cpu:0"));
 }
 
-// Beyond the reservations Decide passes nobody over of a higher level, and so nothing is said to start.
+// Beyond the reservations, Decide overtakes no job of a higher level, so no start is announced.
 TEST_F(BackfillPolicyTest, WhatIsNotToStartIsNotSaidToStart) {
   BackfillPolicy::Options options;
   options.reservations = 1;
@@ -283,7 +284,7 @@ TEST_F(BackfillPolicyTest, ASmallJobPassesOnlyIfItDelaysNone) {
   EXPECT_EQ(StartsIn("long"), absl::Hours(3));
 }
 
-// However long it is thought to take.
+// Estimated run times do not matter.
 TEST_F(BackfillPolicyTest, NothingPassesAGangThatWaitsForAJobWithoutALimit) {
   AddDevices(2);
   Hold("x", {0}).latest_end = absl::InfiniteFuture();
@@ -297,14 +298,14 @@ TEST_F(BackfillPolicyTest, NothingPassesAGangThatWaitsForAJobWithoutALimit) {
   EXPECT_EQ(StartsIn("gang"), absl::InfiniteDuration());
 }
 
-// The reservation does not slide along with the time that the job takes too long.
+// The reservation does not move if the job exceeds its estimate.
 TEST_F(BackfillPolicyTest, NothingPassesAGangThatShouldHaveItsDevices) {
   AddDevices(2);
   Hold("x", {0}, -absl::Seconds(1));
   Wait(Job("gang", 2));
   Wait(LimitedJob("small", absl::Milliseconds(1)));
   EXPECT_THAT(Placed(), IsEmpty());
-  // Nobody knows any more when it starts.
+  // Its start is unknown now.
   EXPECT_EQ(StartsIn("gang"), absl::InfiniteDuration());
   EXPECT_EQ(StartsWithin("gang"), absl::InfiniteDuration());
   snapshot_.holding[0].ending = true;
@@ -333,7 +334,7 @@ TEST_F(BackfillPolicyTest, TimeLimitsGiveTheLatestStartAndEstimatesTheLikelyOne)
   EXPECT_EQ(StartsWithin("second"), absl::Hours(10));
 }
 
-// Jobs that share the device come without end.
+// An endless stream of jobs that share the device.
 TEST_F(BackfillPolicyTest, JobsThatShareADeviceDoNotPassAJobThatWantsItAlone) {
   AddDevices(1);
   HoldingJob& held = Hold("x", {0});
@@ -453,7 +454,7 @@ TEST_F(BackfillPolicyTest, AUsersSmallJobsDoNotPassAGangThatWaitsForTheQuota) {
   EXPECT_EQ(WaitingOf("small").reason(), v1::Waiting::REASON_QUOTA);
   EXPECT_EQ(WaitingOf("small").message(),
             "The quota of \"ann\" is kept for \"jobs/gang\", which goes first.");
-  // The wait for a quota of one's own raises nobody.
+  // A wait for the user's own quota raises nothing.
   queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(13));
   EXPECT_THAT(Placed(), ElementsAre("other: cpu:1"));
   EXPECT_THAT(policy_.Decide(snapshot_).waiting, IsEmpty());
@@ -511,10 +512,10 @@ TEST_F(BackfillPolicyTest, AHigherPriorityHasJobsThatAllowItMakeRoom) {
   Wait(job);
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("newer"));
   EXPECT_EQ(WaitingOf("high").reason(), v1::Waiting::REASON_PREEMPTING);
-  // While it ends nothing else is told to.
+  // While it ends, no other job is told to end.
   snapshot_.holding[2].ending = true;
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());
-  // Where it would not be enough, nobody is.
+  // If preemption does not suffice, no job is preempted.
   queue_.Remove("high");
   job = Job("gang", 3);
   job.priority = 1;
@@ -540,12 +541,12 @@ TEST_F(BackfillPolicyTest, NoMoreJobsMakeRoomThanMust) {
   Wait(job);
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("enough"));
   queue_.Remove("part");
-  // The memory of "enough" is not enough: both.
+  // Ending the job "enough" does not free enough memory, so both end.
   job.gang.replica_memory_bytes = 6 * kGiB;
   Wait(job);
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, ElementsAre("small", "enough"));
   queue_.Remove("part");
-  // One that stays is in the way of a job that wants the device alone.
+  // A job that stays blocks a job that wants the whole device.
   job.share = 1;
   Wait(job);
   EXPECT_THAT(policy_.Decide(snapshot_).preemptions, IsEmpty());

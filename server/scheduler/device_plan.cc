@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-// Parts of a device are sums of decimal fractions.
+// Shares of a device are sums of decimal fractions.
 constexpr double kShareTolerance = 1e-9;
 
 }  // namespace
@@ -39,10 +39,10 @@ DevicePlan::DevicePlan(const Snapshot& snapshot, Times times)
 }
 
 absl::Time DevicePlan::EndOf(const HoldingJob& job) const {
-  // At any moment: its devices come behind those that are free.
+  // The job may end at any moment. Its devices rank behind free devices.
   if (job.ending) return job.lease_time;
   if (times_ == Times::kLatest) return job.latest_end;
-  // An estimate that has proved wrong says nothing more.
+  // An estimate in the past says nothing.
   return job.expected_end > snapshot_.now ? job.expected_end : absl::InfiniteFuture();
 }
 
@@ -120,7 +120,7 @@ void DevicePlan::Take(const std::vector<int>& devices, const WaitingJob& job) {
     device.free_share -= job.share;
     device.free_memory_bytes -= job.gang.memory_bytes();
     device.is_shareable = device.is_shareable && job.share < 1;
-    // What is reserved stays where it is: the job ends before.
+    // Reservations do not move, because the job ends before them.
     device.available_at = std::max(device.available_at, snapshot_.now + RunTimeOf(job));
   }
   UpdateRoomy();
@@ -130,7 +130,7 @@ std::vector<int> DevicePlan::Start(const WaitingJob& job) {
   if (static_cast<int>(roomy_.size()) < job.gang.devices) return {};
   const absl::Time end = snapshot_.now + RunTimeOf(job);
   const auto can_take = [&](const Device& device) {
-    // A job without a time limit could delay whatever is reserved.
+    // A job without a time limit could delay any reservation.
     return HasRoomFor(device, job) &&
            (device.reserved_at == absl::InfiniteFuture() || end <= device.reserved_at);
   };
@@ -147,7 +147,7 @@ std::vector<int> DevicePlan::Start(const WaitingJob& job) {
       if (job.share >= 1 && static_cast<int>(chosen.size()) == job.gang.devices) break;
     }
     if (job.share < 1) {
-      // On those that are shared already, the fullest first: whole devices stay free for others.
+      // Prefer shared devices, the fullest first, so that whole devices stay free.
       std::stable_sort(chosen.begin(), chosen.end(),
                        [&](int a, int b) { return devices_[a].free_share < devices_[b].free_share; });
     }
@@ -172,8 +172,7 @@ absl::Time DevicePlan::Reserve(const WaitingJob& job) {
   for (const int i : candidates_) start = std::max(start, devices_[i].available_at);
   for (const int i : candidates_) {
     Device& device = devices_[i];
-    // If nobody knows when the others become free, the free ones are kept: the job would wait for ever
-    // otherwise.
+    // If the start is unknown, keep the free devices anyway: otherwise the job might wait for ever.
     device.reserved_at =
         std::min(device.reserved_at, start == absl::InfiniteFuture() ? snapshot_.now : start);
     device.available_at = start + RunTimeOf(job);
@@ -184,7 +183,7 @@ absl::Time DevicePlan::Reserve(const WaitingJob& job) {
 
 bool DevicePlan::FindVictims(const WaitingJob& job, Option* option) const {
   const Device& device = devices_[option->position];
-  // Those that stay.
+  // The jobs that stay.
   double held_share = 0;
   int64_t held_memory_bytes = 0;
   int all = 0;
@@ -207,7 +206,7 @@ bool DevicePlan::FindVictims(const WaitingJob& job, Option* option) const {
     count(held, 1);
     if (held.preemptible && held.priority < job.priority) may_end.push_back(holder);
   }
-  // Those of the lowest priority that were begun last end first, and no more of them than must.
+  // End the jobs of the lowest priority first, the newest among them first, and no more than necessary.
   std::sort(may_end.begin(), may_end.end(), [this](int a, int b) {
     const HoldingJob& first = snapshot_.holding[a];
     const HoldingJob& second = snapshot_.holding[b];
@@ -246,7 +245,7 @@ bool DevicePlan::Preempt(const WaitingJob& job, std::vector<std::string>* preemp
     if (FindVictims(job, &option)) options.push_back(std::move(option));
   }
   if (static_cast<int>(options.size()) < job.gang.devices) return false;
-  // Free ones first, then those of the lowest priority that were begun last.
+  // Prefer free devices, then victims of the lowest priority, then the newest victims.
   std::stable_sort(options.begin(), options.end(), [](const Option& a, const Option& b) {
     return std::tuple(a.victims.size(), a.priority, b.lease_time) <
            std::tuple(b.victims.size(), b.priority, a.lease_time);
@@ -255,7 +254,7 @@ bool DevicePlan::Preempt(const WaitingJob& job, std::vector<std::string>* preemp
   for (const Option& option : options) {
     Device& device = devices_[option.position];
     for (const int holder : option.victims) {
-      // It may hold another of the devices, too.
+      // The job may also hold another of the devices.
       if (ending_[holder]) continue;
       ending_[holder] = true;
       preemptions->push_back(snapshot_.holding[holder].id);

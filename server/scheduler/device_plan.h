@@ -11,85 +11,87 @@
 
 namespace tandem {
 
-// A snapshot's devices, now and as they become free, while a decision is made: jobs are started, or get a
-// reservation, one after the other.
+// A snapshot's devices during a decision: now, and as they become free. Jobs start or get reservations one
+// after another.
 //
-// A reservation takes its devices whole from the time when all of them are free; what is planned behind it
-// follows it. A job may start on a reserved device only if its time limit ends it before the reservation.
-// If nobody knows when a reservation begins, or it should have begun, nothing starts on its devices. So the
-// jobs that start never move a reservation to a later time. Not thread-safe; the snapshot outlives it.
+// A reservation takes its devices whole, from the time when all of them are free. Later plans on these
+// devices follow the reservation. A job may start on a reserved device only if its time limit ends it before
+// the reservation. If the reservation's start is unknown or has passed, nothing starts on its devices. So a
+// started job never delays a reservation. Not thread-safe. The snapshot must outlive the plan.
 class DevicePlan {
  public:
-  // The times at which jobs are taken to end.
+  // The assumed ends of jobs.
   enum class Times {
-    kLatest,    // by their time limits: for decisions
-    kExpected,  // as estimated: a forecast for people
+    kLatest,    // the time limits, for decisions
+    kExpected,  // the estimates, a forecast for people
   };
   explicit DevicePlan(const Snapshot& snapshot, Times times = Times::kLatest);
 
-  // Whether the job could run.
+  // The result of FitOf.
   enum class Fit {
     kFits,
-    kOutOfService,  // only with devices that are drained or excluded
-    kMissing,       // the machine has too few of them, or too small ones
+    kOutOfService,  // only with drained or excluded devices
+    kMissing,       // the machine has too few devices, or they are too small
   };
   Fit FitOf(const WaitingJob& job);
 
-  // Takes devices for the job now and returns them, as positions; empty if too few have room or the job could
-  // delay a reservation. For a job that FitOf says fits.
+  // Takes devices for the job now, and returns their positions. Empty if too few have room, or if the job
+  // could delay a reservation. The job must fit (FitOf).
   std::vector<int> Start(const WaitingJob& job);
-  // Takes these devices, which have room, for the job now.
+  // Takes these devices, which must have room, for the job now.
   void Take(const std::vector<int>& devices, const WaitingJob& job);
 
-  // Reserves devices for the job and returns from when; InfiniteFuture if nobody knows. For a job that fits.
+  // Reserves devices for the job, and returns the reservation's start; InfiniteFuture if unknown. The job
+  // must fit.
   absl::Time Reserve(const WaitingJob& job);
 
-  // Has jobs of lower priority that allow it make room for this one, and reserves their devices, where that
-  // is enough; returns whether it is. Those that are to end, if any, are appended to `preemptions`.
+  // Preempts preemptible jobs of lower priority, and reserves their devices for the job. Returns false,
+  // without changes, if that is not enough. Appends the preempted jobs to `preemptions`.
   bool Preempt(const WaitingJob& job, std::vector<std::string>* preemptions);
 
-  // Whether any device has room for anything.
+  // Returns true if any device has room for some job.
   bool HasRoom() const { return !roomy_.empty(); }
-  // The lowest priority of a job that could be preempted; INT_MAX where there is none.
+  // Returns the lowest priority of a preemptible job; INT_MAX if none.
   int lowest_preemptible() const { return lowest_preemptible_; }
-  // Devices with room for the job now, reserved or not; and all that suit it and are in service.
+  // Return the number of devices with room for the job now, reserved or not, and the number of suitable
+  // devices in service.
   int CountRoom(const WaitingJob& job);
   int CountSuitable(const WaitingJob& job);
-  // The kind of device that the job gets.
+  // Returns the kind of device for the job.
   v1::DeviceKind KindFor(const WaitingJob& job) const;
 
  private:
   struct Device {
     const DeviceSlot* slot = nullptr;
-    // Jobs on it, as positions in `holding`.
+    // The jobs on the device, as positions in `holding`.
     std::vector<int> holders;
     double free_share = 1;
     int64_t free_memory_bytes = 0;
-    // All on it share it.
+    // True if all jobs on the device share it.
     bool is_shareable = true;
-    // Something was started on it.
+    // True if a job was started on the device in this decision.
     bool is_taken = false;
-    // When it is free of what is on it and planned for it. In the past: it is free, or should be. Time alone
-    // changes neither this nor which of two devices is free first.
+    // The time at which the device is free of current and planned jobs. If in the past, the device is free or
+    // should be. Passing time changes neither this value nor the order of two devices.
     absl::Time available_at = absl::InfinitePast();
-    // When the first reservation begins.
+    // The start of the first reservation.
     absl::Time reserved_at = absl::InfiniteFuture();
   };
 
   bool Suits(const Device& device, const WaitingJob& job, v1::DeviceKind kind) const;
   bool InService(const Device& device) const { return device.slot->state == v1::DEVICE_STATE_ACTIVE; }
   bool HasRoomFor(const Device& device, const WaitingJob& job) const;
-  // Devices in service that suit the job, in `candidates_`.
+  // Sets `candidates_` to the devices in service that suit the job.
   void FindCandidates(const WaitingJob& job);
-  // A device, and which jobs, as positions in `holding`, would have to end for another to have room on it.
+  // A device, and the jobs that must end to make room on it, as positions in `holding`.
   struct Option {
     int position = 0;
     std::vector<int> victims;
-    // The highest, and the earliest.
+    // The victims' highest priority and earliest lease.
     int priority = INT_MIN;
     absl::Time lease_time = absl::InfiniteFuture();
   };
-  // Finds them, of those that the job may have end; false where that is not enough.
+  // Finds the jobs to end among the jobs that may be preempted. Returns false if they do not suffice.
   bool FindVictims(const WaitingJob& job, Option* option) const;
   absl::Time EndOf(const HoldingJob& job) const;
   absl::Duration RunTimeOf(const WaitingJob& job) const;
@@ -98,7 +100,7 @@ class DevicePlan {
   const Snapshot& snapshot_;
   const Times times_;
   std::vector<Device> devices_;
-  // Positions of devices on which something could start.
+  // Positions of devices on which some job could start.
   std::vector<int> roomy_;
   std::vector<bool> ending_;
   int lowest_preemptible_;

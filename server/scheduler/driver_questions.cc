@@ -14,14 +14,14 @@ struct DriverQuestions::State {
   struct Asked {
     DriverQuestions::Question question;
     bool is_answered = false;
-    // Nobody waits for it any more: it is not begun.
+    // Nobody waits for the answer any more, so the question is skipped.
     bool is_left = false;
     absl::Status answer;
   };
 
   Mutex mutex;
   std::deque<std::shared_ptr<Asked>> waiting ABSL_GUARDED_BY(mutex);
-  // The thread waits for the driver.
+  // True while the thread waits for the driver.
   bool is_asking ABSL_GUARDED_BY(mutex) = false;
   bool stopping ABSL_GUARDED_BY(mutex) = false;
 
@@ -80,7 +80,7 @@ void DriverQuestions::Stop() {
     hangs = state_->is_asking;
   }
   if (!thread_.joinable()) return;
-  // Whether it comes back nobody knows; what it uses is its own.
+  // The driver may never return. The thread owns everything that it uses.
   if (hangs) {
     thread_.detach();
   } else {

@@ -10,24 +10,24 @@
 
 namespace tandem {
 
-// Asks a driver, which may never answer, on a thread of its own: who asks waits no longer than he wants to,
-// and the daemon ends even while the driver hangs. Thread-safe.
+// Asks a driver that may never answer, on its own thread. So callers wait no longer than their limit, and the
+// daemon can exit while the driver hangs. Thread-safe.
 class DriverQuestions {
  public:
-  // What it uses must live as long as it runs: it may outlive this object.
+  // A question may outlive this object, so it must own everything that it uses.
   using Question = std::function<absl::Status()>;
 
   DriverQuestions();
-  // Stop(). A thread that hangs is left behind.
+  // Calls Stop. Leaves a hanging thread behind.
   ~DriverQuestions();
   DriverQuestions(const DriverQuestions&) = delete;
   DriverQuestions& operator=(const DriverQuestions&) = delete;
 
-  // The answer. Questions are asked one after the other. UNAVAILABLE: there was none within `limit`, or an
-  // earlier question has none for longer. CANCELLED: after Stop.
+  // Returns the answer. Questions run one after another. UNAVAILABLE: no answer within `limit`, perhaps
+  // because an earlier question hangs. CANCELLED: Stop was called.
   absl::Status Ask(Question question, absl::Duration limit);
 
-  // Who waits gets CANCELLED, and nothing more is asked. Idempotent.
+  // Waiting callers get CANCELLED, and no more questions run. Idempotent.
   void Stop();
 
  private:

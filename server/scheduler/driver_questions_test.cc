@@ -17,7 +17,7 @@ TEST(DriverQuestionsTest, GivesTheDriversAnswers) {
 }
 
 TEST(DriverQuestionsTest, ADriverThatHangsHoldsUpNobody) {
-  // Outlives the object, as what its thread uses must.
+  // The thread uses it, so it must outlive the object.
   const auto release = std::make_shared<absl::Notification>();
   const auto over = std::make_shared<absl::Notification>();
   const absl::Time begin = absl::Now();
@@ -29,7 +29,7 @@ TEST(DriverQuestionsTest, ADriverThatHangsHoldsUpNobody) {
       return absl::OkStatus();
     };
     EXPECT_TRUE(absl::IsUnavailable(questions.Ask(hang, absl::Milliseconds(20))));
-    // Nor is what nobody waits for any more asked later.
+    // A question that nobody waits for is not asked later.
     bool asked = false;
     EXPECT_TRUE(absl::IsUnavailable(questions.Ask(
         [&asked] {

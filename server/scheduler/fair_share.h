@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Device-seconds that users have held, each counting half as much after every `half_life`. Not thread-safe.
+// The device-seconds that users have used. Each counts half after every `half_life`. Not thread-safe.
 class FairShare {
  public:
-  // What is kept of a user: the decayed sum as it was at a time.
+  // A user's record: the decayed sum at a time.
   struct Usage {
     double device_seconds = 0;
     absl::Time as_of;
@@ -19,11 +19,11 @@ class FairShare {
 
   explicit FairShare(absl::Duration half_life) : half_life_(half_life) {}
 
-  // What was kept before; replaces what is known of the user.
+  // Restores a user's record from an earlier daemon.
   void Restore(const std::string& user, const Usage& usage) { usages_[user] = usage; }
-  // Charges `device_seconds`; returns what is to be kept.
+  // Charges `device_seconds`. Returns the record to store.
   Usage Charge(const std::string& user, double device_seconds, absl::Time now);
-  // The sum as of `now`; 0 for one who was never charged.
+  // Returns the sum at `now`; 0 for a user without a record.
   double DeviceSeconds(const std::string& user, absl::Time now) const;
   const std::map<std::string, Usage>& usages() const { return usages_; }
 

@@ -10,30 +10,30 @@
 
 namespace tandem {
 
-// The devices that a job needs, all of them or none.
+// The devices that a job needs, all or none.
 struct GangRequest {
-  // UNSPECIFIED: GPUs where the machine has enough of them, else CPU devices.
+  // UNSPECIFIED: GPUs if the machine has enough of them, otherwise CPU devices.
   v1::DeviceKind device_kind = v1::DEVICE_KIND_UNSPECIFIED;
-  // How many, each another one; at least 1.
+  // The number of different devices; at least 1.
   int devices = 1;
-  // Exactly these, "devices/cpu:0", in the order of ranks; then there are as many as `devices`. Empty: any.
+  // The exact devices ("devices/cpu:0") in the order of ranks, `devices` of them. Empty: any.
   std::vector<std::string> names;
-  // Replicas that run on them, those of load 0 not counted, at least as many as devices; replica r is on
-  // number r modulo `devices`, or, where they are spread over several workers, number r * devices / replicas:
-  // a worker, which has a block of ranks, then needs as few devices as can be.
+  // The number of replicas with a load above 0, at least `devices`. Replica r runs on device r modulo
+  // `devices`. With several workers, replica r runs on device r * devices / replicas: a worker has a block of
+  // ranks and so needs as few devices as possible.
   int replicas = 1;
   int workers = 1;
-  // Memory planned for one replica, in bytes.
+  // The planned memory of one replica, in bytes.
   int64_t replica_memory_bytes = 0;
 
-  // Memory planned on the device with the most replicas, in bytes.
+  // Returns the planned memory on the device with the most replicas, in bytes.
   int64_t memory_bytes() const { return (replicas + devices - 1) / devices * replica_memory_bytes; }
 };
 
-// What the job asks for. Its spec was admitted: defaults are filled in, devices have their full names.
+// Returns the job's request. The spec must be admitted: with defaults and full device names.
 GangRequest GangRequestOf(const v1::Job& job);
 
-// The device of each replica, in the order of ranks, given the gang's devices; Job.devices.
+// Returns the device of each replica (Job.devices), in the order of ranks.
 std::vector<std::string> DevicesOfRanks(const GangRequest& gang, const std::vector<std::string>& devices);
 
 }  // namespace tandem

@@ -34,7 +34,7 @@ TEST(GangRequestTest, SeveralReplicasOnADevice) {
   EXPECT_THAT(DevicesOfRanks(gang, {"a", "b", "c"}), ElementsAre("a", "b", "c", "a", "b"));
 }
 
-// Each has a block of ranks: it is to have as few devices as can be.
+// Each worker has a block of ranks and should have as few devices as possible.
 TEST(GangRequestTest, SeveralWorkersDoNotShareWhatTheyNeedNotShare) {
   EXPECT_THAT(DevicesOfRanks(Request("count: 4 replicas_per_device: 2 workers: 2"), {"a", "b"}),
               ElementsAre("a", "a", "b", "b"));
@@ -42,7 +42,7 @@ TEST(GangRequestTest, SeveralWorkersDoNotShareWhatTheyNeedNotShare) {
               ElementsAre("a", "b", "c", "d"));
   const GangRequest uneven = Request("count: 6 replicas_per_device: 2 workers: 2");
   EXPECT_THAT(DevicesOfRanks(uneven, {"a", "b", "c"}), ElementsAre("a", "a", "b", "b", "c", "c"));
-  // No device has more than memory was planned for.
+  // No device has more replicas than its planned memory allows.
   const GangRequest odd = Request("count: 9 replicas_per_device: 4 workers: 3");
   EXPECT_EQ(odd.memory_bytes(), 300);
   EXPECT_THAT(DevicesOfRanks(odd, {"a", "b", "c"}), ElementsAre("a", "a", "a", "b", "b", "b", "c", "c", "c"));

@@ -45,8 +45,8 @@ void GpuErrorWatch::Run() {
     }
     if (!answering.empty()) {
       const absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> events = nvml_->ListenForErrors(answering);
-      // An older driver, or GPUs without such reports; those that are lost might have some when they are
-      // back.
+      // The driver is too old, or the GPUs report no errors. If a GPU is lost, it may report errors when it
+      // returns.
       if (absl::IsUnimplemented(events.status()) && answering.size() == gpus_.size()) return;
       if (events.ok()) Listen(**events);
     }
@@ -60,7 +60,7 @@ void GpuErrorWatch::Run() {
 void GpuErrorWatch::Listen(const Nvml::ErrorEvents& events) {
   const absl::Duration begin = Clock::Real()->Elapsed();
   while (!Ends()) {
-    // Those that are missing are asked for anew.
+    // Ask again for the GPUs that could not be registered.
     if (!events.is_whole() && Clock::Real()->Elapsed() - begin >= options_.retry) return;
     const absl::StatusOr<std::optional<Nvml::ErrorEvents::Error>> error = events.Await(options_.wait);
     if (!error.ok()) return;

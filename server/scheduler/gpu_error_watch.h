@@ -15,19 +15,19 @@
 
 namespace tandem {
 
-// Listens to the driver for errors of some GPUs, on a thread of its own, as long as it lives.
+// Listens to the driver for errors of GPUs, on its own thread, until destroyed.
 class GpuErrorWatch {
  public:
   struct Options {
-    // The longest that one wait for the driver takes, and so about the longest that the end does.
+    // The longest single wait for the driver, and so about the longest time that destruction takes.
     absl::Duration wait = absl::Milliseconds(500);
-    // Where the driver fails, it is asked anew after this.
+    // The delay before the driver is asked again after a failure.
     absl::Duration retry = absl::Seconds(10);
   };
-  // Position in `gpus`, and the XID. On the watch's thread, which waits for it.
+  // Called with the position in `gpus` and the XID, on the watch's thread, which blocks meanwhile.
   using OnError = std::function<void(int gpu, int64_t xid)>;
 
-  // `nvml` outlives this. Where the driver reports no errors, nothing is ever called.
+  // `nvml` must outlive this object. If the driver reports no errors, `on_error` is never called.
   GpuErrorWatch(const Nvml* nvml, std::vector<NvmlHandle> gpus, OnError on_error, Options options);
   GpuErrorWatch(const Nvml* nvml, std::vector<NvmlHandle> gpus, OnError on_error)
       : GpuErrorWatch(nvml, std::move(gpus), std::move(on_error), Options()) {}
@@ -37,9 +37,10 @@ class GpuErrorWatch {
 
  private:
   void Run();
-  // Until the end, or until the driver fails; not for long where some could not be listened to.
+  // Listens until destruction or a failure of the driver. If some GPUs could not be registered, returns after
+  // `retry`.
   void Listen(const Nvml::ErrorEvents& events);
-  // Reports those that have stopped answering, as XID 79.
+  // Reports GPUs that no longer answer, as XID 79.
   void FindLost();
   bool Ends() const;
 
@@ -47,7 +48,7 @@ class GpuErrorWatch {
   const OnError on_error_;
   const Options options_;
   const std::vector<NvmlHandle> gpus_;
-  // As gpus_; of the thread.
+  // One element per GPU in gpus_. Only the thread uses it.
   std::vector<bool> is_lost_;
   mutable Mutex mutex_;
   bool ends_ ABSL_GUARDED_BY(mutex_) = false;

@@ -14,16 +14,16 @@
 namespace tandem {
 namespace {
 
-// The oldest generation that the engine's code is compiled for (Ampere), the first with bfloat16.
+// The oldest generation for which the engine is compiled (Ampere), the first with bfloat16.
 constexpr int kLeastComputeMajor = 8;
 
-// "no GPU", "1 GPU", "2 GPUs".
+// Returns "no GPU", "1 GPU", "2 GPUs" and so on.
 std::string CountOf(size_t gpus) {
   if (gpus == 0) return "no GPU";
   return gpus == 1 ? "1 GPU" : absl::StrCat(gpus, " GPUs");
 }
 
-// Why a GPU cannot be used, whatever the environment says; empty where it can.
+// Returns the reason why jobs cannot use a GPU, apart from the environment; empty if they can.
 std::string WhyNot(const Nvml::Gpu& gpu) {
   if (gpu.is_split)
     return "it is split into instances (MIG), which are not supported; switch MIG off to use it";
@@ -125,7 +125,7 @@ void GpuMonitor::DescribeLinks() {
       const auto direct = std::count_if(
           links[i].to_gpus.begin(), links[i].to_gpus.end(),
           [&place](const std::string& remote) { return absl::EqualsIgnoreCase(remote, place); });
-      // Switches of NVLink join all that lead to them.
+      // An NVLink switch connects all GPUs that have links to a switch.
       link.set_nvlinks(static_cast<int>(direct) + (links[j].to_switches > 0 ? links[i].to_switches : 0));
       link.set_peer_access(nvml_->ReadsMemoryOf(handles_[i], handles_[j]) &&
                            nvml_->ReadsMemoryOf(handles_[j], handles_[i]));

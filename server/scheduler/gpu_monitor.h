@@ -21,69 +21,70 @@
 
 namespace tandem {
 
-// The machine's NVIDIA GPUs that jobs can use: which there are, and how they are. Thread-safe.
+// The machine's usable NVIDIA GPUs and their current status. Thread-safe.
 class GpuMonitor {
  public:
   struct Options {
-    // The file of NVML; empty: the usual places.
+    // The path of NVML's library. Empty: the usual places.
     std::string nvml_path;
-    // The environment's CUDA_VISIBLE_DEVICES.
+    // CUDA_VISIBLE_DEVICES in the environment.
     std::optional<std::string> visible_devices;
-    // The major version of CUDA that workers are built with; 0: without CUDA.
+    // The major version of the workers' CUDA. 0: no CUDA.
     int cuda_major = 0;
   };
-  // What was found, for the log.
+  // A finding for the log.
   struct Note {
     bool is_warning = false;
     std::string text;
   };
 
-  // Looks for GPUs. What cannot be used is left out, and a note says why: a machine is not worse for it.
+  // Finds the GPUs. Leaves out unusable GPUs, with a note about the reason. Never fails.
   static std::unique_ptr<GpuMonitor> Open(const Options& options);
 
-  // In the order of CUDA_VISIBLE_DEVICES, else of the PCI bus, as in nvidia-smi.
+  // Returns the GPUs in the order of CUDA_VISIBLE_DEVICES, or else of the PCI bus, as nvidia-smi does.
   const std::vector<HostGpu>& gpus() const { return gpus_; }
   const std::vector<Note>& notes() const { return notes_; }
 
-  // Brings up to date what `status`, of the GPU of its UUID, says of what changes. UNAVAILABLE: the GPU does
-  // not answer, or its driver not within `limit`, and why. CANCELLED: after Stop. May take a while.
+  // Updates the variable fields of `status`, which names a GPU by its UUID. UNAVAILABLE with the reason: the
+  // GPU does not answer, or its driver does not answer within `limit`. CANCELLED: Stop was called. May block
+  // for `limit`.
   absl::Status Refresh(v1::GpuStatus* status, absl::Duration limit = absl::Seconds(2)) const;
 
-  // An error that the driver reports of a GPU.
+  // An error of a GPU that the driver reported.
   struct Error {
     std::string uuid;
     v1::GpuError error;
-    // No job should have the GPU until someone has looked.
+    // True if no job should get the GPU until somebody has examined it.
     bool is_of_hardware = false;
   };
-  // Has `on_error` called, on a thread of its own, with every error that the driver reports from now on;
-  // Refresh tells of the last. Once.
+  // Calls `on_error`, on its own thread, for each error that the driver reports from now on. From then on,
+  // Refresh also reports the last error. Call once.
   void WatchErrors(std::function<void(const Error&)> on_error);
-  // Returns when it is called no more, about half a second later. Idempotent.
+  // Stops the watch. Returns after the last call of `on_error`, in about half a second. Idempotent.
   void StopWatching() { watch_ = nullptr; }
-  // Refresh asks no more, and who waits for it gets CANCELLED; then as StopWatching. Idempotent.
+  // Stops Refresh, whose waiting callers get CANCELLED, then calls StopWatching. Idempotent.
   void Stop();
 
  private:
   GpuMonitor() = default;
   void Look(const Options& options);
-  // Those of all GPUs that are used.
+  // Chooses the GPUs to use.
   void Choose(std::vector<Nvml::Gpu> all, const Options& options);
-  // Says how they are connected.
+  // Describes the connections between the GPUs.
   void DescribeLinks();
   void AddNote(bool is_warning, absl::string_view text);
 
-  // Null where there is no driver. A question that hangs keeps it.
+  // Null without a driver. A hanging question keeps it alive.
   std::shared_ptr<const Nvml> nvml_;
   std::vector<HostGpu> gpus_;
-  // As gpus_.
+  // One element per GPU in gpus_.
   std::vector<NvmlHandle> handles_;
   std::vector<Note> notes_;
   mutable Mutex mutex_;
-  // By UUID, the last of each.
+  // The last error of each GPU, by UUID.
   std::map<std::string, v1::GpuError> errors_ ABSL_GUARDED_BY(mutex_);
   mutable DriverQuestions questions_;
-  // Its thread uses the rest. Null while nobody watches.
+  // Its thread uses the members above. Null if nobody watches.
   std::unique_ptr<GpuErrorWatch> watch_;
 };
 

@@ -30,7 +30,7 @@ constexpr char kH200[] =
     "utilization=37;temperature=41;power=126500;power limit=700000;corrected=3;uncorrected=0\n";
 constexpr char kA100[] = "gpu uuid=GPU-bb;name=NVIDIA A100;cc=8.0;memory=42949672960;used=5\n";
 
-// Speaks to //server/scheduler/testing:libfake-nvml.so.
+// Uses //server/scheduler/testing:libfake-nvml.so.
 class GpuMonitorTest : public ::testing::Test {
  protected:
   GpuMonitorTest() : file_(::testing::TempDir() + "/fake_nvml") {
@@ -40,7 +40,7 @@ class GpuMonitorTest : public ::testing::Test {
     options_.cuda_major = 13;
   }
 
-  // Whole, for whoever reads it meanwhile.
+  // Written as a whole, because other threads read it meanwhile.
   void Machine(const std::string& text) const {
     std::ofstream(file_ + ".new") << text;
     ASSERT_EQ(std::rename((file_ + ".new").c_str(), file_.c_str()), 0);
@@ -50,7 +50,7 @@ class GpuMonitorTest : public ::testing::Test {
     for (const HostGpu& gpu : monitor.gpus()) uuids.push_back(gpu.status.uuid());
     return uuids;
   }
-  // Of a machine that offers no GPUs: "info: ..." or "warning: ...".
+  // Returns the note of a machine without usable GPUs: "info: ..." or "warning: ...".
   std::string WhyNone(const std::string& machine) const {
     Machine(machine);
     const auto monitor = GpuMonitor::Open(options_);
@@ -125,7 +125,7 @@ TEST_F(GpuMonitorTest, ADriverThatSaysNoVersionOfCudaIsTrusted) {
   EXPECT_THAT(Uuids(*GpuMonitor::Open(options_)), ElementsAre("GPU-bb"));
 }
 
-// "path nvlinks peer" of each link of a GPU.
+// Returns "path nvlinks peer" of each link of a GPU.
 std::vector<std::string> LinksOf(const HostGpu& gpu) {
   std::vector<std::string> links;
   for (const v1::GpuLink& link : gpu.status.links()) {
@@ -161,7 +161,7 @@ TEST_F(GpuMonitorTest, SaysHowGpusAreConnected) {
                 ElementsAre("devices/gpu:0 PATH_HOST_BRIDGE 0", "devices/gpu:1 PATH_PCIE_SWITCHES 0",
                             "devices/gpu:2 PATH_SAME_BOARD 2 peer"));
   }
-  // Numbers are those that the environment gives.
+  // The environment gives the numbers.
   options_.visible_devices = "3,2";
   EXPECT_THAT(LinksOf(GpuMonitor::Open(options_)->gpus().at(1)),
               ElementsAre("devices/gpu:0 PATH_SAME_BOARD 3 peer"));
@@ -173,7 +173,7 @@ TEST_F(GpuMonitorTest, SaysHowGpusAreConnected) {
                           "devices/gpu:3 PATH_UNSPECIFIED 0"));
 }
 
-// What a monitor tells of errors.
+// Records a monitor's errors.
 class Errors {
  public:
   explicit Errors(GpuMonitor* monitor) : monitor_(monitor) {
@@ -183,7 +183,7 @@ class Errors {
     });
   }
   ~Errors() { monitor_->StopWatching(); }
-  // "uuid xid", and whether it is of hardware; when there are so many.
+  // Returns "uuid xid" and the kind of each error, as soon as `count` have arrived.
   std::vector<std::string> Await(size_t count) {
     MutexLock lock(&mutex_);
     const auto all_there = [this, count]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return errors_.size() >= count; };
@@ -222,7 +222,7 @@ TEST_F(GpuMonitorTest, TellsOfErrors) {
     EXPECT_EQ(errors.Await(3).back(), "GPU-1 4711");
     ASSERT_TRUE(monitor->Refresh(&status).ok());
     EXPECT_THAT(status.last_error().message(), HasSubstr("XID"));
-    // One that is gone reports nothing any more.
+    // A lost GPU reports nothing.
     Machine(absl::StrCat(kDriver, "gpu uuid=GPU-0;lost=1\n", "gpu uuid=GPU-1;memory=1;used=0;events=1\n"));
     EXPECT_EQ(errors.Await(4).back(), "GPU-0 79 hardware");
   }
@@ -230,7 +230,7 @@ TEST_F(GpuMonitorTest, TellsOfErrors) {
   EXPECT_TRUE(monitor->Refresh(&status).ok());
 }
 
-// Whoever cannot listen to a GPU for a moment must not be deaf to it for months.
+// A watch that cannot register a GPU for a moment must not ignore its errors for months.
 TEST_F(GpuMonitorTest, AnErrorOfTheDriverThatPassesEndsNothing) {
   const std::string good = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1";
   const std::string silent = "gpu uuid=GPU-1;name=NVIDIA H100;cc=9.0;memory=1;used=0";
@@ -272,7 +272,7 @@ TEST_F(GpuMonitorTest, ADriverThatReportsNoErrorsIsNotListenedTo) {
   }
 }
 
-// What fails may pass: it is asked for anew.
+// A failure may be temporary, so the driver is asked again.
 TEST_F(GpuMonitorTest, ADriverThatFailsForATimeIsListenedToAgain) {
   constexpr char kGpu[] = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;events=1\n";
   constexpr char kRefusing[] = "gpu uuid=GPU-0;name=NVIDIA H100;cc=9.0;memory=1;used=0;refuses=999\n";
@@ -294,7 +294,7 @@ TEST_F(GpuMonitorTest, ADriverThatFailsForATimeIsListenedToAgain) {
                                 heard = number;
                               },
                               {.wait = absl::Milliseconds(20), .retry = absl::Milliseconds(20)});
-    absl::SleepFor(absl::Milliseconds(100));  // It has failed a few times.
+    absl::SleepFor(absl::Milliseconds(100));  // The driver has failed a few times.
     Machine(absl::StrCat(kDriver, kGpu, "xid 0 ", ++xid, " d\n"));
     const auto is_heard = [&] { return heard == xid; };
     MutexLock lock(&mutex);

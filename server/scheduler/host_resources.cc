@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Empty where there is none.
+// Returns the file's content; empty if the file cannot be read.
 std::string ContentOf(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream content;
@@ -25,7 +25,7 @@ std::string ContentOf(const std::string& path) {
   return content.str();
 }
 
-// The folders of this process's control group and of those above it, innermost first.
+// Returns the folders of this process's control group and of its parent groups, innermost first.
 std::vector<std::string> ControlGroupFolders() {
   const std::string root = "/sys/fs/cgroup";
   std::vector<std::string> folders;
@@ -68,7 +68,7 @@ HostResources ProbeHost() {
     if (absl::SimpleAtoi(ContentOf(folder + "/memory.max"), &limit)) {
       host.memory_bytes = std::min(host.memory_bytes, limit);
     }
-    // "<microseconds> <of so many>", or "max ...".
+    // The file is "<microseconds> <period>" or "max ...".
     const std::vector<std::string> quota = absl::StrSplit(ContentOf(folder + "/cpu.max"), ' ');
     int64_t period;
     if (quota.size() == 2 && absl::SimpleAtoi(quota[0], &limit) && absl::SimpleAtoi(quota[1], &period) &&

@@ -11,28 +11,28 @@ namespace tandem {
 
 // A GPU that jobs can use.
 struct HostGpu {
-  // "NVIDIA H200".
+  // For example "NVIDIA H200".
   std::string model;
-  // Without what changes.
+  // Without the variable fields.
   v1::GpuStatus status;
 };
 
-// What a machine has for jobs.
+// The machine's resources for jobs.
 struct HostResources {
-  // Cores that this process may use.
+  // The number of cores that this process may use.
   int cores = 1;
-  // "AMD EPYC 9654"; empty where the system does not say.
+  // For example "AMD EPYC 9654"; empty if unknown.
   std::string cpu_model;
-  // Bytes of memory that this process may use.
+  // The bytes of memory that this process may use.
   int64_t memory_bytes = 0;
-  // Whether its processor has instructions for bfloat16 (AVX512_BF16).
+  // True if the processor has bfloat16 instructions (AVX512_BF16).
   bool bfloat16 = false;
-  // In the order of their indices.
+  // Sorted by index.
   std::vector<HostGpu> gpus = {};
 };
 
-// Looks at the machine that this process is on, but for GPUs. CPU affinity and the limits of control groups
-// (version 2) count.
+// Returns this machine's resources without GPUs. Respects CPU affinity and the limits of control groups
+// (version 2).
 HostResources ProbeHost();
 
 }  // namespace tandem

@@ -42,7 +42,7 @@ Inventory::Held* Inventory::Find(const std::string& name) {
   return found == devices_.end() ? nullptr : &*found;
 }
 
-// What a device's message says of its leases.
+// Updates the fields about leases in a device's message.
 void Inventory::Describe(Held* held) {
   v1::Device& device = held->device;
   device.set_job(device.jobs().empty() ? "" : device.jobs(0));

@@ -12,48 +12,48 @@
 
 namespace tandem {
 
-// What a job holds of its devices.
+// A job's claim on its devices.
 struct Lease {
-  // "devices/cpu:0"; each once.
+  // For example "devices/cpu:0"; no repetition.
   std::vector<std::string> devices;
-  // The part of each device, above 0 and at most 1; below 1 others may hold the rest.
+  // The share of each device, above 0 and at most 1. Below 1, other jobs may hold the rest.
   double share = 1;
-  // Planned on each device.
+  // The planned memory on each device.
   int64_t memory_bytes = 0;
 };
 
-// Devices, whether they take jobs, and the jobs that hold them. A job has all of its devices or none; a
-// device has one job, or several whose shares and planned memory fit it. Thread-safe.
+// The devices, their states, and the jobs that hold them. A job has all of its devices or none. Several jobs
+// share a device if their shares and planned memory fit. Thread-safe.
 class Inventory {
  public:
-  // Names must be unique. Those without a state are ACTIVE.
+  // Names must be unique. A device without a state is ACTIVE.
   explicit Inventory(std::vector<v1::Device> devices);
   Inventory(const Inventory&) = delete;
   Inventory& operator=(const Inventory&) = delete;
 
-  // All devices with the jobs that hold them.
+  // Returns all devices with their jobs.
   std::vector<v1::Device> Devices() const;
 
-  // What a device is known by over restarts of the daemon: a GPU's UUID, as another may have its number then;
-  // otherwise its name. `name` where there is no such device.
+  // Returns a device's identity over restarts of the daemon. For a GPU it is the UUID, because GPUs may be
+  // renumbered. Otherwise it is the name. Returns `name` if no such device exists.
   std::string IdentityOf(const std::string& name) const;
 
-  // Gives devices to a job, all or none, whatever their state. INVALID_ARGUMENT: none is named, or one twice,
-  // or the share is none. NOT_FOUND: no such device. FAILED_PRECONDITION: one has no room, or the job holds
-  // some already.
+  // Gives devices to a job, all or none, in any state. INVALID_ARGUMENT: no device, a repeated device, or an
+  // invalid share. NOT_FOUND: no such device. FAILED_PRECONDITION: a device has no room, or the job already
+  // holds devices.
   absl::Status Acquire(const std::string& job_id, const Lease& lease);
 
-  // Frees what a job holds, and returns the names; empty where it held nothing.
+  // Frees a job's devices and returns their names; empty if none.
   std::vector<std::string> Release(const std::string& job_id);
 
-  // Sets whether a device takes jobs, why not, and how often it has failed. NOT_FOUND: no such device.
+  // Sets a device's state, its reason and its number of faults. NOT_FOUND: no such device.
   absl::StatusOr<v1::Device> SetState(const std::string& device, v1::DeviceState state,
                                       const std::string& message, int faults);
 
  private:
   struct Held {
     v1::Device device;
-    // As the device's `jobs`.
+    // One lease per entry of the device's `jobs`.
     std::vector<Lease> leases;
   };
   Held* Find(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -80,7 +80,7 @@ TEST(InventoryTest, DevicesHaveAState) {
   EXPECT_NE(unknown.message().find("devices/cpu:0, devices/cpu:1"), absl::string_view::npos);
 }
 
-// Random leases against a model: no device ever has two holders, and what is refused takes nothing.
+// Compares random leases with a model: devices are never double-booked, and a refused lease takes nothing.
 TEST(InventoryTest, LeasesNeverOverlap) {
   constexpr int kDevices = 6;
   for (int seed = 0; seed < 20; ++seed) {
@@ -115,7 +115,7 @@ TEST(InventoryTest, LeasesNeverOverlap) {
   }
 }
 
-// Threads that take and give back overlapping gangs: whoever has a lease has it alone.
+// Threads take and return overlapping gangs. Each lease must be exclusive.
 TEST(InventoryTest, LeasesNeverOverlapAmongThreads) {
   constexpr int kDevices = 4;
   Inventory inventory(MakeCpus(kDevices));

@@ -63,7 +63,7 @@ void JobQueue::RestoreWait(const GroupKey& group, absl::Time since) {
 }
 
 int JobQueue::RaisedBy(const Group& group, absl::Time now) const {
-  // No more than would lift the lowest priority over the highest, many times.
+  // A bound far above the range of priorities.
   constexpr double kMost = 1000;
   const absl::Duration waited = now - group.waits_since;
   if (waited < ageing_interval_) return 0;
@@ -74,7 +74,7 @@ absl::Time JobQueue::NextRaise(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [key, group] : groups_) {
     if (group.waits_since == absl::InfiniteFuture()) continue;
-    // A clock that was set back makes a wait negative.
+    // If the clock was set back, a wait may be negative.
     const double levels =
         std::max(0.0, std::floor(absl::FDivDuration(now - group.waits_since, ageing_interval_)));
     next = std::min(next, group.waits_since + ageing_interval_ * (levels + 1));

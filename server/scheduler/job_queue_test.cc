@@ -22,7 +22,7 @@ class JobQueueTest : public testing::Test {
     job.create_time = job.waits_since = created;
     ASSERT_TRUE(queue_.Add(std::move(job)));
   }
-  // After a decision; `since`: of the group's job that waits longest.
+  // Notes a decision. `since` is the start of the longest-waiting job's wait.
   void NoteWaiting(absl::Time now, absl::Time since = kBegin) { queue_.NoteWaiting({{kGroup, since}}, now); }
   int RaisedBy(absl::Time now) { return queue_.RaisedBy(queue_.groups().at(kGroup), now); }
 
@@ -46,13 +46,13 @@ TEST_F(JobQueueTest, AGroupsJobsAreInTheOrderOfTheirAge) {
 
 TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
   Add("a");
-  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(5)), 0);  // No decision yet.
+  EXPECT_EQ(RaisedBy(kBegin + absl::Hours(5)), 0);  // Before the first decision.
   NoteWaiting(kBegin);
   NoteWaiting(kBegin + absl::Minutes(30));
   EXPECT_EQ(RaisedBy(kBegin + absl::Minutes(59)), 0);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(1)), 1);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
-  // A clock that is set back lowers nobody.
+  // Setting the clock back lowers no level.
   EXPECT_EQ(RaisedBy(kBegin - absl::Hours(5)), 0);
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(100'000)), 1000);
 }
@@ -60,14 +60,14 @@ TEST_F(JobQueueTest, AGroupGoesUpALevelInEachInterval) {
 TEST_F(JobQueueTest, TheStartOfTheFirstTakesALevelBack) {
   for (const char* id : {"a", "b", "c", "d"}) Add(id);
   NoteWaiting(kBegin);
-  // It has gone before the first.
+  // It overtook the first job.
   ASSERT_TRUE(queue_.Start("b", kBegin + absl::Hours(2), /*was_longest=*/false));
   NoteWaiting(kBegin + absl::Hours(2));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 2);
   ASSERT_TRUE(queue_.Start("a", kBegin + absl::Hours(2.5), /*was_longest=*/true));
   NoteWaiting(kBegin + absl::Hours(2.5));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2.5)), 1);
-  // A group that is served as often as that gains nothing.
+  // A group that starts jobs so often does not rise.
   ASSERT_TRUE(queue_.Start("c", kBegin + absl::Hours(2.5), /*was_longest=*/true));
   ASSERT_TRUE(queue_.Start("d", kBegin + absl::Hours(2.5), /*was_longest=*/true));
   Add("e");
@@ -94,14 +94,14 @@ TEST_F(JobQueueTest, TimeInWhichNoJobCouldRunIsNoWait) {
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(9)), 0);
   NoteWaiting(kBegin + absl::Hours(9));
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(10)), 1);
-  // The next jobs of the group wait anew.
+  // The group's next jobs start a new wait.
   ASSERT_TRUE(queue_.Remove("a"));
   Add("b");
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(10)), 0);
 }
 
 TEST_F(JobQueueTest, AWaitBeforeTheQueueWasMadeCounts) {
-  queue_.RestoreWait(kGroup, kBegin);  // It has no jobs.
+  queue_.RestoreWait(kGroup, kBegin);  // The group has no jobs.
   Add("a");
   EXPECT_EQ(RaisedBy(kBegin + absl::Hours(2)), 0);
   queue_.RestoreWait(kGroup, kBegin);

@@ -10,8 +10,8 @@ namespace tandem {
 namespace {
 
 constexpr int kMostDevices = 4096;
-// What the driver, a worker's CUDA context and the code of cuDNN and cuBLAS take of a GPU's memory. Never
-// more than a tenth of it.
+// The GPU memory of the driver, of a worker's CUDA context and of cuDNN's and cuBLAS's code. At most a tenth
+// of the GPU's memory is subtracted.
 constexpr int64_t kGpuOverheadBytes = int64_t{2} << 30;
 
 absl::Status CheckCount(absl::string_view option, int value) {

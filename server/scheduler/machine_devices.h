@@ -10,21 +10,21 @@
 
 namespace tandem {
 
-// How a machine is cut into devices.
+// The division of a machine into devices.
 struct DeviceOptions {
-  // CPU devices; 0: one a core.
+  // The number of CPU devices. 0: one per core.
   int cpu_devices = 0;
-  // Threads of each CPU device; 0: the cores split evenly, at least 1 each.
+  // The threads of each CPU device. 0: an equal part of the cores, at least 1.
   int cpu_threads = 0;
-  // Devices of the kind REFERENCE.
+  // The number of REFERENCE devices.
   int reference_devices = 0;
-  // Memory that all devices but GPUs together may plan for, in bytes; 0: nine tenths of the machine's.
+  // The memory that all devices except GPUs may plan for, in bytes. 0: nine tenths of the machine's.
   int64_t memory_bytes = 0;
 };
 
-// The devices, by kind, then index, each with an equal part of the memory, and a GPU with its own, but for
-// what drivers and libraries take of it. Pure. INVALID_ARGUMENT: an option is negative or above 4096, or the
-// memory above the machine's.
+// Returns the devices, sorted by kind and index. Each device gets an equal part of the memory. A GPU gets its
+// own memory, minus the part of drivers and libraries. Pure. INVALID_ARGUMENT: an option is negative or above
+// 4096, or the memory exceeds the machine's.
 absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options, const HostResources& host);
 
 }  // namespace tandem

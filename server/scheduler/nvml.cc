@@ -12,8 +12,8 @@
 namespace tandem {
 namespace {
 
-// Where the loader looks (LD_LIBRARY_PATH, ld.so.conf), then where containers and WSL have the driver's
-// libraries when the loader was not told.
+// First the loader's places (LD_LIBRARY_PATH, ld.so.conf), then the places of the driver's libraries in
+// containers and WSL, which the loader may not know.
 constexpr const char* kUsualPlaces[] = {
     "libnvidia-ml.so.1",
     "/usr/local/nvidia/lib64/libnvidia-ml.so.1",
@@ -36,7 +36,7 @@ absl::StatusOr<void*> Open(const std::string& path) {
   return absl::NotFoundError("there is no libnvidia-ml.so.1, which comes with NVIDIA's driver");
 }
 
-// Functions, by their names in the library.
+// Looks up functions by their names in the library.
 class Symbols {
  public:
   explicit Symbols(void* library) : library_(library) {}
@@ -50,7 +50,7 @@ class Symbols {
   void FindIfThere(const char* name, Function* function) {
     *function = reinterpret_cast<Function>(dlsym(library_, name));
   }
-  // The first that is not there.
+  // The first missing function.
   const std::string& missing() const { return missing_; }
 
  private:
@@ -94,7 +94,7 @@ absl::StatusOr<NvmlFunctions> FunctionsOf(void* library) {
       absl::StrCat("the driver's library has no ", symbols.missing(), ": install a newer driver"));
 }
 
-// Whether a function that need not be there is, and succeeds.
+// Returns true if an optional function exists and succeeds.
 template <typename... Parameters, typename... Arguments>
 bool Ask(NvmlReturn (*function)(Parameters...), Arguments... arguments) {
   return function != nullptr && function(arguments...) == kNvmlSuccess;
@@ -192,7 +192,7 @@ void Nvml::ClearWhatChanges(v1::GpuStatus* status) {
 
 absl::Status Nvml::Refresh(NvmlHandle gpu, v1::GpuStatus* status) const {
   ClearWhatChanges(status);
-  // All GPUs have it, so that an error is the GPU's.
+  // All GPUs support this call, so a failure is the GPU's.
   NvmlMemory memory = {};
   TANDEM_RETURN_IF_ERROR(ToStatus(functions_.DeviceGetMemoryInfo(gpu, &memory)));
   status->set_used_memory_bytes(static_cast<int64_t>(memory.used));
@@ -279,7 +279,7 @@ absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> Nvml::ListenForErrors(
   for (const NvmlHandle gpu : gpus) {
     const NvmlReturn result = functions_.DeviceRegisterEvents(gpu, kNvmlXid, set);
     any = any || result == kNvmlSuccess;
-    // A GPU that never reports any is no error; another answer may be another one later.
+    // A GPU without error reports is no error. Another failure may be temporary.
     if (result != kNvmlSuccess && result != kNvmlNotSupported) refused = ToStatus(result);
   }
   if (!any && refused.ok()) return absl::UnimplementedError("the driver reports no errors of these GPUs");

@@ -15,59 +15,59 @@
 
 namespace tandem {
 
-// NVIDIA's management library, which comes with the driver and is looked for when a program runs: nothing of
-// NVIDIA's is needed to build, or to run without GPUs. Thread-safe.
+// NVIDIA's management library (NVML), which comes with the driver and is loaded at run time. So building, and
+// running without GPUs, needs no NVIDIA software. Thread-safe.
 class Nvml {
  public:
-  // A GPU: what does not change.
+  // The constant properties of a GPU.
   struct Gpu {
     NvmlHandle handle = nullptr;
-    // "NVIDIA H200".
+    // For example "NVIDIA H200".
     std::string model;
     // CUDA's compute capability.
     int major = 0;
     int minor = 0;
-    // It is split into instances (MIG).
+    // True if the GPU is split into instances (MIG).
     bool is_split = false;
-    // Its compute mode lets no program compute on it.
+    // True if the GPU's compute mode forbids computing.
     bool is_prohibited = false;
-    // Without what changes.
+    // Without the variable fields.
     v1::GpuStatus status;
   };
 
-  // Loads the library at `path`; where that is empty, from the usual places. NOT_FOUND: there is none, or no
-  // driver and no GPU that it could speak of. FAILED_PRECONDITION: it cannot be used, and why.
+  // Loads the library at `path`, or from the usual places if empty. NOT_FOUND: no library, driver or GPU
+  // exists. FAILED_PRECONDITION with the reason: the library cannot be used.
   static absl::StatusOr<std::unique_ptr<Nvml>> Load(const std::string& path);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
-  // "580.95.05"; empty where it does not say.
+  // Returns for example "580.95.05"; empty if unknown.
   const std::string& driver_version() const { return driver_version_; }
-  // The newest version of CUDA that the driver runs, 13000 for 13.0; 0 where it does not say.
+  // Returns the newest CUDA version that the driver supports, for example 13000 for 13.0; 0 if unknown.
   int cuda_version() const { return cuda_version_; }
 
   absl::StatusOr<int> CountGpus() const;
-  // GPU `index` in the order of the PCI bus. An error where it cannot be used.
+  // Returns GPU `index`, in the order of the PCI bus. An error if the GPU cannot be used.
   absl::StatusOr<Gpu> Describe(int index) const;
   static void ClearWhatChanges(v1::GpuStatus* status);
-  // Brings up to date what changes; what the driver does not say is cleared. An error where the GPU does not
-  // answer any more.
+  // Updates the variable fields. Clears fields that the driver does not report. An error if the GPU no longer
+  // answers.
   absl::Status Refresh(NvmlHandle gpu, v1::GpuStatus* status) const;
 
-  // A GPU's NVLinks that are up.
+  // The active NVLinks of a GPU.
   struct NvLinks {
-    // Of those that lead to another GPU, its place on the PCI bus, as GpuStatus.pci_bus_id; once for each.
+    // The PCI bus ids (GpuStatus.pci_bus_id) of directly connected GPUs, one entry per link.
     std::vector<std::string> to_gpus;
-    // Those that lead to a switch.
+    // The number of links to a switch.
     int to_switches = 0;
   };
   NvLinks LinksOf(NvmlHandle gpu) const;
   v1::GpuLink::Path PathBetween(NvmlHandle gpu, NvmlHandle other) const;
-  // Whether `gpu` may read the memory of `other`; false where the driver does not say.
+  // Returns true if `gpu` may read the memory of `other`; false if unknown.
   bool ReadsMemoryOf(NvmlHandle gpu, NvmlHandle other) const;
 
-  // Errors ("XIDs") of GPUs, as the driver reports them. For one thread; no longer than its Nvml.
+  // The driver's reports of GPU errors ("XIDs"). Only one thread may use it. Must not outlive its Nvml.
   class ErrorEvents {
    public:
     struct Error {
@@ -77,10 +77,10 @@ class Nvml {
     ~ErrorEvents();
     ErrorEvents(const ErrorEvents&) = delete;
     ErrorEvents& operator=(const ErrorEvents&) = delete;
-    // Waits for the next one; nothing where none comes within `limit`. UNAVAILABLE: a GPU does not answer any
-    // more, and none is heard of until they are asked for anew.
+    // Blocks for the next error; nullopt if none arrives within `limit`. UNAVAILABLE: a GPU no longer
+    // answers, and no errors arrive until ListenForErrors is called again.
     absl::StatusOr<std::optional<Error>> Await(absl::Duration limit) const;
-    // False: a GPU that may report errors could not be listened to now.
+    // Returns false if a GPU that may report errors could not be registered now.
     bool is_whole() const { return is_whole_; }
 
    private:
@@ -90,8 +90,8 @@ class Nvml {
     const NvmlEventSet set_;
     bool is_whole_ = true;
   };
-  // Those of `gpus` that report any. UNIMPLEMENTED where none ever does, or the library is too old; other
-  // errors may pass.
+  // Listens to the GPUs in `gpus` that report errors. UNIMPLEMENTED if none ever does, or if the library is
+  // too old. Other errors may be temporary.
   absl::StatusOr<std::unique_ptr<ErrorEvents>> ListenForErrors(const std::vector<NvmlHandle>& gpus) const;
 
  private:

@@ -1,15 +1,15 @@
 #ifndef TANDEM_SERVER_SCHEDULER_NVML_FUNCTIONS_H_
 #define TANDEM_SERVER_SCHEDULER_NVML_FUNCTIONS_H_
 
-// What is used of NVIDIA's management library (NVML), as its header nvml.h declares it. The header is part of
-// the CUDA toolkit, which a machine with a GPU need not have; what is declared here has not changed since
-// version 11 of the library.
+// The used parts of NVIDIA's management library (NVML), as its header nvml.h declares them. The header
+// belongs to the CUDA toolkit, which a machine with a GPU may not have. These declarations have not changed
+// since version 11 of the library.
 
 namespace tandem {
 
 extern "C" {
 
-// nvmlReturn_t; 0 is success.
+// nvmlReturn_t; 0 means success.
 using NvmlReturn = int;
 constexpr NvmlReturn kNvmlSuccess = 0;
 constexpr NvmlReturn kNvmlNotSupported = 3;
@@ -20,7 +20,7 @@ constexpr NvmlReturn kNvmlGpuIsLost = 15;
 constexpr NvmlReturn kNvmlVersionMismatch = 18;
 constexpr NvmlReturn kNvmlGpuNotFound = 28;
 
-// Of strings that it writes: NVML_DEVICE_NAME_V2_BUFFER_SIZE and others, which are no larger.
+// The size of text buffers. NVML_DEVICE_NAME_V2_BUFFER_SIZE and the other sizes are not larger.
 constexpr unsigned kNvmlTextSize = 96;
 
 // nvmlDevice_t.
@@ -58,7 +58,7 @@ constexpr int kNvmlErrorsSinceTheDriverCame = 0;  // NVML_VOLATILE_ECC
 constexpr int kNvmlReadsOfPeers = 0;              // NVML_P2P_CAPS_INDEX_READ
 constexpr int kNvmlPeerIsReached = 0;             // NVML_P2P_STATUS_OK
 constexpr int kNvmlRemoteIsSwitch = 2;            // NVML_NVLINK_DEVICE_TYPE_SWITCH
-constexpr unsigned kNvmlMostLinks = 36;           // NVML_NVLINK_MAX_LINKS, of the newest
+constexpr unsigned kNvmlMostLinks = 36;           // NVML_NVLINK_MAX_LINKS, of the newest library
 
 // nvmlGpuTopologyLevel_t.
 constexpr int kNvmlSameBoard = 0;
@@ -77,14 +77,14 @@ constexpr unsigned long long kNvmlXid = 8;  // nvmlEventTypeXidCriticalError
 struct NvmlEvent {
   NvmlHandle device;
   unsigned long long type;
-  unsigned long long data;  // Of an XID, its number.
+  unsigned long long data;  // For an XID, its number.
   unsigned gpu_instance;
   unsigned compute_instance;
 };
 
 }  // extern "C"
 
-// NVML's functions of these names, without "nvml".
+// NVML's functions with these names, without the prefix "nvml".
 struct NvmlFunctions {
   NvmlReturn (*Init_v2)();
   NvmlReturn (*Shutdown)();
@@ -99,7 +99,7 @@ struct NvmlFunctions {
   NvmlReturn (*DeviceGetMemoryInfo)(NvmlHandle device, NvmlMemory* memory);
   NvmlReturn (*DeviceGetCudaComputeCapability)(NvmlHandle device, int* major, int* minor);
 
-  // Null in libraries, and NOT_SUPPORTED on GPUs, that know nothing of it.
+  // Null in older libraries, and NOT_SUPPORTED on GPUs without the feature.
   NvmlReturn (*DeviceGetMigMode)(NvmlHandle device, unsigned* current, unsigned* pending);
   NvmlReturn (*DeviceGetComputeMode)(NvmlHandle device, int* mode);
   NvmlReturn (*DeviceGetUtilizationRates)(NvmlHandle device, NvmlUtilization* utilization);

@@ -14,9 +14,9 @@
 
 namespace tandem {
 
-// A device, as far as placing goes.
+// A device, reduced to the fields for placing.
 struct DeviceSlot {
-  // "devices/cpu:0".
+  // For example "devices/cpu:0".
   std::string name;
   v1::DeviceKind kind = v1::DEVICE_KIND_UNSPECIFIED;
   int64_t memory_bytes = 0;
@@ -27,88 +27,87 @@ struct DeviceSlot {
 struct HoldingJob {
   std::string id;
   std::string user;
-  // "sweeps/<id>"; empty where it is of none.
+  // Its sweep, "sweeps/<id>"; empty if none.
   std::string sweep;
   int priority = 0;
   bool preemptible = false;
-  // It was told to stop, or has ended and its process is about to go.
+  // True if it was told to stop, or has ended while its process still exits.
   bool ending = false;
-  // Positions in Snapshot::devices, each once.
+  // Positions in Snapshot::devices, without repetition.
   std::vector<int> devices;
-  // Of each of them.
+  // The share and memory of each device.
   double share = 1;
   int64_t memory_bytes = 0;
   absl::Time lease_time;
-  // When it probably returns them; InfiniteFuture if unknown. A guess: no start depends on it.
+  // The estimated end; InfiniteFuture if unknown. No start depends on it.
   absl::Time expected_end = absl::InfiniteFuture();
-  // When its time limit ends it; InfiniteFuture without a limit.
+  // The end by its time limit; InfiniteFuture without a limit.
   absl::Time latest_end = absl::InfiniteFuture();
 };
 
-// A user's part.
+// A user's usage and quota.
 struct UserShare {
-  // Device-seconds held so far, older ones counting less; those of present leases included.
+  // The decayed device-seconds so far, current leases included.
   double device_seconds = 0;
-  // Devices that may be held at a time; 0: any number.
+  // The most devices at a time. 0: no limit.
   int max_devices = 0;
 };
 
-// All that a decision depends on.
+// The whole input of a decision.
 struct Snapshot {
   absl::Time now;
   std::vector<DeviceSlot> devices;
   std::vector<HoldingJob> holding;
-  // Those that are not in it have used nothing and have no quota.
+  // Users that are missing have used nothing and have no quota.
   absl::flat_hash_map<std::string, UserShare> users;
-  // Not owned; unchanged while the snapshot is in use.
+  // Not owned. Must not change while the snapshot is in use.
   const JobQueue* queue = nullptr;
 };
 
-// A job and the devices of its gang, each once.
+// A job and its gang's devices, without repetition.
 struct Placement {
   std::string job_id;
   std::vector<std::string> devices;
-  // For JobQueue::Start.
+  // The argument of JobQueue::Start.
   bool was_longest = false;
 };
 
-// A waiting job that devices are kept for.
+// A waiting job with reserved devices.
 struct Reservation {
   std::string job_id;
-  // When it starts at the latest, by the time limits of the jobs that hold its devices; InfiniteFuture if a
-  // job without a limit holds a device.
+  // The latest start, by the time limits of the jobs on its devices. InfiniteFuture if one of these jobs has
+  // no limit.
   absl::Time start;
 };
 
-// What to do.
+// The result of a decision.
 struct Decision {
-  // Jobs to start, in order; in the snapshot their devices have room for all of them together.
+  // The jobs to start, in order. Their devices have room for all of them together.
   std::vector<Placement> placements;
-  // Jobs that are to give up their devices, by id.
+  // The ids of jobs that must give up their devices.
   std::vector<std::string> preemptions;
-  // Jobs that nothing else that starts may delay, in order. None where no device has room: then nothing
-  // could.
+  // The jobs that no started job may delay, in order. Empty if no device has room: then nothing could start.
   std::vector<Reservation> reservations;
-  // For JobQueue::NoteWaiting.
+  // The argument of JobQueue::NoteWaiting.
   std::map<JobQueue::GroupKey, absl::Time> waiting;
 };
 
-// A waiting job, for people.
+// Describes a waiting job for people.
 struct Explanation {
   std::string job_id;
   v1::Waiting waiting;
-  // Levels that its wait has raised it above its priority.
+  // The levels that its wait raises it above its priority.
   int raised_by = 0;
-  // Decide would start it, or have others make room for it.
+  // True if Decide would start it, or preempt other jobs for it.
   bool is_to_act = false;
 };
 
-// Decides which jobs start where. Pure: no state, no clock, no side effect; thread-safe.
+// Decides which jobs start on which devices. Pure: no state, no clock, no side effect. Thread-safe.
 class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
   virtual Decision Decide(const Snapshot& snapshot) const = 0;
-  // Why each job waits and when it may start, in the order in which they would.
+  // Explains why each job waits and when it may start, in the expected order of their starts.
   virtual std::vector<Explanation> Explain(const Snapshot& snapshot) const = 0;
 };
 

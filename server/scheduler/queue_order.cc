@@ -72,7 +72,7 @@ const WaitingJob* QueueOrder::Next() {
     Head head = heads_.back();
     heads_.pop_back();
     if (head.device_seconds != *head.state->user_seconds) {
-      // Its place is further back than it was.
+      // The user was charged since, so the job now ranks further back.
       head.device_seconds = *head.state->user_seconds;
       Push(head);
       continue;

@@ -13,40 +13,40 @@
 
 namespace tandem {
 
-// Whether a waiting job could start if devices were free.
+// Tells if a waiting job could start if devices were free.
 enum class Readiness {
   kReady,
-  // Its user's quota has no room for it now: the user's jobs behind it wait, too.
+  // Its user's quota has no room now. The user's later jobs also wait.
   kHeldByQuota,
-  // Something else holds it back; others may go before it.
+  // Something else holds it back. Later jobs may start first.
   kHeldBack,
 };
 
-// Goes through a snapshot's queue, the next to start first: by priority, then users with fewer
-// device-seconds, then age. What a user's jobs before a job are expected to take counts as that user's, so
-// that users take turns; so does what is left of those that run.
+// Iterates over a snapshot's queue, next job first: by priority, then by the user's device-seconds, then by
+// age. The expected device-seconds of a user's earlier and running jobs count as the user's, so that users
+// take turns.
 //
-// Of a group's jobs that are ready, the job that has waited longest counts with the priority that the group's
-// wait raises it to: see JobQueue.
+// Of a group's ready jobs, the job that has waited longest counts with the priority to which the group's wait
+// raises it (see JobQueue).
 //
-// A step costs the logarithm of how many groups of jobs there are. The snapshot and `readiness` outlive this.
+// A step takes logarithmic time in the number of groups. The snapshot and `readiness` must outlive this
+// object.
 class QueueOrder {
  public:
   using ReadinessOf = absl::FunctionRef<Readiness(const WaitingJob&)>;
   QueueOrder(const Snapshot& snapshot, ReadinessOf readiness);
 
-  // Null behind the last.
+  // Returns the next job; null at the end.
   const WaitingJob* Next();
-  // Of the job that Next gave last: its priority with what its wait has raised it by.
+  // Returns the raised priority of Next's last job.
   int level() const { return last_.level; }
 
-  // What the job that Next gave last is expected to take counts as its user's: it is to start before those
-  // that follow. Not for a job that is not ready.
+  // Charges the expected device-seconds of Next's last job to its user, because the job starts before the
+  // following jobs. Only for a ready job.
   void Charge();
-  // Charge for a job that starts. Returns whether, of its group's jobs that were ready, it had waited
-  // longest.
+  // Like Charge, for a job that starts. Returns true if it had waited longest of its group's ready jobs.
   bool Start();
-  // The groups with a job that is ready and was not started, and since when the longest of them waits.
+  // Returns the groups with a ready job that was not started, and the start of the longest such job's wait.
   std::map<JobQueue::GroupKey, absl::Time> Waiting() const;
 
  private:
@@ -54,32 +54,31 @@ class QueueOrder {
   struct GroupState {
     const JobQueue::GroupKey* key = nullptr;
     const JobQueue::Group* group = nullptr;
-    // Of the jobs that were ready when this was made, the one that has waited longest; the jobs' end if none
-    // was.
+    // The longest-waiting job that was ready at construction; the end of the group's jobs if none.
     JobIterator longest;
     bool is_raised = false;
     double* user_seconds = nullptr;
   };
-  // A group's next job, or its raised one.
+  // A group's next job, or its raised job.
   struct Head {
     int level = 0;
-    // The user's when this was put in place; it may have grown since.
+    // The user's device-seconds when the head was pushed; they may have grown since.
     double device_seconds = 0;
     GroupState* state = nullptr;
     JobIterator job;
     bool is_raised = false;
   };
-  // Whether `a` goes behind `b`.
+  // Returns true if `a` comes after `b`.
   static bool IsBehind(const Head& a, const Head& b);
-  // Moves on where the job is the raised one; whether there is any.
+  // Skips the raised job. Returns false at the end of the group's jobs.
   static bool SkipRaised(Head* head);
   void Push(Head head);
-  // Of the jobs that are ready and were not started, the one that has waited longest; the jobs' end if there
-  // is none, or one that has waited longer waits for its user's quota.
+  // Returns the longest-waiting job that is ready and was not started. Returns the end of the group's jobs if
+  // none, or if a job that has waited longer is held by its user's quota.
   JobIterator FindLongest(const JobQueue::Group& group) const;
 
   const ReadinessOf readiness_;
-  // Stable addresses: filled before the first Next.
+  // Filled before the first Next, so that addresses stay valid.
   absl::flat_hash_map<std::string, double> seconds_;
   std::vector<GroupState> states_;
   std::vector<Head> heads_;
@@ -87,7 +86,7 @@ class QueueOrder {
   Head last_;
 };
 
-// Device-seconds that a job is expected to take. If nobody knows how long it takes, an hour is assumed.
+// Returns the device-seconds that a job is expected to use. An unknown run time counts as an hour.
 double ExpectedDeviceSeconds(int devices, double share, absl::Duration run_time);
 
 }  // namespace tandem

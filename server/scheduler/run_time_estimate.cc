@@ -5,19 +5,19 @@
 namespace tandem {
 namespace {
 
-// What a newer job counts beside what was learned before.
+// The weight of a new job against all earlier jobs.
 constexpr double kWeightOfNew = 0.2;
-// Before anything was learned: orders of magnitude.
+// Orders of magnitude for an empty history.
 constexpr double kCpuOperationsPerSecond = 2e10;
 constexpr double kGpuOperationsPerSecond = 5e12;
 constexpr double kReferenceOperationsPerSecond = 2e8;
 
-// Seconds for which it has held devices, in all attempts.
+// The seconds that the job has held devices, over all attempts.
 double HeldSeconds(const v1::Job& job, absl::Duration held) {
   return job.run_seconds() + absl::ToDoubleSeconds(held);
 }
 
-// Steps that it took itself: a fork goes on from the step of another job's checkpoint.
+// The steps that the job itself made. A fork starts at the step of another job's checkpoint.
 int64_t OwnSteps(const v1::Job& job) { return job.progress().step() - job.forked_from().step(); }
 
 }  // namespace

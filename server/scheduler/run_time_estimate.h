@@ -8,26 +8,26 @@
 
 namespace tandem {
 
-// How much longer the job may hold devices by its time limit; infinite without a limit, not negative. `held`
-// is for how long it has held them in its present attempt; zero while it waits.
+// Returns how long the job may still hold devices by its time limit; infinite without a limit, never
+// negative. `held` is the time so far in the current attempt; zero if the job waits.
 absl::Duration LongestRemaining(const v1::Job& job, absl::Duration held);
 
-// How long jobs probably hold their devices. Follows from a job's measured speed; before it has one, from its
-// planned operations and the operations that one device of the kind does in a second, learned from the jobs
-// before. A mean: half of all jobs take longer, some many times as long. Not thread-safe.
+// Estimates how long jobs hold their devices. Uses a job's measured speed. If the job has none yet, uses its
+// planned operations and the speed of a device of the kind, learned from earlier jobs. The estimate is a
+// mean: about half of all jobs take longer, some many times as long. Not thread-safe.
 class RunTimeEstimate {
  public:
-  // How much longer the job probably holds devices; `held` as above. Not negative, at most LongestRemaining;
-  // infinite if nothing is known of the job.
+  // Returns how long the job probably still holds devices; `held` as above. Not negative and at most
+  // LongestRemaining; infinite if nothing is known.
   absl::Duration Remaining(const v1::Job& job, absl::Duration held) const;
 
-  // Learns from a job that ends, or pauses, after `held`.
+  // Learns from a job that ends or pauses after `held`.
   void Learn(const v1::Job& job, absl::Duration held);
 
  private:
   double OperationsPerSecond(v1::DeviceKind kind) const;
 
-  // Of one device, by kind.
+  // The speed of one device, by kind.
   std::map<v1::DeviceKind, double> learned_;
 };
 

@@ -28,7 +28,7 @@ TEST(RunTimeEstimateTest, TheTimeLimitIsTheMost) {
   job.mutable_progress()->set_steps(110);
   EXPECT_EQ(estimate.Remaining(job, absl::Seconds(20)), absl::Seconds(5));
   EXPECT_EQ(LongestRemaining(job, absl::Seconds(20)), absl::Seconds(50));
-  // Nothing else is known of it.
+  // Nothing else is known about the job.
   job = MakeJob(0);
   job.mutable_spec()->set_time_limit_seconds(100);
   EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(90));
@@ -40,7 +40,7 @@ TEST(RunTimeEstimateTest, TheMeasuredSpeedCountsFirst) {
   job.mutable_progress()->set_step(100);
   job.mutable_progress()->set_steps(400);
   EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(30));
-  // One that goes on: what it took before counts too.
+  // In a later attempt, the earlier attempts' time also counts.
   job.set_run_seconds(40);
   EXPECT_EQ(estimate.Remaining(job, absl::Seconds(10)), absl::Seconds(150));
 }
@@ -52,7 +52,7 @@ TEST(RunTimeEstimateTest, ThenItsOperationsAsFastAsOthersWere) {
   v1::Job other = MakeJob(1e12);
   other.mutable_progress()->set_step(50);
   other.mutable_progress()->set_steps(100);
-  estimate.Learn(other, absl::Seconds(5));  // 1e11 operations a second
+  estimate.Learn(other, absl::Seconds(5));  // 1e11 operations per second
   EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::ZeroDuration()), absl::Seconds(10));
   EXPECT_EQ(estimate.Remaining(MakeJob(1e12, /*replicas=*/2), absl::ZeroDuration()), absl::Seconds(5));
   EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::Seconds(20)), absl::ZeroDuration());
@@ -69,7 +69,7 @@ TEST(RunTimeEstimateTest, AForkTookOnlyItsOwnSteps) {
   estimate.Learn(fork, absl::Seconds(1));  // nothing yet
   fork.mutable_progress()->set_step(910);
   EXPECT_EQ(estimate.Remaining(fork, absl::Seconds(10)), absl::Seconds(90));
-  estimate.Learn(fork, absl::Seconds(10));  // 1e9 operations a second
+  estimate.Learn(fork, absl::Seconds(10));  // 1e9 operations per second
   EXPECT_EQ(estimate.Remaining(MakeJob(1e12), absl::ZeroDuration()), absl::Seconds(1000));
 }
 

@@ -18,10 +18,10 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// How soon a job is tried again that the store could not make STARTING.
+// The delay after a failure of the store to start a job.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 
-// However the clock may have jumped while the daemon was away: no job waits longer to be started again.
+// The longest restart delay, even if the clock jumped while no daemon ran.
 constexpr absl::Duration kLongestDelay = absl::Seconds(300);
 
 absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
@@ -30,7 +30,7 @@ absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
 
 double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
 
-// The job without what placing does not need, which is most of it.
+// Returns the job without the fields that placing does not need, which are most of it.
 v1::Job Trimmed(const v1::Job& job) {
   v1::Job trimmed;
   trimmed.set_name(job.name());
@@ -63,7 +63,7 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   return waiting;
 }
 
-// Each name once, in the order of their first mention.
+// Returns each name once, in the order of first occurrence.
 std::vector<std::string> Distinct(const google::protobuf::RepeatedPtrField<std::string>& names) {
   std::vector<std::string> distinct;
   for (const std::string& name : names) {
@@ -163,7 +163,7 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   }
   holder.job = Trimmed(job);
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
-  // What the clock was set by while no daemon ran nobody knows.
+  // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
   holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
@@ -255,7 +255,7 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.limit_at = absl::InfiniteDuration();
     estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
-  // The others' places have changed.
+  // The places of other jobs have changed.
   Changed();
 }
 
@@ -292,7 +292,7 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
   const auto holder = holders_.find(waiting.id);
   waiting.is_held_up = holder != holders_.end();
   if (waiting.is_held_up) {
-    // It was preempted, or its worker is lost: its process is about to go.
+    // It was preempted or its worker is lost. Its process is about to exit.
     holder->second.ending = true;
     holder->second.limit_at = absl::InfiniteDuration();
   }
@@ -319,7 +319,7 @@ void Scheduler::Run() {
     Orders orders;
     {
       MutexLock lock(&mutex_);
-      // The store's answer may come while this waits: then it must wait anew, but not for ever.
+      // The store's answer may set retry_ during the wait. Then wait again, for a limited time.
       const bool retries = retry_;
       const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
         return !ready_.empty() || !pings_.empty() ||
@@ -413,7 +413,7 @@ void Scheduler::Place(Orders* orders) {
     if (waiting == nullptr) continue;
     Holder holder;
     holder.lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
-    // A policy that is wrong must not give a device twice.
+    // A wrong policy must not give a device twice.
     if (const absl::Status acquired = inventory_->Acquire(placement.job_id, holder.lease); !acquired.ok()) {
       spdlog::error("job not placed job={}: {}", placement.job_id, acquired.ToString());
       continue;
@@ -465,7 +465,7 @@ void Scheduler::Preempted(const std::string& id, const absl::Status& status) {
   if (status.ok()) return;
   MutexLock lock(&mutex_);
   const auto holder = holders_.find(id);
-  // Where it has ended or was told to stop by someone else, that has been noted.
+  // If the job has ended or was stopped by somebody else, an observer call already recorded it.
   if (holder == holders_.end() || absl::IsFailedPrecondition(status) || absl::IsNotFound(status)) return;
   holder->second.ending = false;
   retry_ = true;
@@ -476,7 +476,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
   --unanswered_;
   const auto found = holders_.find(id);
   if (job.ok()) {
-    // It may have been paused and resumed meanwhile, and stand in the queue again.
+    // The job may have been paused and resumed meanwhile, and be in the queue again.
     Dequeue(id);
     if (found != holders_.end()) {
       Holder& holder = found->second;
@@ -486,7 +486,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.lease_time = TimeOf(job->lease_time());
       holder.leased_at = clock_->Elapsed();
       holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
-      // It can be preempted now, for a job that has come meanwhile.
+      // A job that arrived meanwhile may preempt it now.
       if (job->spec().preemptible() && !queue_.empty()) Changed();
     }
     ready_.push_back(*std::move(job));
@@ -499,7 +499,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
   if (WaitingJob* again = queue_.Find(id); again != nullptr) again->is_held_up = false;
   looked_at_changes_ = true;
   if (absl::IsNotFound(job.status()) || absl::IsFailedPrecondition(job.status())) {
-    // It has ended or was paused.
+    // The job has ended or was paused.
     wake_ = true;
     return;
   }

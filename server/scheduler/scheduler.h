@@ -31,87 +31,85 @@
 
 namespace tandem {
 
-// Starts queued jobs when their devices are free, has others make room for them, and ends those whose time is
-// up. Wakes when a job is queued, starts, ends or changes, when a lease returns, when devices change, at time
-// limits, when a job that lost its worker has waited, and when waiting raises a job; never polls.
-// Thread-safe.
+// Starts queued jobs when devices are free, preempts jobs for others, and ends jobs at their time limits.
+// Wakes when a job is queued, starts, ends or changes, when a lease returns, and when devices change. Also
+// wakes at time limits, at ends of restart delays, and when a wait raises a job. Never polls. Thread-safe.
 //
-// A lease is taken before the job becomes STARTING and is given back by ReleaseLease alone, when the worker's
-// process is gone: the end of the job does not free its devices.
+// A lease begins before the job becomes STARTING. Only ReleaseLease returns it, after the worker's process
+// has exited: the end of the job does not free its devices.
 //
-// At a daemon's start: AddObserver(scheduler), SetWaitingSource(scheduler), RestoreRecords, Restore(what
-// machine.VisitNonTerminalJobs tells), adopt the workers, Start(). At its end: Stop(), close the store,
-// destroy.
+// At a daemon's start: AddObserver(scheduler), SetWaitingSource(scheduler), RestoreRecords, Restore(the jobs
+// of machine.VisitNonTerminalJobs), adopt the workers, Start(). At its end: Stop(), close the store, destroy.
 class Scheduler : public JobObserver, public WaitingSource {
  public:
   struct Options {
-    // After this, what a user has used counts half.
+    // The time after which a user's usage counts half.
     absl::Duration fair_share_half_life = absl::Hours(24);
     // See JobQueue.
     absl::Duration ageing_interval = absl::Hours(1);
-    // The quota of each user; called with the scheduler's lock held. Default: none.
+    // Returns a user's quota. Called under the scheduler's lock. Default: no quota.
     std::function<UserQuota(const std::string&)> quota;
   };
 
-  // All must outlive the scheduler.
+  // All pointers must outlive the scheduler.
   Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const PlacementPolicy* policy,
             WorkerStarter* starter, const Clock* clock, Options options);
-  // Stop().
+  // Calls Stop.
   ~Scheduler() override;
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Reads what users have used and the state of devices. Before Restore.
+  // Reads users' usage and devices' states from the store. Call before Restore.
   absl::Status RestoreRecords();
 
-  // What the scheduler, and who adopts workers, need of a job's spec.
+  // Returns the parts of a spec that the scheduler, and the adoption of workers, need.
   static v1::JobSpec TrimmedSpec(const v1::JobSpec& spec);
 
-  // Puts the jobs that an earlier daemon left to where they were: queued ones into the queue in the given
-  // order, the others' devices under their leases (RestoreLease). Before Start. Errors are of single leases:
-  // the others are restored all the same.
+  // Restores the jobs of an earlier daemon. Queued jobs enter the queue in the given order. The other jobs
+  // get their leases (RestoreLease). Call before Start. An error concerns single leases; all other jobs are
+  // restored.
   absl::Status Restore(const std::vector<v1::Job>& jobs);
 
-  // Takes the lease of a job whose worker may run already, on Job.devices for Job.attempt. A device that is
-  // no longer configured is left out, and then NOT_FOUND says which. FAILED_PRECONDITION: another job holds
-  // one of them; then nothing is taken.
+  // Restores the lease of a job whose worker may be running, on Job.devices for Job.attempt. NOT_FOUND names
+  // devices that are no longer configured; the lease has the other devices. FAILED_PRECONDITION: another job
+  // holds a device, and the job gets no lease.
   absl::Status RestoreLease(const v1::Job& job);
 
-  // Begins to place jobs. Once.
+  // Starts placing jobs. Call once.
   void Start();
-  // Places no more jobs; those that are queued stay so. Those that are just becoming STARTING are still
-  // handed to the WorkerStarter before this returns. Idempotent.
+  // Stops placing jobs; queued jobs stay queued. Jobs that are becoming STARTING are still given to the
+  // WorkerStarter before Stop returns. Idempotent.
   void Stop();
 
-  // Has `done` called on the scheduler's thread when it comes round again: to see whether it does. It must
-  // not block. Not called any more once the scheduler stops.
+  // Calls `done` on the scheduler's thread in its next round, to show that the thread works. `done` must not
+  // block. Not called after Stop.
   void Ping(absl::AnyInvocable<void()> done);
 
-  // The worker of this attempt is gone and its devices are free. No effect where the lease is another
-  // attempt's. `crashed`: it ended by a signal such as SIGSEGV or an error of CUDA, which counts against its
-  // devices.
+  // The worker of this attempt has exited, so its devices are free. Does nothing if the lease belongs to
+  // another attempt. `crashed`: the worker ended by a signal such as SIGSEGV or by a CUDA error, which counts
+  // as a fault of its devices.
   void ReleaseLease(const std::string& job_id, int32_t attempt, bool crashed);
 
-  // All devices, with the jobs that hold them.
+  // Returns all devices with their jobs.
   std::vector<v1::Device> ListDevices() const { return inventory_->Devices(); }
 
-  // Has a device take no jobs (DRAINED, EXCLUDED) or take them again (ACTIVE, which forgets its faults);
-  // durable before `done` gets it. NOT_FOUND: no such device. FAILED_PRECONDITION: it is EXCLUDED and is to
-  // be DRAINED.
+  // Takes a device out of service (DRAINED, EXCLUDED), or back into service (ACTIVE), which clears its
+  // faults. Calls `done` when the change is durable. NOT_FOUND: no such device. FAILED_PRECONDITION: the
+  // device is EXCLUDED and should become DRAINED.
   void SetDeviceState(const std::string& device, v1::DeviceState state, const std::string& reason,
                       JobMachine::Done<v1::Device> done);
 
-  // What a user may hold has changed: who waits for that is looked at anew.
+  // A user's quota has changed. Places waiting jobs again.
   void OnQuotasChanged();
 
-  // Whether a job of the user with this spec could ever run: FAILED_PRECONDITION where too many of the
-  // devices that it needs are excluded, or it needs more than the user's quota.
+  // Checks if a job of the user with this spec could ever run. FAILED_PRECONDITION: too many suitable devices
+  // are excluded, or the job needs more than the user's quota.
   absl::Status CheckCanRun(const std::string& user, const v1::JobSpec& spec,
                            int64_t planned_memory_bytes) const;
 
-  // How many jobs wait.
+  // Returns the number of waiting jobs.
   int64_t queued_jobs() const;
-  // `most` jobs of the queue, from the job at position `first` on, counted from 0, and all users.
+  // Returns at most `most` jobs of the queue, from position `first` on, counted from 0, and all users.
   v1::ListQueueResponse ListQueue(int64_t first, int64_t most);
 
   // WaitingSource.
@@ -130,20 +128,20 @@ class Scheduler : public JobObserver, public WaitingSource {
  private:
   // A job that holds devices.
   struct Holder {
-    // Of its spec only what placing needs; its progress as it came last.
+    // Without the parts of the spec that placing does not need; with the latest progress.
     v1::Job job;
     Lease lease;
     absl::Time lease_time;
-    // By Clock::Elapsed(), both.
+    // By Clock::Elapsed().
     absl::Duration leased_at;
     absl::Duration limit_at = absl::InfiniteDuration();
-    // It was told to stop, or has.
+    // True if it was told to stop, or has stopped.
     bool ending = false;
     bool succeeded = false;
-    // While JobMachine was asked to make it STARTING and has not answered: how it waited.
+    // The waiting job, until JobMachine answers the request to make it STARTING.
     std::optional<WaitingJob> starting;
   };
-  // What the thread is to ask JobMachine for, without the lock.
+  // The thread's requests to JobMachine, made without the lock.
   struct Orders {
     struct Schedule {
       std::string id;
@@ -155,7 +153,7 @@ class Scheduler : public JobObserver, public WaitingSource {
   };
 
   void Run();
-  // Asks the policy, and takes the leases.
+  // Asks the policy for a decision, and takes the leases.
   void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CarryOut(const Orders& orders);
@@ -164,29 +162,29 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Preempted(const std::string& id, const absl::Status& status);
 
   void OnEnding(const v1::Job& job);
-  // `waits_since`: see WaitingJob.
+  // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells the queue since when its groups wait: since the last start of a job that has not ended, else since
-  // the creation of the oldest job. That may be too long ago, which raises a group once at most.
+  // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of
+  // the oldest job. The real wait may be shorter, which raises a group at most once.
   void RestoreWaits(const std::vector<v1::Job>& jobs);
   Snapshot TakeSnapshot() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Brings explanations_ up to date.
+  // Updates explanations_.
   void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Changed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = looked_at_changes_ = true; }
   void RestoreDevices(const std::vector<StoredDevice>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountFault(const std::string& device, const v1::Job& faulty) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A job has succeeded on it: what crashed before may have been the jobs' fault.
+  // A job has succeeded on the device, so earlier crashes may have been the jobs' faults.
   void ForgetFaults(const std::string& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PutDevice(const std::string& device, const StoredDevice& record) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Charge(const Holder& holder) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration NextTimeLimit() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How long until the first of the delayed jobs has waited.
+  // Returns the time until the first restart delay ends.
   absl::Duration NextRestart() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Lets those start that have.
+  // Ends the restart delays that are over.
   void EndDelays() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Looks anew where waiting has raised a job since the last decision.
+  // Wakes the policy if a wait has raised a job since the last decision.
   void NoteRaises() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Takes a job out of the queue.
+  // Removes a job from the queue.
   void Dequeue(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   JobMachine* const jobs_;
@@ -199,35 +197,34 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   mutable Mutex mutex_;
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
-  // Of jobs in the queue that lost their worker, by id: when they have waited, by Clock::Elapsed, which does
-  // not jump.
+  // The ends of restart delays, by job id and Clock::Elapsed(), which does not jump.
   std::map<std::string, absl::Duration> delayed_ ABSL_GUARDED_BY(mutex_);
-  // By job id; of those in the queue that were preempted or restart while their process is there, too.
+  // Keyed by job id. Includes queued jobs that were preempted or restart while their process still runs.
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);
   RunTimeEstimate estimate_ ABSL_GUARDED_BY(mutex_);
-  // By identity; of devices that are, or were, not simply in service.
+  // Keyed by identity. Only devices that are or were out of service or faulty.
   std::map<std::string, StoredDevice> device_records_ ABSL_GUARDED_BY(mutex_);
-  // Whose jobs the faults of each were, by its identity too; of this daemon's time.
+  // The users whose jobs crashed on each device, by identity, since this daemon's start.
   std::map<std::string, std::set<std::string>> faulty_users_ ABSL_GUARDED_BY(mutex_);
 
-  // The last Explain, in order and by id; old where looked_at_changes_ is set.
+  // The last result of Explain, and its positions by job id. Outdated if looked_at_changes_ is set.
   std::vector<Explanation> explanations_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, size_t> explained_ ABSL_GUARDED_BY(mutex_);
   absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // By Clock::Elapsed().
   bool looked_at_changes_ ABSL_GUARDED_BY(mutex_) = true;
 
-  // STARTING, to be handed to the WorkerStarter.
+  // STARTING jobs for the WorkerStarter.
   std::vector<v1::Job> ready_ ABSL_GUARDED_BY(mutex_);
   // See Ping.
   std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
-  // Questions to JobMachine without an answer yet.
+  // The number of requests to JobMachine without an answer.
   int unanswered_ ABSL_GUARDED_BY(mutex_) = 0;
-  // When the policy is to be asked because waiting raises a job, by Clock::Elapsed().
+  // The time of the next rise of a waiting job, by Clock::Elapsed().
   absl::Duration next_raise_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
-  // Something happened that the policy has not seen.
+  // True if something happened that the policy has not seen.
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
-  // The store failed; look again after a while.
+  // True if the store failed. Try again after a delay.
   bool retry_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -4,22 +4,23 @@
 #include "server/scheduler/scheduler.h"
 #include "third_party/spdlog/log.h"
 
-// Which devices take jobs.
+// The part of Scheduler about devices' states.
 
 namespace tandem {
 namespace {
 
-// Jobs whose workers crashed on a device, with none that succeeded between them, until it is excluded.
+// The number of jobs whose workers crash on a device, without a success in between, before the device is
+// excluded.
 constexpr int kMaxFaults = 2;
-// Likewise where all of them are one user's and others have used devices, too: a worker can crash at will,
-// and nobody's jobs alone are to take a device from everybody so soon.
+// The same if all crashes are one user's and other users have also used devices. A worker can crash on
+// purpose, and one user's jobs must not quickly take a device from everybody.
 constexpr int kMaxFaultsOfOneUser = 4;
 
 }  // namespace
 
 void Scheduler::RestoreDevices(const std::vector<StoredDevice>& records) {
   for (const StoredDevice& record : records) device_records_[record.name] = record;
-  // The daemon may have been started without some.
+  // Some devices may be missing in this daemon.
   for (const v1::Device& device : inventory_->Devices()) {
     const auto found = device_records_.find(inventory_->IdentityOf(device.name()));
     if (found == device_records_.end()) continue;
@@ -33,11 +34,11 @@ void Scheduler::CountFault(const std::string& device, const v1::Job& faulty) {
   const std::string identity = inventory_->IdentityOf(device);
   StoredDevice& record = device_records_[identity];
   record.name = identity;
-  // One that crashes again and again says more of the job.
+  // Repeated crashes of one job probably are the job's fault.
   if (record.last_faulty_job == job) return;
   record.last_faulty_job = job;
   std::set<std::string>& users = faulty_users_[identity];
-  // Whose they were before the daemon's start is not known.
+  // The users of crashes before the daemon's start are unknown.
   if (record.faults > 0 && users.empty()) users.insert("");
   users.insert(faulty.user());
   ++record.faults;
@@ -57,7 +58,7 @@ void Scheduler::ForgetFaults(const std::string& device) {
   const auto found = device_records_.find(inventory_->IdentityOf(device));
   if (found == device_records_.end()) return;
   StoredDevice& record = found->second;
-  // One that is excluded stays so until somebody has looked.
+  // An excluded device stays excluded until somebody has examined it.
   if (record.faults == 0 || record.state == v1::DEVICE_STATE_EXCLUDED) return;
   record.faults = 0;
   record.last_faulty_job.clear();

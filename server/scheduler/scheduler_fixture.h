@@ -39,7 +39,7 @@ inline std::vector<v1::Device> MakeCpus(int count) {
   return devices;
 }
 
-// Notes what it is to start.
+// Records the workers to start.
 class FakeStarter : public WorkerStarter {
  public:
   struct Started {
@@ -54,7 +54,7 @@ class FakeStarter : public WorkerStarter {
     started_.push_back(std::move(started));
   }
 
-  // Waits for the next.
+  // Blocks for the next worker.
   Started Take() {
     MutexLock lock(&mutex_);
     const auto some = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !started_.empty(); };
@@ -76,7 +76,7 @@ class FakeStarter : public WorkerStarter {
   std::deque<Started> started_ ABSL_GUARDED_BY(mutex_);
 };
 
-// A scheduler over a store, with a clock that is set and workers that are only noted.
+// A scheduler over a store, with a settable clock and recorded workers.
 class SchedulerTest : public testing::Test {
  protected:
   ~SchedulerTest() override {
@@ -84,7 +84,7 @@ class SchedulerTest : public testing::Test {
     jobs_.store().Close();
   }
 
-  // As a daemon's start, on what an earlier one left.
+  // Opens the scheduler like a new daemon on an earlier daemon's state.
   absl::Status Open(std::vector<v1::Device> devices) {
     inventory_ = std::make_unique<Inventory>(std::move(devices));
     Scheduler::Options options;
@@ -120,7 +120,7 @@ class SchedulerTest : public testing::Test {
   }
 
   std::string NewJob(int replicas) { return NewJob(replicas, {}); }
-  // With what else is to stand in its spec.
+  // `more` has the other fields of the spec.
   std::string NewJob(int replicas, const v1::JobSpec& more, const std::string& user = "ann") {
     JobMachine::NewJob job;
     job.spec = more;
@@ -133,7 +133,7 @@ class SchedulerTest : public testing::Test {
     return JobId(made->name());
   }
 
-  // A job that has lost its worker, and may be started again three times.
+  // Creates a job that lost its worker and may restart three times.
   std::string LostJob() {
     v1::JobSpec spec;
     spec.set_max_restarts(3);
@@ -144,20 +144,20 @@ class SchedulerTest : public testing::Test {
     return id;
   }
 
-  // Lets time go by, and has the scheduler look at the clock: it sleeps by the machine's time.
+  // Lets time pass and wakes the scheduler, because its waits use the real time.
   void Pass(absl::Duration duration) {
     jobs_.clock().Advance(duration);
     scheduler_->Ping([] {});
   }
 
-  // Waits for a decision on all that has happened.
+  // Blocks for a decision that has seen all earlier changes.
   void AwaitDecision() {
     Awaited<absl::Status> decided;
     scheduler_->Ping([done = decided.Done()]() mutable { done(absl::OkStatus()); });
     EXPECT_TRUE(decided.Get().ok());
   }
 
-  // Waits until the scheduler has said this of a waiting job.
+  // Blocks until the scheduler gives this reason and position for a waiting job.
   void WaitFor(const std::string& id, v1::Waiting::Reason reason, int position) {
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
     v1::Waiting waiting;
@@ -184,7 +184,7 @@ class SchedulerTest : public testing::Test {
     return done.Get().status();
   }
 
-  // The worker of the attempt trains and ends, and then its process does. `sequence`: of its next event.
+  // Lets the attempt's worker train, end and exit. `sequence` is its next event's number.
   void Finish(const std::string& id, int32_t attempt, int64_t sequence = 1) {
     if (sequence == 1) {
       EXPECT_TRUE(jobs_.Apply(id, attempt, {Started(sequence++)}).ok());
@@ -193,7 +193,7 @@ class SchedulerTest : public testing::Test {
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }
 
-  // Levels by which its wait has raised a waiting job.
+  // Returns the levels by which its wait has raised a waiting job.
   int RaisedBy(const std::string& id) {
     const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 100);
     for (const v1::QueuedJob& job : queue.jobs()) {
@@ -217,7 +217,7 @@ class SchedulerTest : public testing::Test {
 
   JobMachineFixture jobs_;
   const BackfillPolicy policy_;
-  // Of each user.
+  // The quota of each user.
   std::atomic<int> most_devices_ = 0;
   absl::Duration ageing_interval_ = absl::Hours(1);
   FakeStarter starter_;

@@ -9,15 +9,14 @@
 #include "server/scheduler/scheduler.h"
 #include "server/store/records.h"
 
-// What the scheduler says of the queue.
+// The part of Scheduler that describes the queue.
 
 namespace tandem {
 namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// How old an explanation may be though nothing has changed: estimates of starts follow the progress of
-// others.
+// The greatest age of an explanation without changes. Estimated starts follow the progress of other jobs.
 constexpr absl::Duration kExplanationAge = absl::Seconds(1);
 
 }  // namespace
@@ -29,7 +28,7 @@ void Scheduler::Look() {
   explained_.clear();
   for (size_t i = 0; i < explanations_.size(); ++i) {
     explained_[explanations_[i].job_id] = i;
-    // Time alone has made it so: what is said is to come true.
+    // The passing time alone made this start possible. Wake the policy, so that the explanation becomes true.
     wake_ = wake_ || explanations_[i].is_to_act;
   }
   looked_at_ = now;

@@ -42,11 +42,11 @@ TEST_F(SchedulerTest, AJobWaitsUntilTheProcessBeforeItIsGone) {
   WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
   WaitFor(third, v1::Waiting::REASON_BEHIND_OTHERS, 2);
 
-  // The job has ended, and its process has not.
+  // The job has ended, but its process has not exited.
   ASSERT_TRUE(jobs_.Apply(first, 1, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
   WaitFor(second, v1::Waiting::REASON_DEVICES_BUSY, 1);
   EXPECT_TRUE(starter_.IsEmpty());
-  scheduler_->ReleaseLease(first, 7, /*crashed=*/false);  // another attempt's
+  scheduler_->ReleaseLease(first, 7, /*crashed=*/false);  // another attempt
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + first, "jobs/" + first));
 
   scheduler_->ReleaseLease(first, 1, /*crashed=*/false);
@@ -117,7 +117,7 @@ TEST_F(SchedulerTest, TriesAgainWhereTheStoreFailed) {
   const std::string id = NewJob(1);
   const std::filesystem::path jobs = jobs_.machine().Get(id)->folder();
   const std::string database = (jobs.parent_path().parent_path() / "tandem.db").string();
-  // It fails for a while, and nothing but time mends it.
+  // The store fails for a while, and no event announces its recovery.
   SQLite::Database(database, SQLite::OPEN_READWRITE, /*aBusyTimeoutMs=*/10'000)
       .exec(absl::StrCat(
           "CREATE TRIGGER trouble BEFORE UPDATE ON jobs WHEN CAST(strftime('%s', 'now') AS INTEGER) < ",
@@ -163,7 +163,7 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
     starter_.Take();
     ASSERT_TRUE(jobs_.WorkerLost(first, attempt).ok());
     scheduler_->ReleaseLease(first, attempt, /*crashed=*/true);
-    // The same job once more counts no more.
+    // Another crash of the same job does not count.
     EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 1);
     if (attempt == 1) {
       ASSERT_TRUE(jobs_.Resume(first).ok());
@@ -179,7 +179,7 @@ TEST_F(SchedulerTest, ADeviceOnWhichTwoJobsCrashIsExcluded) {
   EXPECT_THAT(device.state_message(), HasSubstr("the last that of \"jobs/" + second));
 }
 
-// Who else uses the devices is not to lose them to jobs that crash as their user likes.
+// Other users must not lose a device to one user's jobs that crash on purpose.
 TEST_F(SchedulerTest, OneUserOfSeveralExcludesADeviceLaterThanTwo) {
   OpenAndStart(1);
   const auto crash = [&](const std::string& user) {
@@ -198,7 +198,7 @@ TEST_F(SchedulerTest, OneUserOfSeveralExcludesADeviceLaterThanTwo) {
   succeed("bob");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(crash("bob"), v1::DEVICE_STATE_ACTIVE);
   EXPECT_EQ(scheduler_->ListDevices()[0].faults(), 3);
-  // Another's crash says that it is the device.
+  // Another user's crash shows that the device is at fault.
   EXPECT_EQ(crash("ann"), v1::DEVICE_STATE_EXCLUDED);
   ASSERT_TRUE(SetDeviceState("devices/cpu:0", v1::DEVICE_STATE_ACTIVE).ok());
   EXPECT_EQ(crash("ann"), v1::DEVICE_STATE_ACTIVE);
@@ -261,7 +261,7 @@ TEST_F(SchedulerTest, QuotasAndUsageAreKnown) {
   Finish(first, 1);
   EXPECT_EQ(JobId(starter_.Take().job.name()), second);
   Reopen(2);
-  // It has not been forgotten.
+  // The usage was not forgotten.
   EXPECT_EQ(scheduler_->ListQueue(0, 10).users(0).device_seconds(), 10);
   v1::JobSpec spec;
   spec.mutable_replicas()->set_count(2);
@@ -276,7 +276,7 @@ TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
   starter_.Take();
   std::vector<std::string> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(NewJob(1));
-  // The scheduler hears of new jobs on its own thread.
+  // The scheduler learns of new jobs on its own thread.
   for (int i = 0; i < 1000 && scheduler_->ListQueue(0, 10).total_size() < 3; ++i)
     absl::SleepFor(absl::Milliseconds(10));
   const v1::ListQueueResponse second = scheduler_->ListQueue(1, 1);
@@ -320,8 +320,8 @@ TEST_F(SchedulerTest, JobsShareADevice) {
   EXPECT_EQ(JobId(starter_.Take().job.name()), alone);
 }
 
-// Jobs of all sizes come, some are cancelled at any moment, workers end. No device has two workers at once,
-// first comes first, and in the end all devices are free.
+// Random jobs arrive, some are cancelled, and workers end. A device never has two workers, jobs start in
+// order, and in the end all devices are free.
 TEST_F(SchedulerTest, ManyJobs) {
   constexpr int kDevices = 3;
   constexpr int kJobs = 40;
@@ -337,7 +337,7 @@ TEST_F(SchedulerTest, ManyJobs) {
     client_is_done = true;
   });
 
-  // The workers that there are, and what they hold.
+  // The running workers and their devices.
   std::map<std::string, FakeStarter::Started> workers;
   std::set<std::string> held;
   std::mt19937 dice(4);
@@ -357,7 +357,7 @@ TEST_F(SchedulerTest, ManyJobs) {
       continue;
     }
     const auto worker = std::next(workers.begin(), dice() % workers.size());
-    // It may be CANCELLING; then it ends so.
+    // It may be CANCELLING, and then ends CANCELLED.
     jobs_.Apply(worker->first, 1, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).IgnoreError();
     for (const std::string& device : worker->second.devices) held.erase(device);
     const std::string id = worker->first;

@@ -4,8 +4,7 @@
 #include "absl/time/time.h"
 #include "server/scheduler/scheduler.h"
 
-// The times at which the scheduler has something to do: limits of jobs, ends of delays, and jobs that waiting
-// raises.
+// The part of Scheduler about times: time limits, ends of restart delays, and rises of waiting jobs.
 
 namespace tandem {
 
@@ -49,7 +48,7 @@ void Scheduler::CollectTimeLimits(Orders* orders) {
   const absl::Duration now = clock_->Elapsed();
   for (auto& [id, holder] : holders_) {
     if (holder.limit_at > now) continue;
-    // Once; where the store fails, again after a while.
+    // Ask once. If the store fails, ask again after a delay.
     holder.limit_at = absl::InfiniteDuration();
     orders->time_limits.push_back(id);
   }

@@ -1,4 +1,4 @@
-// How long jobs wait, and what ends it: priorities, room that others make, time limits, restarts.
+// Tests waits and their ends: priorities, preemption, time limits, restarts.
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -103,14 +103,14 @@ TEST_F(SchedulerTest, ANewDaemonKnowsHowLongJobsHaveWaited) {
   Reopen(1);
   EXPECT_EQ(RaisedBy(next), 6);
   EXPECT_EQ(RaisedBy(other), 2);
-  // The start of a job that has not ended is known, too.
+  // The start of a running job is also known.
   Finish(running, 1);
   EXPECT_EQ(JobId(starter_.Take().job.name()), next);
   jobs_.clock().Advance(absl::Hours(3));
   Reopen(1);
   EXPECT_EQ(RaisedBy(third), 3);
   EXPECT_EQ(RaisedBy(other), 5);
-  // A clock that was set back makes nobody wait longer.
+  // Setting the clock back makes no job wait longer.
   jobs_.clock().Advance(-absl::Hours(100));
   Reopen(1);
   AwaitDecision();
@@ -125,7 +125,7 @@ TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
   starter_.Take();
   const std::string second = NewJob(1);
   WaitFor(second, v1::Waiting::REASON_QUOTA, 1);
-  NewJob(2, {}, "bob");  // Over it for ever.
+  NewJob(2, {}, "bob");  // Exceeds its quota for ever.
   v1::JobSpec urgent;
   urgent.set_priority(1);
   const std::string blocker = NewJob(1, urgent, "carl");
@@ -139,7 +139,7 @@ TEST_F(SchedulerTest, TimeOverTheQuotaIsNoWait) {
   EXPECT_EQ(RaisedBy(second), 0);
 }
 
-// A job of higher priority comes while one that would make room for it is just becoming STARTING.
+// A job of higher priority arrives while a job that it could preempt is becoming STARTING.
 TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
   OpenAndStart(1);
   const auto new_job = [](bool preemptible, int priority) {
@@ -152,7 +152,7 @@ TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
     job.spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
     return job;
   };
-  // While the store's writer stands still, both jobs are asked for: so the low one's start comes behind them.
+  // The store's writer blocks until both jobs are requested, so the low job's start is committed after them.
   absl::Notification asked;
   jobs_.store().Write(
       [&](Transaction&) {
@@ -164,12 +164,12 @@ TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
   absl::Notification high_is_known;
   jobs_.machine().Create(new_job(true, 0), [&](absl::StatusOr<v1::Job> job) {
     low = JobId(job->name());
-    // It gets its device now, and its start waits for the writer, which this is.
+    // The job gets its device now. Its start waits for the writer, on whose thread this runs.
     while (Holders()[0].empty()) std::this_thread::yield();
   });
   jobs_.machine().Create(new_job(false, 5), [&](absl::StatusOr<v1::Job> job) {
     high = JobId(job->name());
-    // A decision is made with it in the queue.
+    // A decision is made while the job is in the queue.
     absl::Notification decided;
     scheduler_->Ping([&] { decided.Notify(); });
     decided.WaitForNotification();
@@ -181,7 +181,7 @@ TEST_F(SchedulerTest, AJobThatIsJustStartingCanBePreemptedSoonAfter) {
   WaitForState(low, v1::JOB_STATE_PREEMPTING);
 }
 
-// A gang waits for a device and keeps another one. How long a job is thought to take is no promise.
+// A gang waits for one device and keeps another. Estimated run times are no promise.
 TEST_F(SchedulerTest, ProgressLetsNoJobPassAGang) {
   OpenAndStart(2);
   const std::string running = NewJob(1);
@@ -228,11 +228,11 @@ TEST_F(SchedulerTest, ATimeLimitLetsAJobPassAGangWhoseStartIsKnown) {
             absl::ToUnixSeconds(jobs_.clock().Now() + absl::Hours(1)));
 }
 
-// The gang keeps a device for which the other one's wait makes it go first, and nothing else happens then.
+// The gang keeps a device. Another job's wait raises it above the gang, without any other event.
 TEST_F(SchedulerTest, WaitingAloneLetsAJobStartThatItRaises) {
   ageing_interval_ = absl::Milliseconds(200);
   OpenAndStart(2);
-  NewJob(1, {}, "bob");  // Nobody knows when it ends.
+  NewJob(1, {}, "bob");  // Its end is unknown.
   starter_.Take();
   v1::JobSpec urgent;
   urgent.set_priority(5);
@@ -248,7 +248,7 @@ TEST_F(SchedulerTest, WaitingAloneLetsAJobStartThatItRaises) {
   EXPECT_EQ(JobId(starter_.Take().job.name()), small);
 }
 
-// Likewise, but that no alarm has woken the scheduler yet.
+// The same, but no alarm has woken the scheduler yet.
 TEST_F(SchedulerTest, WhatIsSaidToStartStartsThoughOnlyTimeHasPassed) {
   OpenAndStart(2);
   NewJob(1, {}, "bob");
@@ -288,7 +288,7 @@ TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
   starter_.Take();
   ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
   jobs_.clock().Advance(absl::Seconds(61));
-  // Whatever wakes the scheduler: its own alarm goes by the machine's time.
+  // Wakes the scheduler: its own alarm uses the real time.
   NewJob(1);
   WaitForState(id, v1::JOB_STATE_CANCELLING);
   EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
@@ -311,7 +311,7 @@ TEST_F(SchedulerTest, AClockThatIsSetEndsNoJobAndKeepsNoneGoing) {
     jobs_.settable_clock().Set(ahead);
     Pass(absl::Seconds(2));
     WaitForState(brief, v1::JOB_STATE_CANCELLING);
-    // Behind all that it has asked for.
+    // After all its requests.
     absl::Notification has_asked;
     scheduler_->Ping([&] { has_asked.Notify(); });
     has_asked.WaitForNotification();
@@ -355,14 +355,14 @@ TEST_F(SchedulerTest, AJobThatWaitsToBeStartedAgainMayBePaused) {
   OpenAndStart(1);
   const std::string id = LostJob();
   ASSERT_TRUE(jobs_.Pause(id).ok());
-  ASSERT_TRUE(jobs_.Resume(id).ok());  // Somebody's wish counts at once.
+  ASSERT_TRUE(jobs_.Resume(id).ok());  // A user's request counts at once.
   EXPECT_EQ(JobId(starter_.Take().job.name()), id);
 }
 
 TEST_F(SchedulerTest, NoClockKeepsAJobFromStartingAgain) {
   OpenAndStart(1);
   const std::string id = LostJob();
-  // It was a day ahead when the worker was lost.
+  // The clock was a day ahead when the worker was lost.
   jobs_.clock().Advance(-absl::Hours(24));
   Reopen(1);
   WaitFor(id, v1::Waiting::REASON_RESTART_DELAY, 1);

@@ -8,38 +8,38 @@
 
 namespace tandem {
 
-// The rest of users' quotas and sweeps' limits while jobs are started. Not thread-safe; the snapshot outlives
-// it.
+// The remaining quotas of users and limits of sweeps during a decision. Not thread-safe. The snapshot must
+// outlive it.
 class UsageLimits {
  public:
   explicit UsageLimits(const Snapshot& snapshot);
 
-  // Devices that the user may hold; 0: any number. Devices that the user holds.
+  // Return the user's most devices (0: no limit), and the devices that the user holds.
   int MaxDevices(const std::string& user) const;
   int Held(const std::string& user) const;
-  // Jobs of the sweep that hold devices.
+  // Returns the number of the sweep's jobs that hold devices.
   int Running(const std::string& sweep) const;
 
-  // Whether the user's quota has room for the job, and is not kept for another job.
+  // Returns true if the user's quota has room for the job and is not kept for another job.
   bool QuotaAllows(const WaitingJob& job) const;
-  // Whether the quota would have room if the user held nothing.
+  // Returns true if the quota would have room if the user held nothing.
   bool QuotaCouldAllow(const WaitingJob& job) const;
   bool SweepAllows(const WaitingJob& job) const;
 
-  // Keeps what is left of the user's quota for the job: the user's jobs behind it start after it. No effect
-  // if the quota is kept for another job already.
+  // Keeps the rest of the user's quota for the job, so that the user's later jobs start after it. Does
+  // nothing if the quota is already kept for another job.
   void KeepQuota(const WaitingJob& job) { kept_.try_emplace(job.user, job.id); }
-  // The job that the user's quota is kept for; empty if there is none.
+  // Returns the id of the job for which the user's quota is kept; empty if none.
   std::string QuotaKeptFor(const std::string& user) const;
 
-  // The job starts.
+  // Counts a job that starts.
   void Add(const WaitingJob& job);
 
  private:
   const Snapshot& snapshot_;
   absl::flat_hash_map<std::string, int> held_;
   absl::flat_hash_map<std::string, int> running_;
-  // Jobs by user.
+  // The job's id, by user.
   absl::flat_hash_map<std::string, std::string> kept_;
 };
 

@@ -5,15 +5,15 @@
 
 namespace tandem {
 
-// What a user may have at a time; 0: any number.
+// A user's limits. 0: no limit.
 struct UserQuota {
   int max_devices = 0;
   int max_queued_jobs = 0;
-  // Streams that are open: watches, logs, uploads, downloads.
+  // Open streams: watches, logs, uploads and downloads.
   int max_streams = 0;
   // Calls of any kind, on average.
   double calls_per_second = 0;
-  // Of the folders of jobs, and of uploads.
+  // Bytes of the folders of jobs and uploads.
   int64_t max_disk_bytes = 0;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kNone = -1;
 
-// The number that `entry` begins with: CUDA takes "1st" for 1.
+// Returns the number at the start of `entry`: CUDA reads "1st" as 1.
 int Ordinal(absl::string_view entry, int gpus) {
   absl::ConsumePrefix(&entry, "+");
   size_t digits = 0;
@@ -37,7 +37,7 @@ int WithUuid(absl::string_view entry, const std::vector<std::string>& uuids) {
 
 std::vector<int> VisibleGpus(absl::string_view text, const std::vector<std::string>& uuids) {
   std::vector<int> visible;
-  // The first says of which form all are.
+  // The first entry decides the form of all entries.
   const bool by_uuid = absl::StartsWith(absl::StripAsciiWhitespace(text), "GPU-");
   for (absl::string_view entry : absl::StrSplit(text, ',')) {
     entry = absl::StripAsciiWhitespace(entry);

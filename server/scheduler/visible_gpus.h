@@ -8,11 +8,11 @@
 
 namespace tandem {
 
-// Which of a machine's GPUs CUDA_VISIBLE_DEVICES lets a process use, and in which order: positions in
-// `uuids`, all that there are, in the order of the PCI bus. `text` is the variable's value, read as CUDA does
-// (CUDA C++ Programming Guide, "CUDA Environment Variables"): numbers, or UUIDs ("GPU-8932f937-...") that may
-// be cut short while they are of one GPU alone. What follows an entry that is neither counts for nothing; an
-// entry that comes twice leaves none. Parts of GPUs ("MIG-...") are none that can be used here.
+// Returns the GPUs that CUDA_VISIBLE_DEVICES allows, in its order, as positions in `uuids`. `uuids` are all
+// GPUs, in the order of the PCI bus. `text` is the variable's value, parsed like CUDA (CUDA C++ Programming
+// Guide, "CUDA Environment Variables"). Entries are numbers or UUIDs ("GPU-8932f937-..."), which may be
+// shortened while they stay unique. An invalid entry ends the list, and a repeated entry makes it empty.
+// Parts of GPUs ("MIG-...") are not supported.
 std::vector<int> VisibleGpus(absl::string_view text, const std::vector<std::string>& uuids);
 
 }  // namespace tandem

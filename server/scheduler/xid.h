@@ -6,13 +6,13 @@
 
 namespace tandem {
 
-// What one of the driver's error numbers means (NVIDIA, "XID Errors", the GPU Deployment and Management
+// The meaning of a driver's error number (NVIDIA, "XID Errors", the GPU Deployment and Management
 // documentation).
 struct XidMeaning {
-  // A sentence or two: what it is, and what to do. Of a number that is not known here, where to look.
+  // A sentence or two: the error and its remedy. For an unknown number, where to read about it.
   std::string text;
-  // The GPU, its memory, its links or its driver is at fault, so that no job should have it until someone has
-  // looked. Otherwise a program may be, and the GPU goes on.
+  // True if the GPU, its memory, links or driver is at fault, so that no job should get the GPU until
+  // somebody has examined it. False if a program may be at fault.
   bool is_of_hardware = false;
 };
 XidMeaning MeaningOfXid(int64_t xid);

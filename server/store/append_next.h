@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// For tests: adds an empty event to the log of the job with this id; gives its sequence number.
+// For tests: adds an empty event to the log of the job with this id. Sets its sequence number.
 inline absl::Status AppendNext(Transaction& transaction, const std::string& id, int64_t* sequence) {
   TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
   v1::JobEvent event;

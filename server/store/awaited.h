@@ -12,12 +12,12 @@
 
 namespace tandem {
 
-// For tests: waits for the one value that a callback is given. Copies of `Done()` may outlive this.
+// For tests: blocks for the single value that a callback gets. Copies of `Done()` may outlive this object.
 // Thread-safe.
 template <typename T>
 class Awaited {
  public:
-  // The callback.
+  // Returns the callback.
   auto Done() {
     return [state = state_](T value) {
       MutexLock lock(&state->mutex);
@@ -30,7 +30,7 @@ class Awaited {
     return state_->value.has_value();
   }
 
-  // Waits for the value and takes it. Ends the program where it does not come within a minute.
+  // Blocks for the value and takes it. Ends the program after a minute without a value.
   T Get() {
     State& state = *state_;
     MutexLock lock(&state.mutex);

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// A daemon that has just come up has other things to do.
+// A starting daemon is busy.
 constexpr absl::Duration kFirst = absl::Minutes(1);
 constexpr absl::Duration kRetry = absl::Minutes(10);
 // Somebody may set the clock meanwhile.
@@ -36,11 +36,11 @@ void BackupSchedule::Stop() {
 absl::Duration BackupSchedule::Wait() const {
   absl::Time newest = absl::InfinitePast();
   const absl::StatusOr<std::vector<v1::Backup>> backups = backups_->List();
-  // Where they cannot be listed, making one will say why.
+  // If the list fails, try a backup, whose error will name the reason.
   if (!backups.ok()) return absl::ZeroDuration();
   const absl::Time now = clock_->Now();
   for (const v1::Backup& backup : *backups) {
-    // One of the future was made by a clock that was wrong, and says nothing of when.
+    // A backup from the future has a wrong time, so ignore it.
     const absl::Time time = absl::FromUnixSeconds(backup.create_time().seconds());
     if (backup.automatic() && time <= now) newest = std::max(newest, time);
   }

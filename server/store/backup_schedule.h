@@ -12,30 +12,30 @@
 
 namespace tandem {
 
-// How long until the next automatic backup, where the newest was made at `newest` (infinite past: none was).
-// A time in the future is that of a clock that was wrong, and counts as none.
+// Returns the time until the next automatic backup. `newest` is the newest backup's time; infinite past if
+// none. A time in the future comes from a wrong clock and counts as none.
 absl::Duration UntilNextBackup(absl::Time newest, absl::Time now, absl::Duration every);
 
-// Has automatic backups made, on a thread of its own: when the newest is older than `every`, whichever daemon
-// made it. One that fails is tried again after a while. Thread-safe.
+// Makes automatic backups on its own thread, whenever the newest is older than `every`. Backups of earlier
+// daemons count. Retries a failed backup after a delay. Thread-safe.
 class BackupSchedule {
  public:
-  // Told of each, on the schedule's thread.
+  // Called for each automatic backup, on the schedule's thread.
   using Heard = std::function<void(const absl::StatusOr<v1::Backup>& made)>;
 
-  // `every` above 0. `backups` and `clock` outlive this.
+  // `every` must be above 0. `backups` and `clock` must outlive this object.
   BackupSchedule(Backups* backups, absl::Duration every, const Clock* clock, Heard heard);
-  // Stop().
+  // Calls Stop.
   ~BackupSchedule();
   BackupSchedule(const BackupSchedule&) = delete;
   BackupSchedule& operator=(const BackupSchedule&) = delete;
 
-  // Waits for one that is being made. Idempotent.
+  // Blocks until a running backup ends. Idempotent.
   void Stop();
 
  private:
   void Run();
-  // How long to wait; zero: it is time.
+  // Returns the time until the next backup; zero if due.
   absl::Duration Wait() const;
 
   Backups* const backups_;

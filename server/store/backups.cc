@@ -33,12 +33,12 @@ constexpr char kTemporary[] = ".db.tmp";
 constexpr char kChecksum[] = ".sha256";
 constexpr char kAutomatic[] = "-auto";
 constexpr char kMigration[] = "-schema";
-// Hexadecimal digits that tell contents of the database apart.
+// The hexadecimal digits that identify a database's content in an id.
 constexpr size_t kContentDigits = 12;
 constexpr size_t kPiece = size_t{1} << 20;
 constexpr absl::Duration kMakingInterval = absl::Milliseconds(10);
 
-// The time that an id says; infinite where it is none.
+// Returns the time in an id; infinite past if the id is invalid.
 absl::Time TimeOf(absl::string_view id) {
   absl::Time time;
   if (id.size() < kTimeLength || (id.size() > kTimeLength && id[kTimeLength] != '-'))
@@ -62,7 +62,7 @@ v1::Backup Describe(const std::string& id, const std::string& path) {
   return backup;
 }
 
-// As Sha256OfFile.
+// Like Sha256OfFile, but can be interrupted.
 absl::StatusOr<std::string> Sha256Unless(const Interruption& interruption, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::string piece(kPiece, '\0');
@@ -75,7 +75,7 @@ absl::StatusOr<std::string> Sha256Unless(const Interruption& interruption, const
   return sum.Finish();
 }
 
-// Differs where the content of a database does that nobody has open.
+// Returns a digest of a database's content. Nobody may have the database open.
 absl::StatusOr<std::string> ContentOf(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(path));
   const std::string log = path + "-wal";
@@ -140,7 +140,7 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
     own->StopWhen(interruption_.flag());
     connection = own.get();
   }
-  // In one read transaction: writers go on meanwhile.
+  // Runs in one read transaction, so writers continue meanwhile.
   TANDEM_RETURN_IF_ERROR(WithoutExceptions("copy the database", [&]() -> absl::Status {
     Query(connection, "VACUUM INTO ?").Text(temporary).Run();
     return absl::OkStatus();
@@ -149,7 +149,7 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
   if (options_.on_copied != nullptr) options_.on_copied(temporary);
   const absl::StatusOr<int64_t> copied = CheckDatabase(temporary, CheckDepth::kWhole, &interruption);
   if (absl::IsDataLoss(copied.status())) {
-    // Copied as it was, or on its way.
+    // Find out if the database or only its copy is damaged.
     TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection, interruption));
     return absl::DataLossError(
         absl::StrCat("the database is whole, but its copy is not: ", copied.status().message()));
@@ -170,7 +170,7 @@ absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, 
     TANDEM_ASSIGN_OR_RETURN(const auto file,
                             env->OpenRandomAccess(temporary, RandomAccessEnv::Open::kExisting));
     TANDEM_RETURN_IF_ERROR(file->Sync());
-    // Before the copy has its name: without its checksum it is not trusted.
+    // Write the checksum before the final name: a backup without a checksum is not trusted.
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(env, path + kChecksum, [&](WritableFile& file) {
       return file.Append(absl::StrCat(sum, "  ", id, kEnding, "\n"));
     }));
@@ -183,7 +183,7 @@ absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, 
       env->RemoveFile(left).IgnoreError();
     }
     absl::Status failed(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
-    // Whether it is for the damage of the database.
+    // Keep the mark of a damaged database.
     sum.status().ForEachPayload(
         [&](absl::string_view type, const absl::Cord& payload) { failed.SetPayload(type, payload); });
     return failed;
@@ -201,7 +201,7 @@ void Backups::Remove(const v1::Backup& backup) {
 void Backups::RemoveOldOnes() {
   const absl::StatusOr<std::vector<v1::Backup>> all = List();
   if (!all.ok()) return;
-  // Those of the future, which a clock that was wrong has made, push out none of the others.
+  // Backups from the future have a wrong time, and must not push out others.
   const absl::Time now = options_.clock->Now();
   int automatic = 0;
   for (const v1::Backup& backup : *all) {
@@ -209,7 +209,7 @@ void Backups::RemoveOldOnes() {
     if (absl::FromUnixSeconds(backup.create_time().seconds()) <= now && ++automatic > options_.kept)
       Remove(backup);
   }
-  // What a killed daemon left of one.
+  // Remove the unfinished backups of killed daemons.
   const absl::StatusOr<std::vector<std::string>> names = Env::Real()->ListFolder(options_.folder);
   if (!names.ok()) return;
   for (const std::string& name : *names) {

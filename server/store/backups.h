@@ -20,65 +20,66 @@ namespace tandem {
 
 class Connection;
 
-// Copies of the store's database in a folder of their own: "<id>.db", and "<id>.db.sha256" as sha256sum
-// writes and checks it. An id is the time at which the copy was begun, "20261122T141530Z", with "-auto"
-// behind it where the daemon made it by itself, "-schema<version>-<what was copied>" where it made it before
-// a migration, and "-2" and so on where there was one of that second. Thread-safe.
+// Copies of the store's database, in a separate folder: "<id>.db", and "<id>.db.sha256" in sha256sum's
+// format. Thread-safe.
+//
+// An id is the time of the backup's start, for example "20261122T141530Z". It ends in "-auto" for automatic
+// backups, and in "-schema<version>-<digest of the content>" for backups before a migration. If another
+// backup has the same time, "-2" and so on is appended.
 class Backups {
  public:
   struct Options {
-    // Made with the first of them.
+    // Created with the first backup.
     std::string folder;
     std::string database_path;
-    // So many "-auto" ones are kept; others stay. At least 1.
+    // The number of kept "-auto" backups; at least 1. Other backups are never removed.
     int kept = 7;
     const Clock* clock = Clock::Real();
-    // Told where the database, not only a copy of it, turns out to be damaged, on the caller's thread.
+    // Called if the database itself, not only a copy, is damaged. Runs on the caller's thread.
     std::function<void(const absl::Status&)> on_damage = nullptr;
-    // For tests: told of a copy that is about to be read back.
+    // For tests: called before a copy is read back.
     std::function<void(const std::string& path)> on_copied = nullptr;
   };
   explicit Backups(Options options) : options_(std::move(options)) {}
 
-  // Copies the database as it is at one moment, while it is in use; reads the copy back, makes it durable,
-  // and removes automatic ones beyond those that are kept. RESOURCE_EXHAUSTED: the disk is full, and nothing
-  // is left of the copy. ABORTED: another backup is being made. DATA_LOSS: the database, of which IsDamage is
-  // true and on_damage is told, or the copy, is damaged.
+  // Copies the database in one snapshot, while others use it. Reads the copy back, makes it durable, and
+  // removes old automatic backups. RESOURCE_EXHAUSTED: the disk is full, and the copy was removed. ABORTED:
+  // another backup is running. DATA_LOSS: the database or the copy is damaged. If the database is damaged,
+  // IsDamage is true, and on_damage is called.
   absl::StatusOr<v1::Backup> Create(bool automatic);
 
-  // Likewise by a connection that is open, has no transaction open, and may be of a file that is gone. Waits
-  // for another backup's end, and goes on after Stop: what it copies may be nowhere else.
+  // The same over an open connection without an open transaction. Its file may have been removed. Blocks
+  // until a running backup ends, and ignores Stop, because the connection may hold the only copy.
   absl::StatusOr<v1::Backup> CreateFrom(Connection* connection);
 
-  // As Create, before the schema is brought up from `version`, with nobody else at the database: one that is
-  // there, and whole, of the same content will do. It does not count among those that are kept, and takes the
-  // place of those that were made before the same step.
+  // Like Create, before a migration from schema `version`. Nobody else may use the database. Reuses an
+  // existing valid backup of the same content. The backup does not count among the kept backups, and replaces
+  // the earlier backups before the same migration.
   absl::StatusOr<v1::Backup> CreateBeforeMigration(int64_t version);
 
-  // Has one that is being made, and all later ones, fail with CANCELLED, soon, and nothing is left of them.
+  // Makes the running backup and all later backups fail with CANCELLED, soon and without a rest.
   void Stop() { interruption_.Request(); }
 
-  // Those that there are, whole or not, the newest first.
+  // Returns all backups, valid or not, newest first.
   absl::StatusOr<std::vector<v1::Backup>> List() const;
-  // How old the newest of those is that are not of the future; nothing: there is none.
+  // Returns the age of the newest backup that is not from the future; nullopt if none.
   std::optional<absl::Duration> NewestAge() const;
 
-  // Whether the file is what was written, by its checksum, and a whole database. DATA_LOSS: it is not.
+  // Checks a backup's checksum and its database. DATA_LOSS: the backup is damaged.
   static absl::Status Verify(const v1::Backup& backup);
 
  private:
   std::string PathOf(const std::string& id) const { return options_.folder + "/" + id + ".db"; }
-  // `kind` is what ids have after their time.
-  // By `connection`; null: by one of its own.
+  // `kind` is the part of the id after the time. If `connection` is null, opens a new connection.
   absl::StatusOr<v1::Backup> Make(const std::string& kind, Connection* connection = nullptr);
   absl::StatusOr<v1::Backup> Copy(const std::string& id, absl::Time now, Connection* connection);
   absl::StatusOr<std::string> CopyTo(const std::string& temporary, Connection* connection);
   static void Remove(const v1::Backup& backup);
-  // Errors are no concern of the backup just made.
+  // Ignores errors, because the new backup is fine.
   void RemoveOldOnes();
 
   const Options options_;
-  // One is being made.
+  // True while a backup is running.
   std::atomic<bool> making_ = false;
   Interruption interruption_;
 };

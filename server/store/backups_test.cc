@@ -106,7 +106,7 @@ TEST_F(BackupsTest, ACopyHasAllThatWasWrittenBefore) {
   ASSERT_TRUE(listed.ok());
   ASSERT_THAT(*listed, SizeIs(1));
   EXPECT_EQ((*listed)[0].sha256(), made->sha256());
-  // As sha256sum -c reads it.
+  // The format of sha256sum -c.
   std::ifstream sum(made->path() + ".sha256");
   std::string line;
   std::getline(sum, line);
@@ -145,7 +145,7 @@ TEST_F(BackupsTest, OldAutomaticOnesGoAndOthersStay) {
   }
   EXPECT_THAT(Names(backups), ElementsAre("backups/20261125T141530Z-auto", "backups/20261124T141530Z-auto",
                                           "backups/20261122T141530Z"));
-  // Two of one second.
+  // Two backups in the same second.
   ASSERT_TRUE(backups.Create(true).ok());
   EXPECT_THAT(Names(backups), ElementsAre("backups/20261125T141530Z-auto-2", "backups/20261125T141530Z-auto",
                                           "backups/20261122T141530Z"));
@@ -215,7 +215,7 @@ TEST_F(BackupsTest, ACheckThatIsCutOffFindsNoDamage) {
     Interruption stopped;
     stopped.Request();
     EXPECT_EQ(CheckDatabase(made->path(), depth, &stopped).status().code(), absl::StatusCode::kCancelled);
-    // At any moment.
+    // Interrupts at each moment.
     Interruption interruption;
     std::thread thread([&] { interruption.Request(); });
     const auto checked = CheckDatabase(made->path(), depth, &interruption);
@@ -225,7 +225,7 @@ TEST_F(BackupsTest, ACheckThatIsCutOffFindsNoDamage) {
   }
 }
 
-// A backup reads all of the database: what is wrong with it must not only be the caller's to know.
+// A backup reads the whole database, so it must report damage to more than its caller.
 TEST_F(BackupsTest, DamageOfTheDatabaseIsTold) {
   AddJobs(1000);
   store_ = nullptr;
@@ -244,12 +244,12 @@ TEST_F(BackupsTest, DamageOfTheDatabaseIsTold) {
     file.seekp(at);
     file << bytes;
   };
-  // The copy alone.
+  // Damages only the copy.
   on_copied = [&](const std::string& path) { overwrite(path, 4096, std::string(4096, 'x')); };
   EXPECT_EQ(backups.Create(true).status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(told, IsEmpty());
   on_copied = nullptr;
-  // What is copied without a word, and found when it is read back.
+  // Damage that is copied without an error and found when the copy is read back.
   {
     auto connection = Connection::Open(Database(), Connection::Access::kReadWrite);
     ASSERT_TRUE((*connection)->Execute("PRAGMA foreign_keys = OFF").ok());
@@ -264,7 +264,7 @@ TEST_F(BackupsTest, DamageOfTheDatabaseIsTold) {
     ASSERT_TRUE((*connection)->Execute("DELETE FROM changes").ok());
   }
   EXPECT_TRUE(backups.Create(true).ok());
-  // What cannot be copied.
+  // Damage that cannot be copied.
   int64_t root = 0;
   {
     auto connection = Connection::Open(Database(), Connection::Access::kReadWrite);
@@ -287,7 +287,7 @@ TEST_F(BackupsTest, TheNewestHasAnAge) {
   ASSERT_TRUE(backups.Create(true).ok());
   clock_.Advance(absl::Hours(1));
   EXPECT_EQ(backups.NewestAge(), absl::Hours(1));
-  // The clock was ahead when that was made.
+  // The clock was ahead during that backup.
   clock_.Advance(-absl::Hours(2));
   EXPECT_EQ(backups.NewestAge(), absl::Hours(23));
 }
@@ -297,7 +297,7 @@ TEST(BackupScheduleTest, IsDueByTheNewestWhateverTheClockDid) {
   EXPECT_EQ(UntilNextBackup(now - absl::Hours(1), now, absl::Hours(24)), absl::Hours(23));
   EXPECT_EQ(UntilNextBackup(now - absl::Hours(25), now, absl::Hours(24)), absl::ZeroDuration());
   EXPECT_EQ(UntilNextBackup(absl::InfinitePast(), now, absl::Hours(24)), absl::ZeroDuration());
-  // The clock was ten years ahead when it was made.
+  // The clock was ten years ahead during the backup.
   EXPECT_EQ(UntilNextBackup(now + absl::Hours(24 * 3650), now, absl::Hours(24)), absl::ZeroDuration());
 }
 
@@ -311,7 +311,7 @@ TEST_F(BackupsTest, OneOfTheFuturePushesOutNoOther) {
   ASSERT_TRUE(now.ok()) << now.status();
   EXPECT_TRUE(std::filesystem::exists(now->path()));
   EXPECT_TRUE(std::filesystem::exists(future->path()));
-  // In its time it counts.
+  // When its time has come, it counts.
   clock_.Advance(absl::Hours(25));
   ASSERT_TRUE(backups.Create(true).ok());
   EXPECT_FALSE(std::filesystem::exists(now->path()));

@@ -5,7 +5,7 @@
 #include "server/store/store.h"
 #include "server/store/transaction.h"
 
-// The rows of checkpoints.
+// The part of Transaction and Store about checkpoints.
 
 namespace tandem {
 
@@ -13,7 +13,7 @@ absl::Status Transaction::PutCheckpoint(const StoredJob& job, const v1::Checkpoi
                                         bool keep_best) {
   const std::string record = checkpoint.SerializeAsString();
   return WithoutExceptions("add a checkpoint", [&]() -> absl::Status {
-    // What is newer was passed by: training did not go on from it.
+    // Training did not continue from newer checkpoints, so remove them.
     Query(connection_, "DELETE FROM checkpoints WHERE job = ? AND (step >= ? OR file = ?)")
         .Int(job.number)
         .Int(checkpoint.step())

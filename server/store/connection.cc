@@ -12,7 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
-// Of the database's machine: less than a millisecond.
+// Steps of SQLite's virtual machine; less than a millisecond.
 constexpr int kStepsToStop = 10000;
 constexpr char kDamage[] = "tandem/damaged-database";
 
@@ -45,7 +45,7 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
       }
       return absl::InternalError(message);
     case SQLITE_IOERR:
-      // The index of the log, too, takes space when a database is opened.
+      // Opening a database also needs space for the log's index.
       if (error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE) {
         return absl::ResourceExhaustedError(
             absl::StrCat(message, "; make room in the state folder's file system, or delete jobs"));
@@ -120,7 +120,7 @@ SQLite::Statement* Connection::Prepared(absl::string_view sql) {
 
 Query::~Query() {
   statement_->tryReset();
-  // No throw: the statement is prepared and its parameters can always be cleared.
+  // Never throws: the statement is prepared, so clearing its parameters succeeds.
   statement_->clearBindings();
 }
 
@@ -140,7 +140,7 @@ Query& Query::Text(absl::string_view value) {
 }
 
 Query& Query::Blob(absl::string_view value) {
-  // A null pointer would be NULL instead of an empty blob.
+  // A null pointer would mean NULL, not an empty blob.
   statement_->bindNoCopy(++bound_, value.empty() ? "" : value.data(), static_cast<int>(value.size()));
   return *this;
 }

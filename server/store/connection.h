@@ -15,14 +15,14 @@
 
 namespace tandem {
 
-// The database's error as a status: RESOURCE_EXHAUSTED, DATA_LOSS, UNAVAILABLE (busy), ALREADY_EXISTS (a
-// unique value is taken), PERMISSION_DENIED or INTERNAL; the message says what was being done.
+// Returns the database's error as a status: RESOURCE_EXHAUSTED, DATA_LOSS, UNAVAILABLE (busy), ALREADY_EXISTS
+// (a unique value is taken), PERMISSION_DENIED or INTERNAL. The message names the operation `doing`.
 absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& error);
 
-// Whether a status says that the database is damaged, and not only a message in it.
+// Returns true if a status means that the database is damaged, not only a stored message.
 bool IsDamage(const absl::Status& status);
 
-// Runs `body`, which returns a Status or a StatusOr and may throw as SQLiteCpp does.
+// Runs `body`, and returns its Status or StatusOr. Turns SQLiteCpp's exceptions into a status.
 template <typename Body>
 auto WithoutExceptions(absl::string_view doing, Body&& body) -> decltype(body()) {
   try {
@@ -32,39 +32,41 @@ auto WithoutExceptions(absl::string_view doing, Body&& body) -> decltype(body())
   }
 }
 
-// A connection to the database and its prepared statements. For one thread at a time.
+// A connection to the database, with prepared statements. Only one thread may use it at a time.
 class Connection {
  public:
-  // kMake: to read and write, and the file is made where it is missing.
+  // kMake: like kReadWrite, and creates a missing file.
   enum class Access { kReadOnly, kReadWrite, kMake };
 
-  // Opens the file with write-ahead log, full sync and foreign keys. `vfs` is the name of the file system
-  // that SQLite takes; empty: its own.
+  // Opens the file with write-ahead log, full sync and foreign keys. `vfs` is the name of SQLite's file
+  // system; empty: the default.
   static absl::StatusOr<std::unique_ptr<Connection>> Open(const std::string& path, Access access,
                                                           const std::string& vfs = "");
 
-  // Runs statements whose results do not matter.
+  // Runs statements and ignores their rows.
   absl::Status Execute(const std::string& sql);
-  // The first column of the first row. NOT_FOUND: no row.
+  // Returns the first column of the first row. NOT_FOUND: no row.
   absl::StatusOr<int64_t> QueryInt(const std::string& sql);
 
-  // A statement for one use; the text need not live on. Throws as SQLiteCpp does.
+  // Prepares a statement for one use. The text need not outlive the call. Throws like SQLiteCpp.
   std::unique_ptr<SQLite::Statement> Prepare(const std::string& sql) {
     return std::make_unique<SQLite::Statement>(database_, sql);
   }
 
-  // Has what runs fail with CANCELLED soon after `stop`, which outlives this, is true.
+  // Makes running statements fail with CANCELLED soon after `stop` becomes true. `stop` must outlive the
+  // connection.
   void StopWhen(const std::atomic<bool>* stop);
 
-  // Whether what was written since it was last asked gives room back when it is committed.
+  // Notes that the current transaction frees disk space when committed. TakeWhetherItFreesRoom returns and
+  // clears this note.
   void NoteThatItFreesRoom() { frees_room_ = true; }
   bool TakeWhetherItFreesRoom() { return std::exchange(frees_room_, false); }
 
-  // Whether a transaction is open. The database ends one by itself after some errors.
+  // Returns true if a transaction is open. After some errors the database ends a transaction itself.
   bool InTransaction();
 
   const std::string& path() const { return path_; }
-  // Where the folders of its jobs are: "jobs", beside the database.
+  // Returns the folder of the jobs' folders: "jobs", beside the database.
   const std::string& jobs_folder() const { return jobs_folder_; }
 
  private:
@@ -77,33 +79,33 @@ class Connection {
   const std::string jobs_folder_;
   SQLite::Database database_;
   bool frees_room_ = false;
-  // By their text, which is a literal.
+  // Keyed by the statement's text, a literal.
   absl::flat_hash_map<absl::string_view, std::unique_ptr<SQLite::Statement>> prepared_;
 };
 
-// One use of a prepared statement. Throws as SQLiteCpp does: only within WithoutExceptions.
+// One use of a prepared statement. Throws like SQLiteCpp, so use it only inside WithoutExceptions.
 class Query {
  public:
-  // `sql` must live as long as the connection, and must not be in use.
+  // `sql` must outlive the connection. No other Query may be using the same statement.
   Query(Connection* connection, absl::string_view sql) : Query(connection->Prepared(sql)) {}
   explicit Query(SQLite::Statement* statement) : statement_(statement) {}
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
-  // Gives the next parameter its value. What is viewed must live as long as this.
+  // Binds the next parameter. Viewed text must outlive the query.
   Query& Int(int64_t value);
   Query& Double(double value);
   Query& Text(absl::string_view value);
   Query& Blob(absl::string_view value);
   Query& Null();
 
-  // Goes to the next row; returns false after the last.
+  // Moves to the next row. Returns false after the last row.
   bool Next() { return statement_->executeStep(); }
-  // Runs a statement without rows; returns how many rows it changed.
+  // Runs a statement without rows. Returns the number of changed rows.
   int Run() { return statement_->exec(); }
 
-  // Columns of the row, from 0.
+  // Return the row's columns, counted from 0.
   int64_t GetInt(int column) { return statement_->getColumn(column).getInt64(); }
   double GetDouble(int column) { return statement_->getColumn(column).getDouble(); }
   bool IsNull(int column) { return statement_->getColumn(column).isNull(); }

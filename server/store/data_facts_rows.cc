@@ -13,14 +13,14 @@ absl::Status Transaction::PutDataFacts(absl::string_view digest, absl::string_vi
   return WithoutExceptions("keep what a data set's files say", [&]() -> absl::Status {
     Query put(connection_, "INSERT OR REPLACE INTO data_facts (digest, facts) VALUES (?, ?)");
     put.Text(digest).Blob(facts).Run();
-    // Of the keys with the same prefix, which is all before the digest. Newer rows have larger numbers.
+    // Compare only keys with the same prefix, the part before the digest. Newer rows have larger numbers.
     const absl::string_view prefix = digest.substr(0, digest.rfind('/') + 1);
     Query drop(connection_,
                "DELETE FROM data_facts WHERE number IN (SELECT number FROM (SELECT number, "
                "sum(length(facts)) OVER newer AS bytes, row_number() OVER newer AS place "
                "FROM data_facts WHERE digest >= ? AND digest < ? WINDOW newer AS (ORDER BY number DESC)) "
                "WHERE bytes > ? OR place > ?)");
-    // No hexadecimal digit comes after these bounds.
+    // No hexadecimal digit sorts after these bounds.
     drop.Text(prefix)
         .Text(absl::StrCat(prefix, "g"))
         .Int(kMostDataFactsBytesKept)

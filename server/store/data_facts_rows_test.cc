@@ -57,7 +57,7 @@ TEST_F(DataFactsRowsTest, TheOldestGoWhereTheyTakeTooMuch) {
   EXPECT_EQ(Find("c"), "more");
 }
 
-// However many facts other users' sets, and files without a name, have.
+// Other users' sets and unnamed files may have any number of facts.
 TEST_F(DataFactsRowsTest, EachPrefixHasRoomOfItsOwn) {
   Put("named/ann/a", "mine");
   Put("named//a", "nobody's");

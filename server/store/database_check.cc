@@ -14,10 +14,10 @@ namespace {
 
 using Prepare = std::function<std::unique_ptr<SQLite::Statement>(const std::string& sql)>;
 
-// What is wrong, in words; empty where nothing is. Throws as SQLiteCpp does.
+// Returns a description of the problems; empty if none. Throws like SQLiteCpp.
 absl::StatusOr<std::string> FindProblems(const std::string& path, const Prepare& prepare, CheckDepth depth,
                                          const Interruption* interruption) {
-  // Of an otherwise good file, a sentence for each thing that is wrong, but not without end.
+  // For a readable file, SQLite gives a sentence per problem, with a limit.
   const auto check =
       prepare(depth == CheckDepth::kQuick ? "PRAGMA quick_check(3)" : "PRAGMA integrity_check(3)");
   std::string problems;
@@ -32,7 +32,7 @@ absl::StatusOr<std::string> FindProblems(const std::string& path, const Prepare&
           absl::StrCat("rows of ", keys->getColumn(0).getString(), " belong to rows that are not there");
     }
   }
-  // One that was cut off takes pages that it did not come to for lost ones.
+  // An interrupted check reports unvisited pages as lost.
   if (interruption != nullptr && interruption->requested()) {
     return absl::CancelledError(absl::StrCat("the check of ", path, " was stopped"));
   }
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> FindProblems(const std::string& path, const Prepare&
 
 absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth, Interruption* interruption) {
   return WithoutExceptions(absl::StrCat("check ", path), [&]() -> absl::StatusOr<int64_t> {
-    // To write, as what a dead process left in the write-ahead log is carried over first.
+    // Opened for writing, because SQLite first applies the write-ahead log of a dead process.
     SQLite::Database database(path, SQLite::OPEN_READWRITE);
     std::optional<Interruption::Scope> scope;
     if (interruption != nullptr) scope.emplace(interruption, database.getHandle());
@@ -62,7 +62,7 @@ absl::Status CheckDatabaseInUse(Connection* connection, const Interruption& inte
   return WithoutExceptions(absl::StrCat("check ", path), [&]() -> absl::Status {
     TANDEM_ASSIGN_OR_RETURN(const std::string problems,
                             FindProblems(path, prepare, CheckDepth::kWhole, &interruption));
-    // As if a read had met it.
+    // Treat the problems like a read that found damage.
     if (!problems.empty()) throw SQLite::Exception(problems, SQLITE_CORRUPT);
     return absl::OkStatus();
   });

@@ -12,18 +12,18 @@
 namespace tandem {
 
 enum class CheckDepth {
-  kQuick,  // Every page, but not whether indices agree with their tables.
-  kWhole,  // That too, at about twice the time.
+  kQuick,  // Every page, but not the agreement of indices with tables.
+  kWhole,  // Also the agreement of indices; takes about twice the time.
 };
 
-// Reads all of a database file that nobody has open and says what is wrong with it. The schema's version
-// where nothing is. DATA_LOSS: it is damaged, or no database; CANCELLED: `interruption`, which may be null,
-// came; others: it cannot be read.
+// Reads a whole database file that nobody has open, and returns its schema's version. DATA_LOSS with the
+// problems: the file is damaged or no database. CANCELLED: `interruption`, which may be null, was requested.
+// Other errors: the file cannot be read.
 absl::StatusOr<int64_t> CheckDatabase(const std::string& path, CheckDepth depth,
                                       Interruption* interruption = nullptr);
 
-// Likewise, of one that is in use, by one of its connections, which `interruption` stops. IsDamage is true of
-// DATA_LOSS.
+// The same for a database in use, over one of its connections. `interruption` stops the check. After
+// DATA_LOSS, IsDamage is true.
 absl::Status CheckDatabaseInUse(Connection* connection, const Interruption& interruption);
 
 }  // namespace tandem

@@ -10,14 +10,14 @@
 
 namespace tandem {
 
-// A file that is open under this name: whether it still is the one that the name leads to. What is written
-// to one that was removed goes with the process. Immutable, so thread-safe.
+// Remembers which file a name leads to, to notice that the file was removed or replaced. Later writes to a
+// removed file are lost with the process. Immutable, so thread-safe.
 class DatabaseFile {
  public:
-  // That of now. NOT_FOUND and others: the system's errors.
+  // Returns the file that `path` leads to now. NOT_FOUND and other errors are the system's.
   static absl::StatusOr<DatabaseFile> At(const std::string& path);
 
-  // UNAVAILABLE: it was removed, or another one took its place. What cannot be looked at counts as there.
+  // UNAVAILABLE: the file was removed or replaced. OK if the system cannot tell.
   absl::Status Check() const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 constexpr char kBestModel[] = "best.safetensors";
 constexpr char kLastModel[] = "model.safetensors";
 
-// Of a measure in an evaluation, where it has it.
+// Returns a metric's value in an evaluation; nullopt if missing.
 std::optional<double> ValueIn(const v1::Evaluation& evaluation, const std::string& metric) {
   if (metric == "loss") return evaluation.loss();
   const auto found = evaluation.metrics().find(metric);
@@ -52,7 +52,7 @@ std::optional<Downloadable> DownloadableOf(const StoredJob& row) {
 
 bool KeepsBest(const v1::JobSpec& spec) {
   const v1::BestModel& kept = spec.training().best_model();
-  // As keep_weights' default says: a best_model that is given is kept.
+  // keep_weights' default: a given best_model keeps its weights.
   return spec.training().has_best_model() && (!kept.has_keep_weights() || kept.keep_weights());
 }
 

@@ -8,20 +8,21 @@
 
 namespace tandem {
 
-// The weights of a job that a download returns, or will return, and the objective's value of these weights.
+// The weights that a download of a job returns or will return, and their value of the objective.
 struct Downloadable {
-  // The artifact's name; lives for ever.
+  // The artifact's name; a constant.
   const char* artifact;
   double value;
 };
 
-// Returns none if nothing was measured, or the job has ended without a model. The job's spec is not read.
+// Returns nullopt if nothing was measured, or the job has ended without a model. Does not read the job's
+// spec.
 std::optional<Downloadable> DownloadableOf(const StoredJob& row);
 
-// Returns the newest measurement of the measure that `job.best` is the best value of, if there is any.
+// Returns the newest value of `job.best`'s metric; nullopt if none.
 std::optional<double> LastValue(const v1::Job& job);
 
-// Whether a job with this spec keeps the weights of its best result: StoredJob::keeps_best.
+// Returns true if a job with this spec keeps the weights of its best result (StoredJob::keeps_best).
 bool KeepsBest(const v1::JobSpec& spec);
 
 }  // namespace tandem

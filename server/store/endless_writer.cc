@@ -1,5 +1,5 @@
-// For tests: writes events to the log of the job "j0" in the database that is named, until it is killed. Says
-// the sequence number of each that was answered to standard output, 8 bytes in this machine's order.
+// For tests: writes events to the log of job "j0" in the given database until killed. Prints the sequence
+// number of each committed event to standard output, as 8 bytes in this machine's order.
 
 #include <unistd.h>
 

@@ -17,13 +17,13 @@
 namespace tandem {
 namespace {
 
-// A database: what its connections share. Guarded by Shared::mutex.
+// The state that a database's connections share. Guarded by Shared::mutex.
 struct Database {
-  // Of files: SHARED locks and more, and who has which of those more.
+  // File locks: the number of SHARED and stronger locks, and the owners of the stronger locks.
   int shared = 0;
   const void* reserved = nullptr;
   const void* exclusive = nullptr;  // Or pending.
-  // The index of the write-ahead log, while a connection has it mapped.
+  // The write-ahead log's index, while a connection maps it.
   int mapped = 0;
   std::vector<std::unique_ptr<char[]>> regions;
   std::array<int, SQLITE_SHM_NLOCK> shm_shared{};
@@ -37,12 +37,12 @@ struct Shared {
   std::map<std::string, Database> databases ABSL_GUARDED_BY(mutex);
 };
 
-// Behind an open file.
+// The state of an open file.
 struct Open {
   Shared* shared;
   std::string path;
   std::unique_ptr<RandomAccessFile> file;
-  // SQLite's logs must not lose their names: the folder is synced with the file's first sync.
+  // SQLite's logs must keep their names, so the folder is synced with the file's first sync.
   bool folder_to_sync = false;
   bool delete_on_close = false;
   int level = SQLITE_LOCK_NONE;
@@ -51,7 +51,7 @@ struct Open {
   uint32_t shm_exclusive = 0;
 };
 
-// What SQLite allots; a plain struct.
+// SQLite allocates it, so it must be a plain struct.
 struct EnvFile {
   sqlite3_file base;
   Open* open;
@@ -70,7 +70,7 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
-// A file's methods.
+// The methods of a file.
 
 int Unlock(sqlite3_file* file, int level) {
   Open& open = OpenOf(file);
@@ -97,7 +97,7 @@ int Lock(sqlite3_file* file, int level) {
     database.reserved = &open;
   } else {
     if (database.reserved != nullptr && database.reserved != &open) return SQLITE_BUSY;
-    // Pending: no more readers come.
+    // Pending: no new readers may come.
     database.exclusive = &open;
     open.level = SQLITE_LOCK_PENDING;
     if (database.shared > 1) return SQLITE_BUSY;
@@ -240,13 +240,13 @@ const sqlite3_io_methods kMethods = [] {
   return methods;
 }();
 
-// The file system's methods.
+// The methods of the file system.
 
 bool Exists(Shared& shared, const char* path) {
   return shared.env->OpenRandomAccess(path, RandomAccessEnv::Open::kExisting).ok();
 }
 
-// To SQLite an empty file is none.
+// SQLite treats an empty file like a missing file.
 bool HasContent(Shared& shared, const char* path) {
   const auto file = shared.env->OpenRandomAccess(path, RandomAccessEnv::Open::kExisting);
   if (!file.ok()) return false;
@@ -256,7 +256,7 @@ bool HasContent(Shared& shared, const char* path) {
 
 int OpenFile(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out_flags) {
   Shared& shared = SharedOf(vfs);
-  // Scratch space of its own, which nobody needs after a crash.
+  // Temporary files are not needed after a crash, so the system's file system has them.
   if (path == nullptr) return shared.system->xOpen(shared.system, path, file, flags, out_flags);
   file->pMethods = nullptr;
   const bool creates = (flags & SQLITE_OPEN_CREATE) != 0 && !Exists(shared, path);

@@ -8,16 +8,16 @@
 
 namespace tandem {
 
-// SQLite's file system over an Env, so that tests can fail every write, sync, truncation and removal of a
-// database and lose what was not synced. Databases are opened in it by its name. It does what SQLite's own
-// does on this system: the same sync of a folder after a log was created, the same promises about sectors.
-// Locks and the index of the write-ahead log live in memory, as all connections are of this process. The
-// daemon takes SQLite's own, which has nothing between it and the system.
+// SQLite's file system over an Env. Tests use it to fail any write, sync, truncation or removal of a
+// database, and to lose unsynced data. Databases are opened in it by its name. It behaves like SQLite's own
+// file system on this system: the same sync of the folder after a log was created, and the same promises
+// about sectors. Locks and the write-ahead log's index are in memory, because all connections belong to this
+// process. The daemon uses SQLite's own file system, to have nothing between SQLite and the system.
 //
-// Thread-safe. Outlives its connections; `env` outlives it.
+// Thread-safe. Must outlive its connections. `env` must outlive it.
 class EnvVfs {
  public:
-  // `name` is of no other that lives.
+  // No other live EnvVfs may have the same name.
   EnvVfs(std::string name, RandomAccessEnv* env);
   ~EnvVfs();
   EnvVfs(const EnvVfs&) = delete;

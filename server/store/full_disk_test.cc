@@ -19,7 +19,7 @@
 namespace tandem {
 namespace {
 
-// On a small file system of its own, of which every byte can be taken. Needs root.
+// Uses a small file system of its own, which can be filled completely. Needs root.
 class FullDiskTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -78,7 +78,7 @@ class FullDiskTest : public testing::Test {
     });
   }
 
-  // Takes all that there is.
+  // Fills the disk.
   void Fill() {
     const int file = open((folder_.path() + "/ballast").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     ASSERT_GE(file, 0);
@@ -101,7 +101,7 @@ class FullDiskTest : public testing::Test {
 TEST_F(FullDiskTest, JobsAreCancelledAndDeleted) {
   for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(Insert(id).ok());
   EXPECT_EQ(Kept(), ReservedRoom::kSize);
-  // What the log has already it can write again.
+  // Space that the log already has can be written again.
   Open();
   Fill();
   const absl::Status refused = Insert("d");
@@ -109,7 +109,7 @@ TEST_F(FullDiskTest, JobsAreCancelledAndDeleted) {
   EXPECT_EQ(Kept(), ReservedRoom::kSize) << "nothing but what gives room back may have it";
   EXPECT_EQ(Cancel("a").message(), "");
   EXPECT_LT(Kept(), ReservedRoom::kSize);
-  // Others take what is left of it.
+  // Other files take the rest.
   Fill();
   EXPECT_EQ(Delete("b").message(), "");
   EXPECT_TRUE(absl::IsNotFound(store_->GetJob("b").status()));

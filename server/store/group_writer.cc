@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-// Bounds the time that the first of a group waits for the last.
+// Bounds the time that the first write of a group waits for the last.
 constexpr size_t kLargestGroup = 256;
 
 }  // namespace
@@ -77,7 +77,7 @@ void GroupWriter::Run() {
       request.done(request.status);
     }
   }
-  // With the connection goes what is left of a file that was removed.
+  // If the file was removed, its content ends with the connection. Save it now.
   CheckPlace(/*at_once=*/true).IgnoreError();
 }
 
@@ -87,7 +87,7 @@ absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
     TANDEM_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
     TANDEM_RETURN_IF_ERROR(RunBodies(group));
     TANDEM_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
-    // Nobody is told of what went into a file that is no more.
+    // If the file was removed during the commit, report a failure.
     return CheckPlace();
   }();
   if (status.ok()) return status;
@@ -122,7 +122,7 @@ absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {
     TANDEM_RETURN_IF_ERROR(connection_->Execute("RELEASE body"));
     frees_room |= connection_->TakeWhetherItFreesRoom() && request.status.ok();
   }
-  // Before the commit: nothing is tried again, so there must be room the first time.
+  // Give up room before the commit, because a failed commit is not retried.
   if (frees_room && room_ != nullptr) room_->GiveUpIfFull(was_full_);
   return absl::OkStatus();
 }

@@ -17,10 +17,9 @@
 
 namespace tandem {
 
-// The store's writer thread: see Store::Write for the contract. Thread-safe.
+// The store's writer thread. Store::Write has the contract. Thread-safe.
 //
-// While one group is committed the next one gathers, so that the number of syncs follows the disk and not the
-// load.
+// While a group commits, the next group gathers. So the number of syncs depends on the disk, not on the load.
 class GroupWriter {
  public:
   using Body = absl::AnyInvocable<absl::Status(Transaction&)>;
@@ -28,18 +27,18 @@ class GroupWriter {
   // See Store::SetCommitObserver.
   using CommitObserver = std::function<void(absl::Duration duration, int writes, const absl::Status& status)>;
 
-  // See Store::Options, whose on_damage and on_lost these are; either may be null.
+  // The first two are on_damage and on_lost of Store::Options; each may be null.
   struct Watch {
     std::function<void(const absl::Status& status)> on_damage;
     std::function<bool(const absl::Status& status, Connection* connection)> on_lost;
-    // Whether the database's file is where it was; null: that is not asked. Cheap: once before and once after
-    // each commit.
+    // Returns OK if the database's file is in its place. Null: not checked. Called before and after each
+    // commit, so it must be cheap.
     std::function<absl::Status()> check_place;
   };
 
-  // `room`, of which it gives up what writes need that give room back, may be null.
+  // `room`, which may be null, is given up for writes that free disk space.
   GroupWriter(std::unique_ptr<Connection> connection, std::unique_ptr<ReservedRoom> room, Watch watch);
-  // Close().
+  // Calls Close.
   ~GroupWriter();
 
   void Write(Body body, Done done);
@@ -54,23 +53,23 @@ class GroupWriter {
   };
 
   void Run();
-  // Runs and commits the bodies and sets each one's status. An error: of the commit, or the file is not where
-  // it was.
+  // Runs and commits the bodies, and sets each request's status. Returns an error if the commit fails or the
+  // file is not in its place.
   absl::Status RunGroup(std::vector<Request>* group);
-  // The place's status, told to whom it concerns. What could not be saved is tried again after ten times as
-  // long as that took, or `at_once`.
+  // Returns the file's status. If the file is lost, calls on_lost. If on_lost cannot save the content, calls
+  // it again after ten times the duration of the last try, or now if `at_once`.
   absl::Status CheckPlace(bool at_once = false);
-  // Runs the bodies, each in a savepoint. An error: the database ended the transaction, and nothing of it
-  // stays.
+  // Runs the bodies, each in a savepoint. An error means that the database ended the transaction and undid
+  // all bodies.
   absl::Status RunBodies(std::vector<Request>* group);
 
-  // The writer thread's alone.
+  // Only the writer thread uses the following members.
   const std::unique_ptr<Connection> connection_;
   const std::unique_ptr<ReservedRoom> room_;
   const Watch watch_;
   bool saved_after_loss_ = false;
   absl::Duration next_save_ = -absl::InfiniteDuration();
-  // The last commit found no room.
+  // True if the last commit found the disk full.
   bool was_full_ = false;
 
   Mutex mutex_;

@@ -7,21 +7,21 @@
 namespace tandem {
 namespace {
 
-// Of the database's machine: less than a millisecond.
+// Steps of SQLite's virtual machine; less than a millisecond.
 constexpr int kStepsToStop = 10000;
 
 }  // namespace
 
 void Interruption::Request() {
   requested_ = true;
-  // Reading all pages of a tree is one step of that machine, however large the tree is.
+  // A whole check of a tree is a single step of that machine, so the progress handler is not enough.
   MutexLock lock(&mutex_);
   for (sqlite3* const database : databases_) sqlite3_interrupt(database);
 }
 
 Interruption::Scope::Scope(Interruption* interruption, sqlite3* database)
     : interruption_(interruption), database_(database) {
-  // An interrupt is forgotten when nothing runs; this is for what begins after it.
+  // SQLite forgets an interrupt if nothing runs. The progress handler stops later statements.
   sqlite3_progress_handler(
       database, kStepsToStop,
       [](void* asked) { return static_cast<const Interruption*>(asked)->requested() ? 1 : 0; }, interruption);

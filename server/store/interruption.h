@@ -10,17 +10,17 @@ struct sqlite3;
 
 namespace tandem {
 
-// Ends what runs in databases, soon, and what is begun in them later. Thread-safe.
+// Stops running and later statements of several databases soon. Thread-safe.
 class Interruption {
  public:
-  // Once: it cannot be taken back.
+  // Cannot be undone.
   void Request();
   bool requested() const { return requested_; }
-  // What becomes true then.
+  // Returns the flag that Request sets.
   const std::atomic<bool>* flag() const { return &requested_; }
 
-  // While it lives, what runs in the database fails with SQLITE_INTERRUPT once that was requested. Both
-  // outlive it.
+  // While alive, makes the database's statements fail with SQLITE_INTERRUPT after the request. Both arguments
+  // must outlive it.
   class Scope {
    public:
     Scope(Interruption* interruption, sqlite3* database);

@@ -21,18 +21,18 @@ namespace {
 
 using google::protobuf::util::TimeUtil;
 
-// A page ends after so many bytes: with one more spec, of 1 MiB at most, it stays below the 4 MiB that gRPC's
-// clients take in one message unless told otherwise.
+// A page ends after this many bytes. With one more spec of at most 1 MiB, the page stays below the 4 MiB that
+// gRPC's clients accept by default.
 constexpr size_t kPageBytes = 2 << 20;
 
-// The last job of a page, as far as the order goes.
+// The position of a page's last job in the order.
 struct Position {
   int64_t create_time_us = 0;
   int64_t number = 0;
   std::string id;
 };
 
-// Each once.
+// Without repetition.
 std::vector<int> StatesOf(const JobQuery& query) {
   std::vector<int> states(query.states.begin(), query.states.end());
   std::sort(states.begin(), states.end());
@@ -40,7 +40,7 @@ std::vector<int> StatesOf(const JobQuery& query) {
   return states;
 }
 
-// What a page token must agree with.
+// Returns the part of a query that must match its page token.
 std::string Fingerprint(const JobQuery& query) {
   return absl::StrCat(query.order == JobQuery::Order::kName ? "name" : "time", query.descending ? "-" : "+",
                       absl::StrJoin(StatesOf(query), ","));
@@ -76,15 +76,15 @@ std::string JobListStatement(const JobQuery& query) {
   const absl::string_view beyond = query.descending ? "<" : ">";
   const absl::string_view direction = query.descending ? " DESC" : "";
 
-  // Those of deleted jobs begin with '/' (see Transaction::DeleteJob).
+  // Ids of deleted jobs begin with '/' (see Transaction::DeleteJob).
   std::string rows =
       "SELECT " TANDEM_JOB_COLUMNS ", create_time_us, id FROM jobs WHERE NOT (id >= '/' AND id < '0')";
   if (!query.page_token.empty()) {
     absl::StrAppend(&rows, by_name ? absl::StrCat(" AND id ", beyond, " ?2")
                                    : absl::StrCat(" AND (create_time_us, number) ", beyond, " (?2, ?3)"));
   }
-  // Each state's jobs lie in an index in the order asked for, and several states' are merged as they are
-  // read: the work is that of a page, not that of all jobs in these states.
+  // An index has each state's jobs in the wanted order, and SQLite merges the states while reading. So the
+  // cost depends on the page, not on all jobs in these states.
   std::string sql = rows;
   if (!query.states.empty()) {
     sql = absl::StrJoin(StatesOf(query), " UNION ALL ", [&rows](std::string* text, int state) {
@@ -101,10 +101,10 @@ std::string JobListStatement(const JobQuery& query) {
 
 absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& query) {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<Position> after, PositionOf(query));
-  // Not kept: there are many such statements.
+  // Not cached, because many such statements exist.
   const std::unique_ptr<SQLite::Statement> statement = connection->Prepare(JobListStatement(query));
   Query rows(statement.get());
-  // One more than asked for tells whether there is another page.
+  // Ask for one more row, to know if another page exists.
   const size_t page_size = static_cast<size_t>(std::max(query.page_size, 1));
   rows.Int(static_cast<int64_t>(page_size) + 1);
   if (after.has_value()) {

@@ -9,11 +9,11 @@
 
 namespace tandem {
 
-// The statement that reads a page: ?1 is how many rows, and with a page token ?2, in the order of creation ?3
-// too, the last job of the page before. It is for tests to look at.
+// Returns the statement that reads a page. ?1 is the number of rows. With a page token, ?2 (and ?3 in the
+// order of creation) is the last job of the previous page. Public for tests.
 std::string JobListStatement(const JobQuery& query);
 
-// A page of jobs, by Store::ListJobs's contract, in the connection's transaction. Throws as Query does.
+// Reads a page as Store::ListJobs, in the connection's transaction. Throws like Query.
 absl::StatusOr<JobPage> ReadJobList(Connection* connection, const JobQuery& query);
 
 }  // namespace tandem

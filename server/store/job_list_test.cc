@@ -35,7 +35,7 @@ class JobListTest : public ::testing::Test {
     EXPECT_TRUE(Migrate(connection_.get(), Migrations()).ok());
   }
 
-  // Job `i`: its state, its time and its name follow from the number, each in an order of its own.
+  // Adds job `i`. Its state, time and name are functions of `i`, each in another order.
   void Insert(int i) {
     StoredJob job;
     job.job.set_name(absl::StrCat("jobs/j", (i * 7) % 30 + 10));
@@ -47,7 +47,7 @@ class JobListTest : public ::testing::Test {
     jobs_.push_back(std::move(job));
   }
 
-  // By pages of three.
+  // Lists with pages of three.
   std::vector<std::string> List(JobQuery query) {
     query.page_size = 3;
     std::vector<std::string> names;
@@ -61,7 +61,7 @@ class JobListTest : public ::testing::Test {
     return names;
   }
 
-  // The same, by looking at all.
+  // The same, from a list of all jobs.
   std::vector<std::string> Expected(const JobQuery& query) const {
     std::vector<StoredJob> jobs = jobs_;
     std::sort(jobs.begin(), jobs.end(), [&](const StoredJob& left, const StoredJob& right) {
@@ -82,7 +82,7 @@ class JobListTest : public ::testing::Test {
     return names;
   }
 
-  // What SQLite would do for a statement.
+  // Returns SQLite's plan for a statement.
   std::string Plan(const std::string& sql) {
     std::string plan;
     const auto statement = connection_->Prepare("EXPLAIN QUERY PLAN " + sql);
@@ -123,7 +123,7 @@ TEST_F(JobListTest, EveryOrderAndSetOfStatesOverItsPages) {
   }
 }
 
-// With many jobs a list that sorts them, or goes through all of them, takes as long as there are many.
+// With many jobs, a list that sorts or reads all of them would be slow.
 TEST_F(JobListTest, NoListSortsOrReadsAllJobs) {
   for (JobQuery query : Queries()) {
     for (const char* token : {"", "any"}) {

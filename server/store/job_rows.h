@@ -9,21 +9,20 @@
 
 namespace tandem {
 
-// The columns that ReadJobRow reads, in its order; the last may be left out.
+// The columns for ReadJobRow, in order. The last may be left out.
 #define TANDEM_JOB_COLUMNS_WITHOUT_SPEC "number, last_worker_sequence, keeps_best, record"
 #define TANDEM_JOB_COLUMNS TANDEM_JOB_COLUMNS_WITHOUT_SPEC ", spec"
 
-// Reads the present row of `query`, which is one of the connection's. The job's folder is the one of its id
-// in "jobs" beside this database, wherever that was when the job was made: a daemon on a copy of a state
-// folder, or on one that was moved, touches no other. Throws as Query does. DATA_LOSS: a message does not
-// parse.
+// Reads the current row of `query`, a query of `connection`. The job's folder is always in "jobs" beside this
+// database, wherever the job was created. So a daemon on a copied or moved state folder touches no other
+// folder. Throws like Query. DATA_LOSS: a message does not parse.
 absl::StatusOr<StoredJob> ReadJobRow(const Connection& connection, Query* query, bool with_spec);
 
-// Parses a stored message. DATA_LOSS: it does not parse; the message says that it is `what`.
+// Parses a stored message. DATA_LOSS: it does not parse; the error names the message `what`.
 absl::Status ParseStored(absl::string_view bytes, absl::string_view what,
                          google::protobuf::MessageLite* message);
 
-// For a missing job.
+// The error for a missing job.
 absl::Status NoSuchJob(absl::string_view id);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// A database file that is removed, or replaced, while the store uses it.
+// Tests a database file that is removed or replaced while the store uses it.
 
 #include <filesystem>
 #include <fstream>
@@ -56,7 +56,7 @@ class LostDatabaseTest : public testing::Test {
     store_->Probe(done.Done());
     return done.Get();
   }
-  // The backup that was made when it was lost, open; null: none is whole.
+  // Opens the backup that was made after the loss; null if no valid backup exists.
   std::unique_ptr<Store> Saved() {
     EXPECT_TRUE(saved_.ok()) << saved_.status();
     if (!saved_.ok()) return nullptr;
@@ -69,7 +69,7 @@ class LostDatabaseTest : public testing::Test {
 
   TemporaryFolder folder_;
   Backups backups_{{.folder = folder_.path() + "/backups", .database_path = Path()}};
-  // Of the writer thread, until a write is answered.
+  // Only the writer thread uses it, until a write is answered.
   bool can_save_ = true;
   std::vector<absl::Status> losses_;
   absl::StatusOr<v1::Backup> saved_ = absl::UnknownError("nothing was saved");
@@ -90,7 +90,7 @@ TEST_F(LostDatabaseTest, AllOfItIsSavedAndNothingMoreIsWritten) {
   EXPECT_FALSE(saved->GetJob("b").ok());
   EXPECT_FALSE(Probe().ok());
   EXPECT_THAT(losses_, SizeIs(1));
-  // Nobody has made one in its place.
+  // Nobody created a new file.
   EXPECT_FALSE(std::filesystem::exists(Path()));
 }
 
@@ -105,7 +105,7 @@ TEST_F(LostDatabaseTest, AnotherFileInItsPlaceStaysAsItIs) {
   EXPECT_EQ(std::filesystem::file_size(Path()), 12);
 }
 
-// As a daemon stops: backups first, the store last.
+// A stopping daemon stops backups first and closes the store last.
 TEST_F(LostDatabaseTest, ItIsSavedAfterBackupsWereStopped) {
   ASSERT_TRUE(AddJob("a").ok());
   backups_.Stop();
@@ -136,7 +136,7 @@ TEST_F(LostDatabaseTest, ItIsToldUntilItIsSaved) {
   const size_t told = losses_.size();
   EXPECT_GE(told, 1);
   can_save_ = true;
-  // After ten times as long as the last try took.
+  // After ten times the duration of the last try.
   const absl::Time deadline = absl::Now() + absl::Minutes(1);
   while (losses_.size() == told && absl::Now() < deadline) EXPECT_FALSE(Probe().ok());
   EXPECT_THAT(losses_, SizeIs(told + 1));
@@ -145,7 +145,7 @@ TEST_F(LostDatabaseTest, ItIsToldUntilItIsSaved) {
   EXPECT_TRUE(saved->GetJob("a").ok());
 }
 
-// A copy of what is not there would be an empty one, and would push out good ones.
+// A copy of the new file would be empty and push out valid backups.
 TEST_F(LostDatabaseTest, NoOtherBackupIsMadeOfIt) {
   std::filesystem::remove(Path());
   EXPECT_FALSE(backups_.Create(/*automatic=*/true).ok());

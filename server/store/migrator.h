@@ -8,18 +8,18 @@ namespace tandem {
 
 class Connection;
 
-// One step of the schema, from the folder migrations/.
+// A step of the schema, from the folder migrations/.
 struct Migration {
-  // "0001_what_it_does.sql"; the number is the version that the schema has after it.
+  // For example "0001_what_it_does.sql". The number is the schema's version after the step.
   const char* name;
   const char* sql;
 };
 
-// All of this program's, in order, from version 1 without gaps.
+// Returns all steps of this program, in order, from version 1 without gaps.
 absl::Span<const Migration> Migrations();
 
-// Brings the schema (pragma user_version; 0 for a new database) to the newest of `migrations`, all steps in
-// one transaction. FAILED_PRECONDITION: it is newer than that.
+// Migrates the schema (pragma user_version; 0 for a new database) to the newest version in `migrations`, with
+// all steps in one transaction. FAILED_PRECONDITION: the schema is newer.
 absl::Status Migrate(Connection* connection, absl::Span<const Migration> migrations);
 
 }  // namespace tandem

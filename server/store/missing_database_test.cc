@@ -1,4 +1,4 @@
-// A database that is not there at the start, or that seems not to be.
+// Tests a database that is missing at the start, or seems to be.
 
 #include <filesystem>
 #include <fstream>
@@ -71,7 +71,7 @@ TEST_F(MissingDatabaseTest, ABackupOfTheFutureIsTheLastResort) {
   EXPECT_EQ((*prepared)->backup_path, future->path());
 }
 
-// The disk that it is on may be mounted yet.
+// The link's disk may be mounted later.
 TEST_F(MissingDatabaseTest, ALinkThatLeadsNowhereIsNotMissing) {
   {
     const auto store = Open();
@@ -85,7 +85,7 @@ TEST_F(MissingDatabaseTest, ALinkThatLeadsNowhereIsNotMissing) {
   EXPECT_THAT(std::filesystem::read_symlink(Path()).string(), EndsWith("/disk/tandem.db"));
 }
 
-// Nobody could look: not because it is not there.
+// The system cannot tell if the file exists.
 TEST_F(MissingDatabaseTest, OneThatCannotBeLookedAtIsNotMissing) {
   std::string path = folder_.path() + "/file/tandem.db";
   std::ofstream(folder_.path() + "/file") << "no folder";

@@ -14,16 +14,16 @@
 
 namespace tandem {
 
-// A few connections for reading, opened when first needed. Thread-safe.
+// A few connections for reading, opened on demand. Thread-safe.
 class ReaderPool {
  public:
-  // At most `size` reads at once; others wait. `vfs` as for Connection::Open.
-  // `on_damage` as Store::Options'.
+  // Allows at most `size` reads at once; others wait. `vfs` as in Connection::Open, `on_damage` as in
+  // Store::Options.
   ReaderPool(std::string path, int size, std::string vfs, std::function<void(const absl::Status&)> on_damage)
       : path_(std::move(path)), vfs_(std::move(vfs)), on_damage_(std::move(on_damage)), free_slots_(size) {}
 
-  // Runs `body`, which takes a Connection* and returns a StatusOr and may throw as SQLiteCpp does, in a read
-  // transaction: all of it sees one snapshot.
+  // Runs `body` in a read transaction, so that it sees one snapshot. `body` takes a Connection*, returns a
+  // StatusOr, and may throw like SQLiteCpp.
   template <typename Body>
   auto Read(absl::string_view doing, Body&& body) -> decltype(body(nullptr)) {
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Connection> connection, Take());
@@ -39,7 +39,7 @@ class ReaderPool {
 
  private:
   absl::StatusOr<std::unique_ptr<Connection>> Take();
-  // Null: only the slot.
+  // Null: returns only the slot.
   void Return(std::unique_ptr<Connection> connection);
 
   const std::string path_;

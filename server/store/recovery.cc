@@ -24,16 +24,16 @@
 namespace tandem {
 namespace {
 
-// A whole database that is about to take the place of the other one; and one that is not yet whole.
+// A complete database that will replace the other database, and an incomplete one.
 constexpr char kRestored[] = ".restored";
 constexpr char kRestoring[] = ".restoring";
 constexpr char kSuspect[] = ".suspect";
-// The marks of the restoration that was carried out last, and of one that is on its way.
+// The marks of the last restoration, and of an unfinished restoration.
 constexpr char kMark[] = ".restoration";
 constexpr char kPendingMark[] = ".restoring-mark";
 constexpr char kLog[] = "-wal";
 constexpr char kLogIndex[] = "-shm";
-// More changes than came since any backup.
+// More than the changes since any backup.
 constexpr char kSkipCursors[] = "UPDATE sqlite_sequence SET seq = seq + 1000000000 WHERE name = 'changes'";
 
 bool Exists(const std::string& path) {
@@ -61,7 +61,7 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
       const int32_t newest = newest_attempt(JobId(job.job.name()));
       if (newest <= job.job.attempt()) continue;
       job.job.set_attempt(newest);
-      // Nothing of this attempt's worker was applied here.
+      // The restored database has no events of this attempt's worker.
       job.last_worker_sequence = 0;
       jobs.push_back(std::move(job));
     }
@@ -83,7 +83,7 @@ absl::Status MakeReady(const std::string& path, const NewestAttempt& newest_atte
   TANDEM_RETURN_IF_ERROR(connection->Execute("DELETE FROM deleted_jobs"));
   TANDEM_RETURN_IF_ERROR(connection->Execute(kSkipCursors));
   TANDEM_RETURN_IF_ERROR(connection->Execute("COMMIT"));
-  // One file, without a log beside it.
+  // A single file without a log beside it.
   return connection->Execute("PRAGMA journal_mode = DELETE");
 }
 
@@ -94,7 +94,7 @@ absl::Status CopyDurably(const std::string& from, const std::string& to) {
   return absl::OkStatus();
 }
 
-// A copy of the backup that is whole, ready and durable.
+// Makes a complete, prepared and durable copy of the backup.
 absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
                       const NewestAttempt& newest_attempt, absl::Span<const Migration> migrations) {
   TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, copy));
@@ -113,7 +113,7 @@ absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
   return file->Sync();
 }
 
-// Puts "<database>.restored" in its place.
+// Moves "<database>.restored" to the database's path.
 absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clock* clock) {
   Env* const env = Env::Real();
   const std::string pending = database_path + kPendingMark;
@@ -135,19 +135,19 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
   TANDEM_ASSIGN_OR_RETURN(const bool is_there, IsDatabaseThere(database_path));
   std::string aside = first;
   for (int i = 2; Exists(aside) || Exists(aside + kLog); ++i) aside = absl::StrCat(first, "-", i);
-  // Where this goes on after it was cut off, the database may be there already.
+  // An interrupted restoration may already have moved the database aside.
   if (!restoration.aside.empty() && !(Exists(restoration.aside) && is_there)) {
     aside = restoration.aside;
   }
   if (is_there) restoration.aside = aside;
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(pending, restoration));
-  // The log first: it must never be taken for the restored database's.
+  // Move the log first: it must never be applied to the restored database.
   if (Exists(database_path + kLog))
     TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kLog, aside + kLog));
   if (Exists(database_path + kLogIndex)) TANDEM_RETURN_IF_ERROR(env->RemoveFile(database_path + kLogIndex));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
   if (is_there) TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
-  // Whoever finds the restored database finds its mark.
+  // Write the mark first, so that a restored database always has its mark.
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kMark, restoration));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kRestored, database_path));
   env->RemoveFile(database_path + kSuspect).IgnoreError();
@@ -158,8 +158,8 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
 
 }  // namespace
 
-// Unlike Exists, for the database itself, which must not be taken for missing where nobody could look, or
-// where it is a link to a disk that is not mounted.
+// Unlike Exists, reports errors: the database must not count as missing if the system cannot tell, or if it
+// is a link to an unmounted disk.
 absl::StatusOr<bool> IsDatabaseThere(const std::string& path) {
   struct stat info = {};
   if (lstat(path.c_str(), &info) == 0) return true;
@@ -172,9 +172,9 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
                                             absl::Span<const Migration> migrations) {
   const std::string& backup_path = wanted.backup_path;
   RandomAccessEnv* const env = RandomAccessEnv::Real();
-  // Before anything is changed.
+  // Check the mark before any change.
   TANDEM_RETURN_IF_ERROR(LastRestoration(database_path).status());
-  // One that was cut off is finished first: it may have moved a part of the database.
+  // Finish an interrupted restoration first: it may have moved a part of the database.
   if (Exists(database_path + kRestored)) TANDEM_RETURN_IF_ERROR(Exchange(database_path, clock).status());
   const std::string restoring = database_path + kRestoring;
   const auto remove = [&] {
@@ -228,7 +228,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
   const bool is_suspect = Exists(database_path + kSuspect);
   absl::StatusOr<int64_t> version = 0;
   if (!is_there || (std::filesystem::file_size(database_path, error) == 0 && !error)) {
-    // To SQLite either is a new one.
+    // SQLite would treat both as a new database.
     const std::string damage =
         absl::StrCat(database_path, is_there ? " is damaged: it is empty" : " is missing");
     TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Backup> all, backups->List());
@@ -248,7 +248,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
   if (absl::IsDataLoss(version.status())) {
     const std::string damage(version.status().message());
     TANDEM_ASSIGN_OR_RETURN(std::vector<v1::Backup> all, backups->List());
-    // Those of the future, which a clock that was wrong has made, are the last resort.
+    // Backups from the future have a wrong time. Use them last.
     const absl::Time now = clock->Now();
     std::stable_partition(all.begin(), all.end(), [now](const v1::Backup& backup) {
       return absl::FromUnixSeconds(backup.create_time().seconds()) <= now;
@@ -262,7 +262,7 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
       wanted.damage = damage;
       TANDEM_ASSIGN_OR_RETURN(restored,
                               RestoreDatabase(database_path, wanted, newest_attempt, clock, migrations));
-      // Just made ready.
+      // RestoreDatabase already migrated it.
       return restored;
     }
     return absl::DataLossError(absl::StrCat(

@@ -23,8 +23,7 @@
 
 namespace tandem {
 
-// For tests of what is done to a database before it is opened: one in a folder of its own, its backups and a
-// clock.
+// For tests of PrepareDatabase and RestoreDatabase: a database in its own folder, its backups and a clock.
 class RecoveryFixture : public testing::Test {
  protected:
   RecoveryFixture()
@@ -39,7 +38,7 @@ class RecoveryFixture : public testing::Test {
         Path(), &backups_, [this](const std::string& id) { return attempts_[id]; }, remains, &clock_,
         migrations);
   }
-  // Prepares and opens; expects both to work.
+  // Prepares and opens the database. Both must succeed.
   std::unique_ptr<Store> Open() {
     const auto prepared = Prepare();
     EXPECT_TRUE(prepared.ok()) << prepared.status();
@@ -52,7 +51,7 @@ class RecoveryFixture : public testing::Test {
     store.Write(std::move(body), done.Done());
     return done.Get();
   }
-  // A job with so many events, and a change.
+  // Adds a job with `events` events and a change.
   static void AddJob(Store& store, const std::string& id, int events = 3, int32_t attempt = 1) {
     const absl::Status status = Write(store, [&](Transaction& transaction) -> absl::Status {
       StoredJob job;
@@ -79,7 +78,7 @@ class RecoveryFixture : public testing::Test {
     file.seekp(page * 4096 + at);
     file << std::string(200, 'x');
   }
-  // What the mark says, which can be read and is there.
+  // Returns the mark, which must exist.
   Restoration Last() const {
     const auto last = LastRestoration(Path());
     EXPECT_TRUE(last.ok() && last->has_value()) << last.status();

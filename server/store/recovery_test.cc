@@ -38,7 +38,7 @@ TEST_F(RecoveryTest, AWholeDatabaseIsLeftAlone) {
   EXPECT_TRUE(Open()->GetJob("a").ok());
 }
 
-// Whichever page is overwritten: it is found at the next start, or nothing that is read is wrong.
+// For each overwritten page, the next start finds the damage, or all reads are right.
 TEST_F(RecoveryTest, ADamagedPageIsFoundAndTheBackupTakesItsPlace) {
   {
     const auto store = Open();
@@ -81,7 +81,7 @@ TEST_F(RecoveryTest, ADamagedPageIsFoundAndTheBackupTakesItsPlace) {
     }
   }
   std::cout << found << " of " << pages << " pages\n";
-  // All but those that are free.
+  // All pages except free pages.
   EXPECT_GE(found, pages - 3);
 }
 
@@ -148,7 +148,7 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
     cursor = store->ReadChanges(0, 10)->newest_cursor;
   }
   Damage(1);
-  // Its worker was started again since.
+  // Its worker was restarted since.
   attempts_ = {{"a", 4}, {"b", 5}};
   const auto store = Open();
   EXPECT_EQ(store->GetJob("a")->job.attempt(), 4);
@@ -156,7 +156,7 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
   EXPECT_EQ(store->GetJob("b")->job.attempt(), 5);
   EXPECT_EQ(store->GetJob("b")->last_worker_sequence, 7);
   EXPECT_EQ(store->GetJob("b")->job.spec().name(), "b");
-  // Its folder must not be taken for a deleted job's.
+  // Its folder must not count as a deleted job's.
   EXPECT_FALSE(*store->WasDeleted("forked"));
   AddJob(*store, "new");
   const auto changes = store->ReadChanges(cursor, 10);
@@ -187,7 +187,7 @@ TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
     ASSERT_TRUE(backups_.Create(true).ok());
     AddJob(*store, "b");
   }
-  // Made ready, and then the machine went: before, and after, the database was put aside.
+  // The machine stopped after the copy was ready: before or after the database was moved aside.
   for (const bool aside : {false, true}) {
     std::filesystem::copy_file(backups_.List()->front().path(), Path() + ".restored");
     if (aside) std::filesystem::rename(Path(), Path() + ".damaged-x");
@@ -203,7 +203,7 @@ TEST_F(RecoveryTest, ARestorationThatWasCutOffGoesOn) {
   }
 }
 
-// Else the database would be put aside apart from its log, which was moved before.
+// Otherwise the database would be moved aside without its log, which was moved before.
 TEST_F(RecoveryTest, AnotherRestorationFirstFinishesTheOneThatWasCutOff) {
   std::string backup;
   {
@@ -227,14 +227,14 @@ TEST_F(RecoveryTest, AnotherRestorationFirstFinishesTheOneThatWasCutOff) {
   EXPECT_TRUE(Open()->GetJob("a").ok());
 }
 
-// This program's schema, and steps that a later one could add to it.
+// This program's schema, plus steps of a later program.
 std::vector<Migration> WithSteps(const std::vector<Migration>& next) {
   std::vector<Migration> migrations(Migrations().begin(), Migrations().end());
   migrations.insert(migrations.end(), next.begin(), next.end());
   return migrations;
 }
 
-// What a later program does to a database of this one, and the way back.
+// Tests a migration by a later program, and the way back.
 TEST_F(RecoveryTest, TheSchemaIsBroughtUpAfterABackupWhichIsTheWayBack) {
   const int64_t version = static_cast<int64_t>(Migrations().size());
   const std::vector<Migration> later =
@@ -260,7 +260,7 @@ TEST_F(RecoveryTest, TheSchemaIsBroughtUpAfterABackupWhichIsTheWayBack) {
   EXPECT_EQ(query(Path(), "PRAGMA user_version"), version + 1);
   EXPECT_EQ(query(Path(), "SELECT extra FROM jobs"), 8);
 
-  // This program refuses it and changes nothing.
+  // This program refuses the database and changes nothing.
   const std::string bytes = *Env::Real()->ReadFile(Path());
   for (const absl::Status& refused : {Prepare().status(), Store::Open(Path()).status()}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
@@ -268,18 +268,18 @@ TEST_F(RecoveryTest, TheSchemaIsBroughtUpAfterABackupWhichIsTheWayBack) {
   }
   EXPECT_EQ(*Env::Real()->ReadFile(Path()), bytes);
 
-  // With the backup it goes on.
+  // With the backup, this program can continue.
   Restoration wanted;
   wanted.backup_path = (*made)[0].path();
   ASSERT_TRUE(RestoreDatabase(Path(), wanted, none, &clock_).ok());
   EXPECT_TRUE(Open()->GetJob("a").ok());
   EXPECT_EQ(query(Path(), "PRAGMA user_version"), version);
-  // The later program brings up what it restores, too.
+  // The later program also migrates a restored backup.
   ASSERT_TRUE(RestoreDatabase(Path(), wanted, none, &clock_, later).ok());
   EXPECT_EQ(query(Path(), "SELECT extra FROM jobs"), 8);
 }
 
-// A service manager starts a daemon whose migration fails again and again.
+// A service manager restarts a daemon whose migration keeps failing.
 TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
   const std::vector<Migration> second = WithSteps({{"second.sql", "CREATE TABLE second (x INTEGER);"}});
   const std::vector<Migration> third = WithSteps({second.back(), {"third.sql", "CREATE NONSENSE;"}});
@@ -316,13 +316,13 @@ TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
     EXPECT_EQ(others(), made);
   }
   for (const std::string& path : daily) EXPECT_TRUE(std::filesystem::exists(path)) << path;
-  // One that is not what was written does not do.
+  // A damaged backup does not count.
   std::filesystem::resize_file(made[0], 5000);
   ASSERT_NO_FATAL_FAILURE(fail());
   EXPECT_NE(others(), made);
   EXPECT_EQ(others().size(), 1);
   made = others();
-  // Nor does one from before a change.
+  // Nor does a backup from before a change.
   clock_.Advance(absl::Seconds(1));
   {
     const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
@@ -332,7 +332,7 @@ TEST_F(RecoveryTest, AMigrationThatFailsHasOneBackupAndPushesNoOtherOut) {
   EXPECT_NE(others(), made);
   EXPECT_EQ(others().size(), 1);
   made = others();
-  // Each version has its own.
+  // Each version has its own backup.
   clock_.Advance(absl::Seconds(1));
   ASSERT_TRUE(Store::Open(Path(), {.migrations = second}).ok());
   ASSERT_NO_FATAL_FAILURE(fail());
@@ -374,7 +374,7 @@ TEST_F(RecoveryTest, RestoresWhatIsAskedFor) {
   EXPECT_EQ(restored->aside, Path() + ".damaged-20261122T141530Z");
   EXPECT_EQ(*Env::Real()->ReadFile(backup), bytes);
   EXPECT_FALSE(Open()->GetJob("b").ok());
-  // The daemon that comes after hears of it.
+  // The next daemon learns of the restoration.
   EXPECT_EQ(Last().backup_path, backup);
   EXPECT_EQ(Last().backup_time, wanted.backup_time);
   EXPECT_EQ(Last().aside, restored->aside);
@@ -405,7 +405,7 @@ TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
   ASSERT_TRUE(prepared.ok()) << prepared.status();
   ASSERT_TRUE(prepared->has_value());
   clock_.Advance(absl::Hours(1));
-  // Also where the daemon died before it told anybody.
+  // The same if the daemon died before it reported the restoration.
   EXPECT_FALSE(Prepare()->has_value());
   const Restoration last = Last();
   EXPECT_EQ(last.time, first);
@@ -419,7 +419,7 @@ TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
   EXPECT_TRUE(Last().told);
   EXPECT_EQ(Last().time, first);
 
-  // What came before the one came before the other, too, whatever the clock says.
+  // Times before the first restoration are also before the second, whatever the clock shows.
   clock_.Advance(-absl::Hours(24));
   Damage(1);
   ASSERT_TRUE(Prepare()->has_value());
@@ -427,8 +427,8 @@ TEST_F(RecoveryTest, ARestorationIsRememberedForEver) {
   EXPECT_FALSE(Last().told);
 }
 
-// Else what is from before the restoration would be removed; or nothing would ever be, and NoteTold would
-// write that down for good.
+// Otherwise files from before the restoration would be removed, or nothing would ever be removed, and
+// NoteTold would make that permanent.
 TEST_F(RecoveryTest, AMarkThatCannotBeReadIsAnErrorUntilSomebodyMendsIt) {
   std::string backup;
   {
@@ -450,7 +450,7 @@ TEST_F(RecoveryTest, AMarkThatCannotBeReadIsAnErrorUntilSomebodyMendsIt) {
     expect_refused(NoteTold(Path()));
     expect_refused(Prepare().status());
     expect_refused(RestoreDatabase(Path(), wanted, none, &clock_).status());
-    // Nothing was begun, either.
+    // Nothing was started either.
     EXPECT_FALSE(std::filesystem::exists(Path() + ".restored"));
   };
   for (const char* content :
@@ -461,13 +461,13 @@ TEST_F(RecoveryTest, AMarkThatCannotBeReadIsAnErrorUntilSomebodyMendsIt) {
     expect_all_refused();
     EXPECT_EQ(*Env::Real()->ReadFile(mark), content);
   }
-  // What the file system refuses is no restoration in the future, either.
+  // An error of the file system is no restoration in the future either.
   std::filesystem::remove(mark);
   std::filesystem::create_directory(mark);
   expect_all_refused();
   std::filesystem::remove(mark);
 
-  // As the error says.
+  // The remedy in the error.
   std::ofstream(mark) << "time=2026-01-31T12:00:00Z\n";
   const auto mended = LastRestoration(Path());
   ASSERT_TRUE(mended.ok() && mended->has_value()) << mended.status();
@@ -503,7 +503,7 @@ TEST_F(RecoveryTest, WhatWasSuspectedIsLookedAtWhole) {
     ASSERT_TRUE(backups_.Create(true).ok());
   }
   {
-    // An index that does not agree with its table, which a quick look does not see.
+    // A quick check does not find an index that disagrees with its table.
     const auto connection = Connection::Open(Path(), Connection::Access::kReadWrite);
     ASSERT_TRUE((*connection)->Execute("PRAGMA writable_schema = ON").ok());
     ASSERT_TRUE((*connection)

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// ALREADY_EXISTS (REQUEST_ID_USED) where the request id was `owner`'s, and `user` is another one: to be asked
-// before anything else is compared, as other errors name what was made.
+// ALREADY_EXISTS (REQUEST_ID_USED) if `owner` used the request id and `user` is somebody else. Check this
+// before anything else, because other errors name what the request created.
 absl::Status CheckRequestOwner(const std::string& request_id, const std::string& owner,
                                const std::string& user);
 

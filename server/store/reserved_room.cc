@@ -25,7 +25,7 @@ ReservedRoom::ReservedRoom(std::string path, Available available)
     : path_(std::move(path)),
       folder_(std::filesystem::path(path_).parent_path().string()),
       available_(std::move(available)) {
-  // Where it cannot be had, Refill tries again.
+  // If this fails, Refill tries again.
   Allocate().IgnoreError();
 }
 
@@ -35,7 +35,7 @@ absl::Status ReservedRoom::Allocate() {
   const absl::Cleanup closed = [file] { close(file); };
   struct stat info = {};
   if (fstat(file, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("stat ", path_));
-  // Blocks, for a length alone keeps no room; those that it has are left as they are.
+  // Allocate blocks, because a length alone reserves no room. Keeps existing blocks.
   const int error = posix_fallocate(file, 0, kSize);
   bytes_ = kSize;
   if (error == 0) return absl::OkStatus();
@@ -55,7 +55,7 @@ void ReservedRoom::GiveUpIfFull(bool was_full) {
 void ReservedRoom::Refill(absl::Duration now) {
   if (bytes_ == kSize || now < next_look_) return;
   next_look_ = now + kPause;
-  // What it takes must not be what makes the disk full again.
+  // The reservation itself must not fill the disk again.
   if (available_(folder_) < 2 * (kSize - bytes_)) return;
   Allocate().IgnoreError();
 }

@@ -10,40 +10,40 @@
 
 namespace tandem {
 
-// Room in a file system that is kept for what gives room back: a file of blocks that hold nothing, given up a
-// slice at a time where the disk is full, so that what else writes to it takes little of it. What is given up
-// anybody may take: where that happens before it is used, the disk is as full as before. Not thread-safe.
+// Disk space that is reserved for writes that free space: a file of empty blocks. On a full disk,
+// GiveUpIfFull frees a slice at a time, so that other writes can use only little of it. Anybody may use a
+// freed slice; if so, the disk is as full as before. Not thread-safe.
 class ReservedRoom {
  public:
   static constexpr int64_t kSize = int64_t{4} << 20;
-  // More than the deletion of a job writes, with the pages of the log and the database's that it takes.
+  // More than the deletion of a job writes to the log and to the database.
   static constexpr int64_t kSlice = kSize / 8;
-  // How long it waits before it looks again whether there is room for what was given up.
+  // The least time between two attempts to refill.
   static constexpr absl::Duration kPause = absl::Seconds(10);
 
-  // Bytes that the file system of a folder has for whoever asks; below 0: nobody can tell.
+  // Returns the bytes that a folder's file system has free; below 0 if unknown.
   using Available = std::function<int64_t(const std::string& folder)>;
   static int64_t AvailableBytes(const std::string& folder);
 
-  // Where a database's is.
+  // Returns the path of a database's reserved file.
   static std::string PathBeside(const std::string& database_path) { return database_path + "-reserve"; }
 
-  // Of the file at `path`, which it makes, or takes over as an earlier one left it. A disk that is too full
-  // for it is none of its errors: it has less, or nothing.
+  // Creates the file at `path`, or continues an existing file. If the disk is too full, the room is smaller
+  // or empty; this is no error.
   explicit ReservedRoom(std::string path, Available available = AvailableBytes);
 
-  // To be called before something is written that gives room back. Gives up a slice where less than that is
-  // available, or where `was_full`: the last write has found none, whatever the system says.
+  // Call before a write that frees disk space. Frees a slice if less than a slice is free. Also frees a slice
+  // if `was_full`: the last write found the disk full, whatever the system reports.
   void GiveUpIfFull(bool was_full);
-  // Takes back what was given up, where twice as much is available. `now` is of Clock::Elapsed(); it looks at
-  // most once every kPause.
+  // Reserves the freed space again if twice as much is free. `now` is Clock::Elapsed(). Tries at most once
+  // per kPause.
   void Refill(absl::Duration now);
 
-  // What it has.
+  // Returns the reserved bytes.
   int64_t bytes() const { return bytes_; }
 
  private:
-  // Makes the file one of kSize bytes, or leaves it as it was.
+  // Grows the file to kSize bytes. After an error, keeps its old size.
   absl::Status Allocate();
 
   const std::string path_;

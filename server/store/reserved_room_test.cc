@@ -14,7 +14,7 @@ namespace {
 
 class ReservedRoomTest : public testing::Test {
  protected:
-  // The bytes that the file takes on the disk; below 0: there is none.
+  // Returns the file's bytes on the disk; below 0 if no file exists.
   int64_t Taken() const {
     struct stat info = {};
     return stat(path_.c_str(), &info) == 0 ? int64_t{info.st_blocks} * 512 : -1;
@@ -38,7 +38,7 @@ TEST_F(ReservedRoomTest, KeepsWhatItHasWhileThereIsRoom) {
   ReservedRoom room = Make();
   room.GiveUpIfFull(/*was_full=*/false);
   EXPECT_EQ(room.bytes(), ReservedRoom::kSize);
-  // Who cannot tell does not say that it is full.
+  // An unknown number of free bytes does not mean full.
   available_ = -1;
   room.GiveUpIfFull(/*was_full=*/false);
   EXPECT_EQ(room.bytes(), ReservedRoom::kSize);
@@ -58,7 +58,7 @@ TEST_F(ReservedRoomTest, GivesUpASliceAtATimeWhereTheDiskIsFull) {
   EXPECT_EQ(room.bytes(), 0);
 }
 
-// A quota, of which the file system as a whole says nothing.
+// A quota, which the file system's numbers do not show.
 TEST_F(ReservedRoomTest, TakesAWritesWordForItThatThereIsNoRoom) {
   ReservedRoom room = Make();
   room.GiveUpIfFull(/*was_full=*/true);
@@ -73,7 +73,7 @@ TEST_F(ReservedRoomTest, TakesBackWhatItGaveUpWhenThereIsRoomForTwiceAsMuch) {
   room.Refill(absl::Seconds(100));
   EXPECT_EQ(room.bytes(), ReservedRoom::kSize - ReservedRoom::kSlice);
   available_ = 2 * ReservedRoom::kSlice;
-  // It does not look all the time.
+  // Refill does not look all the time.
   room.Refill(absl::Seconds(100) + ReservedRoom::kPause / 2);
   EXPECT_EQ(room.bytes(), ReservedRoom::kSize - ReservedRoom::kSlice);
   room.Refill(absl::Seconds(100) + ReservedRoom::kPause);

@@ -19,7 +19,7 @@ bool ReadTime(const std::string& text, absl::Time* time) {
   return absl::ParseTime(absl::RFC3339_full, text, time, nullptr);
 }
 
-// Without a time there is nothing to read the others for.
+// Returns false without a valid time; the other fields are optional.
 bool Parse(absl::string_view content, Restoration* restoration) {
   std::map<std::string, std::string> values;
   for (const absl::string_view line : absl::StrSplit(content, '\n', absl::SkipEmpty())) {
@@ -34,7 +34,7 @@ bool Parse(absl::string_view content, Restoration* restoration) {
   const bool has_backup_time = values.contains("backup_time");
   return (!has_backup_time || ReadTime(values["backup_time"], &restoration->backup_time)) &&
          ReadTime(values["time"], &restoration->time) &&
-         // No restoration was at such a time, and after it nothing would ever be removed.
+         // A restoration in the infinite future would keep everything for ever.
          restoration->time != absl::InfiniteFuture();
 }
 

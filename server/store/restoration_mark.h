@@ -10,26 +10,26 @@
 
 namespace tandem {
 
-// A database that was put in the place of another one.
+// A replacement of a database by a backup.
 struct Restoration {
-  // Where it came from, and when that was copied; infinite past where nobody knows.
+  // The backup and its time; infinite past if unknown.
   std::string backup_path;
   absl::Time backup_time = absl::InfinitePast();
-  // Where the other one is now; empty where there was none.
+  // The new path of the old database; empty if none existed.
   std::string aside;
-  // What is wrong with it; empty where somebody asked for the restoration.
+  // The old database's damage; empty if somebody requested the restoration.
   std::string damage;
-  // When that was done, and never before the time of an earlier one.
+  // The time of the restoration; never before an earlier restoration's time.
   absl::Time time = absl::InfinitePast();
-  // Whether those who should know of it do.
+  // True if the restoration was reported.
   bool told = false;
 };
 
-// Marks are files of lines "name=value", of which only "time" must be there. Nothing: there is no such file.
-// Errors name it: DATA_LOSS where it is no mark, others as the file system fails. Whoever needs to know what
-// came after a restoration cannot go on then.
+// Reads a mark, a file of lines "name=value". Only "time" is required. Returns nullopt if the file does not
+// exist. Errors name the file: DATA_LOSS if it is no mark; others are the file system's. After an error,
+// callers that need the restoration's time must stop.
 absl::StatusOr<std::optional<Restoration>> ReadRestorationMark(const std::string& path);
-// Durable when it returns.
+// Writes a mark durably.
 absl::Status WriteRestorationMark(const std::string& path, const Restoration& restoration);
 
 }  // namespace tandem

@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// Whose jobs are that were submitted with the daemon's token file.
+// The owner of jobs that were submitted with the daemon's token file.
 inline constexpr char kAdminUser[] = "admin";
 
-// What a user has used, as of a time.
+// A user's usage at a time.
 struct StoredUsage {
   std::string user;
   int64_t device_us = 0;
@@ -22,18 +22,18 @@ struct StoredUsage {
 // A user's token.
 struct StoredToken {
   v1::Token token;
-  // SHA-256 of the secret, in lower-case hexadecimal digits.
+  // The secret's SHA-256, in lower-case hexadecimal.
   std::string hash;
 };
 
-// What is said of a device, whether the daemon has it now or not.
+// The record of a device, which the daemon need not have now.
 struct StoredDevice {
-  // "devices/cpu:0"; of a GPU its UUID, "GPU-...", as its number may become another's.
+  // For example "devices/cpu:0". For a GPU, its UUID "GPU-...", because GPUs may be renumbered.
   std::string name;
   v1::DeviceState state = v1::DEVICE_STATE_ACTIVE;
   std::string message;
   int faults = 0;
-  // The last job whose worker crashed on it, "jobs/<id>".
+  // The last job whose worker crashed on the device, "jobs/<id>".
   std::string last_faulty_job;
 };
 

@@ -6,13 +6,13 @@
 #include "server/store/store.h"
 #include "server/store/transaction.h"
 
-// The rows that the scheduler and authentication keep.
+// The part of Transaction and Store for the scheduler and for tokens.
 
 namespace tandem {
 
 absl::StatusOr<int> Transaction::CountJobs(absl::string_view user, v1::JobState state) {
   return WithoutExceptions("count jobs", [&]() -> absl::StatusOr<int> {
-    // The index has both, so that no row is read. Rows of deleted jobs are in terminal states.
+    // The index has both columns, so no row is read. Rows of deleted jobs are in terminal states.
     Query query(connection_, "SELECT count(*) FROM jobs WHERE user = ? AND state = ?");
     if (!query.Text(user).Int(state).Next())
       return absl::InternalError("database: count jobs: no row came back");

@@ -27,7 +27,7 @@
 namespace tandem {
 namespace {
 
-// Makes a folder for its owner alone, and those above it, where they are missing.
+// Creates a folder and missing parents, for its owner alone.
 absl::Status MakeFolder(const std::filesystem::path& folder) {
   std::error_code error;
   if (std::filesystem::is_directory(folder, error)) return absl::OkStatus();
@@ -43,18 +43,18 @@ absl::Status MakeFolder(const std::filesystem::path& folder) {
   return absl::OkStatus();
 }
 
-// A daemon that is killed while it starts a worker leaves a child behind that has the lock's file open until
-// it has become that worker: so long the lock of a dead daemon is waited for.
+// A daemon that is killed while it starts a worker leaves a child with the lock's file open until the child's
+// exec. So wait this long for the lock of a dead daemon.
 constexpr absl::Duration kPatienceWithTheDead = absl::Seconds(5);
-// One that stops has said so, and ends what it still does.
+// A stopping daemon announced its stop and is finishing its work.
 constexpr absl::Duration kPatienceWithTheStopping = absl::Seconds(20);
 constexpr absl::Duration kInterval = absl::Milliseconds(10);
 
 constexpr absl::string_view kStops = " stops";
 
-// What a holder wrote into the file.
+// The holder's note in the file.
 struct Holder {
-  // 0: not known.
+  // 0: unknown.
   pid_t pid = 0;
   bool stops = false;
 };
@@ -70,19 +70,19 @@ Holder HolderOf(int lock_file) {
   return holder;
 }
 
-// Over what is there: on a full disk an empty file might not get its block back.
+// Overwrites the old text: on a full disk, a truncated file might not get a block again.
 bool WriteHolder(int lock_file, absl::string_view stops) {
   const std::string text = absl::StrCat(getpid(), stops, "\n");
   return pwrite(lock_file, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
          ftruncate(lock_file, static_cast<off_t>(text.size())) == 0;
 }
 
-// Whether there is no such process, or one that has ended and that nobody has waited for.
+// Returns true if the process does not exist or is a zombie.
 bool IsDead(pid_t pid) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/stat"));
   std::string stat;
   if (!std::getline(file, stat)) return kill(pid, 0) != 0 && errno == ESRCH;
-  // "pid (name) state ...", where a name may hold anything.
+  // "pid (name) state ...", where the name may have any characters.
   const size_t end = stat.rfind(") ");
   return end != std::string::npos && end + 2 < stat.size() && (stat[end + 2] == 'Z' || stat[end + 2] == 'X');
 }
@@ -93,7 +93,7 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
     if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", folder));
     const Holder holder = HolderOf(lock_file);
     absl::Duration patience = holder.stops ? kPatienceWithTheStopping : absl::ZeroDuration();
-    // One in another container looks dead from here.
+    // A live holder in another container also looks dead.
     if (holder.pid != 0 && IsDead(holder.pid)) patience = std::max(patience, kPatienceWithTheDead);
     if (Clock::Real()->Elapsed() - begin < patience) {
       absl::SleepFor(kInterval);
@@ -107,7 +107,7 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
   return absl::OkStatus();
 }
 
-// It is not changed: it may be one that many use, such as /tmp.
+// Does not change the folder's mode, because many may use the folder, such as /tmp.
 absl::Status CheckNobodyElseWrites(const std::filesystem::path& folder) {
   struct stat info = {};
   if (stat(folder.c_str(), &info) != 0) {
@@ -127,19 +127,19 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   std::error_code error;
   std::filesystem::path folder = std::filesystem::absolute(std::string(path), error).lexically_normal();
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("state folder ", path));
-  if (!folder.has_filename()) folder = folder.parent_path();  // a slash at the end
+  if (!folder.has_filename()) folder = folder.parent_path();  // a trailing slash
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder));
   folder = std::filesystem::canonical(folder, error);
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("state folder ", path));
 
   TANDEM_RETURN_IF_ERROR(CheckNobodyElseWrites(folder));
   const std::string lock_path = folder.string() + "/daemon.lock";
-  // Closed on exec: a worker must not keep the folder locked when its daemon is gone.
+  // Closed on exec, so that a worker does not keep the folder locked after its daemon's end.
   const int lock_file = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (lock_file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", lock_path));
   std::unique_ptr<StateFolder> state_folder(new StateFolder(folder.string(), lock_file));
   TANDEM_RETURN_IF_ERROR(LockFile(lock_file, folder.string()));
-  // For the message and the patience above; the lock is what counts.
+  // Used for the message and the patience above. Only the lock counts.
   if (!WriteHolder(lock_file, "")) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", lock_path));
   }

@@ -9,38 +9,40 @@
 
 namespace tandem {
 
-// A daemon's state folder, held by this process: one daemon a folder. The hold is a lock on the open file
-// "daemon.lock" and ends with the object or the process, however it ends; no other program inherits it.
-// Immutable after Lock, so thread-safe.
+// A daemon's state folder, locked by this process. The lock is on the open file "daemon.lock". It ends with
+// the object or with the process, even after a crash, and no other program inherits it. Immutable after Lock,
+// so thread-safe.
 class StateFolder {
  public:
-  // Makes the folder (for its owner alone, parents included) where it is missing, and locks it.
-  // FAILED_PRECONDITION, naming the folder: others than its owner may write to it, and so could put a
-  // database of theirs in its place; or, with the holder's process id, another daemon holds it. Where that
-  // one is dead, a child of it may hold it for a moment longer, which is waited for, as is one that stops,
-  // for 20 s. PERMISSION_DENIED, NOT_FOUND and others: the system refused; the message names the path.
+  // Creates the folder if missing (with its parents, for its owner alone), and locks it. If the holder
+  // announced its stop, waits up to 20 s. If the holder is dead, waits up to 5 s, because a child may hold
+  // the lock for a moment longer.
+  //
+  // FAILED_PRECONDITION names the folder: other users may write to it, and so could replace the database; or
+  // another daemon holds it, with its process id. PERMISSION_DENIED, NOT_FOUND and others: the system
+  // refused; the message names the path.
   static absl::StatusOr<std::unique_ptr<StateFolder>> Lock(absl::string_view path);
 
   ~StateFolder();
   StateFolder(const StateFolder&) = delete;
   StateFolder& operator=(const StateFolder&) = delete;
 
-  // Has who wants the folder from now on wait for this holder's end.
+  // Tells later callers of Lock to wait for this holder's end.
   void AnnounceStop() const;
 
-  // The folder, absolute and with symbolic links resolved.
+  // Returns the absolute folder, without symbolic links.
   const std::string& path() const { return path_; }
-  // Where each job has a folder of its own, named by its id. It exists.
+  // Returns the parent of the jobs' folders, which are named by id. Exists.
   std::string JobsFolder() const { return path_ + "/jobs"; }
-  // Where the cache of fetched data is; who uses it makes it.
+  // Returns the folder of the cache. Its user creates it.
   std::string CacheFolder() const { return path_ + "/cache"; }
-  // Where public data sets are, each in a folder of its name; who fetches the first makes it.
+  // Returns the parent of the public data sets' folders, which are named by set. Created with the first set.
   std::string PublicFolder() const { return path_ + "/public"; }
-  // Where files live that were uploaded; made when the first are.
+  // Returns the folder of uploaded files. Created with the first upload.
   std::string UploadsFolder() const { return path_ + "/uploads"; }
-  // Where copies of the database are; Backups makes it.
+  // Returns the folder of the database's backups. Backups creates it.
   std::string BackupsFolder() const { return path_ + "/backups"; }
-  // The store's database file; Store::Open makes it.
+  // Returns the path of the database. Store::Open creates it.
   std::string DatabasePath() const { return path_ + "/tandem.db"; }
 
  private:

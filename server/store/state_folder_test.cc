@@ -66,7 +66,7 @@ TEST(StateFolderTest, RefusesASecondHolderAndNamesTheFirst) {
   EXPECT_TRUE(third.ok()) << third.status();
 }
 
-// As the next daemon does that is started right after the word to stop.
+// The next daemon may start right after the previous daemon was told to stop.
 TEST(StateFolderTest, WaitsForAHolderThatStops) {
   TemporaryFolder parent;
   auto first = StateFolder::Lock(parent.path());
@@ -82,7 +82,7 @@ TEST(StateFolderTest, WaitsForAHolderThatStops) {
   EXPECT_TRUE(second.ok()) << second.status();
   EXPECT_TRUE(let_go);
   stopping.join();
-  // What the first had said is no word of the second's.
+  // The first holder's announcement says nothing about the second holder.
   EXPECT_EQ(StateFolder::Lock(parent.path()).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
@@ -131,7 +131,7 @@ TEST(StateFolderTest, WaitsForAChildOfADeadHolder) {
   child.join();
 }
 
-// Its number is nobody's here, which is no reason to wait less.
+// Its process id means nothing here, and Lock must wait as long.
 TEST(StateFolderTest, WaitsForAHolderThatStopsInAnotherContainer) {
   TemporaryFolder parent;
   char program[] = "/bin/true";
@@ -143,7 +143,7 @@ TEST(StateFolderTest, WaitsForAHolderThatStopsInAnotherContainer) {
   std::ofstream(path) << dead << " stops\n";
   const int lock = open(path.c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
-  // Longer than a child of a dead one may have it.
+  // Longer than the patience for a dead holder's child.
   std::thread holder([lock] {
     absl::SleepFor(absl::Seconds(6));
     close(lock);

@@ -16,15 +16,15 @@
 namespace tandem {
 namespace {
 
-// More than the threads that read, so that none waits for another user's.
+// More than the reading threads, so that no read waits for another user's.
 constexpr int kReaders = 24;
-// Events removed in one go: some milliseconds.
+// Removing so many events takes some milliseconds.
 constexpr int kPieceOfDeleted = 1000;
 
 #define TANDEM_NON_TERMINAL_JOBS \
   " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number"
 
-// Those of a query with the condition above.
+// Visits the jobs of a query with the condition above.
 absl::Status VisitJobs(Connection* connection, Query* query, bool with_spec,
                        absl::FunctionRef<void(StoredJob)> visit) {
   query->Int(v1::JOB_STATE_SUCCEEDED).Int(v1::JOB_STATE_FAILED).Int(v1::JOB_STATE_CANCELLED);
@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(const std::string& database_p
   watch.on_damage = options.on_damage;
   watch.on_lost = options.on_lost;
   std::unique_ptr<ReservedRoom> room;
-  // Other file systems' names are not the system's.
+  // With another file system, the path does not name a real file.
   if (options.vfs.empty()) {
     TANDEM_ASSIGN_OR_RETURN(const DatabaseFile file, DatabaseFile::At(database_path));
     watch.check_place = [file] { return file.Check(); };

@@ -29,36 +29,35 @@ class ReaderPool;
 
 // Jobs and their logs in an SQLite database (write-ahead log, full sync). Thread-safe.
 //
-// One thread writes; what waits for it is committed together with one sync. Readers have connections of their
-// own, see only what is committed and never wait for the writer.
+// One thread writes, and commits waiting writes together with one sync. Readers have their own connections,
+// see only committed data, and never wait for the writer.
 class Store {
  public:
   struct Options {
-    // The name of the file system that SQLite takes (see EnvVfs); empty: its own.
+    // The name of SQLite's file system (see EnvVfs). Empty: the default.
     std::string vfs = "";
-    // Told when the database turns out to be damaged while it is in use, on any thread, and maybe often.
+    // Called if the database is found damaged while in use. Called on any thread, perhaps often.
     std::function<void(const absl::Status&)> on_damage = nullptr;
-    // Told when the database's file was removed, or another took its place, while it is in use: nothing is
-    // written from then on, all writes get UNAVAILABLE. `connection` still has all that was, with no
-    // transaction open. Returns whether that was saved; until then it is told again with later writes, of
-    // which Probe is one. On the writer thread.
+    // Called if the database's file was removed or replaced while in use. From then on nothing is written,
+    // and all writes get UNAVAILABLE. `connection` still has all data, without an open transaction. Returns
+    // true if the data were saved. Otherwise called again with later writes, including Probe. Runs on the
+    // writer thread.
     std::function<bool(const absl::Status& status, Connection* connection)> on_lost = nullptr;
-    // After so many pages the write-ahead log is carried over into the database.
+    // The number of pages after which SQLite moves the write-ahead log into the database.
     int checkpoint_pages = 1000;
-    // The steps of the schema. Tests give others.
+    // The steps of the schema. Tests pass others.
     absl::Span<const Migration> migrations = Migrations();
   };
 
-  // Opens the database file, making it or bringing its schema to the newest version, in one transaction.
-  // FAILED_PRECONDITION: it was written by a newer version, or another process holds it. DATA_LOSS: it is
-  // corrupt.
+  // Opens the database. Creates or migrates it in one transaction. FAILED_PRECONDITION: a newer version wrote
+  // it, or another process holds it. DATA_LOSS: it is damaged.
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path,
                                                      const Options& options);
   static absl::StatusOr<std::unique_ptr<Store>> Open(const std::string& database_path) {
     return Open(database_path, Options());
   }
 
-  // Close().
+  // Calls Close.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -66,66 +65,67 @@ class Store {
   using Body = absl::AnyInvocable<absl::Status(Transaction&)>;
   using Done = absl::AnyInvocable<void(absl::Status)>;
 
-  // Has `body` run on the writer thread in a transaction of its own (a savepoint within the group's): where
-  // it returns an error, nothing of it stays. Then `done` is called, once, on the writer thread: with OK when
-  // the changes are durable, with the body's error, or with the commit's (nothing of the body stays, and it
-  // is not tried again). Bodies run, and `done`s are called, in the order of the calls to Write; a `done`
-  // sees its changes in reads. Both must not block, and may call Write. After Close, `done` gets UNAVAILABLE
-  // on the caller's thread.
+  // Runs `body` on the writer thread in its own transaction (a savepoint in the group's). If `body` returns
+  // an error, its changes are undone. Then calls `done` once on the writer thread: with OK when the changes
+  // are durable, with the body's error, or with the commit's error. After a failed commit, the changes are
+  // undone and not retried. Bodies and `done`s run in the order of the calls to Write. In a `done`, reads see
+  // its changes. Neither may block; both may call Write. After Close, `done` gets UNAVAILABLE on the caller's
+  // thread.
   void Write(Body body, Done done);
 
-  // Has it heard how long each commit of the writer thread took, how many writes were in it, and whether it
-  // succeeded; on that thread, so it must not block. Replaces the one before; null: none.
+  // Sets the observer of commits; null: none. Gets each commit's duration, number of writes and status.
+  // Called on the writer thread, so it must not block.
   void SetCommitObserver(
       std::function<void(absl::Duration duration, int writes, const absl::Status&)> observer);
 
-  // Writes a page with what it has already, and syncs it, so that `done` says whether the disk takes writes.
-  // As Write.
+  // Writes and syncs a page without changing the data, so that `done` tells if the disk accepts writes.
+  // Contract as Write.
   void Probe(Done done);
 
-  // Has the events of deleted jobs removed, in pieces, between which other writes go on. What is left when
-  // the store is closed goes when it is opened next.
+  // Removes the events of deleted jobs, in pieces, with other writes in between. If the store is closed
+  // before the end, the rest is removed after the next Open.
   void RemoveDeleted();
 
-  // Finishes all writes asked for so far, and refuses later ones. Idempotent. Not from a body or a `done`.
+  // Finishes all pending writes, and refuses later writes. Idempotent. Must not be called in a body or a
+  // `done`.
   void Close();
 
   // NOT_FOUND: no such job. `waiting` is never set.
   absl::StatusOr<StoredJob> GetJob(absl::string_view id);
-  // INVALID_ARGUMENT: the page token is not of this query.
+  // INVALID_ARGUMENT: the page token belongs to another query.
   absl::StatusOr<JobPage> ListJobs(const JobQuery& query);
-  // Calls `visit` with each job that has not ended, oldest first, one at a time, as all their specs may be
-  // more than there is memory. All are of one snapshot; an error may come after some of them. `visit` must
-  // not call the store.
+  // Calls `visit` with each job that has not ended, oldest first, one at a time, because all their specs
+  // together may exceed memory. All jobs are from one snapshot. An error may come after some jobs. `visit`
+  // must not call the store.
   absl::Status VisitNonTerminalJobs(absl::FunctionRef<void(StoredJob)> visit);
-  // These jobs, without their specs.
+  // Returns the same jobs, without their specs.
   absl::StatusOr<std::vector<StoredJob>> NonTerminalJobs();
-  // How many jobs there are in each state that some are in.
+  // Returns the number of jobs in each state, without zeros.
   absl::StatusOr<std::map<v1::JobState, int64_t>> CountJobs();
-  // Whether there was a job of this id and is none any more.
+  // Returns true if a job with this id existed and was deleted.
   absl::StatusOr<bool> WasDeleted(absl::string_view id);
-  // The job made for this request id, where there is one.
+  // Returns the job that was created for this request id; nullopt if none.
   absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
-  // At most `limit` events after a sequence number. NOT_FOUND: no such job.
+  // Returns at most `limit` events after a sequence number. NOT_FOUND: no such job.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
-  // At most `limit` changes after a cursor.
+  // Returns at most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
-  // Those of a job that are kept, newest first. NOT_FOUND: no such job.
+  // Returns a job's kept checkpoints, newest first. NOT_FOUND: no such job.
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(absl::string_view id);
   // NOT_FOUND: no such sweep.
   absl::StatusOr<StoredSweep> GetSweep(absl::string_view id);
-  // At most `limit` sweeps of numbers below `before` (0: all), newest first; fewer where they have more than
-  // `most_jobs` jobs together, but at least one.
+  // Returns at most `limit` sweeps with numbers below `before` (0: all), newest first. Returns fewer, but at
+  // least one, if they have more than `most_jobs` jobs together.
   absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs);
-  // The sweep made for this request id, where there is one.
+  // Returns the sweep that was created for this request id; nullopt if none.
   absl::StatusOr<std::optional<StoredSweepRequest>> FindSweepRequest(absl::string_view request_id);
-  // All that is kept, by name.
+  // Return all records, sorted by name.
   absl::StatusOr<std::vector<StoredUsage>> Usages();
   absl::StatusOr<std::vector<StoredDevice>> Devices();
   absl::StatusOr<std::vector<StoredToken>> Tokens();
-  // All registered data sets, oldest first.
+  // Returns all registered data sets, oldest first.
   absl::StatusOr<std::vector<StoredDataset>> Datasets();
-  // What was kept with this digest by Transaction::PutDataFacts; none if nothing was, or it was removed.
+  // Returns the facts that Transaction::PutDataFacts kept under this digest; nullopt if none or removed.
   absl::StatusOr<std::optional<std::string>> FindDataFacts(absl::string_view digest);
 
  private:

@@ -1,7 +1,8 @@
-// The store on a file system that fails: at every write, sync, truncation and removal of a script that does
-// all that a store does, the process or the machine ends there, or that one operation fails and all go on.
+// Tests the store on a failing file system. A script uses all of the store. At each write, sync, truncation
+// and removal of the script, the process or the machine stops, or only this operation fails.
 //
 //   bazel test //server/store:store_crash_test --test_env=TANDEM_WHOLE=1
+
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -28,7 +29,7 @@ using Unsynced = FaultyEnv::Unsynced;
 using Operation = std::function<absl::Status(Transaction&)>;
 
 constexpr char kPath[] = "/state/tandem.db";
-// Few, so that the log is carried over often.
+// Small, so that SQLite often moves the log into the database.
 constexpr int kCheckpointPages = 12;
 
 bool RunsWhole() {
@@ -55,7 +56,7 @@ Operation Insert(const std::string& id) {
   };
 }
 
-// A change of state and `events` - 1 others, as JobMachine commits them: all or none.
+// A state change and `events` - 1 other events, committed like JobMachine: all or none.
 Operation Move(const std::string& id, v1::JobState state, int events, int event_bytes = 40) {
   return [=](Transaction& transaction) -> absl::Status {
     TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
@@ -126,7 +127,7 @@ Operation Delete(const std::string& id) {
   };
 }
 
-// All that a daemon has its store do; null: the daemon ends, and another one opens the store.
+// All of a daemon's uses of its store. Null: the daemon ends, and another opens the store.
 std::vector<Operation> Script() {
   return {
       Insert("a"),
@@ -144,7 +145,7 @@ std::vector<Operation> Script() {
       [](Transaction& transaction) { return transaction.ReserveJobId("fork"); },
       Insert("fork"),
       AddCheckpoint("a", 30),
-      // What fails leaves nothing.
+      // A failed body leaves nothing.
       [](Transaction& transaction) -> absl::Status {
         StoredJob job = MakeJob("none");
         TANDEM_RETURN_IF_ERROR(transaction.InsertJob(&job, "", {}));
@@ -178,7 +179,7 @@ T Take(absl::StatusOr<T> value) {
   return value.ok() ? *std::move(value) : T();
 }
 
-// All that a store says.
+// Returns everything that a store can read.
 std::string Everything(Store& store) {
   std::string all;
   const auto add = [&all](const auto& message) { absl::StrAppend(&all, message.ShortDebugString(), "\n"); };
@@ -226,7 +227,7 @@ std::string Everything(Store& store) {
   return all;
 }
 
-// One process after the other on one file system.
+// Several processes, one after another, on one file system.
 class Daemons {
  public:
   explicit Daemons(FaultyEnv* env) : vfs_(absl::StrCat("faulty-", ++count_), env) {}
@@ -239,7 +240,7 @@ class Daemons {
   }
   void Close() { store_.reset(); }
 
-  // The one operation that fails on purpose counts as done.
+  // The operation that fails on purpose counts as done.
   absl::Status Do(const Operation& operation) {
     if (operation == nullptr) return Open();
     Awaited<absl::Status> done;
@@ -250,7 +251,7 @@ class Daemons {
 
   std::string Everything() { return tandem::Everything(*store_); }
 
-  // The database's own opinion.
+  // The database's own check.
   std::string CheckIntegrity() {
     const auto connection = Connection::Open(kPath, Connection::Access::kReadOnly, vfs_.name());
     if (!connection.ok()) return connection.status().ToString();
@@ -270,7 +271,7 @@ class Daemons {
 
 int Daemons::count_ = 0;
 
-// What an undisturbed run has after each operation, the first entry before any; and its changes of files.
+// The state of an undisturbed run before the first and after each operation, and its number of file changes.
 struct Course {
   std::vector<std::string> states;
   int changes = 0;
@@ -314,7 +315,7 @@ TEST_P(StoreCrashTest, AfterACrashAnywhereAllThatWasAcknowledgedIsThereOnce) {
       size_t acknowledged = 0;
       bool opened = daemons.Open().ok();
       while (opened && acknowledged < script.size() && daemons.Do(script[acknowledged]).ok()) ++acknowledged;
-      // What dies does not tidy up.
+      // A dying process does not tidy up.
       daemons.Close();
       env.CutPower(GetParam().unsynced, 1000 * point + seed);
       ++crashes;
@@ -322,14 +323,14 @@ TEST_P(StoreCrashTest, AfterACrashAnywhereAllThatWasAcknowledgedIsThereOnce) {
       const absl::Status status = daemons.Open();
       ASSERT_TRUE(status.ok()) << status;
       const std::string state = daemons.Everything();
-      // What was on its way may have come through.
+      // An operation in progress may have completed.
       const bool is_there = state == course.states[acknowledged];
       const bool one_more = acknowledged < script.size() && state == course.states[acknowledged + 1];
       ASSERT_TRUE(is_there || one_more) << acknowledged << " operations were acknowledged, but there is\n"
                                         << state << "\nin place of\n"
                                         << course.states[acknowledged];
       ASSERT_EQ(daemons.CheckIntegrity(), "ok");
-      // It goes on from there to the same end.
+      // The run continues to the same end.
       if (seed > 0) continue;
       for (size_t i = acknowledged + (is_there ? 0 : 1); i < script.size(); ++i) {
         const absl::Status done = daemons.Do(script[i]);
@@ -347,8 +348,8 @@ INSTANTIATE_TEST_SUITE_P(Endings, StoreCrashTest,
                                          Ending{"of_the_machine_in_the_middle", Unsynced::kSome, 3}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// One operation of the file system fails: the write that needed it says so and is not there, the same write
-// again succeeds, and in the end nothing is missing, before and after the power is cut.
+// One operation of the file system fails. Its write must report the error and leave nothing, and the repeated
+// write must succeed. In the end nothing is missing, before and after a power cut.
 TEST(StoreFaultTest, AFailureAnywhereIsSaidAndOvercome) {
   const std::vector<Operation> script = Script();
   const Course course = Undisturbed(script);
@@ -389,8 +390,9 @@ TEST(StoreFaultTest, AFailureAnywhereIsSaidAndOvercome) {
   EXPECT_GT(failures, 100);
 }
 
-// A disk that takes nothing any more from some moment on, as one that became read-only: every write says so,
-// reads go on, and when it takes writes again, so does the store, without being opened anew.
+// From some moment on the disk refuses all writes, like a disk that became read-only. Every write must report
+// an error, and reads must continue. When the disk accepts writes again, the store must work without being
+// reopened.
 TEST(StoreFaultTest, ADiskThatTakesNothingForAWhileIsOvercome) {
   const std::vector<Operation> script = Script();
   const Course course = Undisturbed(script);

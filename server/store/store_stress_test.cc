@@ -37,8 +37,8 @@ std::unique_ptr<Store> OpenWithJobs(const std::string& path, int jobs) {
   return done.Get().ok() ? *std::move(store) : nullptr;
 }
 
-// Several threads write to a log each; some bodies fail. Answers come in order, once, on one thread; what was
-// answered is there at once; what failed left no hole.
+// Several threads write to their logs, and some bodies fail. Answers must come once, in order and on one
+// thread. Acknowledged data must be readable at once, and a failed body must leave no gap.
 TEST(StoreStressTest, ManyWritersOneOrder) {
   constexpr int kWriters = 4;
   constexpr int kWrites = 400;
@@ -46,9 +46,9 @@ TEST(StoreStressTest, ManyWritersOneOrder) {
   const std::unique_ptr<Store> store = OpenWithJobs(folder.path() + "/tandem.db", kWriters);
   ASSERT_NE(store, nullptr);
 
-  // The order of all bodies and of all answers, known by a ticket that is drawn on the writer thread.
-  int64_t bodies = 0;   // the writer thread's alone
-  int64_t answers = 0;  // the writer thread's alone
+  // The order of all bodies and answers, by a ticket drawn on the writer thread.
+  int64_t bodies = 0;   // only the writer thread uses it
+  int64_t answers = 0;  // only the writer thread uses it
   std::atomic<int> wrong_order = 0;
   std::atomic<int> wrong_sequence = 0;
   std::atomic<int> not_visible = 0;
@@ -96,8 +96,8 @@ TEST(StoreStressTest, ManyWritersOneOrder) {
   }
 }
 
-// A process writes and says what was answered until it is killed; all of that, and nothing half-done, is in
-// the store when it is opened again.
+// A process writes and prints acknowledged events until it is killed. The reopened store must have all of
+// them and no partial write.
 TEST(StoreStressTest, WhatWasAnsweredOutlivesAKill) {
   constexpr int kRounds = 5;
   TemporaryFolder folder;

@@ -43,7 +43,7 @@ class StoreTest : public testing::Test {
     store_ = *std::move(store);
   }
 
-  // Writes and waits.
+  // Writes and blocks for the result.
   absl::Status Write(std::function<absl::Status(Transaction&)> body) {
     Awaited<absl::Status> done;
     store_->Write(std::move(body), done.Done());
@@ -58,7 +58,7 @@ class StoreTest : public testing::Test {
     });
   }
 
-  // Adds events, the state changes among them (every third) to the log of changes, too.
+  // Adds events. Every third is a state change, which is also added to the log of changes.
   absl::Status AddEvents(const std::string& id, int count) {
     return Write([&](Transaction& transaction) -> absl::Status {
       TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec(id));
@@ -112,7 +112,7 @@ TEST_F(StoreTest, KeepsAJobOverAReopening) {
   EXPECT_EQ(store_->GetJob("a-2").status().code(), absl::StatusCode::kNotFound);
 }
 
-// Whatever is done to a job by a daemon on a copy must not be done to the original's.
+// A daemon on a copy of a database must not change the original's folders.
 TEST_F(StoreTest, AJobsFolderIsBesideTheDatabaseThatItIsReadFrom) {
   StoredJob job = MakeJob("a");
   job.job.set_folder(folder_.path() + "/jobs/a");
@@ -164,7 +164,7 @@ TEST_F(StoreTest, IdsAndRequestIdsAreUnique) {
 }
 
 TEST_F(StoreTest, AFailingBodyTakesBackItsOwnChangesAlone) {
-  // All three are queued behind a body that waits, so that they are one group.
+  // A blocking body queues the three writes as one group.
   Awaited<bool> go;
   Awaited<absl::Status> first, second, third;
   store_->Write(
@@ -274,7 +274,7 @@ TEST_F(StoreTest, DeletingAJobTakesItsEventsAndKeepsTheCursorsOfOthers) {
   EXPECT_EQ(changes->changes[0].event.job(), "jobs/b");
   EXPECT_EQ(changes->newest_cursor, newest);
 
-  // A cursor is never given twice, and the request id may be used again.
+  // A cursor is never reused, but the request id may be.
   ASSERT_TRUE(Insert(MakeJob("c"), "request").ok());
   ASSERT_TRUE(AddEvents("c", 1).ok());
   changes = store_->ReadChanges(of_b, 100);
@@ -292,7 +292,7 @@ TEST_F(StoreTest, TheEventsOfADeletedJobGoInPieces) {
                 TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("a"));
                 return transaction.DeleteJob(job);
               }).ok());
-  // Nothing shows it from the first moment on, and another may take its place.
+  // Nothing shows the job from now on, and a new job may use its id.
   EXPECT_EQ(store_->GetJob("a").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(List({}), ElementsAre("b"));
   EXPECT_TRUE(*store_->WasDeleted("a"));
@@ -308,7 +308,7 @@ TEST_F(StoreTest, TheEventsOfADeletedJobGoInPieces) {
                   return absl::OkStatus();
                 }).ok());
   }
-  // 10, 10, 5 and the job; and a look that finds nothing.
+  // 10, 10, 5 and the job, plus a look that finds nothing.
   EXPECT_EQ(pieces, 4);
   EXPECT_THAT(store_->ReadEvents("a", 0, 100)->events, SizeIs(2));
   EXPECT_THAT(store_->ReadEvents("b", 0, 100)->events, SizeIs(5));
@@ -321,7 +321,7 @@ TEST_F(StoreTest, WritesGoOnBetweenThePiecesOfADeletion) {
                 TANDEM_ASSIGN_OR_RETURN(const StoredJob job, transaction.GetJob("a"));
                 return transaction.DeleteJob(job);
               }).ok());
-  // The writer is held until both are asked for.
+  // The writer blocks until both are requested.
   std::promise<void> both;
   store_->Write(
       [&both](Transaction&) {
@@ -340,9 +340,9 @@ TEST_F(StoreTest, WritesGoOnBetweenThePiecesOfADeletion) {
       done.Done());
   both.set_value();
   ASSERT_TRUE(done.Get().ok());
-  // It came after the first piece, long before the last.
+  // The write ran after the first piece and long before the last.
   EXPECT_TRUE(more);
-  // What an ended daemon left is removed by the next.
+  // The next daemon removes the rest.
   Reopen();
   for (more = true; more;) {
     ASSERT_TRUE(Write([&more](Transaction& transaction) -> absl::Status {
@@ -374,7 +374,7 @@ TEST_F(StoreTest, FindsJobsThatHaveNotEnded) {
 }
 
 TEST_F(StoreTest, ListsInBothOrdersAndDirectionsPageByPage) {
-  // Two were created at the same moment.
+  // Two jobs with the same time of creation.
   ASSERT_TRUE(Insert(MakeJob("d", 1)).ok());
   ASSERT_TRUE(Insert(MakeJob("a", 2)).ok());
   ASSERT_TRUE(Insert(MakeJob("c", 2, v1::JOB_STATE_FAILED)).ok());
@@ -407,7 +407,7 @@ TEST_F(StoreTest, APageTokenIsOfItsQueryAlone) {
 
   const auto code = [this](const JobQuery& query) { return store_->ListJobs(query).status().code(); };
   query.page_token = token;
-  query.page_size = 2;  // may change
+  query.page_size = 2;  // the page size may change
   EXPECT_EQ(code(query), absl::StatusCode::kOk);
   query.descending = false;
   EXPECT_EQ(code(query), absl::StatusCode::kInvalidArgument);

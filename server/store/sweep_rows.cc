@@ -13,7 +13,7 @@
 #include "server/store/store.h"
 #include "server/store/transaction.h"
 
-// The rows of sweeps. Their jobs are rows of jobs.
+// The part of Transaction and Store about sweeps. Their jobs are rows of jobs.
 
 namespace tandem {
 namespace {
@@ -40,7 +40,7 @@ absl::Status ReadRow(Query* query, Sweep* sweep) {
   return ParseStored(query->GetBlob(1), "sweep", &sweep->sweep);
 }
 
-// Sets what the sweep's jobs say. Only the best job's own row is read.
+// Sets the summary of the sweep's jobs. Reads only the best job's own row.
 absl::Status ReadSummary(Connection* connection, ListedSweep* sweep) {
   const std::string id = SweepId(sweep->sweep.name());
   const bool upwards = sweep->sweep.objective().mode() == v1::PLATEAU_MODE_MAX;
@@ -59,7 +59,7 @@ absl::Status ReadSummary(Connection* connection, ListedSweep* sweep) {
       ended += query.GetInt(2);
       sweep->end_time_us = std::max(sweep->end_time_us, query.GetInt(3));
       const int column = upwards ? 5 : 4;
-      // What a job that FAILED had measured makes it no best one.
+      // A FAILED job is never the best.
       if (state == v1::JOB_STATE_FAILED || query.IsNull(column)) continue;
       const double value = query.GetDouble(column);
       if (best.has_value() && (upwards ? value < *best : value > *best)) continue;
@@ -69,7 +69,7 @@ absl::Status ReadSummary(Connection* connection, ListedSweep* sweep) {
     }
     sweep->has_ended = jobs > 0 && ended == jobs;
   }
-  // The first of those with the best value.
+  // Find the first job with the best value.
   std::optional<int64_t> number;
   for (const v1::JobState state : best_states) {
     Query query(connection, "SELECT min(number) FROM jobs WHERE sweep = ? AND state = ? AND best = ?");
@@ -167,7 +167,7 @@ absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit, int64_t m
     {
       Query query(connection,
                   "SELECT number, record FROM sweeps WHERE number < ? OR ? = 0 ORDER BY number DESC LIMIT ?");
-      // One more than asked for tells whether there is another page.
+      // Ask for one more row, to know if another page exists.
       query.Int(before).Int(before).Int(int64_t{limit} + 1);
       while (query.Next()) {
         if (page.sweeps.size() == static_cast<size_t>(limit)) {
@@ -183,7 +183,7 @@ absl::StatusOr<SweepPage> Store::ListSweeps(int64_t before, int limit, int64_t m
       TANDEM_RETURN_IF_ERROR(ReadSummary(connection, &sweep));
       jobs += sweep.sweep.jobs();
       if (jobs <= most_jobs || i + 1 == page.sweeps.size()) continue;
-      // The rest is the next page's.
+      // The rest belongs to the next page.
       page.next_before = sweep.number;
       page.sweeps.resize(i + 1);
     }

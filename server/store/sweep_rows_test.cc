@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// A job of the sweep "s" whose best accuracy was `best` and whose newest accuracy is `last`.
+// A job of the sweep "s" with the best accuracy `best` and the newest accuracy `last`.
 StoredJob Measured(const std::string& id, double best, double last, bool keeps_best) {
   StoredJob row;
   row.job.set_name(JobName(id));
@@ -38,7 +38,7 @@ class SweepRowsTest : public testing::Test {
     return done.Get();
   }
 
-  // Makes a sweep "s" of these jobs.
+  // Creates the sweep "s" with these jobs.
   void Make(std::vector<StoredJob> jobs) {
     const absl::Status made = Write([&](Transaction& transaction) {
       StoredSweep sweep;
@@ -55,10 +55,10 @@ class SweepRowsTest : public testing::Test {
     ASSERT_TRUE(made.ok()) << made;
   }
 
-  // Ends the job; it has these artifacts.
+  // Ends the job with these artifacts.
   void End(const std::string& id, std::vector<std::string> artifacts) {
     const absl::Status ended = Write([&](Transaction& transaction) -> absl::Status {
-      // As worker events are applied: without the spec.
+      // Worker events are also applied without the spec.
       TANDEM_ASSIGN_OR_RETURN(StoredJob row, transaction.GetJobWithoutSpec(id));
       row.job.set_state(v1::JOB_STATE_SUCCEEDED);
       for (const std::string& name : artifacts) row.job.add_artifacts()->set_name(name);
@@ -67,7 +67,7 @@ class SweepRowsTest : public testing::Test {
     ASSERT_TRUE(ended.ok()) << ended;
   }
 
-  // The best job of the only sweep in the list; empty if there is none.
+  // Returns the best job of the only sweep in the list; empty if none.
   std::string Best() {
     const absl::StatusOr<SweepPage> page = store_->ListSweeps(0, 10);
     EXPECT_TRUE(page.ok()) << page.status();

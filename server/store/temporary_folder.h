@@ -11,7 +11,7 @@
 
 namespace tandem {
 
-// For tests: an empty folder, removed with all that is in it.
+// For tests: an empty folder, removed with its content.
 class TemporaryFolder {
  public:
   TemporaryFolder() : path_(testing::TempDir() + "/tandem-XXXXXX") {

@@ -16,9 +16,9 @@
 namespace tandem {
 namespace {
 
-// What of a job is stored in its record.
+// Returns the part of a job that its record stores.
 std::string RecordOf(v1::Job* job) {
-  // Taken out and put back, since a spec may be large.
+  // Remove the spec and put it back, because a copy may be large.
   std::unique_ptr<v1::JobSpec> spec(job->release_spec());
   std::unique_ptr<v1::Waiting> waiting(job->release_waiting());
   std::string record = job->SerializeAsString();
@@ -137,7 +137,7 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
   connection_->NoteThatItFreesRoom();
   return WithoutExceptions("delete a job", [&]() -> absl::Status {
     const std::string id = JobId(job.job.name());
-    // The row stays for the sake of the events, under an id that no job can have ('0' follows '/').
+    // The row stays because of its events, under an id that no job can have ('0' follows '/').
     Query query(connection_,
                 "UPDATE jobs SET id = '/' || number, request_id = NULL, submitted_spec = NULL, spec = x'', "
                 "record = x'', sweep = NULL WHERE number = ?");
@@ -197,7 +197,7 @@ absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
 
 absl::Status Transaction::AppendEvent(const StoredJob& job, const v1::JobEvent& event) {
   const std::string bytes = event.SerializeAsString();
-  // Only then can the job be deleted.
+  // After this event the job can be deleted, which frees space.
   const v1::JobState to = event.state_change().to();
   if (to == v1::JOB_STATE_CANCELLING || to == v1::JOB_STATE_CANCELLED) connection_->NoteThatItFreesRoom();
   return WithoutExceptions("add an event", [&]() -> absl::Status {

@@ -9,8 +9,7 @@
 
 namespace tandem {
 
-// For tests: what modes forbid, this thread and those that it starts may not do, as those of any user who is
-// not root. The thread may again afterwards.
+// For tests: while alive, file modes restrict this thread and threads that it starts, even as root.
 class WithoutPrivileges {
  public:
   WithoutPrivileges() {

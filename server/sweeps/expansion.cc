@@ -28,13 +28,13 @@ std::string Hint(absl::string_view name, const std::vector<std::string>& known) 
                          : absl::StrCat("did you mean `", closest, "`?");
 }
 
-// Of a field that is given a value twice, one would be lost.
+// If a field got two values, one would be lost.
 bool Overlap(absl::string_view a, absl::string_view b) {
   if (a.size() > b.size()) std::swap(a, b);
   return a == b || (absl::StartsWith(b, a) && (b[a.size()] == '.' || b[a.size()] == '['));
 }
 
-// Checks where the fields of a search lead, and that no two are the same.
+// Checks the paths of a search's fields, and that no two overlap.
 class PathCheck {
  public:
   PathCheck(const v1::JobSpec& base, FieldViolations* violations) : base_(base), violations_(violations) {}
@@ -144,7 +144,7 @@ void SetObjective(const v1::SweepObjective& objective, v1::Training* training) {
   if (objective.mode() != v1::PLATEAU_MODE_UNSPECIFIED) best->set_mode(objective.mode());
 }
 
-// A value and where it stands in the request.
+// A value and its place in the request.
 struct Assignment {
   const std::string* field;
   Value value;
@@ -159,7 +159,7 @@ absl::StatusOr<SweepJob> MakeJob(const v1::Sweep& sweep, std::vector<Assignment>
     const absl::StatusOr<FieldPlace> place = FindField(*assignment.field, &Hint, &job.spec);
     const absl::Status set = place.ok() ? SetFieldValue(*place, assignment.value) : place.status();
     if (!set.ok()) {
-      // An element of a list that another field has made shorter is found out here alone.
+      // Only here the error shows if another field made a list shorter than the path's index.
       return FieldError(assignment.where,
                         absl::StrCat(place.ok() ? *assignment.field + ": " : "", set.message()));
     }
@@ -180,7 +180,7 @@ int64_t CountJobs(const v1::Sweep& sweep) {
   return count;
 }
 
-// Of the job of a number.
+// Returns the assignments of the job with this number.
 std::vector<Assignment> AssignmentsOf(const v1::Sweep& sweep, int number) {
   std::vector<Assignment> assignments;
   if (sweep.has_random()) {
@@ -228,7 +228,7 @@ absl::StatusOr<SweepExpansion> SweepExpansion::Create(const v1::Sweep* sweep) {
     const absl::StatusOr<SweepJob> job = MakeJob(*sweep, AssignmentsOf(*sweep, number));
     if (!job.ok()) {
       for (const FieldViolation& violation : GetFieldViolations(job.status())) {
-        // The same value stands in many jobs.
+        // The same wrong value may be in many jobs. Report it once.
         if (at_fault.insert(violation.field).second) violations.Add(violation.field, violation.description);
       }
       continue;
@@ -242,7 +242,7 @@ absl::StatusOr<SweepExpansion> SweepExpansion::Create(const v1::Sweep* sweep) {
 }
 
 SweepJob SweepExpansion::Job(int number) const {
-  // Create has made each of them.
+  // Create already made each job, so this succeeds.
   return MakeJob(*sweep_, AssignmentsOf(*sweep_, number)).value();
 }
 

@@ -12,34 +12,32 @@
 
 namespace tandem {
 
-// One of the jobs that a sweep makes.
+// A job of a sweep.
 struct SweepJob {
-  // The base with the values in place.
+  // The base with the job's values.
   v1::JobSpec spec;
   // In the order of the sweep's fields.
   std::vector<v1::SweepValue> values;
 };
 
-// The most jobs that a sweep makes, the most fields in which they differ, and the most bytes of all its jobs'
-// specs as they are stored.
+// The most jobs of a sweep, the most varied fields, and the most bytes of all its serialized specs.
 inline constexpr int kMostSweepJobs = 1000;
 inline constexpr int kMostSweepFields = 100;
 inline constexpr size_t kMostSweepBytes = 64 << 20;
 
-// The jobs of a sweep, each made when it is asked for. Thread-safe.
+// The jobs of a sweep. Each job is made on request. Thread-safe.
 class SweepExpansion {
  public:
-  // `sweep` outlives the expansion. INVALID_ARGUMENT: with each field at fault, paths beginning with
-  // "sweep.". RESOURCE_EXHAUSTED: too many jobs, or too large ones. Whether the specs are right is not looked
-  // at.
+  // `sweep` must outlive the expansion. INVALID_ARGUMENT names each wrong field, with paths from "sweep." on.
+  // RESOURCE_EXHAUSTED: too many or too large jobs. Does not check the specs.
   static absl::StatusOr<SweepExpansion> Create(const v1::Sweep* sweep);
 
   int jobs() const { return jobs_; }
-  // Bytes of all specs and values, serialised.
+  // Returns the bytes of all serialized specs and values.
   size_t bytes() const { return bytes_; }
 
-  // The job of a number from 0: a grid's, the last field the fastest, or a random one, which follows from the
-  // seed, the number and the position of the field alone. Its objective is the sweep's.
+  // Returns the job with this number, counted from 0. In a grid, the last field varies fastest. A random job
+  // depends only on the seed, the number and the field's position. The job has the sweep's objective.
   SweepJob Job(int number) const;
 
  private:
@@ -50,10 +48,10 @@ class SweepExpansion {
   size_t bytes_ = 0;
 };
 
-// RESOURCE_EXHAUSTED for a sweep whose specs have more than kMostSweepBytes together.
+// Returns RESOURCE_EXHAUSTED for a sweep whose specs exceed kMostSweepBytes.
 absl::Status SweepTooLarge();
 
-// "training.epochs=3, training.global_batch_size=64".
+// Returns for example "training.epochs=3, training.global_batch_size=64".
 std::string DescribeValues(const std::vector<v1::SweepValue>& values);
 
 }  // namespace tandem

@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<SweepJob>> ExpandSweep(const v1::Sweep& sweep) {
 
 std::string Number(double value) { return absl::StrCat("values { number_value: ", value, " }"); }
 
-// "field: description" of each.
+// Returns "field: description" of each violation.
 std::vector<std::string> Problems(const v1::Sweep& sweep) {
   std::vector<std::string> problems;
   const auto jobs = ExpandSweep(sweep);
@@ -136,7 +136,7 @@ TEST(Expansion, RandomValuesFollowFromTheSeedAlone) {
   }
   EXPECT_EQ(epochs, (std::set<int64_t>{2, 3, 4}));
   EXPECT_EQ(units, (std::set<int64_t>{4, 8}));
-  // The mean of 300 from [-4, 0), of which the standard error is 0.067.
+  // The mean of 300 values from [-4, 0) has a standard error of 0.067.
   EXPECT_NEAR(sum_of_logs / 300, -2, 0.3);
 }
 
@@ -238,7 +238,7 @@ TEST(Expansion, TooManyJobsAreRefused) {
   EXPECT_EQ(GetReason(jobs.status()), "SWEEP_TOO_LARGE");
 }
 
-// Each layer has a few bytes, and takes a hundred of memory: jobs are made one by one.
+// Each layer has a few bytes and takes a hundred in memory, so jobs are made one by one.
 TEST(Expansion, JobsOfManyLayersAreTaken) {
   v1::Sweep sweep = Parse("");
   for (int i = 0; i < 4000; ++i) sweep.mutable_base()->mutable_model()->add_layers()->mutable_dense();

@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-// Whole numbers up to this are exact as doubles.
+// Integers up to this value are exact as doubles.
 constexpr int64_t kMostExact = int64_t{1} << 53;
 
 void CheckRange(const v1::SweepRange& range, const std::string& path, FieldViolations* violations) {
@@ -26,13 +26,13 @@ void CheckRange(const v1::SweepRange& range, const std::string& path, FieldViola
   }
 }
 
-// Uniform in [min, max), also where rounding would reach max.
+// Uniform in [min, max), even if rounding would reach max.
 double Between(double min, double max, double uniform) {
   const double value = min + (max - min) * uniform;
   return std::clamp(value, min, std::nextafter(max, min));
 }
 
-// Uniform in [0, bound), without bias: what lies above the largest multiple of bound is drawn again.
+// Uniform in [0, bound) without bias: draws above the largest multiple of bound are repeated.
 uint64_t Below(uint64_t bound, RandomStream* random) {
   const uint64_t excess = (UINT64_MAX % bound + 1) % bound;
   while (true) {

@@ -9,11 +9,11 @@
 
 namespace tandem {
 
-// INVALID_ARGUMENT with each of the distribution's fields at fault, paths from the SweepRandomField on.
+// INVALID_ARGUMENT names each wrong field of the distribution, with paths from the SweepRandomField on.
 absl::Status CheckDistribution(const v1::SweepRandomField& field);
 
-// The value of a field, whose distribution is right, in a sample. `position` is the field's among those of
-// the sweep. The same wherever and whenever it is asked for.
+// Returns a field's value in a sample. The distribution must be valid. `position` is the field's index in the
+// sweep. The same arguments always give the same value.
 google::protobuf::Value DrawValue(const v1::SweepRandomField& field, uint64_t seed, int position, int sample);
 
 }  // namespace tandem

@@ -44,7 +44,7 @@ v1::SweepState StateOf(const ListedSweep& listed) {
   return listed.counts.contains(v1::JOB_STATE_SUCCEEDED) ? v1::SWEEP_STATE_SUCCEEDED : v1::SWEEP_STATE_FAILED;
 }
 
-// The first of those whose weights have the best value; null where none counts.
+// Returns the first job whose weights have the best value; null if none counts.
 const StoredJob* BestOf(const StoredSweep& stored) {
   const v1::SweepObjective& objective = stored.sweep.objective();
   const bool upwards = objective.mode() == v1::PLATEAU_MODE_MAX;
@@ -63,7 +63,7 @@ const StoredJob* BestOf(const StoredSweep& stored) {
   return best;
 }
 
-// Sets what follows from the jobs.
+// Sets the fields that the jobs determine.
 void SetSummary(const ListedSweep& listed, v1::Sweep* sweep) {
   sweep->set_state(StateOf(listed));
   for (const auto& [state, jobs] : listed.counts) {

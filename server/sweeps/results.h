@@ -6,11 +6,11 @@
 
 namespace tandem {
 
-// A sweep as clients see it: with its state, its counts, its best job and one result for each of its jobs,
-// all of which follow from its jobs. What a job that FAILED had measured makes it no best one.
+// Returns a sweep for clients: its state, counts, best job and one result per job, all computed from its
+// jobs. A FAILED job is never the best.
 v1::Sweep DescribeSweep(const StoredSweep& stored);
 
-// The same without the results, and without what was asked for: base, grid and random.
+// The same without the results, and without the request's base, grid and random fields.
 v1::Sweep DescribeSweep(const ListedSweep& listed);
 
 }  // namespace tandem

@@ -78,7 +78,7 @@ TEST(SweepResults, TheBestIsTheFirstOfTheBestThatDidNotFail) {
   EXPECT_EQ(DescribeSweep(downwards).best().job(), "jobs/j0");
 }
 
-// The last weights of the first job have 0.7, those of the second one 0.75, whose best was worse.
+// The first job's last weights have 0.7. The second job's last weights have 0.75, and its best was worse.
 TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
   StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_SUCCEEDED, 0.9), Job(1, v1::JOB_STATE_SUCCEEDED, 0.85),
                               Job(2, v1::JOB_STATE_CANCELLED, 0.99)});
@@ -118,7 +118,7 @@ TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {
   EXPECT_EQ(sweep.results(0).value(), 0.9);
   EXPECT_EQ(sweep.results(1).value(), 0.95);
 
-  // The grid decides on one of them.
+  // The grid varies keep_best.
   stored.jobs[1].keeps_best = false;
   sweep = DescribeSweep(stored);
   EXPECT_EQ(sweep.best().job(), "jobs/j0");

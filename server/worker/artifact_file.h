@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// Reads the file `name` in `folder` and says what it is: its size and its SHA-256. Errors are those of
-// reading it.
+// Returns the file's description: its size and SHA-256. Errors are those of reading the file `name` in
+// `folder`.
 absl::StatusOr<v1::Artifact> DescribeArtifact(const std::string& folder, const std::string& name,
                                               const std::string& description);
 

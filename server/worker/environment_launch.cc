@@ -28,7 +28,7 @@ constexpr int kMostWorkers = 1024;
 constexpr char kHowToMake[] =
     "of a YAML file `tandem validate FILE -o json > job.json` makes one that can be read";
 
-// Where text format is wrong first.
+// Keeps the position and text of the first error in text format.
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -47,11 +47,11 @@ absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
         absl::StrCat(path, " is YAML, and a job without a daemon is in JSON or text format; ", kHowToMake));
   }
   v1::JobSpec spec;
-  // No text format begins so.
+  // No text format begins with "{".
   if (absl::EndsWith(path, ".json") || absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{")) {
     const auto status = google::protobuf::util::JsonStringToMessage(text, &spec);
     if (status.ok()) return spec;
-    // What `tandem validate` and `tandem describe` print is the job around it.
+    // `tandem validate` and `tandem describe` print a whole job around the spec.
     v1::Job job;
     if (google::protobuf::util::JsonStringToMessage(text, &job).ok() && job.has_spec()) return job.spec();
     return absl::InvalidArgumentError(
@@ -65,7 +65,7 @@ absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
       absl::StrCat(path, ":", error.text(), ": no job in text format (a JobSpec); ", kHowToMake));
 }
 
-// The number in the first of these variables that is set; `otherwise` where none is.
+// Returns the number in the first variable that is set; `otherwise` if none is set.
 absl::StatusOr<int> NumberIn(std::initializer_list<const char*> names, int least, int most, int otherwise,
                              const FindVariable& variable) {
   for (const char* name : names) {
@@ -79,9 +79,9 @@ absl::StatusOr<int> NumberIn(std::initializer_list<const char*> names, int least
   return otherwise;
 }
 
-// The first of a worker's own GPUs among those that its process sees, which are `each` for every replica of
-// it. Where they are fewer than it and the workers before it on the host need, they are its own, as Slurm's
-// --gpus-per-task has it, rather than the host's.
+// Returns the position of a worker's first GPU among the GPUs that its process sees. The worker has `each`
+// GPUs, one per replica. If the visible GPUs do not suffice for the worker and the host's earlier workers,
+// they are the worker's own GPUs, as with Slurm's --gpus-per-task.
 int FirstGpu(int local, int each, const FindVariable& variable) {
   const std::string visible = variable("CUDA_VISIBLE_DEVICES").value_or("");
   if (visible.empty()) return local * each;
@@ -100,7 +100,7 @@ absl::StatusOr<std::string> MasterAddress(const FindVariable& variable) {
   const std::string host = *variable("MASTER_ADDR");
   const bool is_bare_ipv6 = host.find(':') != std::string::npos && host[0] != '[';
   std::string port = *variable("MASTER_PORT");
-  // There torchrun itself listens at the port, and so the workers meet at the next one.
+  // torchrun itself listens at the port, so the workers use the next port.
   if (int number = 0;
       variable("TORCHELASTIC_USE_AGENT_STORE").value_or("") == "True" && absl::SimpleAtoi(port, &number)) {
     port = absl::StrCat(number + 1);
@@ -121,7 +121,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
         workers - 1, ", as torchrun does, or start it with srun, which sets SLURM_PROCID"));
   }
   TANDEM_ASSIGN_OR_RETURN(const int worker, NumberIn({"RANK", "SLURM_PROCID"}, 0, workers - 1, 0, variable));
-  // Of an allocation that may be for more than these workers.
+  // An allocation may have more tasks per node than there are workers.
   TANDEM_ASSIGN_OR_RETURN(const int most_here, NumberIn({"LOCAL_WORLD_SIZE", "SLURM_NTASKS_PER_NODE"}, 1,
                                                         kMostWorkers, 1, variable));
   const int here = std::min(most_here, workers);
@@ -130,7 +130,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   internal::v1::WorkerLaunch launch;
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_spec(), ReadJob(options.job_file));
   v1::Replicas* replicas = launch.mutable_spec()->mutable_replicas();
-  // One is what is filled in where nothing was said.
+  // 1 is the default of a job that does not say.
   if (replicas->workers() > 1 && replicas->workers() != workers) {
     return absl::InvalidArgumentError(absl::StrCat("the job's replicas.workers is ", replicas->workers(),
                                                    ", but there are ", workers,
@@ -167,7 +167,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
     device->set_kind(gpus        ? v1::DEVICE_KIND_GPU
                      : reference ? v1::DEVICE_KIND_REFERENCE
                                  : v1::DEVICE_KIND_CPU);
-    // GPUs are counted anew on each host.
+    // GPUs are numbered from 0 on each host.
     const bool is_own = rank / each == worker;
     const int index = gpus && is_own ? first_gpu + rank % each : rank;
     device->set_name(!replicas->devices().empty() ? replicas->devices(rank % replicas->devices_size())

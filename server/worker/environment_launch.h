@@ -11,26 +11,30 @@
 
 namespace tandem {
 
-// How a worker is started without a daemon.
+// The options of a worker that starts without a daemon.
 struct EnvironmentLaunchOptions {
-  // A JobSpec: JSON where its name ends in ".json", otherwise text format.
+  // The path of a JobSpec: JSON if its name ends in ".json" or its text begins with "{", otherwise text
+  // format. In JSON, a whole Job with a spec is also accepted.
   std::string job_file;
-  // Where artifacts and checkpoints are written; all workers see it under this path.
+  // The folder of artifacts and checkpoints. All workers must see it at this path.
   std::string output_folder;
   std::vector<std::string> data_folders;
-  // Of each replica on a CPU; 0: the host's, shared among all replicas on it.
+  // The threads of each replica on a CPU. 0: the host's cores, shared among its replicas.
   int threads = 0;
 };
 
-// A variable of the environment; nothing where it is not set.
+// Returns a variable of the environment; nullopt if unset.
 using FindVariable = std::function<std::optional<std::string>(const char* name)>;
 
-// What such a worker trains, and its place in the group, by the variables that torchrun and Slurm set: RANK
-// and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS, and for more than one worker MASTER_ADDR and MASTER_PORT,
-// where the first one listens; LOCAL_RANK and LOCAL_WORLD_SIZE, or SLURM_LOCALID and SLURM_NTASKS_PER_NODE,
-// for threads and GPUs, and CUDA_VISIBLE_DEVICES, which may show a worker its own GPUs alone. A worker is one
-// process here: where the job does not say how many replicas there are, each has one. INVALID_ARGUMENT for
-// what is wrong with any of these.
+// Returns the launch of a worker without a daemon: its job, and its place in the group. Reads the variables
+// that torchrun and Slurm set:
+// - RANK and WORLD_SIZE, or SLURM_PROCID and SLURM_NTASKS.
+// - MASTER_ADDR and MASTER_PORT, where the first of several workers listens.
+// - LOCAL_RANK and LOCAL_WORLD_SIZE, or SLURM_LOCALID and SLURM_NTASKS_PER_NODE, for threads and GPUs.
+// - CUDA_VISIBLE_DEVICES, which may show a worker only its own GPUs.
+//
+// A worker is one process. If the job gives no number of replicas, each worker has one replica.
+// INVALID_ARGUMENT if an option, the job or a variable is wrong.
 absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const EnvironmentLaunchOptions& options,
                                                                  const FindVariable& variable);
 

@@ -30,7 +30,7 @@ constexpr char kJob[] = R"(
 
 class EnvironmentLaunchTest : public testing::Test {
  protected:
-  // With the job and what is to be added to it, in this environment.
+  // Launches the job plus an addition in this environment.
   absl::StatusOr<WorkerLaunch> Launch(const std::map<std::string, std::string>& environment,
                                       const std::string& more = "", const std::string& name = "job.textproto",
                                       const std::string& job = kJob) {
@@ -107,9 +107,9 @@ TEST_F(EnvironmentLaunchTest, SlurmsVariablesAndGpus) {
 
 TEST_F(EnvironmentLaunchTest, GpusThatAreATasksOwnOrTheHosts) {
   struct Case {
-    const char* visible;  // Null where all of the host's are.
+    const char* visible;  // Null if all of the host's GPUs are visible.
     int replicas_each;
-    std::vector<std::string> own;  // Of the second task on its host.
+    std::vector<std::string> own;  // The GPUs of the second task on its host.
   };
   for (const Case& c : {Case{nullptr, 1, {"devices/gpu:1"}}, Case{"0,1", 1, {"devices/gpu:1"}},
                         Case{"0", 1, {"devices/gpu:0"}}, Case{"GPU-8a5b", 1, {"devices/gpu:0"}},
@@ -142,7 +142,7 @@ TEST_F(EnvironmentLaunchTest, JobsInJson) {
   EXPECT_EQ(launch->spec().training().global_batch_size(), 8);
 }
 
-// As `tandem validate -o json` prints it, with all that was not said filled in.
+// `tandem validate -o json` prints the job with all defaults.
 TEST_F(EnvironmentLaunchTest, AJobAsTheCommandLinePrintsIt) {
   const char* const printed =
       R"({"spec": {"dataset": {"synthetic": {"shape": [4], "classes": 2, "train_samples": 16}},
@@ -185,7 +185,7 @@ TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
               HasSubstr("is 2 for 3 replicas"));
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "replicas { count: 3 workers: 3 }"),
               HasSubstr("leave it out"));
-  // Several would all be the first one.
+  // Without ranks, several workers would all be the first.
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}),
               HasSubstr("set RANK to a number of its own from 0 to 1"));
   EXPECT_THAT(Refused({}, "nonsense"), HasSubstr("no job in text format"));

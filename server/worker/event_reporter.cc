@@ -23,16 +23,17 @@ using internal::v1::WorkerService;
 
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(50);
 constexpr absl::Duration kLastBackoff = kReconnectInterval;
-// Between two looks whether a full disk has room again.
+// The time between two tries to write to a full disk.
 constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
-// Sent and not acknowledged: enough to keep the daemon's group commits full, and what bounds sent_.
+// The most events that were sent and not acknowledged. Enough to fill the daemon's group commits; bounds
+// sent_.
 constexpr size_t kMaxInFlight = 8192;
 
 std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kFirstBackoff));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kLastBackoff));
-  // A proxy of the environment has no business on a Unix socket.
+  // A Unix socket needs no proxy from the environment.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
 }
@@ -87,7 +88,7 @@ absl::Status EventReporter::Report(WorkerEvent event) {
     absl::Status status = Unspool();
     if (status.ok() && dropped_ > 0) status = ReportDropped();
     if (status.ok() && Append(event).ok()) return absl::OkStatus();
-    // Training is worth more than a line about it.
+    // Losing a progress report is better than ending the training.
     ++dropped_;
     return absl::OkStatus();
   }
@@ -114,7 +115,7 @@ absl::Status EventReporter::WaitForRoom(WorkerEvent event, const absl::Status& f
   const bool is_last = event.has_finished();
   unspooled_.push_back(std::move(event));
   if (!is_last) return absl::OkStatus();
-  // Nothing follows that could bring it to the disk, and the worker is about to end.
+  // No later event can write it, and the worker is about to end.
   const absl::Duration give_up = Clock::Real()->Elapsed() + options_.room_patience;
   while (true) {
     const absl::Status status = Unspool();
@@ -182,7 +183,7 @@ void EventReporter::Run() {
 
 bool EventReporter::Talk() {
   grpc::ClientContext context;
-  // The channel tries again, with its back-off, until there is a daemon.
+  // The channel retries, with back-off, until a daemon is there.
   context.set_wait_for_ready(true);
   int64_t acknowledged_before;
   {
@@ -213,7 +214,8 @@ void EventReporter::Listen(Stream& stream) {
         const int64_t sequence = response.acknowledgement().worker_sequence();
         MutexLock lock(&mutex_);
         if (!answered_ && sequence < acknowledged_) {
-          // Its database is that of an earlier time: it gets whatever is still here.
+          // The daemon's database was restored from an earlier time. Send everything that the spool still
+          // has.
           acknowledged_ = sequence;
           acknowledged_end_ = SpoolWriter::kFirstOffset;
         }
@@ -239,7 +241,7 @@ void EventReporter::Listen(Stream& stream) {
         options_.on_dismissed(response.dismissal().message());
         break;
       }
-      // From a newer daemon.
+      // A newer daemon's message.
       case ConnectResponse::KIND_NOT_SET:
         break;
     }
@@ -254,14 +256,14 @@ bool EventReporter::HasWork() const {
 
 bool EventReporter::MayTrim() const {
   const int64_t done = acknowledged_end_ - SpoolWriter::kFirstOffset;
-  // What is kept is copied, so it must be less than what goes.
+  // Trimming copies the rest, so the rest must be smaller than the dropped part.
   return done >= trim_bytes_ && done >= writer_->end() - acknowledged_end_;
 }
 
 void EventReporter::Trim() {
   if (const absl::Status status = writer_->DropBefore(acknowledged_end_); !status.ok()) {
     spdlog::warn("{}", status.ToString());
-    // The next try when that many bytes more could be saved.
+    // Try again when twice as much can be dropped.
     trim_bytes_ *= 2;
     return;
   }
@@ -287,7 +289,7 @@ void EventReporter::Send(Stream& stream) {
              ABSL_NO_THREAD_SAFETY_ANALYSIS { return reporter->answered_ || reporter->Over(); },
         this));
     if (Over()) return;
-    // Again whatever was sent and got no answer, but for what the daemon has after all.
+    // Send unacknowledged events again, except those that the daemon has.
     sent_.clear();
     send_from_ = acknowledged_end_;
     reader_.Seek(send_from_);
@@ -307,7 +309,7 @@ void EventReporter::Send(Stream& stream) {
     }
     absl::StatusOr<std::optional<WorkerEvent>> event = reader_.Next(limit);
     if (!event.ok() || !event->has_value()) {
-      // Each connection comes to it again.
+      // Log once, because each connection reaches the damage again.
       if (std::exchange(damaged_at_, reader_.offset()) != reader_.offset()) {
         spdlog::error(
             "cannot read back the event spool at byte {}: {}; the daemon is not told of it, nor of what "
@@ -326,7 +328,7 @@ void EventReporter::Send(Stream& stream) {
         continue;
       }
       sent_.push_back({sequence, send_from_});
-      // Into the same packet as the next one, where that one can follow at once.
+      // Send it in one packet with the next event if that can follow at once.
       if (send_from_ < limit && sent_.size() < kMaxInFlight) write_options.set_buffer_hint();
     }
     *request.mutable_event() = *std::move(*event);

@@ -39,7 +39,7 @@ WorkerEvent Progress() {
   return event;
 }
 
-// A daemon that keeps what it gets in memory, and does as the test says.
+// A daemon that keeps events in memory and behaves as the test says.
 class FakeDaemon : public WorkerService::Service {
  public:
   explicit FakeDaemon(std::string path) : path_(std::move(path)) {}
@@ -59,7 +59,7 @@ class FakeDaemon : public WorkerService::Service {
     server_.reset();
   }
 
-  // Ends each stream after so many events without acknowledging the last; 0: never.
+  // Ends each stream after this many events, without acknowledging the last; 0: never.
   void BreakAfter(int events) {
     MutexLock lock(&mutex_);
     break_after_ = events;
@@ -68,8 +68,8 @@ class FakeDaemon : public WorkerService::Service {
     MutexLock lock(&mutex_);
     acknowledge_ = yes;
   }
-  // With the next event it forgets all but the first `kept`, and breaks the connection, as a daemon whose
-  // database was brought back from a backup.
+  // With the next event, forgets all events except the first `kept` and breaks the connection, like a daemon
+  // whose database was restored.
   void ForgetNext(int kept) {
     MutexLock lock(&mutex_);
     kept_ = kept;
@@ -93,7 +93,7 @@ class FakeDaemon : public WorkerService::Service {
                                        this),
                                    kDeadline);
   }
-  // Each once, in order.
+  // Returns each event once, in order.
   std::vector<WorkerEvent> events() {
     MutexLock lock(&mutex_);
     return events_;
@@ -204,7 +204,7 @@ class EventReporterTest : public testing::Test {
       ASSERT_TRUE(status.ok()) << status;
     }
   }
-  // The daemon has notices 1 to `count`, each once.
+  // Checks that the daemon has notices 1 to `count`, each once.
   void ExpectNotices(int64_t count) {
     const std::vector<WorkerEvent> events = daemon_->events();
     ASSERT_EQ(events.size(), count);
@@ -305,7 +305,7 @@ TEST_F(EventReporterTest, TheSpoolDoesNotGrowWhileTheDaemonListens) {
       ASSERT_TRUE(reporter_->Drain(kDeadline));
     }
   }
-  // A hundred events and what may be kept, in records of less than 50 bytes.
+  // A hundred events plus the rest, in records below 50 bytes.
   EXPECT_LT(std::filesystem::file_size(options_.spool_path), 100 * 50 + 2000);
   ExpectNotices(5000);
 }
@@ -319,7 +319,7 @@ TEST_F(EventReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
   daemon_->Start();
   EXPECT_TRUE(reporter_->Drain(kDeadline));
   const std::vector<WorkerEvent> events = daemon_->events();
-  // The notices, one that says what happens and one that says how many.
+  // The notices, plus a notice about dropping and a notice with the number.
   ASSERT_EQ(events.size(), 112);
   EXPECT_TRUE(absl::StrContains(events[100].notice().message(), "dropped")) << events[100].DebugString();
   EXPECT_TRUE(absl::StrContains(events[101].notice().message(), "10 ")) << events[101].DebugString();
@@ -344,7 +344,7 @@ TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
   progress.mutable_progress()->set_step(1);
   EXPECT_TRUE(reporter_->Report(progress).ok());
   EXPECT_EQ(daemon_->events().size(), 3);
-  // The last event, and who reports it, wait.
+  // The last event and its caller wait.
   WorkerEvent finished;
   finished.mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
   std::thread room([&env] {
@@ -358,7 +358,7 @@ TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
   ASSERT_EQ(events.size(), 9);
   for (int i = 0; i < 8; ++i) EXPECT_EQ(events[i].notice().message(), std::to_string(i + 1));
   EXPECT_TRUE(events[8].has_finished());
-  reporter_.reset();  // Before its file system.
+  reporter_.reset();  // Destroyed before its file system.
 }
 
 TEST_F(EventReporterTest, AFullDiskIsNotWaitedForForEver) {
@@ -374,7 +374,7 @@ TEST_F(EventReporterTest, AFullDiskIsNotWaitedForForEver) {
   finished.mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(reporter_->Report(finished).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(reporter_->Report(Notice(2)).code(), absl::StatusCode::kResourceExhausted);
-  // Other errors are errors at once.
+  // Other errors are returned at once.
   env.FailAfter(0, absl::UnavailableError("the disk does not answer"));
   EXPECT_EQ(reporter_->Report(Notice(3)).code(), absl::StatusCode::kUnavailable);
   reporter_.reset();

@@ -13,7 +13,7 @@ namespace {
 
 std::string ShortName(const std::string& name) { return std::string(absl::StripPrefix(name, "devices/")); }
 
-// "18 NVLinks, peer access, numa node".
+// Returns for example "18 NVLinks, peer access, numa node".
 std::string Describe(const v1::GpuLink& link) {
   std::vector<std::string> parts;
   if (link.nvlinks() > 0) {
@@ -36,7 +36,7 @@ std::string DescribeGpuTopology(const std::vector<v1::Device>& devices) {
   std::vector<std::string> pairs;
   std::set<std::string> seen;
   for (const v1::Device& device : devices) {
-    // Replicas may share it.
+    // Replicas may share a GPU.
     if (!seen.insert(device.name()).second) continue;
     for (const v1::GpuLink& link : device.gpu().links()) {
       if (names.count(link.device()) == 0 || seen.count(link.device()) > 0) continue;

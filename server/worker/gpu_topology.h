@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// For the log, how the GPUs among `devices` are connected with each other, by what the daemon found out:
-// "gpu:0 and gpu:1: 18 NVLinks, peer access; gpu:0 and gpu:2: no peer access". Empty where there are not two.
+// Returns a text for the log about the connections between the GPUs in `devices`, as the daemon found them:
+// "gpu:0 and gpu:1: 18 NVLinks, peer access; gpu:0 and gpu:2: no peer access". Empty with less than two GPUs.
 std::string DescribeGpuTopology(const std::vector<v1::Device>& devices);
 
 }  // namespace tandem

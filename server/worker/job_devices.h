@@ -7,10 +7,10 @@
 
 namespace tandem {
 
-// The job's precision, TF32, determinism and GPU limits, as devices take them.
+// Returns the job's precision, TF32, determinism and GPU limits as options of devices.
 DeviceOptions DeviceOptionsOf(const v1::JobSpec& spec);
 
-// Opens devices with DeviceOptionsOf(spec), and as many threads as each device says.
+// Opens devices with DeviceOptionsOf(spec) and each device's number of threads.
 DeviceFactory DevicesFor(const v1::JobSpec& spec);
 
 }  // namespace tandem

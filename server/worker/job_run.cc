@@ -31,8 +31,8 @@ Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_v
   return finished;
 }
 
-// Messages of the CUDA backend that begin so are of errors after which nothing works any more in the process;
-// the trainer may have put the replica before them.
+// The CUDA backend's messages begin like this if the process is unusable after the error. The trainer may
+// have put the replica before the message.
 bool IsDeviceFailure(const absl::Status& status) {
   return absl::IsInternal(status) &&
          (absl::StartsWith(status.message(), "cuda:") || absl::StrContains(status.message(), ": cuda:"));
@@ -42,7 +42,7 @@ Finished Cancelled(absl::string_view message) {
   return MakeFinished(v1::JOB_STATE_CANCELLED, v1::STATE_REASON_CANCEL_REQUESTED, message);
 }
 
-// Of a training that was paused.
+// Describes a paused training.
 std::string DescribePause(const v1::TrainingSummary& summary) {
   const std::string text = absl::StrCat("Paused after step ", summary.steps());
   if (summary.checkpoint_step() == summary.steps()) return text + ".";
@@ -52,7 +52,7 @@ std::string DescribePause(const v1::TrainingSummary& summary) {
              : absl::StrCat(text, ", without a checkpoint: it will begin anew.");
 }
 
-// Of a training that was cancelled.
+// Describes a cancelled training.
 std::string DescribeCancellation(const v1::TrainingSummary& summary, const absl::Status& saved) {
   return absl::StrCat("Stopped after step ", summary.steps(), ". ",
                       summary.checkpoint_step() > 0
@@ -68,12 +68,12 @@ v1::StateReason ReasonOf(const absl::Status& status) {
       return v1::STATE_REASON_DATA_ERROR;
     case absl::StatusCode::kOutOfRange:
       return v1::STATE_REASON_NON_FINITE_LOSS;
-    // The trainer has no other use of it.
+    // The trainer uses this code only for checkpoints.
     case absl::StatusCode::kFailedPrecondition:
       return v1::STATE_REASON_CHECKPOINT_ERROR;
-    // Likewise: another worker of the job.
+    // The trainer uses this code only for a lost worker of the job.
     case absl::StatusCode::kUnavailable:
-    // One that hangs is as lost.
+    // A hanging worker counts as lost.
     case absl::StatusCode::kDeadlineExceeded:
       return v1::STATE_REASON_WORKER_LOST;
     default:
@@ -81,7 +81,7 @@ v1::StateReason ReasonOf(const absl::Status& status) {
   }
 }
 
-// For the log: ", training loss 0.5 accuracy 0.8".
+// Returns for example ", training loss 0.5 accuracy 0.8", for the log.
 std::string Describe(absl::string_view what, const v1::Evaluation& evaluation) {
   std::string text = absl::StrFormat(", %s loss %.4f", what, evaluation.loss());
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
@@ -127,7 +127,7 @@ Finished JobRun::Train() {
   }
   NoteFailure(trained);
   Finished finished = End(**trainer, trained);
-  // As a loss of this process, which cannot go on: another one may.
+  // Report it like a lost process: this process cannot continue, but another may.
   if (finished.state() == v1::JOB_STATE_FAILED && device_failed()) {
     finished.set_reason(v1::STATE_REASON_WORKER_LOST);
   }
@@ -169,7 +169,7 @@ Finished JobRun::EndStopped(const Trainer& trainer, bool cancelled) {
                                          ", where training was stopped, as safetensors."));
   });
   if (cancelled) return Cancelled(DescribeCancellation(summary, saved));
-  // The checkpoint is what it goes on from.
+  // A resumed job needs only the checkpoint.
   if (!saved.ok()) OnNotice(absl::StrCat("cannot save the model at the pause: ", saved.message()));
   return MakeFinished(v1::JOB_STATE_PAUSED, v1::STATE_REASON_PAUSE_REQUESTED, DescribePause(summary));
 }
@@ -238,7 +238,7 @@ void JobRun::OnStarted(int64_t step) {
   Send(std::move(event));
   absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
       launch_.job_folder(), kSpecFile, "The job as it was trained; `tandem submit` takes it again.");
-  // It was written a moment ago, and is only a copy.
+  // The file was just written and is only a copy.
   if (!spec.ok()) return OnNotice(spec.status().message());
   WorkerEvent artifact;
   *artifact.mutable_artifact() = *std::move(spec);
@@ -247,7 +247,7 @@ void JobRun::OnStarted(int64_t step) {
 }
 
 void JobRun::OnResumed(const v1::Checkpoint& checkpoint) {
-  // The attempt that wrote it may have ended before it could say so.
+  // The attempt that wrote the checkpoint may have ended before reporting it.
   WorkerEvent event;
   *event.mutable_checkpoint() = checkpoint;
   Send(std::move(event));
@@ -255,8 +255,8 @@ void JobRun::OnResumed(const v1::Checkpoint& checkpoint) {
 
 void JobRun::ReportEarlierBest() {
   if (!launch_.spec().training().best_model().keep_weights()) return;
-  // That attempt may have ended before it could say so, and this one may come to no better one. It takes less
-  // than the checkpoint has just taken, which is larger.
+  // The earlier attempt may have ended before reporting the file, and this attempt may find no better result.
+  // Reading the file takes less time than reading the larger checkpoint.
   absl::StatusOr<v1::Artifact> best = DescribeArtifact(
       launch_.job_folder(), kBestFile, "The parameters with the best result until training went on.");
   if (absl::IsNotFound(best.status())) return;

@@ -14,13 +14,14 @@
 
 namespace tandem {
 
-// One job, from its launch to its FINISHED event: trains it, writes its artifacts into its folder, and
-// reports all of it. Thread-safe.
+// Runs a job from its launch to its FINISHED event: trains, writes artifacts to the job's folder, and reports
+// everything. Thread-safe.
 class JobRun : private TrainerObserver {
  public:
-  // Trainer::Create, or a test's.
+  // Trainer::Create, or a test's function.
   using TrainerFactory = std::function<absl::StatusOr<std::unique_ptr<Trainer>>(Trainer::Options)>;
-  // Takes an event: EventReporter::Report. After an error nothing more is reported and training stops.
+  // Accepts an event, like EventReporter::Report. After an error nothing more is reported, and training
+  // stops.
   using Report = std::function<absl::Status(internal::v1::WorkerEvent)>;
 
   JobRun(internal::v1::WorkerLaunch launch, DeviceFactory device_factory, TrainerFactory trainer_factory,
@@ -30,16 +31,16 @@ class JobRun : private TrainerObserver {
         trainer_factory_(std::move(trainer_factory)),
         report_(std::move(report)) {}
 
-  // Trains to the end; call once. However training ends, a FINISHED event says so. Errors are those of
+  // Trains to the end. Call once. A FINISHED event describes the end in any case. Errors are those of
   // reporting.
   absl::Status Run();
-  // Whether Run ended because CUDA failed in a way that leaves this process unusable: of a GPU that may be
-  // broken.
+  // Returns true if Run ended because CUDA left this process unusable, so that the GPU may be broken.
   bool device_failed() const;
-  // Makes Run end soon, with CANCELLED; with a checkpoint and the model if training has begun. From any
-  // thread, at any time.
+  // Makes Run end soon with CANCELLED. If training has begun, writes a checkpoint and the model. Callable
+  // from any thread at any time.
   void Cancel();
-  // Makes Run end soon, with PAUSED, a checkpoint and the model, unless training ends before. Likewise.
+  // Makes Run end soon with PAUSED, a checkpoint and the model, unless training ends before. Callable from
+  // any thread at any time.
   void Pause();
 
  private:
@@ -53,16 +54,16 @@ class JobRun : private TrainerObserver {
   void OnWorkerLoads(const v1::WorkerLoads& loads) override;
   void OnNotice(absl::string_view message) override;
 
-  // How training ended.
+  // Trains and returns the end.
   internal::v1::Finished Train();
-  // The same, once the trainer has been run, with this status.
+  // Returns the end after the trainer returned `trained`.
   internal::v1::Finished End(const Trainer& trainer, const absl::Status& trained);
-  // The same of a training that was told to stop, and did after a step.
+  // Returns the end of a training that stopped after a step because it was told to.
   internal::v1::Finished EndStopped(const Trainer& trainer, bool cancelled);
   absl::Status WriteSpec() const;
-  // Writes the model and tells of it. RESOURCE_EXHAUSTED: there is no memory for it.
+  // Writes and reports the model. RESOURCE_EXHAUSTED: not enough memory.
   absl::Status SaveModel(const Trainer& trainer, absl::string_view description);
-  // Says what the best model is that an earlier attempt left, where there is one.
+  // Reports the best model of an earlier attempt, if any.
   void ReportEarlierBest();
   std::string PathOf(absl::string_view name) const;
   void Send(internal::v1::WorkerEvent event);
@@ -77,9 +78,9 @@ class JobRun : private TrainerObserver {
   bool device_failed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
-  // Training has begun: what is cancelled from then on is worth keeping.
+  // True if training has begun. A later cancellation keeps its result.
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
-  // While it trains.
+  // Set during the training.
   Trainer* trainer_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // The first error of reporting.
   absl::Status report_status_ ABSL_GUARDED_BY(mutex_);

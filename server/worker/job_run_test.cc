@@ -20,7 +20,7 @@ namespace {
 
 using internal::v1::WorkerEvent;
 
-// Does what the test says instead of training.
+// Behaves as the test says instead of training.
 class FakeTrainer : public Trainer {
  public:
   using Body = std::function<absl::Status(FakeTrainer&)>;
@@ -145,7 +145,7 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
 }
 
-// The attempt before may have ended between the file and its report.
+// The earlier attempt may have ended between the file and its report.
 TEST_F(JobRunTest, TheCheckpointThatTrainingGoesOnFromIsReported) {
   v1::Checkpoint checkpoint;
   checkpoint.set_step(7);
@@ -163,7 +163,7 @@ TEST_F(JobRunTest, TheCheckpointThatTrainingGoesOnFromIsReported) {
   EXPECT_EQ(events_[2].checkpoint().file(), "checkpoint-7.safetensors");
 }
 
-// The attempt before may have ended between the two, and there may be no better one any more.
+// The earlier attempt may have ended between the file and its report, and no better result may follow.
 TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
   std::ofstream(folder_ + "/best.safetensors") << "abc";
   const auto start = [this] {
@@ -185,7 +185,7 @@ TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
   EXPECT_EQ(events_[2].artifact().sha256(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_TRUE(events_[3].has_finished());
-  // What another job left in a fork's folder is none of its own where it keeps none.
+  // If the fork keeps no best weights, another job's file in its folder is not reported.
   launch_.mutable_spec()->mutable_training()->mutable_best_model()->set_keep_weights(false);
   start();
   EXPECT_EQ(events_.size(), 3);
@@ -209,10 +209,10 @@ TEST_F(JobRunTest, ErrorsHaveTheirReasons) {
   EXPECT_EQ(Finish(absl::DataLossError("bad file")).message(), "bad file");
   EXPECT_EQ(Finish(absl::OutOfRangeError("")).reason(), v1::STATE_REASON_NON_FINITE_LOSS);
   EXPECT_EQ(Finish(absl::InternalError("")).reason(), v1::STATE_REASON_TRAINING_ERROR);
-  // Others of its workers.
+  // Another worker of the job was lost.
   EXPECT_EQ(Finish(absl::UnavailableError("")).reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_EQ(Finish(absl::DeadlineExceededError("")).reason(), v1::STATE_REASON_WORKER_LOST);
-  // No one cancelled it.
+  // Nobody cancelled it.
   EXPECT_EQ(Finish(absl::CancelledError("")).state(), v1::JOB_STATE_FAILED);
 }
 
@@ -225,7 +225,7 @@ TEST_F(JobRunTest, FailuresOfCudaAreTheDevices) {
   EXPECT_TRUE(device_failed(absl::InternalError("cuda: an illegal memory access")));
   EXPECT_TRUE(device_failed(absl::InternalError("replica 1 on devices/gpu:1: cuda: launch failure")));
   EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
-  // So that the job goes on by itself, perhaps on another device.
+  // So the job restarts by itself, perhaps on another device.
   EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_FALSE(device_failed(absl::ResourceExhaustedError("cuda: out of memory")));
   EXPECT_FALSE(device_failed(absl::InternalError("barracuda")));

@@ -1,5 +1,5 @@
-// tandem-worker: trains one job and reports to the daemon, which starts it; or trains one without a daemon,
-// in a cluster's own scheduler. See server/workers/exit_codes.h for what its exit codes say.
+// tandem-worker: trains one job and reports to the daemon that started it. Also trains a job without a
+// daemon, under a cluster's own scheduler. server/workers/exit_codes.h describes the exit codes.
 
 #include <fcntl.h>
 #include <signal.h>
@@ -59,18 +59,18 @@ namespace {
 using internal::v1::WorkerEvent;
 using internal::v1::WorkerLaunch;
 
-// How long a worker that has finished waits for a daemon. The next one finds what is left in the spool.
+// The time that a finished worker waits for a daemon. The next daemon reads the rest from the spool.
 constexpr absl::Duration kPatience = absl::Seconds(60);
-// How nice predictions and evaluations are.
+// The nice value of predictions and evaluations.
 constexpr int kModelPriority = 10;
-// Where the machine's memory runs out, the kernel ends predictions and evaluations, whose memory is not
-// planned, before trainings, and those before the daemon (proc(5), oom_score_adj).
+// If memory runs out, the kernel ends predictions and evaluations first, because their memory is not planned.
+// Then it ends trainings, and last the daemon (proc(5), oom_score_adj).
 constexpr int kModelOomScore = 800;
 constexpr int kTrainingOomScore = 300;
-// What a prediction may take beside its samples and their network: libraries, stacks, the model's file.
+// The memory of a prediction besides its samples and their network: libraries, stacks, the model's file.
 constexpr int64_t kModelMemory = int64_t{4} << 30;
 
-// It can only be raised, and it is no harm where it is not.
+// Raising the score is always allowed; a failure does no harm.
 void SetOomScore(int score) { std::ofstream("/proc/self/oom_score_adj") << score; }
 
 absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
@@ -82,7 +82,7 @@ absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
   return launch;
 }
 
-// What a worker without a daemon trains; makes the folder for what it makes.
+// Returns the launch of a worker without a daemon, and creates the output folder.
 absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
   std::error_code error;
   std::filesystem::create_directories(options.output_folder, error);
@@ -97,7 +97,7 @@ absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
   });
 }
 
-// What the command line says of the sandbox.
+// The sandbox options on the command line.
 struct SandboxArguments {
   std::string mode = SandboxModeName(SandboxMode::kOff);
   std::vector<std::string> readable;
@@ -108,8 +108,8 @@ bool HasGpu(const WorkerLaunch& launch) {
                      [](const v1::Device& device) { return device.kind() == v1::DEVICE_KIND_GPU; });
 }
 
-// Confines this process, which has one thread, to what the policy and the daemon say; false: it must not go
-// on.
+// Confines this process, which must have one thread, by the policy and the command line. Returns false if the
+// process must not continue.
 bool Confine(const SandboxArguments& arguments, SandboxPolicy policy) {
   const SandboxMode mode = ParseSandboxMode(arguments.mode).value_or(SandboxMode::kBestEffort);
   if (mode == SandboxMode::kOff) return true;
@@ -117,7 +117,7 @@ bool Confine(const SandboxArguments& arguments, SandboxPolicy policy) {
   for (const char* variable : {"TANDEM_CPU_ALGORITHMS", "TANDEM_CUDA_PLANS"}) {
     const char* const path = getenv(variable);
     if (path == nullptr) continue;
-    // Only what is there can be allowed, and its folder has other things.
+    // Landlock can only allow an existing file, and its folder has other files.
     const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (file >= 0) close(file);
     policy.write.emplace_back(path);
@@ -132,13 +132,13 @@ bool Confine(const SandboxArguments& arguments, SandboxPolicy policy) {
   return true;
 }
 
-// What a worker that trains needs.
+// Returns the policy of a training worker.
 SandboxPolicy PolicyOf(const WorkerLaunch& launch) {
   SandboxPolicy policy;
   policy.write = {launch.job_folder()};
   if (!launch.initial_weights_path().empty()) policy.read = {launch.initial_weights_path()};
   policy.gpu = HasGpu(launch);
-  // One process on CPUs talks to the daemon alone.
+  // A single process on CPUs needs only the daemon.
   if (launch.group().workers() <= 1 && !policy.gpu) policy.network = WorkerNetwork::kUnix;
   return policy;
 }
@@ -167,7 +167,7 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   };
   options.on_dismissed = [](absl::string_view message) {
     spdlog::error("dismissed by the daemon: {}", std::string(message));
-    // Another may be the job's worker: nothing more must be written, not even by destructors.
+    // Another process may be the job's worker, so write nothing more, not even in destructors.
     std::_Exit(kWorkerDismissed);
   };
   absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
@@ -183,14 +183,14 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   } else if (!reporter->Drain(kPatience)) {
     spdlog::warn("no daemon took the last events; they wait in the spool");
   }
-  // Before `run`, which its thread may call.
+  // Destroy it before `run`, which its thread may call.
   reporter = nullptr;
   if (!status.ok()) return kWorkerSpoolFailed;
   return run.device_failed() ? kWorkerDeviceFailed : kWorkerDone;
 }
 
-// One of several workers, not the first, which alone reports. How it went is its exit code, and why the last
-// line of its log.
+// Runs a worker of a group other than the first; only the first reports. The exit code tells the result, and
+// the last line of the log the reason.
 int RunGroupMember(const WorkerLaunch& launch) {
   std::unique_ptr<Trainer> trainer;
   const absl::Status status = CatchNoMemory([&]() -> absl::Status {
@@ -200,18 +200,18 @@ int RunGroupMember(const WorkerLaunch& launch) {
   // The first worker was told to stop.
   if (status.ok() || absl::IsCancelled(status)) return kWorkerDone;
   spdlog::error("{}", std::string(status.message()));
-  // At once: there is nobody to take leave of.
+  // Exit at once, without destructors that would wait for others.
   std::_Exit(kWorkerGroupFailed);
 }
 
-// Trains without a daemon and tells of it in the log. SIGTERM and SIGINT pause it, with a checkpoint from
-// which it goes on when it is started again; a second one stops it.
+// Trains without a daemon, and reports to the log. SIGTERM and SIGINT pause the training with a checkpoint,
+// from which the next start continues. A second signal stops the process.
 int RunAlone(const WorkerLaunch& launch) {
   sigset_t stops;
   sigemptyset(&stops);
   sigaddset(&stops, SIGTERM);
   sigaddset(&stops, SIGINT);
-  // All threads that begin from here on leave them to the one that waits for them.
+  // Blocked in all later threads, so that only the waiting thread gets the signals.
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   // The first worker pauses all.
   if (launch.group().worker() > 0) return RunGroupMember(launch);
@@ -238,12 +238,12 @@ int RunAlone(const WorkerLaunch& launch) {
   }).detach();
   const absl::Status status = run.Run();
   if (!status.ok()) spdlog::error("{}", status.ToString(absl::StatusToStringMode::kWithNoExtraData));
-  // The thread that waits for signals knows of `run`.
+  // Skip destructors, because the signal thread still uses `run`.
   std::cout.flush();
   std::_Exit(code);
 }
 
-// What OpenMP reads when a process starts: threads that spin while they wait are slow where cores are shared.
+// OpenMP reads this when a process starts: threads that spin while they wait are slow on shared cores.
 void SetOpenMpEnvironment(char** argv) {
   constexpr char kPolicy[] = "OMP_WAIT_POLICY";
   if (getenv(kPolicy) != nullptr) return;
@@ -251,10 +251,9 @@ void SetOpenMpEnvironment(char** argv) {
   execv("/proc/self/exe", argv);
 }
 
-// Predicts, evaluates or reads a data set for one call of the daemon, which talks to this through standard
-// input and output.
+// Predicts, evaluates or reads a data set for one call of the daemon, over standard input and output.
 int RunModelWorker(const SandboxArguments& sandbox) {
-  // The call ends with the daemon, and training goes before it.
+  // Ends with the daemon, and has a lower priority than trainings.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpriority(PRIO_PROCESS, 0, kModelPriority);
   SetOomScore(kModelOomScore);
@@ -265,12 +264,12 @@ int RunModelWorker(const SandboxArguments& sandbox) {
     spdlog::error("standard input holds no ModelTask");
     return kWorkerBadLaunch;
   }
-  // It reads what users sent, and answers through a pipe.
+  // The process reads users' files, and answers through a pipe.
   SandboxPolicy policy;
   if (!task.model_path().empty()) policy.read = {task.model_path()};
   policy.network = WorkerNetwork::kNone;
   if (task.has_data()) {
-    // Also without a sandbox: files may inflate to anything.
+    // Also without a sandbox, because files may inflate to any size.
     if (const absl::Status limit = LimitMemory(task.memory_bytes()); !limit.ok()) {
       spdlog::error("{}", limit.ToString());
       return kWorkerNotConfined;
@@ -288,8 +287,7 @@ int RunModelWorker(const SandboxArguments& sandbox) {
   return kWorkerSpoolFailed;
 }
 
-// Checks a device for the daemon, after a worker failed on it. Why it is not well is the last line of the
-// log.
+// Checks a device for the daemon after a worker crashed on it. The last line of the log names the fault.
 int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   SandboxPolicy policy;
@@ -307,13 +305,13 @@ int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
     return kWorkerBadLaunch;
   }
   if (absl::IsResourceExhausted(status)) {
-    // Others share it.
+    // Other processes use the device.
     spdlog::warn("{} has no room for a check: {}", name, std::string(status.message()));
     return kWorkerDone;
   }
   if (status.ok()) return kWorkerDone;
   spdlog::error("{}", std::string(status.message()));
-  // Destructors would speak to it once more.
+  // Skip destructors, because they would use the device again.
   std::_Exit(kWorkerDeviceFailed);
 }
 
@@ -399,11 +397,11 @@ int Main(int argc, char** argv) {
   const absl::StatusOr<WorkerLaunch> launch =
       is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
-    // Violations of fields stand in the message.
+    // The message already has the violations.
     spdlog::error("{}", launch.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
     return kWorkerBadLaunch;
   }
-  // Only a GPU looks at it, perhaps hours from now.
+  // Only a GPU would read the variable, perhaps hours later.
   if (const absl::Status limit = CollectiveTimeLimit().status(); !limit.ok()) {
     spdlog::error("{}", std::string(limit.message()));
     return kWorkerBadLaunch;

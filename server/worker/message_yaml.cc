@@ -19,7 +19,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// The shortest decimal that reads back to the same number.
+// Returns the shortest decimal that parses to the same number.
 template <typename T>
 std::string NumberToYaml(T value) {
   if (std::isnan(value)) return ".nan";
@@ -33,7 +33,7 @@ std::string NumberToYaml(T value) {
   return absl::StrFormat("%.*g", std::numeric_limits<T>::max_digits10, value);
 }
 
-// Bare where YAML cannot take it for anything but a string.
+// Leaves the string unquoted if YAML can only read it as a string.
 std::string StringToYaml(absl::string_view text) {
   static constexpr absl::string_view kWords[] = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"};
   bool bare = !text.empty() && (absl::ascii_isalpha(text[0]) || text[0] == '/');
@@ -56,7 +56,7 @@ std::string StringToYaml(absl::string_view text) {
   return quoted + "\"";
 }
 
-// A field's value, or that of its element `index` where it is repeated.
+// Returns a field's value, or its element `index` if repeated.
 std::string ScalarToYaml(const Message& message, const FieldDescriptor& field, int index) {
   const Reflection& reflection = *message.GetReflection();
   const bool repeated = field.is_repeated();
@@ -94,7 +94,7 @@ std::vector<const FieldDescriptor*> SetFields(const Message& message) {
   return fields;
 }
 
-// Appends the message's fields, each on a line of its own, after `indent` spaces; the first after `first`
+// Appends the message's fields, one per line, after `indent` spaces. The first field comes after `first`
 // instead.
 void AppendMessage(const Message& message, const std::string& first, int indent, std::string* yaml) {
   const Reflection& reflection = *message.GetReflection();

@@ -7,9 +7,9 @@
 
 namespace tandem {
 
-// A message as YAML that reads back to the same message: fields that are set, by their names in the .proto,
-// in the order of their numbers; lists of scalars on one line; enum values by their whole names; numbers
-// exactly. Maps and bytes are not supported: the API's job specs have none.
+// Returns a message as YAML that parses to the same message. Set fields appear by their .proto names, in the
+// order of their numbers. Lists of scalars take one line, enum values have their full names, and numbers are
+// exact. Maps and bytes are not supported, because the API's job specs have none.
 std::string MessageToYaml(const google::protobuf::Message& message);
 
 }  // namespace tandem

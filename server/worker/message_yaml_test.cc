@@ -76,7 +76,7 @@ TEST(MessageYamlTest, StringsReadBackAsTheyWere) {
     spec.mutable_dataset()->set_name(name);
     const YAML::Node node = YAML::Load(MessageToYaml(spec))["dataset"]["name"];
     EXPECT_EQ(node.as<std::string>(), name);
-    // What is quoted has the tag "!", what could be a number or a word has "?".
+    // Quoted text has the tag "!". Text that could be a number or a word has "?".
     EXPECT_TRUE(node.Tag() == "!" || std::isalpha(name[0]) || name[0] == '/') << name;
   }
 }

@@ -23,18 +23,18 @@ using internal::v1::ModelTask;
 using internal::v1::ModelTaskEnd;
 using internal::v1::ModelTaskOutput;
 
-// More is not read.
+// Nobody reads more violations.
 constexpr int kMaxViolations = 20;
-// A response is sent when it has about so many bytes.
+// The approximate size at which a response is sent.
 constexpr size_t kResponseBytes = 1 << 20;
 
-// A sample of a request: of which input, and which of its samples.
+// The place of a sample in a request: its input and its number.
 struct SamplePlace {
   int input = 0;
   int64_t sample = 0;
 };
 
-// The samples of all inputs, one behind the other.
+// The samples of all inputs, one after another.
 struct Samples {
   std::vector<Tensor> inputs;  // [samples, ...] each.
   std::vector<SamplePlace> places;
@@ -71,7 +71,7 @@ absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& 
   return samples;
 }
 
-// The samples at [begin, end) of the places as one batch.
+// Returns the samples at [begin, end) of the places as a batch.
 Tensor BatchOf(const Samples& samples, size_t begin, size_t end) {
   const Tensor& first = samples.inputs[samples.places[begin].input];
   std::vector<int64_t> extents(first.shape().extents().begin(), first.shape().extents().end());
@@ -145,7 +145,7 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   request.on_progress = [&](int64_t done, int64_t all) {
     output.mutable_evaluate()->set_done(done);
     output.mutable_evaluate()->set_samples(all);
-    // A hundred times in all, at most.
+    // Report at most a hundred times.
     if (!written.ok() || done - told < std::max<int64_t>(all / 100, 1) || done == all) return;
     told = done;
     written = write(output);

@@ -10,11 +10,11 @@
 
 namespace tandem {
 
-// Takes an output of a model task; an error ends the task.
+// Accepts an output of a model task. An error ends the task.
 using WriteOutput = std::function<absl::Status(const internal::v1::ModelTaskOutput& output)>;
 
-// Does what a model task wants, and writes its outputs, the last of which says how it ended. Errors are those
-// of writing.
+// Performs a model task and writes its outputs. The last output tells how the task ended. Errors are those of
+// `write`.
 absl::Status RunModelTask(const internal::v1::ModelTask& task, const DeviceFactory& device_factory,
                           const WriteOutput& write);
 

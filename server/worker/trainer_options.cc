@@ -17,7 +17,7 @@ namespace {
 using internal::v1::WorkerGroup;
 using Communicators = std::vector<std::unique_ptr<Communicator>>;
 
-// Workers of one daemon are started at once; those of a cluster may wait in queues of their own.
+// A daemon starts all workers at once. A cluster's workers may wait in its queue.
 constexpr absl::Duration kConnectHere = absl::Minutes(2);
 constexpr absl::Duration kConnectAnywhere = absl::Minutes(10);
 constexpr absl::Duration kSilenceLimit = absl::Seconds(30);
@@ -62,7 +62,8 @@ Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, Devi
     };
     return options;
   }
-  // The first one's is asked by others even when it has connected: it stays as long as these options.
+  // Other workers ask the first worker's rendezvous even after its own connection, so it lives as long as
+  // these options.
   auto rendezvous = std::make_shared<std::unique_ptr<TcpRendezvous>>();
   options.group.connect = [group, rendezvous, watchdog = options.watchdog](
                               int first, int count) -> absl::StatusOr<Communicators> {

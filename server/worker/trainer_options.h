@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// The model with the best result, in the job's folder.
+// The file of the best model in the job's folder.
 inline constexpr char kBestFile[] = "best.safetensors";
 
-// What a worker trains by, without an observer. Where it is one of several, their ranks come together by TCP.
+// Returns a worker's options of training, without an observer. Several workers connect their ranks over TCP.
 Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, DeviceFactory device_factory);
 
 }  // namespace tandem

@@ -17,7 +17,7 @@ ModelWorkers::Options ProcessesOf(DatasetWorkers::Options options) {
   ModelWorkers::Options processes;
   processes.worker_program = std::move(options.worker_program);
   processes.most_running = options.most_running;
-  // Each is a thread of the caller's that waits.
+  // Each waiting call is a thread of the caller's.
   processes.most_waiting = std::numeric_limits<int>::max();
   processes.most_waiting_each = std::numeric_limits<int>::max();
   processes.time_limit = options.time_limit;
@@ -25,9 +25,9 @@ ModelWorkers::Options ProcessesOf(DatasetWorkers::Options options) {
   return processes;
 }
 
-// The call's next output, or its end.
+// Returns the call's next output, or its end.
 ModelCall::Result Await(ModelCall& call) {
-  // Outlives a wait that it has ended.
+  // Shared, because the callback may still hold the lock when the wait ends.
   struct Awaited {
     Mutex mutex;
     std::optional<ModelCall::Result> result ABSL_GUARDED_BY(mutex);
@@ -54,11 +54,11 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
   internal::v1::ModelTask whole;
   *whole.mutable_data() = task;
   whole.set_memory_bytes(memory_bytes_);
-  // Users have their turns before: see FairPool.
+  // FairPool already gives users their turns.
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCall> call,
                           processes_.Start(/*user=*/"", std::move(whole)));
   const ModelCall::Result answer = Await(*call);
-  // Nothing more is awaited of the process: one that does not end by itself would keep its place.
+  // No more output is awaited. A process that does not end by itself would keep its place.
   call->Cancel();
   if (absl::IsCancelled(answer.status()))
     return absl::UnavailableError("the daemon is shutting down; try again when it is back");

@@ -12,20 +12,20 @@
 
 namespace tandem {
 
-// Reads each data set in a tandem-worker of its own, under a limit of memory and in the sandbox: files that
-// users sent are decoded there, and never in the daemon. Thread-safe.
+// Reads each data set in its own tandem-worker, with a memory limit and in the sandbox. So users' files are
+// never decoded in the daemon. Thread-safe.
 //
-// A reading goes on though its caller's client is gone: what it finds is kept for the next call.
+// A reading continues if its caller's client is gone: the result is kept for the next call.
 class DatasetWorkers : public DatasetReader {
  public:
   struct Options {
-    // The tandem-worker program.
+    // The path of tandem-worker.
     std::string worker_program;
-    // Processes at once. Other calls of Read wait for their turn.
+    // The most concurrent processes. Other calls of Read wait.
     int most_running = 2;
-    // From the start of a process to its end.
+    // The longest time from the start of a process to its end.
     absl::Duration time_limit = absl::Minutes(10);
-    // Memory of a process, in bytes.
+    // The most memory of a process, in bytes.
     int64_t memory_bytes = int64_t{1} << 30;
     SandboxOptions sandbox = {};
   };
@@ -35,7 +35,7 @@ class DatasetWorkers : public DatasetReader {
   // Blocks until the process ends. INTERNAL: the process died. Other errors as DatasetReader.
   absl::StatusOr<internal::v1::DataFacts> Read(const internal::v1::DataTask& task) override;
 
-  // Kills all processes. Calls of Read that run, and later ones, return UNAVAILABLE. Idempotent.
+  // Kills all processes. Running and later calls of Read return UNAVAILABLE. Idempotent.
   void Stop() { processes_.Stop(); }
 
  private:

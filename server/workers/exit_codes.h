@@ -3,26 +3,26 @@
 
 namespace tandem {
 
-// What a worker's exit code says. Whether the job succeeded stands in the worker's FINISHED event, not here.
+// A worker's exit codes. The worker's FINISHED event, not the exit code, tells if the job succeeded.
 enum WorkerExitCode : int {
-  // A FINISHED event is with the daemon, or waits for it in the spool.
+  // The daemon has a FINISHED event, or the spool has it.
   kWorkerDone = 0,
-  // Wrong command line, or a launch file that cannot be read.
+  // The command line is wrong, or the launch file cannot be read.
   kWorkerBadLaunch = 2,
   // Another process holds the lock of the job's folder.
   kWorkerLockHeld = 3,
-  // The event spool could not be written, so nothing could be reported any more.
+  // The event spool could not be written, so the worker could not report.
   kWorkerSpoolFailed = 4,
-  // The daemon said that this worker is not, or no longer, the job's.
+  // The daemon said that this worker is not the job's worker.
   kWorkerDismissed = 5,
-  // As 0, and CUDA had failed in a way that leaves a process unusable.
+  // Like kWorkerDone, but CUDA failed in a way that leaves a process unusable.
   kWorkerDeviceFailed = 6,
-  // One of several workers, not the first, which alone reports: its part of the training failed, or another's
+  // For a worker of a group other than the first, which reports: its training failed, or another worker's
   // did.
   kWorkerGroupFailed = 7,
-  // A worker without a daemon: training failed, or was stopped, as its log says.
+  // For a worker without a daemon: training failed or was stopped; its log has the reason.
   kWorkerTrainingFailed = 8,
-  // It could not be confined as the daemon asks (--worker-sandbox=on).
+  // The worker could not be confined as the daemon asked (--worker-sandbox=on).
   kWorkerNotConfined = 9,
 };
 

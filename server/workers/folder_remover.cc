@@ -12,7 +12,8 @@
 namespace tandem {
 namespace {
 
-// Whether what a job with this folder keeps may be of use. Of one that is not known the folder decides.
+// Returns true if the kept weights of the job with this folder may be needed. If the job is unknown, they are
+// kept as long as its folder exists.
 bool MayBeNeeded(const absl::StatusOr<v1::Job>& job, const std::string& folder) {
   if (job.ok()) return MayNeedKeptWeights(*job);
   std::error_code error;
@@ -47,7 +48,7 @@ void FolderRemover::AddOrphans(JobMachine* jobs, const std::vector<std::string>&
   for (const std::string& folder : folders) {
     const absl::StatusOr<bool> was_deleted =
         jobs->WasDeleted(std::filesystem::path(folder).filename().string());
-    // A worker that is still there takes its folder with it when it goes.
+    // If a worker still runs, the supervisor removes the folder after the worker's end.
     const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(JobFolder(folder));
     if (running.ok() && !running->pids.empty()) continue;
     if (was_deleted.ok() && *was_deleted) Add(folder);
@@ -57,7 +58,7 @@ void FolderRemover::AddOrphans(JobMachine* jobs, const std::vector<std::string>&
 void FolderRemover::AddKeptOrphans(JobMachine* jobs) {
   const std::string kept_folder = KeptWeightsFolder(jobs_folder_);
   std::error_code error;
-  // Made when the first are kept.
+  // Created with the first kept weights.
   if (!std::filesystem::exists(kept_folder, error)) return;
   std::filesystem::directory_iterator entry(kept_folder, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {

@@ -13,50 +13,50 @@
 
 namespace tandem {
 
-// Removes the folders of jobs that were deleted with the weights that these kept, and kept weights that no
-// job needs any more (kept_weights.h). Folders go on a thread of its own, as what is large takes long;
-// weights when its owner says, who knows that no worker begins with them just then. Thread-safe.
+// Removes the folders of deleted jobs with their kept weights, and kept weights that no job needs any more
+// (kept_weights.h). Removes folders on its own thread, because large folders take long. Removes weights only
+// in RemoveKeptWeights, whose caller knows that no worker is starting from them. Thread-safe.
 class FolderRemover {
  public:
-  // Whose subfolders are the jobs'.
+  // `jobs_folder` is the parent of the jobs' folders.
   explicit FolderRemover(std::string jobs_folder) : jobs_folder_(std::move(jobs_folder)) {}
-  // Stop().
+  // Calls Stop.
   ~FolderRemover();
   FolderRemover(const FolderRemover&) = delete;
   FolderRemover& operator=(const FolderRemover&) = delete;
 
-  // Begins to remove what is added, beginning with AddOrphans of `folders`. At most once; `jobs` outlives the
-  // thread.
+  // Starts removing: first the orphans in `folders` (AddOrphans), then added folders. Call at most once.
+  // `jobs` must outlive the thread.
   void Start(JobMachine* jobs, std::vector<std::string> folders) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the thread, in the middle of a folder, too: the next daemon goes on with it. Idempotent.
+  // Ends the thread, even in the middle of a folder. The next daemon removes the rest. Idempotent.
   void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Has a deleted job's folder removed. Does not block.
+  // Adds a deleted job's folder. Does not block.
   void Add(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Remembers the weights alone that the job with this folder keeps, for RemoveKeptWeights. Does not block.
+  // Adds only the kept weights of the job with this folder, for RemoveKeptWeights. Does not block.
   void AddKeptWeights(const std::string& folder) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The jobs' folders that there are. To be called before jobs can be made: the folder of a fork that is
-  // being made looks like that of a deleted job.
+  // Returns the jobs' existing folders. Call before jobs can be created, because a fork's folder in creation
+  // looks like a deleted job's.
   std::vector<std::string> ListFolders() const;
-  // Adds what an earlier daemon did not come to remove, of `folders`, which were listed in time. Folders that
-  // belong to no job for another reason than that it was deleted, as where the database was replaced, stay
-  // with the weights that belong to them: there may be models in them.
+  // Adds the folders in `folders` that an earlier daemon did not remove. `folders` come from ListFolders. A
+  // folder without a job that was never deleted, for example after a restoration, stays with its kept
+  // weights: it may have models.
   void AddOrphans(JobMachine* jobs, const std::vector<std::string>& folders) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Likewise of kept weights.
+  // The same for kept weights.
   void AddKeptOrphans(JobMachine* jobs) ABSL_LOCKS_EXCLUDED(mutex_);
   void RemoveKeptWeights() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Removes all that was added, and returns then; not beside the thread.
+  // Removes everything that was added, and then returns. Not together with the thread.
   void RemoveAll() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !paths_.empty(); }
-  // A file, or a folder, until there is a stop.
+  // Removes a file or a folder, until Stop.
   void Remove(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
   bool Stopping() ABSL_LOCKS_EXCLUDED(mutex_);
   const std::string jobs_folder_;
   Mutex mutex_;
-  // Folders, and weights that go with them.
+  // Folders, and the weights that are removed with them.
   std::deque<std::string> paths_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> kept_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

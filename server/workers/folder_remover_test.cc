@@ -25,8 +25,8 @@ namespace {
 
 class FolderRemoverTest : public testing::Test {
  protected:
-  // The folder of a job that was deleted, or whose id is reserved for a fork: the store does not tell these
-  // apart.
+  // Returns the folder of a deleted job, or of a job whose id is reserved for a fork: the store does not
+  // distinguish them.
   std::string DeletedJob() {
     const std::string id = jobs_.NewJob();
     std::string folder = jobs_.Get(id).folder();
@@ -43,7 +43,7 @@ TEST_F(FolderRemoverTest, WhatAnEarlierDaemonLeftIsRemoved) {
   std::filesystem::create_directories(left);
   FolderRemover folders(std::filesystem::path(left).parent_path().string());
   const std::vector<std::string> listed = folders.ListFolders();
-  // A fork begins to be made.
+  // A fork is in creation.
   const std::string fork = DeletedJob();
   std::filesystem::create_directories(fork);
   folders.AddOrphans(&jobs_.machine(), listed);
@@ -67,7 +67,7 @@ TEST_F(FolderRemoverTest, AThreadRemovesWhatIsAdded) {
   }
 }
 
-// The daemon ends while a folder is removed, and does not wait for it.
+// The daemon ends during the removal of a folder, and does not wait for it.
 TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
   const std::string left = DeletedJob();
   for (int folder = 0; folder < 100; ++folder) {
@@ -75,7 +75,7 @@ TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
     std::filesystem::create_directories(path);
     for (int file = 0; file < 100; ++file) std::ofstream(absl::StrCat(path, "/", file)) << "x";
   }
-  // Of those folders, and without errors where they go meanwhile.
+  // Counts the remaining folders, without errors if they disappear meanwhile.
   const auto count = [&left] {
     int there = 0;
     for (int folder = 0; folder < 100; ++folder) {
@@ -93,7 +93,7 @@ TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
     }
     folders.Stop();
   }
-  // It may have been quick.
+  // The removal may have been quick.
   if (std::filesystem::exists(left)) {
     FolderRemover next(jobs);
     next.AddOrphans(&jobs_.machine(), next.ListFolders());
@@ -102,7 +102,7 @@ TEST_F(FolderRemoverTest, AStopEndsARemovalThatTheNextGoesOnWith) {
   EXPECT_FALSE(std::filesystem::exists(left));
 }
 
-// A worker that was taken over would have its job's files outlive the job.
+// A hijacked worker could try to make its job's files outlive the job.
 TEST_F(FolderRemoverTest, ClosedFoldersAndThoseThatAreTooDeepGoToo) {
   using std::filesystem::perms;
   const std::string left = DeletedJob();
@@ -114,7 +114,7 @@ TEST_F(FolderRemoverTest, ClosedFoldersAndThoseThatAreTooDeepGoToo) {
   std::filesystem::create_directories(outside);
   std::filesystem::permissions(outside, perms::owner_read | perms::owner_exec);
   std::filesystem::create_directory_symlink(outside, left + "/closed/link");
-  // No path can name the last ones.
+  // No path can name the deepest folders.
   UniqueFd deep(open(left.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   for (int i = 0; i < 100; ++i) {
     const std::string name = i == 0 ? ".removed-0" : std::string(200, 'a');

@@ -24,7 +24,7 @@
 namespace tandem {
 namespace {
 
-// What a device's state says where it could not be found out.
+// The result for a device whose state could not be determined.
 absl::Status NotKnown(const v1::Device& device, absl::string_view why) {
   spdlog::warn("device={} is taken to be well, as it could not be checked: {}", device.name(),
                std::string(why));
@@ -64,7 +64,7 @@ void GpuProber::Stop() {
     stopping_ = true;
   }
   const uint64_t one = 1;
-  // It can only fail where it is readable already.
+  // Writing fails only if the eventfd is already readable.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   MutexLock lock(&stop_mutex_);
   if (thread_.joinable()) thread_.join();
@@ -113,7 +113,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
     ready = poll(events, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
   } while (ready < 0 && errno == EINTR);
   if ((events[0].revents & POLLIN) == 0) {
-    // A process whose GPU hangs may not go at once; it is not waited for.
+    // A process whose GPU hangs may not end at once. Do not wait for it.
     (*process)->Kill();
     if (events[1].revents != 0) return absl::CancelledError("the daemon shuts down");
     return absl::UnavailableError(

@@ -17,41 +17,40 @@
 
 namespace tandem {
 
-// Finds out whether GPUs on which a worker failed still work: it asks their driver, and then lets a process
-// of the worker program's try each, since the daemon itself never touches one. One after the other, on a
-// thread of its own, so that a driver or a GPU that hangs holds up nothing but checks. Thread-safe.
+// Checks if GPUs still work after a worker crashed on them. Asks each GPU's driver, then runs a process of
+// the worker's program on the GPU, because the daemon never uses GPUs. Checks run one after another on the
+// prober's own thread, so a hanging driver or GPU delays only checks. Thread-safe.
 class GpuProber {
  public:
   struct Options {
-    // The tandem-worker program.
+    // The path of tandem-worker.
     std::string worker_program;
-    // The UUIDs of all GPUs that the daemon has, in the order of their indices.
+    // The UUIDs of all of the daemon's GPUs, in the order of their indices.
     std::vector<std::string> gpu_uuids;
-    // A process that takes longer is ended: its GPU hangs.
+    // A process that takes longer is killed: its GPU hangs.
     absl::Duration time_limit = absl::Minutes(1);
-    // As WorkerLauncher's.
+    // As in WorkerLauncher.
     SandboxOptions sandbox = {};
-    // What a device's driver says of it: OK; CANCELLED: it is not asked any more; any other status: the
-    // device does not work, and the message says how that was seen. It may wait for long, and Stop() waits
-    // for it. Null: drivers are not asked.
+    // Asks a device's driver. OK: the device works. CANCELLED: stop asking. Other status: the device does not
+    // work; the message tells how. May block for long, and Stop waits for it. Null: drivers are not asked.
     std::function<absl::Status(const v1::Device&)> ask_driver = nullptr;
   };
-  // As soon as it is known of a device: OK where it works, or nobody could tell; UNAVAILABLE, and why, where
-  // it does not; CANCELLED where the prober was stopped.
+  // Called for each device after its check. OK: the device works, or its state is unknown. UNAVAILABLE with
+  // the reason: the device does not work. CANCELLED: the prober was stopped.
   using Found = std::function<void(const v1::Device&, const absl::Status&)>;
-  // After the last of them.
+  // Called after the last device.
   using Done = std::function<void()>;
 
   explicit GpuProber(Options options);
-  // Stop().
+  // Calls Stop.
   ~GpuProber();
   GpuProber(const GpuProber&) = delete;
   GpuProber& operator=(const GpuProber&) = delete;
 
-  // Probes them after what was posted before, and returns at once. Both are called on the prober's thread, or
-  // on this one once it was stopped.
+  // Checks the devices after all earlier ones. Returns at once. `found` and `done` run on the prober's
+  // thread, or, after Stop, on the caller's.
   void Post(std::vector<v1::Device> devices, Found found, Done done);
-  // Ends what runs, and tells whoever waits. Idempotent.
+  // Ends the running check, and calls all waiting callbacks. Idempotent.
   void Stop();
 
  private:
@@ -65,7 +64,7 @@ class GpuProber {
   bool Stopping() const;
 
   const Options options_;
-  // Readable once it is to stop.
+  // Becomes readable for Stop.
   const UniqueFd wake_;
   mutable Mutex mutex_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);

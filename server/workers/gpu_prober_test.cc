@@ -27,7 +27,7 @@ v1::Device Gpu(int index) {
   return device;
 }
 
-// What a prober finds out with this shell script in the worker's place.
+// The results of a prober with this shell script in place of the worker.
 class Probing {
  public:
   explicit Probing(const std::string& script, absl::Duration time_limit = absl::Minutes(2),
@@ -73,12 +73,12 @@ class Probing {
   Mutex mutex_;
   std::vector<absl::Status> found_ ABSL_GUARDED_BY(mutex_);
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  // Before the rest goes.
+  // Destroyed before the other members.
   std::optional<GpuProber> prober_;
 };
 
 TEST(GpuProberTest, AsksTheWorkerProgramOfEachDevice) {
-  // It sees all of the daemon's GPUs, so that numbers are right.
+  // The process sees all of the daemon's GPUs, so that numbers are right.
   Probing probing(R"(test "$1 $CUDA_VISIBLE_DEVICES" = "--probe GPU-a,GPU-b" || exit 2
       test "$2" = devices/gpu:0 && exit 0
       echo "cuda: an ECC error of $2" >&2; exit 6)");

@@ -16,25 +16,25 @@
 namespace tandem {
 namespace {
 
-// After a job's end its worker may still write, and its checkpoints be removed.
+// After a job's end, its worker may still write, and old checkpoints may be removed.
 constexpr int kLastMeasurements = 2;
 
-// Who deletes jobs does so to have room at once.
+// Users delete jobs to get room soon.
 constexpr absl::Duration kRemovalInterval = absl::Seconds(1);
 
-// Of st_blocks, whatever the file system's are.
+// The unit of st_blocks, whatever the file system's block size.
 constexpr int64_t kBlockBytes = 512;
 
-// No job has as much, nor may any user. So much counts what a worker has put where it is not found: in a
-// folder that it has closed, or below or after more than any honest job has.
+// More than any job has or any user may have. Counts for files that a worker has hidden: in a closed folder,
+// too deep, or after too many entries.
 constexpr int64_t kMostBytes = int64_t{1} << 50;
-// Of a user: with what else counts it is a number still.
+// Bounds a user's total, so that sums do not overflow.
 constexpr int64_t kMostTotal = int64_t{1} << 62;
 constexpr int kMostDepth = 16;
-// Of the paths of folders that are still to be looked into.
+// The most bytes of the paths of folders that are still to be read.
 constexpr size_t kMostPathBytes = 4 << 20;
 
-// As models and checkpoints do.
+// The ending of models and checkpoints.
 constexpr char kWeightsEnding[] = ".safetensors";
 
 bool IsGone(const std::string& folder) {
@@ -47,7 +47,7 @@ bool IsGone(const std::string& folder) {
 bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
   const auto hide = [files] { files->bytes = kMostBytes; };
   const auto add = [files](const std::string& path, const struct stat& info) {
-    // What it takes, which may be less than its size, and more.
+    // The space on the disk, which may be less or more than the file's size.
     const int64_t bytes = std::min<int64_t>(info.st_blocks, kMostBytes / kBlockBytes) * kBlockBytes;
     if (absl::EndsWith(path, kWeightsEnding)) {
       files->weights.emplace_back(FileId(info.st_dev, info.st_ino), bytes);
@@ -58,7 +58,7 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
   const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
   if (IsGone(folder)) return false;
   struct stat info = {};
-  // One is open at a time, whatever a worker makes there.
+  // Only one folder is open at a time, whatever a worker creates.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
   size_t path_bytes = folder.size();
   int entries = 0;
@@ -106,7 +106,7 @@ void JobDiskUse::Stop() {
 }
 
 void JobDiskUse::Run(const std::function<std::vector<Owned>()>& list) {
-  // What was told meanwhile is newer.
+  // Observer calls meanwhile are newer, so do not replace their entries.
   for (const Owned& owned : list()) Add(owned, /*replaces=*/false);
   while (true) {
     std::vector<std::string> due;
@@ -156,7 +156,7 @@ void JobDiskUse::Count(const Use& use) {
   for (const auto& [id, bytes] : use.files.weights) {
     Total::Weights& weights = total.weights[id];
     ++weights.names;
-    // The same as before, unless the file that was known under this number is gone.
+    // The size is unchanged, unless the inode number was reused.
     total.bytes += bytes - std::exchange(weights.bytes, bytes);
   }
 }
@@ -198,7 +198,7 @@ void JobDiskUse::Measure(const std::string& job_id) {
   const bool has_folder = Look(job_id, &files);
   MutexLock lock(&mutex_);
   const auto found = uses_.find(job_id);
-  // It is forgotten, and was deleted.
+  // The job was deleted and forgotten.
   if (found == uses_.end()) return;
   Use& use = found->second;
   Uncount(use);
@@ -231,7 +231,7 @@ void JobDiskUse::OnTerminal(const v1::Job& job) { Settle(JobId(job.name())); }
 
 void JobDiskUse::OnDeleted(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  // Known or not: its folder may be there still, and stay.
+  // Add it even if unknown: its folder may still exist, and stay.
   Use& use = uses_[JobId(job.name())];
   use.user = job.user();
   use.is_active = false;

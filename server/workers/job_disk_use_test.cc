@@ -29,7 +29,7 @@ class JobDiskUseTest : public testing::Test {
     std::filesystem::create_directories(path.parent_path());
     std::ofstream(path) << std::string(bytes, 'x');
   }
-  // What a file takes on the disk.
+  // Returns a file's space on the disk.
   int64_t Taken(const std::string& job, const std::string& file) const {
     struct stat info = {};
     EXPECT_EQ(lstat(PathOf(job, file).c_str(), &info), 0) << job << " " << file;
@@ -47,7 +47,7 @@ class JobDiskUseTest : public testing::Test {
     for (const auto& [job, file] : files) bytes += Taken(job, file);
     return bytes;
   }
-  // Whether the user's jobs come to take what these files do; soon.
+  // Returns true if the user's jobs soon take the space of these files.
   bool Comes(const std::string& user, const Names& files) {
     for (int i = 0; i < 1000 && use_.BytesOf(user) != Sum(files); ++i) absl::SleepFor(absl::Milliseconds(10));
     return use_.BytesOf(user) == Sum(files);
@@ -71,7 +71,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   Write("old", "attempt-1/spool", 24);
   use_.Start([] { return std::vector<JobDiskUse::Owned>{{"old", "ann", false}, {"gone", "ann", false}}; });
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool}));
-  // A job that trains grows, and what it removes counts no more.
+  // A training job grows, and removed files no longer count.
   use_.OnQueued(Job("new", "ann"));
   Write("new", "checkpoint-1.safetensors", 50'000);
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kFirst}));
@@ -79,12 +79,12 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kFirst, kSecond}));
   std::filesystem::remove(PathOf("new", "checkpoint-1.safetensors"));
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond}));
-  // What its worker writes as it ends counts, too.
+  // Files that its worker writes at its end also count.
   Write("new", "model.safetensors", 76);
   use_.OnTerminal(Job("new", "ann"));
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond, kNewModel}));
   EXPECT_EQ(use_.BytesOf("bob"), 0);
-  // Until it is removed, which may fail.
+  // Until the removal, which may fail.
   use_.OnDeleted(Job("old", "ann"));
   absl::SleepFor(absl::Milliseconds(100));
   EXPECT_EQ(use_.BytesOf("ann"), Sum({kOldModel, kSpool, kSecond, kNewModel}));
@@ -93,13 +93,13 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   std::filesystem::remove_all(jobs_folder_ + "/old");
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
   EXPECT_FALSE(use_.IsRemoving("ann"));
-  // Also one that was not known.
+  // An unknown job also counts.
   Write("unknown", "log", 100);
   use_.OnDeleted(Job("unknown", "ann"));
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel, {"unknown", "log"}}));
   std::filesystem::remove_all(jobs_folder_ + "/unknown");
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
-  // A symbolic link is not what it leads to.
+  // A symbolic link counts only itself.
   use_.OnQueued(Job("other", "bob"));
   Write("other", "file", 10);
   std::filesystem::create_symlink("/usr", PathOf("other", "link"));
@@ -110,12 +110,12 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
 TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
   const std::string model = PathOf("source", "model.safetensors");
   Write("source", "model.safetensors", 100'000);
-  // Kept where no name in a job's folder is left.
+  // Kept although no job's folder has a name of the file.
   const int64_t taken = Taken("source", "model.safetensors");
   use_.Start([] { return std::vector<JobDiskUse::Owned>{{"source", "ann", false}}; });
   EXPECT_TRUE(ComesToBytes("ann", taken));
-  // Jobs of a sweep that begin with it, and a fork that has a checkpoint of one: of ann's no byte more than
-  // what each has of its own.
+  // Jobs of a sweep that start from it, and a fork with a checkpoint of a job: for ann, only each job's own
+  // files add bytes.
   std::filesystem::create_directories(folder_.path() + "/kept-weights");
   for (const std::string job : {"a", "b"}) {
     std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/" + job));
@@ -131,12 +131,12 @@ TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
                                     PathOf("fork", "checkpoint-1.safetensors"));
   use_.OnQueued(Job("fork", "ann"));
   EXPECT_TRUE(ComesToBytes("ann", taken + checkpoint + 2 * log));
-  // It is bob's too, who keeps it when ann does not.
+  // Bob also has the file, and keeps it after ann's names are gone.
   std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/c"));
   Write("c", "worker.log", 1);
   use_.OnQueued(Job("c", "bob"));
   EXPECT_TRUE(ComesToBytes("bob", taken + Taken("c", "worker.log")));
-  // It counts as long as one name is left.
+  // The file counts as long as a name is left.
   use_.OnDeleted(Job("source", "ann"));
   std::filesystem::remove_all(jobs_folder_ + "/source");
   EXPECT_EQ(use_.BytesOf("ann"), taken + checkpoint + 2 * log);
@@ -154,10 +154,10 @@ TEST_F(JobDiskUseTest, AFileWithSeveralNamesCountsOnce) {
   use_.Stop();
 }
 
-// A worker that was taken over makes what it likes in its job's folder.
+// A hijacked worker may create any files in its job's folder.
 TEST_F(JobDiskUseTest, AFileCountsWhatItTakesAndNotWhatItSays) {
   Write("a", "log", 5000);
-  // Each says that it has 8 TiB.
+  // Each claims to have 8 TiB.
   for (int i = 0; i < 3; ++i) {
     const std::string name = "hollow-" + std::to_string(i) + (i == 0 ? ".safetensors" : "");
     Write("a", name, 1);
@@ -168,7 +168,7 @@ TEST_F(JobDiskUseTest, AFileCountsWhatItTakesAndNotWhatItSays) {
   EXPECT_TRUE(Comes("ann", files));
   EXPECT_GT(use_.BytesOf("ann"), 0);
   EXPECT_LT(use_.BytesOf("ann"), 1 << 20);
-  // Beyond its end, too.
+  // Space beyond the file's end also counts.
   Write("a", "reserved", 1);
   const int fd = open(PathOf("a", "reserved").c_str(), O_RDWR | O_CLOEXEC);
   const bool reserves = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 8 << 20) == 0;
@@ -182,7 +182,7 @@ TEST_F(JobDiskUseTest, AFileCountsWhatItTakesAndNotWhatItSays) {
   use_.Stop();
 }
 
-// A quota is not got round by hiding, nor does looking take a file descriptor for each folder.
+// Hiding files does not avoid a quota, and reading does not take a file descriptor per folder.
 TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
   const WithoutPrivileges without_privileges;
   std::string deep = "a0";
@@ -194,14 +194,14 @@ TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
   Write("hidden", deep + "/file", 100);
   Write("hidden", "log", 100);
   EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
-  // It goes with them.
+  // It counts until the folders are removed.
   std::filesystem::remove_all(PathOf("hidden", "a0"));
   EXPECT_TRUE(Comes("ann", {{"hidden", "log"}}));
-  // Neither is a folder that is closed.
+  // A closed folder also counts.
   Write("hidden", "closed/file", 100);
   std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::none);
   EXPECT_TRUE(ComesToBytes("ann", int64_t{1} << 50));
-  // Nor does it go with the job, but with the folder.
+  // It counts until its folder is removed, not only until the job's deletion.
   use_.OnDeleted(Job("hidden", "ann"));
   std::filesystem::permissions(PathOf("hidden", "closed"), std::filesystem::perms::owner_all);
   EXPECT_TRUE(Comes("ann", {{"hidden", "log"}, {"hidden", "closed/file"}}));
@@ -210,10 +210,10 @@ TEST_F(JobDiskUseTest, FoldersThatAreTooDeepCountAsMoreThanAnyQuota) {
   use_.Stop();
 }
 
-// They take the daemon's memory where they are looked at, and inodes.
+// Many entries take inodes, and the daemon's memory while it reads.
 TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
   Write("crowded", "log", 100);
-  // With the log and the folder that they are in there is one too many.
+  // With the log and their folder, there is one entry too many.
   for (int i = 0; i < kMostEntries - 1; ++i) {
     std::filesystem::create_directories(PathOf("crowded", "many/" + std::to_string(i)));
   }
@@ -224,7 +224,7 @@ TEST_F(JobDiskUseTest, MoreEntriesThanAnyJobHasCountAsMoreThanAnyQuota) {
   use_.Stop();
 }
 
-// Their paths take the daemon's memory, too.
+// Their paths take the daemon's memory.
 TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
   Write("wide", "log", 100);
   std::string parent = PathOf("wide", std::string(255, 'a'));
@@ -245,11 +245,11 @@ TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
   use.Stop();
 }
 
-// As many as make 2^63 together.
+// Together they exceed 2^63.
 TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
   JobDiskUse use(jobs_folder_, absl::Milliseconds(10), /*most_entries=*/0);
   std::filesystem::create_directories(PathOf("job", "hidden"));
-  // Each is a name of this one folder, as so many take long to make.
+  // Each job's folder is a name of this one folder, because creating so many takes long.
   std::vector<JobDiskUse::Owned> jobs;
   for (int i = 0; i < 8192; ++i) {
     std::string id = "job";
@@ -262,11 +262,11 @@ TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
   };
   use.Start([&jobs] { return jobs; });
   EXPECT_TRUE(comes_to("ann", int64_t{1} << 62));
-  // Measured in the next round, when all of ann's were.
+  // Measured in the next round, after all of ann's.
   use.OnQueued(Job("job", "bob"));
   EXPECT_TRUE(comes_to("bob", int64_t{1} << 50));
   EXPECT_EQ(use.BytesOf("ann"), int64_t{1} << 62);
-  // It was no more than was counted that goes again.
+  // No more is subtracted than was added.
   std::filesystem::remove(PathOf("job", "hidden"));
   EXPECT_TRUE(comes_to("ann", 0));
   use.Stop();

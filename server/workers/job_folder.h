@@ -8,19 +8,19 @@
 
 namespace tandem {
 
-// Where the files of one job stand:
+// The files of a job:
+//
 //   worker.lock                   locked by the job's live worker (see WorkerLock)
-//   worker.log                    what its workers wrote to stdout and stderr, appended
-//   crash-attempt-N.txt           where run N crashed (engine/base/crash_report.h); crash-attempt-N-M.txt:
-//   its
-//                                 worker M
-//   worker-N.lock, worker-N.log   likewise of worker N, from 1, where several train the job together
+//   worker.log                    stdout and stderr of its workers, appended
+//   crash-attempt-N.txt           the crash of attempt N (engine/base/crash_report.h)
+//   crash-attempt-N-M.txt         the crash of attempt N's worker M
+//   worker-N.lock, worker-N.log   the same for worker N, from 1, if several train the job together
 //   job.yaml, model.safetensors, best.safetensors
-//                                 what it made (artifacts)
-//   checkpoint-N.safetensors      its checkpoints, of step N (engine/checkpoint/FORMAT.md)
-//   attempt-N/launch.textproto    what run N of the worker was started with (WorkerLaunch)
-//   attempt-N/launch-N.textproto  likewise of the other workers
-//   attempt-N/rendezvous          a folder in which they find each other
+//                                 its artifacts
+//   checkpoint-N.safetensors      its checkpoint of step N (engine/checkpoint/FORMAT.md)
+//   attempt-N/launch.textproto    the launch of attempt N's worker (WorkerLaunch)
+//   attempt-N/launch-M.textproto  the launch of worker M
+//   attempt-N/rendezvous          the folder where the workers find each other
 //   attempt-N/spool               its events until the daemon has them (see spool.h)
 class JobFolder {
  public:

@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// As many as a job may have replicas.
+// The most replicas of a job.
 constexpr int kMostLocks = 1024;
 
 }  // namespace
@@ -76,7 +76,7 @@ void RemoveStaleRecords(const std::string& jobs_folder,
   std::vector<std::string> folders;
   for (std::filesystem::directory_iterator entry(records, error), end; !error && entry != end;
        entry.increment(error)) {
-    // One that was not finished stands beside the record, and goes with it.
+    // An unfinished record is beside the record, and is removed with it.
     const std::string job_id = entry->path().stem().string();
     if (!is_watched(job_id)) folders.push_back(absl::StrCat(jobs_folder, "/", job_id));
   }

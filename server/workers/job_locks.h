@@ -14,27 +14,26 @@
 
 namespace tandem {
 
-// The locks in a job's folder: that of the first worker, whether it is there or not, and those of as many
-// others as a run of the job has had; a worker that was taken over may have made any number of files, of
-// which no more are looked at than a job may have workers.
+// Returns the number of locks in a job's folder: the first worker's lock, which need not exist, plus the
+// locks of other workers in any attempt. Bounded by the most workers of a job, because a hijacked worker may
+// have created any number of files.
 int CountLocks(const JobFolder& folder);
 
 struct RunningWorkers {
   int attempt = 0;
-  // 0 for one that has not yet written who it is.
+  // 0 for a worker that has not written its pid yet.
   std::vector<pid_t> pids;
 };
 
-// A job's workers that run. They are as their record says, and where that does not tell of all, as the locks
-// do.
+// Returns a job's running workers, by the job's record. If the record is incomplete, by the locks.
 absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder);
 
-// Likewise as processes, by worker, null for those that are gone, of the attempt if the record is of that
-// one. UNAVAILABLE: one is not known yet, or `stopped` returned true.
+// Returns the processes of a job's workers, by worker; null for ended ones. Uses the record if it is the
+// attempt's. UNAVAILABLE: a process is not known yet, or `stopped` returned true.
 absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> FindWorkerProcesses(
     const JobFolder& folder, int attempt, const std::function<bool()>& stopped);
 
-// Removes the records of jobs that nobody watches and whose workers are gone.
+// Removes the records of unwatched jobs whose workers have ended.
 void RemoveStaleRecords(const std::string& jobs_folder,
                         const std::function<bool(const std::string& job_id)>& is_watched);
 

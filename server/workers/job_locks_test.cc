@@ -15,7 +15,7 @@ TEST(JobLocksTest, CountsThoseThatThereCanBe) {
   EXPECT_EQ(CountLocks(folder), 1);
   for (int worker = 0; worker < 3; ++worker) std::ofstream(folder.LockPath(worker)) << "";
   EXPECT_EQ(CountLocks(folder), 3);
-  // As a worker that was taken over may leave them: each start of the daemon or the job would open them all.
+  // A hijacked worker may leave many locks, and each start of the daemon or the job would open all of them.
   for (int worker = 3; worker < 1500; ++worker) std::ofstream(folder.LockPath(worker)) << "";
   EXPECT_EQ(CountLocks(folder), 1024);
 }

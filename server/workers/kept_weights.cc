@@ -18,7 +18,7 @@ namespace {
 constexpr char kEnding[] = ".safetensors";
 
 bool HasNoSecondNames(int error) {
-  // EPERM: of such a file system, or of files that are another user's, as the machine may say.
+  // EPERM: a file system without hard links, or a file of another user on a machine that forbids such links.
   return error == EXDEV || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
 }
 
@@ -46,7 +46,7 @@ std::string JobOfKeptWeights(const std::string& path) {
 
 std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
   std::string path = KeptWeightsPath(job_folder);
-  // A symbolic link is none of ours, and would lead a worker's right to read elsewhere.
+  // A symbolic link is not ours, and would give the worker the right to read another file.
   if (!IsRegularFile(path)) return std::nullopt;
   return path;
 }
@@ -57,9 +57,9 @@ absl::Status KeepWeights(const std::string& model, const std::string& job_folder
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder.string()));
   }
-  // Also where it was there: who made it may have died before.
+  // Also sync an existing folder, because its creator may have died before.
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.parent_path().string()));
-  std::error_code unknown;  // As where there is no file, which link tells.
+  std::error_code unknown;  // If the file does not exist, link reports it.
   const std::filesystem::file_type type = std::filesystem::symlink_status(model, unknown).type();
   if (type == std::filesystem::file_type::symlink || type == std::filesystem::file_type::directory) {
     return absl::FailedPreconditionError(absl::StrCat("the initial weights ", model, " are no regular file"));

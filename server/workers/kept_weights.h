@@ -8,35 +8,35 @@
 #include "absl/status/status.h"
 #include "tandem/v1/job.pb.h"
 
-// The models of other jobs that jobs begin with. A job keeps its own by a second name (a hard link) from its
-// first run on, so that it begins anew with the same when the other job is deleted. It lies in the state
-// folder, beside the jobs' folders, which their workers may write: "kept-weights/<id>.safetensors" for the
-// job with the folder "jobs/<id>".
+// Other jobs' models from which jobs start. From its first run on, a job keeps such a model by a second name
+// (a hard link), so that it can start again from the same model if the other job is deleted. The name is in
+// the state folder beside the jobs' folders, because workers may write in those:
+// "kept-weights/<id>.safetensors" for the job with the folder "jobs/<id>".
 
 namespace tandem {
 
-// Where the kept weights of all jobs are whose folders are in `jobs_folder`.
+// Returns the folder of the kept weights of all jobs in `jobs_folder`.
 std::string KeptWeightsFolder(const std::string& jobs_folder);
 
-// Where the job with this folder keeps its own.
+// Returns the path of the kept weights of the job with this folder.
 std::string KeptWeightsPath(const std::string& job_folder);
 
-// The id of the job whose weights have this path; empty where it is none of KeptWeightsPath.
+// Returns the id of the job whose kept weights have this path; empty if the path has another form.
 std::string JobOfKeptWeights(const std::string& path);
 
-// The file that the job with this folder keeps; nothing where it keeps none.
+// Returns the kept file of the job with this folder; nullopt if none.
 std::optional<std::string> FindKeptWeights(const std::string& job_folder);
 
-// link(2), or a test's.
+// link(2), or a test's function.
 using LinkFunction = std::function<int(const char* from, const char* to)>;
 
-// Has the job with this folder keep the file `model`, which is never changed in place; durable on OK.
-// UNIMPLEMENTED: the file systems have no second name for it. FAILED_PRECONDITION: it is no regular file.
+// Makes the job with this folder keep the file `model`, which must never change in place. On OK the name is
+// durable. UNIMPLEMENTED: the file systems allow no second name. FAILED_PRECONDITION: it is no regular file.
 // Other errors name both paths.
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link);
 
-// Whether the job may still begin anew: it has not ended, or can be resumed. Forks begin with a checkpoint,
-// and read no kept weights.
+// Returns true if the job may still start from the beginning: it has not ended, or can be resumed. Forks
+// start from a checkpoint and read no kept weights.
 bool MayNeedKeptWeights(const v1::Job& job);
 
 }  // namespace tandem

@@ -16,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// Of linux/landlock.h, whose edition on the machine of the build may know less than the kernel of another.
+// From linux/landlock.h, because the build machine's header may be older than another machine's kernel.
 constexpr int kPathBeneath = 1;
 constexpr uint64_t kExecute = 1 << 0;
 constexpr uint64_t kWriteFile = 1 << 1;
@@ -48,12 +48,12 @@ struct __attribute__((packed)) PathAttributes {
   int32_t parent = -1;
 };
 
-// Not in Debian 12's glibc; numbers are the same on all processors.
+// Debian 12's glibc lacks these calls. The numbers are the same on all processors.
 constexpr long kCreateRuleset = 444;
 constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
 
-// Those that a rule of a file may have.
+// The rights that a rule for a file may have.
 constexpr uint64_t kOfFiles = kWriteFile | kReadFile | kTruncate | kIoctlDev;
 
 absl::Status AddRule(int rules, const std::string& path, uint64_t allowed) {
@@ -87,7 +87,7 @@ absl::Status EnterLandlock(const LandlockRules& rules) {
     attributes.scoped = kScopeSignal;
     if (!rules.abstract_sockets) attributes.scoped |= kScopeAbstractSocket;
   }
-  // An older kernel takes what is beyond its own attributes only where it is zero, as it is then.
+  // An older kernel accepts attributes beyond its own only if they are zero, and here they are.
   const UniqueFd set(static_cast<int>(syscall(kCreateRuleset, &attributes, sizeof(attributes), 0)));
   if (!set.valid()) return absl::ErrnoToStatus(errno, "Landlock takes no rules");
   const uint64_t read = kReadFile | kReadDir;

@@ -8,25 +8,24 @@
 
 namespace tandem {
 
-// The kernel's Landlock (see LandlockVersion): what a process, and all that it starts, may do with files, for
-// good.
+// The kernel's Landlock (see LandlockVersion) restricts for good how a process, and everything that it
+// starts, may use files.
 
 struct LandlockRules {
-  // Files and folders, with all that is below them; one that is not there is passed over.
+  // Files, and folders with everything below them. Missing ones are skipped.
   std::vector<std::string> read;
-  // The same, to read and write and, in folders, to make and remove files, folders and names of them; never
-  // to make symbolic links, sockets or devices. Devices are used with ioctl too.
+  // The same, for reading and writing. In a folder, files, folders and names of files may be created and
+  // removed, but no symbolic links, sockets, FIFOs or devices. Also allows ioctl on devices.
   std::vector<std::string> write;
-  // Whether TCP may be used (from version 4 on; before, it may).
+  // Allows TCP. Restricted only from version 4 on.
   bool tcp = true;
-  // Whether sockets of other processes that have an abstract name may be connected to (from 6 on).
+  // Allows connections to other processes' abstract sockets. Restricted only from version 6 on.
   bool abstract_sockets = true;
 };
 
-// Holds the calling thread, and threads that it starts from here on, to the rules: call it while there is
-// one thread alone. Nothing can be executed any more, and other processes are not signalled (from 6 on). The
-// calling thread must have no_new_privs. UNIMPLEMENTED: the kernel has no Landlock. Other errors: the kernel
-// refused.
+// Restricts the calling thread and its later threads. Call it while the process has one thread. Afterwards
+// the process can execute nothing, and can signal no other process (from version 6 on). The calling thread
+// must have no_new_privs. UNIMPLEMENTED: the kernel has no Landlock. Other errors: the kernel refused.
 absl::Status EnterLandlock(const LandlockRules& rules);
 
 }  // namespace tandem

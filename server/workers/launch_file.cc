@@ -47,7 +47,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> ReadLaunchFile(const JobFolder& folde
   const absl::StatusOr<std::string> text = ReadBounded(path);
   if (!text.ok()) return text.status();
   google::protobuf::TextFormat::Parser parser;
-  // Of a later version, from which somebody went back to this one.
+  // A later version may have written it before a downgrade.
   parser.AllowUnknownField(true);
   internal::v1::WorkerLaunch launch;
   if (!parser.ParseFromString(*text, &launch)) {

@@ -7,10 +7,9 @@
 
 namespace tandem {
 
-// What the daemon told a job's worker when it started its attempt, as the file says; fields of a later
-// version are left out. The worker may write to that file, so that it may be anything by now. NOT_FOUND:
-// there is none; DATA_LOSS: it is no regular file, larger than a launch may be, or does not parse; or as
-// reading fails.
+// Returns the launch of a job's attempt, from its file. Ignores fields of a later version. The worker may
+// write to the file, so the content is untrusted. NOT_FOUND: no such file. DATA_LOSS: it is no regular file,
+// is too large, or does not parse. Other errors are those of reading.
 absl::StatusOr<internal::v1::WorkerLaunch> ReadLaunchFile(const JobFolder& folder, int attempt);
 
 }  // namespace tandem

@@ -34,7 +34,7 @@ TEST_F(LaunchFileTest, SaysWhatItSays) {
   EXPECT_EQ(Code(), absl::StatusCode::kDataLoss);
 }
 
-// The worker may write there, and whoever starts next has to read it.
+// The worker may write to the file, and the next daemon must read it.
 TEST_F(LaunchFileTest, IsReadWhateverAWorkerMadeOfIt) {
   std::ofstream(path_) << "job_id: 'a'";
   std::filesystem::resize_file(path_, uintmax_t{1} << 40);

@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Puts into Job.devices the names that the GPUs of its worker have in `devices`, all that the daemon has. A
-// worker that outlived its daemon keeps its GPUs, and they may be numbered anew: the file that it was started
-// with says which they are. One that the daemon has no more is called by its UUID. Jobs without GPUs, or
-// without the file, stay as they are.
+// Replaces the GPUs' names in Job.devices by their names in `devices`, all devices of the daemon. A worker
+// that outlived its daemon keeps its GPUs, but they may be renumbered; its launch file has their UUIDs. A GPU
+// that the daemon no longer has gets its UUID as name. Does nothing for a job without GPUs or without the
+// file.
 void RenameLeasedGpus(const std::vector<v1::Device>& devices, v1::Job* job);
 
 }  // namespace tandem

@@ -24,11 +24,11 @@ std::vector<v1::Job> FindLingeringJobs(const std::string& jobs_folder, JobMachin
     const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
     if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == running->attempt) {
       lingering.push_back(*std::move(job));
-      // As far as its worker goes.
+      // Its worker must end.
       if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
     } else if (const absl::StatusOr<bool> was_deleted = jobs->WasDeleted(id);
                was_deleted.ok() && *was_deleted) {
-      // Which devices it had is not known any more.
+      // Its devices are unknown.
       v1::Job& deleted = lingering.emplace_back();
       deleted.set_name(JobName(id));
       deleted.set_attempt(running->attempt);

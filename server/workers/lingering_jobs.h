@@ -9,10 +9,10 @@
 
 namespace tandem {
 
-// Jobs with folders in `jobs_folder` that have ended, are paused, wait again or were deleted, while a worker
-// of theirs still runs: it hangs, or the daemon was replaced before it was gone. Those that wait
-// again are PAUSED here; of those that were deleted only name, attempt and folder are known, and their state
-// is unspecified.
+// Returns the jobs in `jobs_folder` that have ended, are paused, are queued again or were deleted, but whose
+// worker still runs: the worker hangs, or the daemon was replaced before the worker's end. A job that is
+// queued again is returned as PAUSED. A deleted job has only its name, attempt and folder; its state is
+// unspecified.
 std::vector<v1::Job> FindLingeringJobs(const std::string& jobs_folder, JobMachine* jobs);
 
 }  // namespace tandem

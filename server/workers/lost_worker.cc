@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// "The worker", or which of several, with its ranks.
+// Returns "The worker", or the worker's number and ranks if there are several.
 std::string NameOf(const SupervisedWorker& worker, int index) {
   if (worker.workers == 1) return "The worker";
   const int ranks = worker.replicas / worker.workers, first = index * ranks;
@@ -21,8 +21,8 @@ std::string NameOf(const SupervisedWorker& worker, int index) {
                                  : absl::StrCat(" (ranks ", first, " to ", first + ranks - 1, ")"));
 }
 
-// Whether a device may be to blame: a processor, or the program itself, said by a signal that something is
-// badly wrong, or CUDA failed.
+// Returns true if a device may be at fault: the process got a signal that shows a broken processor or
+// program, or CUDA failed.
 bool IsCrash(const WorkerProcess::End& end) {
   return end.signal == SIGSEGV || end.signal == SIGBUS || end.signal == SIGILL || end.signal == SIGFPE ||
          end.signal == SIGABRT || end.exit_code == kWorkerDeviceFailed;
@@ -37,7 +37,8 @@ std::string DescribeForeignProtocol(int32_t protocol) {
 
 void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end, bool killed) {
   if (!killed && IsCrash(end)) worker.crashed = true;
-  // Of several, who did its part did it, and the first that did not counts; unless that had only noticed it.
+  // In a group, a worker that did its part is fine. The first worker that failed counts, unless it only
+  // noticed another's failure.
   const bool done = end.known && end.exit_code == kWorkerDone;
   if (worker.workers > 1 && index != 0 && done) return;
   const bool hearsay = end.exit_code == kWorkerGroupFailed;
@@ -51,7 +52,7 @@ void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end,
   }
   worker.lost_message = absl::StrCat(NameOf(worker, index), " ", DescribeEnd(end),
                                      done ? " without saying how training ended." : ".");
-  // A full disk, mostly: no fault of the worker's.
+  // Usually a full disk, which is not the worker's fault.
   if (end.exit_code == kWorkerSpoolFailed) worker.lost_reason = v1::STATE_REASON_IO_ERROR;
   if (end.exit_code == kWorkerBadLaunch) worker.lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
   if (end.exit_code > 0 || (end.signal != 0 && end.signal != SIGKILL && end.signal != SIGTERM)) {

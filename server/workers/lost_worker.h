@@ -8,21 +8,21 @@
 #include "server/workers/supervised_worker.h"
 #include "server/workers/worker_process.h"
 
-// What is said of a worker that did not say itself how its job ended: SupervisedWorker's lost_reason,
-// lost_message and crashed. Its files may be read. On the supervisor's own thread.
+// Describes a worker that did not report its job's end: sets SupervisedWorker's lost_reason, lost_message and
+// crashed. May read its files. Only on the supervisor's own thread.
 
 namespace tandem {
 
-// What is said until more is known of one that an earlier daemon started.
+// The message until more is known about a worker of an earlier daemon.
 inline constexpr char kEndedUnwatched[] = "The worker ended while no daemon was running.";
 
-// The process of this index is gone. `killed`: by the supervisor.
+// The process with this index has ended. `killed`: the supervisor killed it.
 void NoteEnd(SupervisedWorker& worker, int index, const WorkerProcess::End& end, bool killed);
 
-// It has not been heard of for so long, and is killed.
+// The worker was silent for this long and is being killed.
 void NoteSilence(SupervisedWorker& worker, absl::Duration limit);
 
-// What is said of one whose protocol this daemon does not speak.
+// Describes a worker whose protocol this daemon does not know.
 std::string DescribeForeignProtocol(int32_t protocol);
 
 }  // namespace tandem

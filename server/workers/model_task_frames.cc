@@ -13,7 +13,7 @@ namespace tandem {
 namespace {
 
 constexpr size_t kLengthBytes = 4;
-// Workers keep well below it.
+// Workers stay well below this size.
 constexpr uint32_t kLargest = 32 << 20;
 constexpr size_t kReadBytes = 1 << 16;
 

@@ -10,18 +10,18 @@
 
 namespace tandem {
 
-// How outputs of a model worker go through a pipe: each after its length, 4 bytes, least first.
+// The form of a model worker's outputs in a pipe: each output after its length in 4 bytes, little-endian.
 
-// Writes an output to an open file. Errors: the other end is gone.
+// Writes an output to an open file. Errors: the other end is closed.
 absl::Status WriteModelTaskOutput(const internal::v1::ModelTaskOutput& output, int fd);
 
-// Puts outputs together from what comes through the pipe. Not thread-safe.
+// Assembles outputs from a pipe's bytes. Not thread-safe.
 class ModelTaskFrameReader {
  public:
-  // Reads once what is there; waits where nothing is. False at the pipe's end. DATA_LOSS where it is no
-  // output.
+  // Reads available bytes once; blocks if there are none. Returns false at the pipe's end. DATA_LOSS if the
+  // bytes are no output.
   absl::StatusOr<bool> ReadFrom(int fd);
-  // The next whole output, if there is one.
+  // Returns the next complete output; nullopt if none.
   std::optional<internal::v1::ModelTaskOutput> Take();
 
  private:

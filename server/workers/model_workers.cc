@@ -30,11 +30,11 @@ namespace {
 using internal::v1::ModelTaskEnd;
 using internal::v1::ModelTaskOutput;
 
-// Outputs that are kept while the client is slow; a worker with more waits.
+// The most outputs that are kept for a slow client. A worker with more waits.
 constexpr size_t kMostKept = 8;
-// Who is refused may ask again after this; a call ends when it is done.
+// A refused caller may call again after this delay. The end of a running call is unknown.
 constexpr absl::Duration kBusyDelay = absl::Seconds(5);
-// Of what a process that died wrote to stderr, for the daemon's log.
+// The part of a dead process's stderr for the daemon's log.
 constexpr size_t kLastWords = 2000;
 
 absl::StatusOr<UniqueFd> MemoryFile(const char* name) {
@@ -69,7 +69,7 @@ absl::Status StatusOf(const ModelTaskEnd& end) {
   return violations.ToStatus();
 }
 
-// Kills the process, whatever becomes of its outputs, and says how it ended.
+// Kills the process, and returns a description of its end.
 std::string Clear(WorkerProcess& process) {
   process.SignalGroup(SIGKILL);
   pollfd ended = {process.pidfd(), POLLIN, 0};
@@ -100,7 +100,7 @@ void ModelCall::Next(Callback callback) {
 void ModelCall::Cancel() {
   End(absl::CancelledError("the call was broken off"));
   const uint64_t one = 1;
-  // It can only fail where it is readable already.
+  // Writing fails only if the eventfd is already readable.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
 }
 
@@ -197,7 +197,7 @@ void ModelWorkers::Stop() {
 }
 
 std::shared_ptr<ModelCall> ModelWorkers::TakeNext() {
-  // The first of those whose user has the fewest that run.
+  // Choose the first call of the user with the fewest running calls.
   const auto next =
       std::min_element(waiting_.begin(), waiting_.end(),
                        [this](const std::shared_ptr<ModelCall>& a, const std::shared_ptr<ModelCall>& b)
@@ -206,7 +206,7 @@ std::shared_ptr<ModelCall> ModelWorkers::TakeNext() {
                            });
   std::shared_ptr<ModelCall> call = std::move(*next);
   waiting_.erase(next);
-  // The user had a turn: now everybody else has one.
+  // The user had a turn, so all other users come first now.
   std::stable_partition(waiting_.begin(), waiting_.end(), [&call](const std::shared_ptr<ModelCall>& other) {
     return other->user_ != call->user_;
   });

@@ -21,17 +21,18 @@
 
 namespace tandem {
 
-// One task for a process of its own, from its wait in the queue to its end. Thread-safe.
+// A task with its own process, from the queue to its end. Thread-safe.
 class ModelCall {
  public:
-  // An output; nothing: the task was done; or the error that it ended with.
+  // An output; nullopt if the task is done; or the error with which it ended.
   using Result = absl::StatusOr<std::optional<internal::v1::ModelTaskOutput>>;
   using Callback = absl::AnyInvocable<void(Result)>;
 
-  // Calls `callback` once with the next output, from any thread, perhaps before it returns. One at a time.
+  // Calls `callback` once with the next output, from any thread, perhaps before returning. Only one Next may
+  // be outstanding.
   void Next(Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Ends the process, or the wait for one, soon: outputs that were not taken are dropped, and the end is
-  // CANCELLED. Idempotent.
+  // Ends the process, or the wait for it, soon. Drops the remaining outputs; the end is CANCELLED.
+  // Idempotent.
   void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
@@ -40,9 +41,9 @@ class ModelCall {
   ModelCall(std::string user, internal::v1::ModelTask task, UniqueFd wake)
       : user_(std::move(user)), task_(std::move(task)), wake_(std::move(wake)) {}
 
-  // Gives an output to who waits for it, or keeps it; waits while many are kept, until `deadline`.
+  // Gives an output to the waiting callback, or keeps it. If too many are kept, blocks until `deadline`.
   void Deliver(internal::v1::ModelTaskOutput output, absl::Duration deadline) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The first end counts.
+  // Ends the call. Only the first end counts.
   void End(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasRoom() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -58,37 +59,38 @@ class ModelCall {
   Callback callback_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Runs model tasks, each in a tandem-worker of its own that lives no longer than its call. Thread-safe.
+// Runs model tasks, each in its own tandem-worker that ends with its call. Thread-safe.
 //
-// A few run at once, at a low priority and without a lease; some wait; more are refused. A user's first call
-// that waits always has a place, and where several users' wait, the next to run is one of whoever has the
-// fewest that run, and users take turns: so no user's calls keep out another's. A process
-// that is cancelled, takes too long, or is left by a stopping daemon is killed with all that it started.
+// A few run at once, with low priority and without a lease; some wait; more are refused. A user's first
+// waiting call is never refused. Of several waiting users, the user with the fewest running calls is next,
+// and equal users take turns. So no user's calls block another user's. A process that is cancelled, takes too
+// long, or outlives the daemon's stop is killed with all its children.
 class ModelWorkers {
  public:
   struct Options {
-    // The tandem-worker program.
+    // The path of tandem-worker.
     std::string worker_program;
     int most_running = 2;
-    // The first of each user's may be more.
+    // Does not limit each user's first waiting call.
     int most_waiting = 16;
     int most_waiting_each = 8;
-    // From the start of a process to its end.
+    // The longest time from the start of a process to its end.
     absl::Duration time_limit = absl::Minutes(10);
-    // As WorkerLauncher's, so that an evaluation computes as the training did.
+    // As in WorkerLauncher, so that an evaluation computes like the training.
     std::string algorithms_folder = {};
-    // Likewise.
+    // As in WorkerLauncher.
     SandboxOptions sandbox = {};
   };
 
   explicit ModelWorkers(Options options);
-  // Stop().
+  // Calls Stop.
   ~ModelWorkers();
   ModelWorkers(const ModelWorkers&) = delete;
   ModelWorkers& operator=(const ModelWorkers&) = delete;
 
-  // `user` is who calls. RESOURCE_EXHAUSTED: too many wait. UNAVAILABLE: after Stop. Other errors are the
-  // call's end: DEADLINE_EXCEEDED, INTERNAL where the process died, and those that it reports.
+  // Starts a task for `user`. RESOURCE_EXHAUSTED: too many calls wait. UNAVAILABLE: Stop was called. The call
+  // ends with DEADLINE_EXCEEDED if it takes too long, with INTERNAL if the process died, and with errors that
+  // the process reports.
   absl::StatusOr<std::shared_ptr<ModelCall>> Start(const std::string& user, internal::v1::ModelTask task)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -98,12 +100,12 @@ class ModelWorkers {
  private:
   void RunThread();
   bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !waiting_.empty(); }
-  // How many of `calls` are the user's.
+  // Returns the number of the user's calls in `calls`.
   template <typename Calls>
   static int64_t CountOf(const std::string& user, const Calls& calls);
-  // Takes the next to run out of those that wait, of which there is one.
+  // Removes and returns the next call to run. At least one call must be waiting.
   std::shared_ptr<ModelCall> TakeNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Runs the call's process to its end, which is what it returns.
+  // Runs the call's process and returns its end.
   absl::Status Run(ModelCall& call) const;
 
   const Options options_;

@@ -39,7 +39,7 @@ ModelWorkers::Options OptionsFor(int running, int waiting) {
   return options;
 }
 
-// Waits for the next output.
+// Blocks for the next output.
 ModelCall::Result Next(ModelCall& call) {
   struct Waited {
     Mutex mutex;
@@ -122,7 +122,7 @@ TEST(ModelWorkersTest, ACancelledCallsProcessIsKilled) {
   EXPECT_EQ(kill(pid, 0), 0);
   call->Cancel();
   EXPECT_EQ(Next(*call).status().code(), absl::StatusCode::kCancelled);
-  // The one thread is free again once the process is gone.
+  // The single thread is free again after the process's end.
   EXPECT_EQ(NextInput(*Start(workers, Task({"answer"}))), "answer");
   EXPECT_EQ(kill(pid, 0), -1);
   EXPECT_EQ(errno, ESRCH);
@@ -179,19 +179,19 @@ TEST(ModelWorkersTest, OneUsersCallsKeepOutNobodyElses) {
   EXPECT_EQ(workers.Start("ann", hang()).status().code(), absl::StatusCode::kResourceExhausted);
   const auto bobs = Start(workers, hang(), "bob");
   EXPECT_EQ(workers.Start("bob", hang()).status().code(), absl::StatusCode::kResourceExhausted);
-  // Though all that may wait do.
+  // Although the queue is full.
   const auto cats = Start(workers, hang(), "cat");
-  // Behind ann's in the order in which they came, and before them, as one of ann's runs already.
+  // Cat's call came after ann's, but runs first, because a call of ann's already runs.
   anns[0]->Cancel();
   EXPECT_EQ(NextInput(*bobs), "hang");
-  // Of those with none that runs, whose turn it is: ann's came first, and then it is cat's.
+  // Neither has a running call, so ann's earlier call runs first, and then cat's.
   anns[1]->Cancel();
   EXPECT_EQ(NextInput(*anns[2]), "hang");
   anns[2]->Cancel();
   EXPECT_EQ(NextInput(*cats), "hang");
   cats->Cancel();
   EXPECT_EQ(NextInput(*anns[3]), "hang");
-  // Where nobody else's wait, a user may have all.
+  // If no other user waits, a user may have all.
   const auto last = Start(workers, hang(), "ann");
   bobs->Cancel();
   EXPECT_EQ(NextInput(*last), "hang");

@@ -9,7 +9,7 @@
 namespace tandem {
 
 void RestoreOwnerMode(const std::string& path) {
-  // Needs no right to the file itself.
+  // O_PATH needs no right to the file itself.
   const UniqueFd fd(open(path.c_str(), O_PATH | O_CLOEXEC | O_NOFOLLOW));
   if (fd.valid()) RestoreOwnerMode(fd.get());
 }

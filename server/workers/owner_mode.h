@@ -5,10 +5,10 @@
 
 namespace tandem {
 
-// Lets this account read and write a file or folder of its own again, that a worker may have closed to it. A
-// symbolic link is not followed. No effect where the path is neither, or is not there.
+// Restores this account's right to read and write its own file or folder, which a worker may have closed.
+// Does not follow a symbolic link. Does nothing for other types or a missing path.
 void RestoreOwnerMode(const std::string& path);
-// Likewise of what is open, if only by O_PATH.
+// The same for an open file, even one opened with O_PATH.
 void RestoreOwnerMode(int fd);
 
 }  // namespace tandem

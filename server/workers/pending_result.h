@@ -11,13 +11,13 @@
 
 namespace tandem {
 
-// Waits for the answer of a method that calls back. Copies share the answer. Thread-safe.
+// Blocks for the answer of a method that calls back. Copies share the answer. Thread-safe.
 template <typename T>
 class PendingResult {
  public:
   PendingResult() : state_(std::make_shared<State>()) {}
 
-  // To be given to the method as its `done`.
+  // Returns the `done` argument for the method.
   auto Callback() const {
     return [state = state_](absl::StatusOr<T> result) {
       MutexLock lock(&state->mutex);
@@ -25,7 +25,7 @@ class PendingResult {
     };
   }
 
-  // Returns when there is an answer.
+  // Blocks until the answer arrives.
   absl::StatusOr<T> Wait() const {
     MutexLock lock(&state_->mutex);
     state_->mutex.Await(absl::Condition(

@@ -17,15 +17,15 @@
 namespace tandem {
 namespace {
 
-// Each takes a file descriptor. What is deeper is moved up.
+// Each level takes a file descriptor. Deeper folders are moved up.
 constexpr int kMostDepth = 32;
 
-// Opens a folder, with its mode again where that forbids to look into it or to remove what it has; errno says
-// why it cannot.
+// Opens a folder; restores its mode first if it forbids reading or removing. errno has the reason of a
+// failure.
 UniqueFd OpenFolder(int parent, const char* name) {
   const UniqueFd found(openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!found.valid()) return UniqueFd();
-  // Where it is another account's, what follows fails.
+  // If another account owns the folder, the next call fails.
   RestoreOwnerMode(found.get());
   return UniqueFd(openat(found.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
@@ -34,15 +34,15 @@ class TreeRemoval {
  public:
   TreeRemoval(int top, const std::function<bool()>& stops) : top_(top), stops_(stops) {}
 
-  // Goes through what is in the open folder once. Errors are those of the first that stays.
+  // Removes the open folder's entries once. Returns the first error.
   absl::Status Empty(int folder, int depth);
-  // So far.
+  // The number of removals and moves so far.
   int64_t changes() const { return changes_; }
   bool stopped() const { return stopped_; }
 
  private:
   absl::Status Remove(int folder, const char* name, int depth);
-  // Puts a folder that is open into the top one.
+  // Moves a folder into the top folder.
   bool MoveUp(int folder, const char* name);
 
   const int top_;
@@ -53,7 +53,7 @@ class TreeRemoval {
 };
 
 absl::Status TreeRemoval::Empty(int folder, int depth) {
-  // Of its own, as the stream closes it.
+  // A separate descriptor, because the stream closes it.
   const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(fd < 0 ? nullptr : fdopendir(fd), closedir);
   if (entries == nullptr) return absl::ErrnoToStatus(errno, "cannot look into a folder");
@@ -69,7 +69,7 @@ absl::Status TreeRemoval::Empty(int folder, int depth) {
 }
 
 bool TreeRemoval::MoveUp(int folder, const char* name) {
-  // Others may have such names.
+  // Other entries may have such names.
   for (int tries = 0; tries < 1000; ++tries) {
     if (renameat(folder, name, top_, absl::StrCat(".removed-", moves_++).c_str()) == 0) return true;
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR) return false;
@@ -102,7 +102,7 @@ absl::Status RemoveTree(const std::string& path, const std::function<bool()>& st
   TreeRemoval removal(top.get(), stops);
   absl::Status inside;
   int64_t before = 0;
-  // Again for what was moved up, and for what a look passed by as others went.
+  // Repeat for folders that were moved up, and for entries that a listing missed during removals.
   do {
     before = removal.changes();
     inside = removal.Empty(top.get(), 0);

@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// Removes a file, or a folder with all that is in it, where there is one, whatever a worker of this account
-// has made there: folders that are closed to it, or deeper than a path can say. Follows no links in it, and
-// has few files open at a time. `stops` is asked before each entry: the rest stays where it says so. Errors
-// are those of what else stays.
+// Removes a file, or a folder with everything in it, if it exists. Also removes folders that a worker of this
+// account closed, or that are deeper than a path allows. Follows no links, and has few files open at a time.
+// Calls `stops` before each entry, and stops if it returns true. Otherwise returns an error if something
+// stays.
 absl::Status RemoveTree(const std::string& path, const std::function<bool()>& stops);
 
 }  // namespace tandem

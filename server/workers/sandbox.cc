@@ -31,8 +31,8 @@ namespace {
 constexpr rlim_t kMostFiles = 65536;
 constexpr rlim_t kMostThreads = 32768;
 
-// Libraries, and what they read: the loader, the C library, OpenSSL, NCCL, OpenCL and RDMA. Of /etc only what
-// is named, for the rest may be secret.
+// Libraries and their files: the loader, the C library, OpenSSL, NCCL, OpenCL and RDMA. From /etc only the
+// named files, because others may be secret.
 constexpr const char* kSystem[] = {"/usr",
                                    "/lib",
                                    "/lib32",
@@ -76,9 +76,9 @@ constexpr const char* kSystem[] = {"/usr",
                                    "/dev/urandom",
                                    "/dev/random",
                                    "/dev/zero"};
-// What is written there is gone, or is a test's.
+// Written data is discarded, or belongs to a test.
 constexpr const char* kSinks[] = {"/dev/null", "/dev/full", "/dev/tty"};
-// Beside /dev/nvidia*, whose numbers are the machine's.
+// In addition to /dev/nvidia*, which the machine numbers.
 constexpr const char* kGpuDevices[] = {"/dev/nvidia-caps", "/dev/nvidia-caps-imex-channels",
                                        "/dev/infiniband",  "/dev/gdrdrv",
                                        "/dev/dxg",         "/dev/shm"};
@@ -88,8 +88,8 @@ std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// The driver's devices are made by a program of its own, which CUDA would start, as root, where they are
-// missing.
+// NVIDIA's program creates the driver's missing devices. CUDA would start it as root, and cannot in the
+// sandbox.
 void MakeGpuDevices() {
   constexpr char kProgram[] = "/usr/bin/nvidia-modprobe";
   if (access("/dev/nvidia-uvm", F_OK) == 0 || access(kProgram, X_OK) != 0) return;
@@ -109,7 +109,7 @@ void AddDevices(std::vector<std::string>* paths) {
   closedir(folder);
 }
 
-// What CUDA writes to. It names its threads through /proc, and does not come up where it cannot.
+// The files that CUDA writes. CUDA names its threads through /proc, and fails if it cannot.
 void AddCuda(std::vector<std::string>* paths) {
   AddDevices(paths);
   std::string cache = Variable("CUDA_CACHE_PATH");
@@ -124,7 +124,7 @@ void AddCuda(std::vector<std::string>* paths) {
   if (const std::string log = Variable("CUDA_MPS_LOG_DIRECTORY"); !log.empty()) paths->push_back(log);
 }
 
-// Where the loader looks beside the system's folders: an environment's, and the program's own.
+// The loader's folders besides the system's: the environment's and the program's own.
 void AddLibraries(std::vector<std::string>* paths) {
   const std::string searched = Variable("LD_LIBRARY_PATH");
   for (absl::string_view folder : absl::StrSplit(searched, ':', absl::SkipEmpty())) {
@@ -136,13 +136,13 @@ void AddLibraries(std::vector<std::string>* paths) {
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return;
-  // Its symbols, for a crash report; and a bundle's libraries beside its folder.
+  // The program's symbols, for a crash report; and a bundle's libraries beside its folder.
   paths->push_back(program.string());
   paths->push_back((program.parent_path().parent_path() / "lib").string());
 }
 
-// Threads have a folder each below it, which Landlock knows by the folder itself: it must stay the same one
-// for as long as this process lives, and does while it is open.
+// Returns the folder of this process's threads. Landlock identifies the folder itself, so keep it open: it
+// then stays the same as long as this process lives.
 std::string PinThreads() {
   static const int threads = open("/proc/self/task", O_PATH | O_DIRECTORY | O_CLOEXEC);
   return threads < 0 ? "" : "/proc/self/task";
@@ -158,16 +158,16 @@ absl::Status LowerLimit(decltype(RLIMIT_CORE) what, const char* name, rlim_t mos
 }
 
 absl::Status LowerLimits(const SandboxPolicy& policy) {
-  // The stack of a crash is in its report; a core of what a GPU's worker maps fills the disk.
+  // A crash report has the stack. A core of a GPU's worker would fill the disk.
   TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_CORE, "RLIMIT_CORE", 0));
   TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NOFILE, "RLIMIT_NOFILE", kMostFiles));
-  // Threads of all of the user's processes.
+  // Counts the threads of all of the user's processes.
   TANDEM_RETURN_IF_ERROR(LowerLimit(RLIMIT_NPROC, "RLIMIT_NPROC", kMostThreads));
   return policy.memory_bytes > 0 ? LimitMemory(policy.memory_bytes) : absl::OkStatus();
 }
 
-// A daemon of root's has workers of root's: of its capabilities they keep those by which they read data that
-// is others', lock memory for the network's cards, and choose where memory lies.
+// A root daemon's workers run as root. They keep only the capabilities to read others' data, to lock memory
+// for network cards, and to place memory.
 absl::Status GiveUpCapabilities() {
   constexpr uint32_t kKept = (1u << CAP_DAC_OVERRIDE) | (1u << CAP_DAC_READ_SEARCH) | (1u << CAP_FOWNER) |
                              (1u << CAP_CHOWN) | (1u << CAP_IPC_LOCK) | (1u << CAP_SYS_NICE);
@@ -192,7 +192,7 @@ LandlockRules RulesOf(const SandboxPolicy& policy) {
   if (const std::string threads = PinThreads(); !threads.empty()) rules.write.push_back(threads);
   if (policy.gpu) AddCuda(&rules.write);
   rules.tcp = policy.network == WorkerNetwork::kAll;
-  // Processes on GPUs of one job hand each other memory over such sockets.
+  // One job's processes on GPUs share memory over such sockets.
   rules.abstract_sockets = policy.network == WorkerNetwork::kAll;
   return rules;
 }
@@ -201,7 +201,7 @@ LandlockRules RulesOf(const SandboxPolicy& policy) {
 
 absl::Status LimitMemory(int64_t bytes) {
   if (kSanitizerBuild) return absl::OkStatus();
-  // Of what is written to, so that files that are mapped, and room that is only reserved, do not count.
+  // Counts written memory only, so mapped files and reserved memory do not count.
   return LowerLimit(RLIMIT_DATA, "RLIMIT_DATA", static_cast<rlim_t>(bytes));
 }
 

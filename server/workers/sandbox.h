@@ -12,37 +12,38 @@
 
 namespace tandem {
 
-// What one worker may do: see SANDBOX.md.
+// The rights of one worker. See SANDBOX.md.
 struct SandboxPolicy {
-  // Files and folders to read, beside the system's libraries and what they read.
+  // Files and folders to read, in addition to the system's libraries and their files.
   std::vector<std::string> read;
-  // Files and folders to read and write, beside devices that hold nothing (/dev/null).
+  // Files and folders to read and write, in addition to /dev/null and similar devices.
   std::vector<std::string> write;
   WorkerNetwork network = WorkerNetwork::kAll;
-  // The driver's devices, shared memory and CUDA's cache.
+  // Allows the driver's devices, shared memory and CUDA's cache.
   bool gpu = false;
-  // The most memory that it may take, libraries and stacks included; 0: any. Without effect in a build with a
-  // sanitizer.
+  // The most memory, libraries and stacks included, in bytes; 0: no limit. Ignored in a sanitizer build.
   int64_t memory_bytes = 0;
 };
 
-// What is in force.
+// The restrictions in force.
 struct SandboxState {
-  // 0: none.
+  // The version of Landlock; 0: none.
   int landlock = 0;
   bool filters_calls = false;
-  // Why something is missing; empty where nothing is.
+  // The reason why something is missing; empty if nothing is.
   std::string missing;
 };
 
-// Confines this process for good: call it early, while it has one thread. kBestEffort: what the kernel does
-// not have is left out; kOn: FAILED_PRECONDITION then, and the process should end. kOff: nothing is done.
+// Confines this process for good. Call it early, while the process has one thread. kBestEffort skips features
+// that the kernel lacks. kOn returns FAILED_PRECONDITION instead, and the process should exit. kOff does
+// nothing.
 absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy& policy);
 
-// Bounds the memory that this process may take, as SandboxPolicy::memory_bytes does. Errors: the system's.
+// Limits this process's memory, as SandboxPolicy::memory_bytes. Errors are the system's.
 absl::Status LimitMemory(int64_t bytes);
 
-// For a log: "Landlock 7, system calls filtered, no new privileges".
+// Returns a text for the log: "Landlock 7, system calls filtered". A reason for missing parts follows in
+// brackets.
 std::string DescribeSandbox(const SandboxState& state);
 
 }  // namespace tandem

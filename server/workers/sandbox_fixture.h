@@ -19,7 +19,7 @@
 
 namespace tandem {
 
-// In the child: 0 where it worked, or the error's number.
+// In the child: returns 0 if the call worked, or errno.
 inline int Result(long returned) { return returned >= 0 ? 0 : errno; }
 
 inline int OpenFor(const std::string& path, int flags) {
@@ -29,7 +29,7 @@ inline int OpenFor(const std::string& path, int flags) {
   return result;
 }
 
-// What a confined process may and may not do. Each case is a child process: nobody gets out of a sandbox.
+// Tests the rights of a confined process. Each case is a child process, because a sandbox is permanent.
 class SandboxTest : public testing::Test {
  protected:
   static constexpr int kRefused = 200;
@@ -46,7 +46,7 @@ class SandboxTest : public testing::Test {
     policy_.write = {own_};
   }
 
-  // What `act` returns in a process that was confined; -signal where that killed it.
+  // Returns the result of `act` in a confined process; -signal if a signal killed it.
   int InSandbox(const std::function<int()>& act, SandboxMode mode = SandboxMode::kBestEffort) const {
     const pid_t child = fork();
     if (child == 0) {

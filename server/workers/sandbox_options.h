@@ -9,23 +9,23 @@
 
 namespace tandem {
 
-// How far workers are confined.
+// The degree of confinement of workers.
 enum class SandboxMode {
   kOff,
   // As far as the kernel can.
   kBestEffort,
-  // Wholly, or they do not run.
+  // Completely; otherwise workers do not run.
   kOn,
 };
 
-// What the daemon tells its workers of it.
+// The daemon's sandbox options for its workers.
 struct SandboxOptions {
   SandboxMode mode = SandboxMode::kOff;
-  // Folders that all workers may read: where data lies. They may be missing.
+  // Folders that all workers may read: the data folders. They may be missing.
   std::vector<std::string> readable;
 };
 
-// "off", "best-effort" or "on"; nothing for another text.
+// Parses "off", "best-effort" or "on"; nullopt for other text.
 inline std::optional<SandboxMode> ParseSandboxMode(absl::string_view text) {
   if (text == "off") return SandboxMode::kOff;
   if (text == "best-effort") return SandboxMode::kBestEffort;
@@ -33,12 +33,12 @@ inline std::optional<SandboxMode> ParseSandboxMode(absl::string_view text) {
   return std::nullopt;
 }
 
-// The reverse.
+// Returns the text of a mode.
 inline const char* SandboxModeName(SandboxMode mode) {
   return mode == SandboxMode::kOff ? "off" : mode == SandboxMode::kOn ? "on" : "best-effort";
 }
 
-// Adds them to a worker's command line.
+// Adds the options to a worker's command line.
 inline void AddSandboxArguments(const SandboxOptions& options, std::vector<std::string>* arguments) {
   if (options.mode == SandboxMode::kOff) return;
   arguments->insert(arguments->end(), {"--sandbox", SandboxModeName(options.mode)});

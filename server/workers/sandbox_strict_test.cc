@@ -1,5 +1,5 @@
-// What a sanitizer's runtime could not live with, so that a program that has one confines itself less: this
-// one has none, whatever the build.
+// Tests restrictions that a sanitizer's runtime would not survive, and that a sanitizer build therefore
+// skips. This program is always built without a sanitizer.
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ TEST_F(SandboxStrictTest, ProgramsAndProcessesAreNotStarted) {
               return Result(child);
             }),
             EPERM);
-  // Threads are not processes.
+  // Threads are no processes.
   EXPECT_EQ(InSandbox([] {
               int made = 1;
               std::thread([&made] { made = 0; }).join();
@@ -52,7 +52,7 @@ TEST_F(SandboxStrictTest, OtherProcessesAreNotSignalled) {
   EXPECT_EQ(InSandbox([=] { return Result(kill(parent, 0)); }), EPERM);
   EXPECT_EQ(InSandbox([=] { return Result(kill(-parent, 0)); }), EPERM);
   EXPECT_EQ(InSandbox([] { return Result(ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }), EPERM);
-  // It still ends as it should.
+  // The process can still exit and abort.
   EXPECT_EQ(InSandbox([] {
               signal(SIGABRT, SIG_DFL);
               abort();
@@ -70,7 +70,7 @@ TEST_F(SandboxStrictTest, MemoryIsLimited) {
   };
   EXPECT_EQ(InSandbox([&] { return take(size_t{256} << 20, PROT_READ | PROT_WRITE); }), 0);
   EXPECT_EQ(InSandbox([&] { return take(size_t{1} << 30, PROT_READ | PROT_WRITE); }), ENOMEM);
-  // Room that is only reserved does not count.
+  // Reserved memory does not count.
   EXPECT_EQ(InSandbox([&] { return take(size_t{1} << 30, PROT_NONE); }), 0);
 }
 

@@ -10,7 +10,7 @@
 namespace tandem {
 
 int LandlockVersion() {
-  // Not in Debian 12's glibc: landlock_create_ruleset, with LANDLOCK_CREATE_RULESET_VERSION.
+  // Debian 12's glibc lacks landlock_create_ruleset and LANDLOCK_CREATE_RULESET_VERSION.
   constexpr long kCreateRuleset = 444;
   constexpr unsigned kVersionFlag = 1;
   const long version = syscall(kCreateRuleset, nullptr, size_t{0}, kVersionFlag);

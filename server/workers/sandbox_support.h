@@ -5,16 +5,16 @@
 
 namespace tandem {
 
-// What of a worker's sandbox this kernel has. Thread-safe.
+// The parts of a worker's sandbox that this kernel supports. Thread-safe.
 
-// Of Landlock: 0 is nothing, 1 (Linux 5.13) is files; 3 (6.2) cutting files, 4 (6.7) TCP, 5 (6.10) ioctl of
-// devices, 6 (6.12) signals to other processes.
+// Returns the version of Landlock. 0: none. 1 (Linux 5.13): files. 3 (6.2): truncation. 4 (6.7): TCP. 5
+// (6.10): ioctl of devices. 6 (6.12): signals to other processes.
 int LandlockVersion();
 
-// Whether it filters system calls (seccomp).
+// Returns true if the kernel filters system calls (seccomp).
 bool HasSyscallFilter();
 
-// What is missing of a whole sandbox, for people; empty where nothing is.
+// Returns the missing parts of a complete sandbox, for people; empty if none.
 std::string MissingOfSandbox();
 
 }  // namespace tandem

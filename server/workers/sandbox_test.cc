@@ -51,17 +51,17 @@ TEST_F(SandboxTest, FilesBeyondThePolicyAreShut) {
   EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDONLY); }), EACCES);
   EXPECT_EQ(InSandbox([] { return OpenFor("/etc/shadow", O_RDONLY); }), EACCES);
   EXPECT_EQ(InSandbox([this] { return OpenFor(folder_.path(), O_RDONLY | O_DIRECTORY); }), EACCES);
-  // By a way around: a symbolic link of its own, or one that was there.
+  // By a detour: its own symbolic link, or an existing link.
   EXPECT_EQ(InSandbox([this] { return Result(symlink("/etc/shadow", (own_ + "/link").c_str())); }), EACCES);
   ASSERT_EQ(symlink((other_ + "/file").c_str(), (own_ + "/there").c_str()), 0);
   EXPECT_EQ(InSandbox([this] { return OpenFor(own_ + "/there", O_RDWR); }), EACCES);
   EXPECT_EQ(InSandbox([this] { return Result(rename((own_ + "/file").c_str(), (other_ + "/b").c_str())); }),
             LandlockVersion() >= 2 ? EACCES : EXDEV);
-  // What the daemon could take for a device or a socket.
+  // Things that the daemon could take for a device or a socket.
   EXPECT_NE(InSandbox([this] { return Result(mknod((own_ + "/disk").c_str(), S_IFBLK | 0600, 0x0800)); }), 0);
 }
 
-// The file, and not its folder: another of the same folder is another's.
+// The right covers the file, not its folder: another file there may be another job's.
 TEST_F(SandboxTest, OneFileIsNotItsFolder) {
   SKIP_WITHOUT_LANDLOCK();
   std::ofstream(other_ + "/plans") << "a";
@@ -70,8 +70,8 @@ TEST_F(SandboxTest, OneFileIsNotItsFolder) {
   EXPECT_EQ(InSandbox([this] { return OpenFor(other_ + "/file", O_RDONLY); }), EACCES);
 }
 
-// The weights that a job keeps are a name of another job's model: a worker that was taken over reads that
-// file, and has no way to change it, nor those of others in the same folder.
+// A job's kept weights are a name of another job's model. A hijacked worker can read that file, but can
+// change neither it nor other files in the same folder.
 TEST_F(SandboxTest, KeptWeightsAreReadAndNotChanged) {
   SKIP_WITHOUT_LANDLOCK();
   const std::string jobs = folder_.path() + "/jobs";
@@ -94,7 +94,7 @@ TEST_F(SandboxTest, KeptWeightsAreReadAndNotChanged) {
   }
   EXPECT_EQ(InSandbox([&] { return Result(unlink(kept.c_str())); }), EACCES);
   EXPECT_EQ(InSandbox([&] { return OpenFor(KeptWeightsFolder(jobs) + "/c", O_RDWR | O_CREAT); }), EACCES);
-  // In its own folder it could write: by another name there, or by what is there in the file's place.
+  // In its own folder it may write, so try another name there, or a file there in its place.
   const std::string name = job + "/name";
   EXPECT_NE(InSandbox([&] { return Result(link(kept.c_str(), name.c_str())); }), 0);
   EXPECT_NE(InSandbox([&] { return Result(rename(kept.c_str(), name.c_str())); }), 0);
@@ -118,7 +118,7 @@ TEST_F(SandboxTest, KeptWeightsAreReadAndNotChanged) {
   EXPECT_FALSE(std::filesystem::exists(name));
 }
 
-// CUDA names its threads so, from another one, and does not come up where it cannot.
+// CUDA names its threads in this way, from another thread, and fails if it cannot.
 TEST_F(SandboxTest, AThreadIsNamedThroughProc) {
   const auto name_thread = [] {
     int result = 1;
@@ -134,7 +134,7 @@ TEST_F(SandboxTest, AThreadIsNamedThroughProc) {
   };
   EXPECT_EQ(InSandbox(name_thread), 0);
   EXPECT_EQ(InSandbox([&] {
-              // What the kernel remembers of folders goes as memory is needed.
+              // The kernel forgets cached folders when it needs memory.
               for (int i = 0; i < 2000; ++i) OpenFor(absl::StrCat("/proc/", i, "/task"), O_RDONLY);
               return name_thread();
             }),
@@ -188,7 +188,7 @@ TEST_F(SandboxTest, TheKernelIsLeftAlone) {
   }
 }
 
-// Of files that it may neither read nor write, too: Landlock leaves that free.
+// Also for files that it may neither read nor write, because Landlock does not restrict this.
 TEST_F(SandboxTest, ModesAndOwnersStayAsTheyAre) {
   SKIP_WITHOUT_FILTERS();
   const std::string path = policy_.write.front();
@@ -217,7 +217,7 @@ TEST_F(SandboxTest, SocketsByWhatAWorkerIs) {
     int ends[2];
     return InSandbox([&ends] { return Result(socketpair(AF_UNIX, SOCK_STREAM, 0, ends)); });
   };
-  // Gloo listens on an address, NCCL asks for interfaces.
+  // Gloo listens on an address, and NCCL asks for interfaces.
   const auto meet = [] {
     const int listener = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in address = {};
@@ -257,14 +257,14 @@ TEST_F(SandboxTest, LimitsOfResources) {
               return core.rlim_max == 0 && files.rlim_max <= 65536 ? 0 : 1;
             }),
             0);
-  // For good, root's too.
+  // For good, even for root.
   EXPECT_EQ(InSandbox([] {
               const rlimit core = {RLIM_INFINITY, RLIM_INFINITY};
               return Result(setrlimit(RLIMIT_CORE, &core));
             }),
             EPERM);
   EXPECT_EQ(InSandbox([] { return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 1; }), 0);
-  // What it has open the daemon sees.
+  // The daemon can see its open files.
   EXPECT_EQ(InSandbox([] { return Result(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)); }), EPERM);
 }
 
@@ -277,7 +277,7 @@ TEST_F(SandboxTest, ModesAreWhatTheySay) {
   EXPECT_EQ(ParseSandboxMode(SandboxModeName(SandboxMode::kOn)), SandboxMode::kOn);
 }
 
-// A policy that names what is not there is no error: a data folder may be mounted later.
+// A missing path in a policy is no error, because a data folder may be mounted later.
 TEST_F(SandboxTest, WhatIsNotThereIsPassedOver) {
   policy_.read.push_back("/nowhere/at/all");
   EXPECT_EQ(InSandbox([this] { return OpenFor(data_ + "/file", O_RDONLY); }, SandboxMode::kBestEffort), 0);

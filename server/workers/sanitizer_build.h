@@ -3,8 +3,8 @@
 
 namespace tandem {
 
-// Whether this program was built with a sanitizer, whose runtime starts processes, traces its own, and takes
-// address space as it likes.
+// True if this program was built with a sanitizer. Its runtime starts and traces processes and reserves much
+// address space.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr bool kSanitizerBuild = true;
 #elif defined(__has_feature)

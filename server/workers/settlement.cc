@@ -16,11 +16,12 @@ namespace {
 
 using internal::v1::WorkerEvent;
 
-// What is in memory, and in one transaction, at a time: the spool may be of a worker that was taken over.
+// The most events and bytes in memory and in a transaction, because a hijacked worker may have written the
+// spool.
 constexpr size_t kBatchEvents = 1000;
 constexpr size_t kBatchBytes = 4 << 20;
 
-// The database may take it another time.
+// Returns true if a later try may succeed.
 bool IsTransient(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -34,7 +35,7 @@ bool IsTransient(const absl::Status& status) {
   }
 }
 
-// Applies the spool's events and returns where the job stands then.
+// Applies the spool's events and returns the job's position.
 absl::StatusOr<JobMachine::WorkerPosition> ApplySpool(JobMachine* jobs, const std::string& job_id,
                                                       int32_t attempt, const std::string& spool_path,
                                                       const std::function<bool()>& stopped) {

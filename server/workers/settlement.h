@@ -11,11 +11,11 @@
 
 namespace tandem {
 
-// Gives the JobMachine what a worker that is gone has left in its spool, and tells it that the worker is
-// lost, for this reason and with this message, where its events do not say how the job ended. Can be
-// repeated: what was applied before changes nothing. No spool is an empty one. OK where nothing can be done
-// any more, as with a spool that is no spool; an error where it should be tried once more, or CANCELLED once
-// `stopped` returned true. Blocks; not to be called on the store's writer thread.
+// Applies the events in an ended worker's spool to the job, then reports the worker as lost, with this reason
+// and message, if its events do not tell how the job ended. May be repeated: applied events change nothing. A
+// missing spool counts as empty. Returns OK if nothing more can be done, for example if the file is no spool.
+// Returns an error if the caller should try again, or CANCELLED after `stopped` returned true. Blocks; must
+// not be called on the store's writer thread.
 absl::Status SettleWorker(JobMachine* jobs, const std::string& job_id, int32_t attempt,
                           const std::string& spool_path, v1::StateReason reason, const std::string& message,
                           const std::function<bool()>& stopped);

@@ -28,7 +28,7 @@ std::string Fingerprint(absl::string_view text) {
   return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), 8));
 }
 
-// ALREADY_EXISTS: something of that name is another user's, or no folder.
+// ALREADY_EXISTS: the name belongs to another user or is no folder.
 absl::Status MakePrivateFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
@@ -43,11 +43,11 @@ absl::Status MakePrivateFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-// The start of the name of all folders in /tmp.
+// The prefix of all such folders in /tmp.
 std::string ShortPrefix() { return absl::StrCat("/tmp/tandem-", geteuid(), "-"); }
 
-// The folder that an earlier start noted down, or "". A note for another state folder came with a copy of
-// that, whose daemon may run.
+// Returns the folder that an earlier start noted, or "". A note for another state folder came with a copy of
+// that folder, whose daemon may be running.
 std::string NotedFolder(const std::string& note, const std::string& state_folder) {
   std::ifstream file(note);
   std::string folder, of;
@@ -60,11 +60,11 @@ std::string NotedFolder(const std::string& note, const std::string& state_folder
   return is_one ? folder : "";
 }
 
-// A folder whose path is short, in /tmp, where others may have taken any name that they can guess.
+// Returns a folder with a short path in /tmp, where other users may have taken any name that they can guess.
 absl::StatusOr<std::string> PrepareShortFolder(const std::string& state_folder) {
   const std::string note = state_folder + "/socket-folder";
   std::string folder = NotedFolder(note, state_folder);
-  // Not $XDG_RUNTIME_DIR: the next daemon may be started where that is not set.
+  // Not $XDG_RUNTIME_DIR, because it may be unset for the next daemon.
   if (folder.empty()) folder = absl::StrCat(ShortPrefix(), Fingerprint(state_folder));
   const absl::Status made = MakePrivateFolder(folder);
   if (made.ok()) return folder;

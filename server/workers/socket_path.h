@@ -7,17 +7,18 @@
 
 namespace tandem {
 
-// The path of the Unix socket on which the daemon of this state folder hears its workers, in a folder that
-// this user alone may enter, which is made where it is missing. The same state folder gives the same path, so
-// that workers find the next daemon: "<state folder>/workers/socket", or, where that is longer than the
-// system allows (107 bytes), "/tmp/tandem-<uid>-<hash of the state folder>/socket". Where that name in /tmp
-// is taken by another user, it is "/tmp/tandem-<uid>-<random>/socket" instead, which the file "socket-folder"
-// in the state folder keeps; should another user take that one too, while no daemon and no worker has it, the
-// next. `state_folder` must be absolute, and exist. FAILED_PRECONDITION: the folder in the state folder is
-// another user's, or one is open to others.
+// Returns the path of the Unix socket on which the daemon of this state folder listens to its workers.
+// Creates the socket's folder, which only this user may enter. The same state folder gives the same path, so
+// that workers find the next daemon. `state_folder` must be absolute and exist. FAILED_PRECONDITION: the
+// folder in the state folder belongs to another user, or a folder is open to others.
+//
+// The path is "<state folder>/workers/socket". If that exceeds the system's limit of 107 bytes, the path is
+// "/tmp/tandem-<uid>-<hash of the state folder>/socket". If another user has taken this name, the path is
+// "/tmp/tandem-<uid>-<random>/socket", and the file "socket-folder" in the state folder keeps it. If another
+// user takes that name too while no daemon or worker uses it, a new random name is chosen.
 absl::StatusOr<std::string> PrepareSocketPath(const std::string& state_folder);
 
-// A socket's path as gRPC wants to read it: "unix:" and the path, percent-encoded.
+// Returns a socket's path in gRPC's form: "unix:" and the percent-encoded path.
 std::string UnixTarget(const std::string& path);
 
 }  // namespace tandem

@@ -23,7 +23,7 @@ class SocketPathTest : public testing::Test {
   SocketPathTest() { fs::create_directories(long_); }
   ~SocketPathTest() override { fs::remove_all(scratch_); }
 
-  // Not in the tests' own folder, whose path may be too long already.
+  // Not in the tests' own folder, whose path may already be too long.
   static std::string MakeScratch() {
     std::string path = "/tmp/socket-path-XXXXXX";
     EXPECT_NE(mkdtemp(path.data()), nullptr);
@@ -58,11 +58,11 @@ TEST_F(SocketPathTest, ANameThatAnotherTookIsLeftToThem) {
   const std::string first = FolderOf(long_);
   EXPECT_EQ(FolderOf(long_), first);
   ASSERT_TRUE(fs::remove(first));
-  // As of another user: neither is a folder of this one's.
+  // Stands for another user's: neither is a folder of this user.
   fs::create_directory_symlink(scratch_, first);
   const std::string second = FolderOf(long_);
   EXPECT_NE(second, first);
-  // The next daemon is where its workers look for it, also when the first name is free again.
+  // The next daemon uses the path that its workers know, even if the first name is free again.
   EXPECT_EQ(FolderOf(long_), second);
   ASSERT_TRUE(fs::remove(first));
   EXPECT_EQ(FolderOf(long_), second);

@@ -16,7 +16,7 @@ using internal::v1::WorkerEvent;
 
 constexpr absl::string_view kMagic = "TNDSPL01";
 constexpr int64_t kHeaderSize = 8;
-// A larger length can only be damage.
+// A larger length means damage.
 constexpr uint32_t kMaxPayload = kMaxWorkerEventBytes;
 constexpr int64_t kReadSize = 256 << 10;
 
@@ -30,7 +30,7 @@ uint32_t LoadUint32(const char* from) {
   return value;
 }
 
-// Of the length bytes at `record` and the payload behind the checksum.
+// Returns the checksum of the length bytes at `record` and of the payload after the checksum.
 uint32_t Checksum(const char* record, uint32_t payload_size) {
   uLong checksum = crc32(0, reinterpret_cast<const Bytef*>(record), 4);
   checksum = crc32(checksum, reinterpret_cast<const Bytef*>(record + kHeaderSize), payload_size);
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<SpoolWriter>> SpoolWriter::Create(const std::stri
 
 absl::Status SpoolWriter::Write(const std::string& bytes) {
   if (const absl::Status status = file_->WriteAt(end_, bytes); !status.ok()) {
-    // Half a record would be a torn tail to a reader but in the way of the next one.
+    // Half a record would look like a torn tail to a reader, but would block the next record.
     const absl::Status mended = file_->Truncate(end_);
     return SpoolError(mended.ok() ? status : mended);
   }
@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<SpoolReader>> SpoolReader::Open(const std::string
   char magic[kHeaderSize];
   const absl::StatusOr<int64_t> count = (*file)->ReadAt(0, sizeof(magic), magic);
   if (!count.ok()) return SpoolError(count.status());
-  // A shorter file is one whose writer died while it created it; zeros are what a crash of the machine left.
+  // The writer died while creating a shorter file. A machine's crash leaves zeros.
   const absl::string_view begin(magic, *count);
   if (*count == kHeaderSize && begin != kMagic && begin != std::string(kHeaderSize, '\0')) {
     return absl::DataLossError(
@@ -167,7 +167,7 @@ absl::StatusOr<std::optional<WorkerEvent>> SpoolReader::Next(int64_t limit) {
   WorkerEvent event;
   if (Checksum(record, size) != LoadUint32(record + 4) || !event.ParseFromArray(record + kHeaderSize, size) ||
       (last_sequence_ != 0 && event.worker_sequence() != last_sequence_ + 1)) {
-    // Read it anew next time: a torn tail may be one that is still being written.
+    // Read the tail again next time, because it may still be in writing.
     buffer_.resize(offset_ - buffer_offset_);
     return std::nullopt;
   }

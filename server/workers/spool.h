@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// More than any event of a worker's has.
+// The most bytes of an event of a worker.
 constexpr uint32_t kMaxWorkerEventBytes = 4 << 20;
 
 // A spool is a file of a worker's events that the daemon may not have yet. Its format:
@@ -22,38 +22,39 @@ constexpr uint32_t kMaxWorkerEventBytes = 4 << 20;
 //   record  = length:uint32 checksum:uint32 payload
 //   payload = a serialized WorkerEvent of `length` bytes, at most kMaxWorkerEventBytes
 //
-// Numbers are little-endian. The checksum is zlib's CRC-32 of the four length bytes followed by the payload.
-// Events stand in the order of their worker_sequence, which has no gaps within the file; the first may be any
-// number, as the file is emptied from time to time when the daemon has all of it. A record that is cut short,
-// whose checksum does not match or whose number does not follow (after a crash of the machine, it may be of
-// before the file was emptied) is a torn tail: it and all after it were never written as far as a reader is
-// concerned.
+// Numbers are little-endian. The checksum is zlib's CRC-32 of the four length bytes and the payload. Events
+// are in the order of their worker_sequence, without gaps in the file. The first may have any number, because
+// the file is emptied now and then when the daemon has all events.
 //
-// One process writes, and it holds the job's worker lock. Another may read only when that lock is free.
+// A record is a torn tail if it is cut short, its checksum does not match, or its number does not follow.
+// After a crash of the machine, a wrong number may come from before the file was emptied. Readers ignore a
+// torn tail and everything after it.
+//
+// One process writes, while it holds the job's worker lock. Another process may read only when that lock is
+// free.
 
-// Appends to a spool. Not thread-safe, but for SpoolReaders on the same file, which may read what stands
-// before end().
+// Appends to a spool. Not thread-safe, except that SpoolReaders of the same writer may read the bytes before
+// end().
 class SpoolWriter {
  public:
-  // Where the first record begins.
+  // The offset of the first record.
   static constexpr int64_t kFirstOffset = 8;
 
-  // Creates the file in `env`, which outlives the writer. AlreadyExists where there is one: each attempt has
-  // its own spool.
+  // Creates the file in `env`, which must outlive the writer. ALREADY_EXISTS if the file exists: each attempt
+  // has its own spool.
   static absl::StatusOr<std::unique_ptr<SpoolWriter>> Create(const std::string& path,
                                                              RandomAccessEnv* env = RandomAccessEnv::Real());
 
-  // Appends one event. It survives the end of the process at once, and the machine's after Sync. After an
-  // error the file is as it was.
+  // Appends an event. It survives the process's end at once, and the machine's after Sync. After an error the
+  // file is unchanged.
   absl::Status Append(const internal::v1::WorkerEvent& event);
-  // Waits until all that was appended, and the file's name, is on the disk.
+  // Blocks until all events and the file's name are on the disk.
   absl::Status Sync();
-  // Drops the records before `offset`, at which one begins or which is end(); those behind it move to
-  // kFirstOffset. Readers of the path see the file as it was or as it is now. After an error nothing was
-  // dropped.
+  // Drops the records before `offset`, which must be the start of a record or end(). The rest moves to
+  // kFirstOffset. Readers by path see the old or the new file. After an error nothing was dropped.
   absl::Status DropBefore(int64_t offset);
 
-  // Bytes of the file: the offset at which the next record will begin.
+  // Returns the file's size: the offset of the next record.
   int64_t end() const { return end_; }
 
  private:
@@ -67,41 +68,41 @@ class SpoolWriter {
   std::unique_ptr<RandomAccessFile> file_;
   bool is_name_durable_ = false;
   int64_t end_ = 0;
-  std::string record_;  // Kept for its memory.
+  std::string record_;  // Reused for its memory.
 };
 
 // Reads a spool from its beginning. Not thread-safe.
 class SpoolReader {
  public:
-  // NotFound where there is no file.
+  // NOT_FOUND if the file does not exist.
   static absl::StatusOr<std::unique_ptr<SpoolReader>> Open(const std::string& path,
                                                            RandomAccessEnv* env = RandomAccessEnv::Real());
-  // Reads what `writer`, which must outlive the reader, has written.
+  // Reads the records of `writer`, which must outlive the reader.
   explicit SpoolReader(const SpoolWriter* writer) : path_(writer->path_), writer_(writer) {}
 
-  // The next event; nothing at the end of the file, at a torn tail or at offset `limit`, and then again what
-  // follows once more was written. Errors are those of reading the file.
+  // Returns the next event; nullopt at the end of the file, at a torn tail, or at offset `limit`. After
+  // nullopt, later calls return events that were written since. Errors are those of reading the file.
   absl::StatusOr<std::optional<internal::v1::WorkerEvent>> Next(int64_t limit = INT64_MAX);
-  // Where the next record begins.
+  // Returns the offset of the next record.
   int64_t offset() const { return offset_; }
-  // Goes to `offset`, at which a record begins, and forgets what was read ahead.
+  // Moves to `offset`, the start of a record, and drops buffered bytes.
   void Seek(int64_t offset);
 
  private:
   SpoolReader(std::string path, std::unique_ptr<RandomAccessFile> file)
       : path_(std::move(path)), owned_file_(std::move(file)) {}
-  // Makes at least `size` bytes from offset_ stand in the buffer; false where the file has fewer before
+  // Makes the buffer hold at least `size` bytes from offset_ on. Returns false if the file has fewer before
   // `limit`.
   absl::StatusOr<bool> Fill(int64_t size, int64_t limit);
 
   const std::string path_;
-  // One of these two.
+  // Exactly one of the two is set.
   const std::unique_ptr<RandomAccessFile> owned_file_;
   const SpoolWriter* const writer_ = nullptr;
   int64_t offset_ = SpoolWriter::kFirstOffset;
-  // Of the event before offset_; 0: not known.
+  // The number of the event before offset_; 0: unknown.
   int64_t last_sequence_ = 0;
-  // Bytes of the file from buffer_offset_.
+  // The file's bytes from buffer_offset_ on.
   std::string buffer_;
   int64_t buffer_offset_ = SpoolWriter::kFirstOffset;
 };

@@ -180,8 +180,8 @@ TEST_F(SpoolTest, RefusesAFileThatIsNoSpool) {
   EXPECT_EQ(SpoolReader::Open(path_ + "2").status().code(), absl::StatusCode::kNotFound);
 }
 
-// A worker's use of its spool: it appends, says how training ended only when that is on the disk, and drops
-// what the daemon has. How far it came when something failed.
+// A worker's use of its spool: it appends, syncs before it reports the end of training, and drops
+// acknowledged events. Counts its progress up to a failure.
 struct Progress {
   int64_t appended = 0;
   int64_t synced = 0;
@@ -204,14 +204,14 @@ Progress UseSpool(RandomAccessEnv* env) {
     progress.synced = progress.appended;
     return true;
   };
-  // As the daemon acknowledges all but the last `kept`.
+  // The daemon acknowledges all but the last `kept`.
   const auto drop = [&](int kept) {
     SpoolReader reader(writer->get());
     for (int64_t i = progress.dropped; i < progress.appended - kept; ++i) {
       const auto event = reader.Next();
       if (!event.ok() || !event->has_value()) return false;
     }
-    // The daemon has them, whether the spool can be made shorter or not.
+    // The daemon has these events, even if the spool cannot be trimmed.
     progress.dropped = progress.appended - kept;
     return (*writer)->DropBefore(reader.offset()).ok();
   };
@@ -220,8 +220,8 @@ Progress UseSpool(RandomAccessEnv* env) {
   return progress;
 }
 
-// Whether the process or the machine ends at any operation on files: what is read back is in order, without a
-// gap that the daemon does not fill, and has all that was said to be on the disk.
+// The process or the machine stops at any operation on files. The reader must get the events in order,
+// without a gap that the daemon does not fill, and with all events that were reported as durable.
 TEST(SpoolCrashTest, AfterACrashAnywhereNothingIsMissing) {
   FaultyEnv whole;
   ASSERT_EQ(UseSpool(&whole).synced, 15);
@@ -236,7 +236,7 @@ TEST(SpoolCrashTest, AfterACrashAnywhereNothingIsMissing) {
         const Progress progress = UseSpool(&env);
         env.CutPower(unsynced, seed);
         ++crashes;
-        // What the daemon has in the end: it takes the next number alone, and knows those that it has.
+        // The daemon's final state: it accepts only the next number, and knows the events that it has.
         int64_t has = progress.dropped;
         const auto reader = SpoolReader::Open("/attempt/spool", &env);
         if (!reader.ok()) {
@@ -262,7 +262,7 @@ TEST(SpoolCrashTest, AfterACrashAnywhereNothingIsMissing) {
   std::cout << whole.changes() + 1 << " points, " << crashes << " crashes\n";
 }
 
-// An operation that fails leaves the file as it was, and the next one goes on from there.
+// A failed operation leaves the file unchanged, and the next operation continues.
 TEST(SpoolCrashTest, AfterAFailureAnywhereItGoesOn) {
   FaultyEnv whole;
   UseSpool(&whole);

@@ -17,58 +17,59 @@
 
 namespace tandem {
 
-// What is known of a worker, or of those that train a job together, from its start to the return of its
-// lease. Members without another note are guarded by the supervisor's lock.
+// The state of a worker, or of a group of workers that train a job, from the start to the return of its
+// lease. The supervisor's lock guards the members without another note.
 struct SupervisedWorker {
   enum class Phase {
-    kLaunching,  // the monitor is to start its process
-    kResolving,  // it runs, and the monitor finds out as which processes
+    kLaunching,  // the monitor must start its process
+    kResolving,  // its processes run, and the monitor must find them
     kRunning,    // it has a process
-    kEnded,      // it has none, or never had
+    kEnded,      // it has no process, or never had one
   };
 
-  // These never change.
+  // The next members never change.
   std::string job_id;
   int32_t attempt = 0;
   JobFolder folder{""};
-  int workers = 1;   // Processes that train together.
-  int replicas = 1;  // Of all of them.
-  // What to start it with, until it has been: the monitor's thread alone touches these then.
+  int workers = 1;   // The number of processes that train together.
+  int replicas = 1;  // The number of replicas of all processes.
+  // The arguments of its start. Only the monitor's thread uses them before the start.
   v1::Job job;
   std::vector<v1::Device> devices;
   absl::Time launch_until = absl::InfiniteFuture();
 
-  // What it must say to be believed (worker_secret.h); empty before its launch, and where it is not known.
+  // The secret that the worker must show (worker_secret.h); empty before its launch, or if unknown.
   std::string secret;
   Phase phase = Phase::kLaunching;
-  // How often it was looked for, in kResolving.
+  // The number of searches in kResolving.
   int looks = 0;
-  // By worker; null where one is gone. Set before kRunning, and then of the monitor's thread alone.
+  // By worker; null for an ended process. Set before kRunning; afterwards only the monitor's thread uses it.
   std::vector<std::unique_ptr<WorkerProcess>> processes;
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false;
   bool pausing = false;
-  // Since when it is not heard of, where it was before; or should be, where it was started or adopted. It
-  // comes back by itself where it can.
+  // The start of its silence if it was connected before. For a started or adopted worker, the time by which
+  // it should be connected. A worker reconnects by itself if it can.
   absl::Time silent_since = absl::InfiniteFuture();
-  // It was told to go, and has so long; then it gets SIGTERM, and then SIGKILL.
+  // The end of its time after it was told to end. It gets SIGTERM at the first time, and SIGKILL at the
+  // second.
   absl::Time terminate_at = absl::InfiniteFuture();
   absl::Time kill_at = absl::InfiniteFuture();
-  // The protocol that it speaks, where this daemon does not, and told it to go.
+  // The worker's protocol, if this daemon does not know it and told the worker to exit.
   std::optional<int32_t> foreign_protocol;
-  // The supervisor killed it.
+  // True if the supervisor killed it.
   bool killed = false;
-  // When the monitor has to do something: launch, resolve, or settle once more.
+  // The time of the monitor's next action: launch, resolve or settle.
   absl::Time attend_at = absl::InfiniteFuture();
-  // Its folder goes when it is gone.
+  // Its folder is removed after its end.
   bool remove_folder = false;
 
-  // One of its processes ended in a way that says that it crashed; of the monitor's thread alone.
+  // True if one of its processes crashed. Only the monitor's thread uses it.
   bool crashed = false;
-  // What WorkerLost is to be told.
+  // The arguments of WorkerLost.
   v1::StateReason lost_reason = v1::STATE_REASON_WORKER_LOST;
   std::string lost_message;
-  // Whether it only says that a worker has noticed that another is lost.
+  // True if the message only says that a worker noticed another's loss.
   bool lost_by_hearsay = false;
 };
 

@@ -41,28 +41,28 @@ namespace {
 using Worker = SupervisedWorker;
 
 constexpr absl::Duration kRetryInterval = absl::Seconds(1);
-// Between looks at a lock whose holder has not yet written who it is.
+// The time between looks at a lock whose holder has not written its pid yet.
 constexpr absl::Duration kResolveInterval = absl::Milliseconds(20);
-// After so many they come at kRetryInterval.
+// After this many looks, kRetryInterval applies.
 constexpr int kQuickLooks = 50;
 
-// How long a killed worker of an earlier attempt may take to be gone.
+// The time that a killed worker of an earlier attempt has to exit.
 constexpr absl::Duration kEvictionTime = absl::Seconds(5);
 
-// How long the others of a job's workers may go on when one has ended: to report it, and to go.
+// The time that the rest of a group has after a worker's end, to report it and to exit.
 constexpr absl::Duration kGroupGrace = absl::Seconds(5);
 
-// Clock::Elapsed() as a point in time, which does not jump.
+// Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
 
-// Whether a worker is to write a checkpoint and to stop.
+// Returns true if a worker must write a checkpoint and stop.
 bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
 }
 
 bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
 
-// No other process of the job would notice that this one hangs.
+// Returns true if no other process of the job would notice that this one hangs.
 bool IsAlone(const Worker& worker) {
   return worker.workers == 1 ||
          std::count_if(worker.processes.begin(), worker.processes.end(), IsRunning) == 1;
@@ -148,7 +148,7 @@ absl::Status WorkerSupervisor::Listen() {
   builder.RegisterService(service_.get());
   builder.SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
   RefuseCompressedMessages(&builder);
-  // A process that is stopped, or hangs as a whole, does not answer: then its stream ends.
+  // A stopped or hanging process does not answer keepalives, so its stream ends.
   const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options_.silence_limit / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
@@ -171,7 +171,7 @@ void WorkerSupervisor::Stop() {
   if (monitor_.joinable()) monitor_.join();
   folders_.Stop();
   MutexLock lock(&mutex_);
-  // Where no worker needs it any more, nothing is left in /tmp. gRPC has removed the socket itself.
+  // If no worker needs the folder any more, leave nothing in /tmp. gRPC already removed the socket.
   if (workers_.empty()) rmdir(std::filesystem::path(socket_path_).parent_path().c_str());
 }
 
@@ -189,7 +189,7 @@ bool WorkerSupervisor::WaitUntilIdle(absl::Duration timeout) {
 
 void WorkerSupervisor::Wake() {
   const uint64_t one = 1;
-  // It can only fail where the monitor has many calls to see already.
+  // Writing fails only if the monitor already has many pending calls.
   [[maybe_unused]] const ssize_t count = write(wake_fd_.get(), &one, sizeof(one));
 }
 
@@ -209,8 +209,8 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
     workers_[worker->job_id] = worker;
   }
   Wake();
-  // It may have been cancelled or paused between the lease and the first of these lines, where OnCancelling
-  // and OnPausing found no worker.
+  // The job may have been cancelled or paused after its lease, when OnCancelling and OnPausing found no
+  // worker.
   jobs_->ApplyWorkerEvents(worker->job_id, worker->attempt, {},
                            [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
                              if (!position.ok()) return;
@@ -228,7 +228,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
   absl::StatusOr<std::string> secret = MakeWorkerSecret();
   if (secret.ok()) {
     {
-      // It may say hello before it is known to run.
+      // The worker may connect before Launch returns.
       MutexLock lock(&mutex_);
       worker->secret = *secret;
     }
@@ -265,7 +265,7 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
-  // Deleted: FindLingering names no state.
+  // FindLingering returns deleted jobs without a state.
   const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
   const bool has_ended = is_deleted || IsAtRest(job.state());
   auto worker = std::make_shared<Worker>();
@@ -277,13 +277,13 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
   worker->secret = WorkerSecretOf(worker->folder, worker->attempt);
   worker->lost_message = kEndedUnwatched;
   const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder);
-  // Where that cannot even be told, the monitor goes on trying: no one may take the devices meanwhile.
+  // If the system cannot tell, the monitor keeps trying. Meanwhile nobody else may get the devices.
   if (!running.ok() || (!running->pids.empty() && running->attempt == worker->attempt)) {
     spdlog::info("worker adopted job={} attempt={}", worker->job_id, worker->attempt);
     worker->phase = Worker::Phase::kResolving;
   } else if (job.state() == v1::JOB_STATE_STARTING &&
              !std::filesystem::exists(worker->folder.SpoolPath(worker->attempt))) {
-    // A worker holds its lock from before its start, so there was none and there will be none.
+    // A worker holds its lock from before its start, so no worker exists or will exist.
     release_lease_(worker->job_id, worker->attempt, /*crashed=*/false);
     const PendingResult<v1::Job> requeued;
     jobs_->Requeue(worker->job_id, worker->attempt, requeued.Callback());
@@ -311,12 +311,12 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
     const auto found = workers_.find(hello.job_id());
     if (stopping_ || found == workers_.end() || found->second->attempt != hello.attempt() ||
         found->second->phase == Worker::Phase::kEnded) {
-      // While this daemon goes, the next one may know better.
+      // This daemon is stopping. The next daemon decides.
       if (stopping_) {
         session->Close();
         return absl::OkStatus();
       }
-      // Anybody of this account may say so, and the log is for people.
+      // Any process of this account may send this, so escape it: people read the log.
       const std::string job_id = absl::Utf8SafeCHexEscape(hello.job_id().substr(0, 80));
       spdlog::warn("worker dismissed job={} attempt={} pid={}", job_id, hello.attempt(), hello.pid());
       return absl::FailedPreconditionError(
@@ -324,7 +324,7 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
     }
     Worker& worker = *found->second;
     if (!IsWorkerSecret(hello.secret(), worker.secret)) {
-      // Whoever it is, the job and its worker go on.
+      // Dismiss only the caller. The job and its real worker continue.
       spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id,
                    worker.attempt, hello.pid());
       return absl::FailedPreconditionError(absl::StrCat("it does not know the secret of attempt ",
@@ -393,7 +393,7 @@ void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
 
 void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
 
-// Where it has a worker, that has made room for another job, or lost another worker, and is about to exit.
+// If the job still has a worker, it was preempted or lost another worker, and is about to exit.
 void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
 
 void WorkerSupervisor::OnTerminal(const v1::Job& job) {
@@ -473,7 +473,7 @@ absl::Time WorkerSupervisor::Attend() {
         worker->terminate_at = absl::InfiniteFuture();
         worker->kill_at = now + options_.kill_grace;
       }
-      // Of several, the others notice, and name it.
+      // In a group, the other workers notice and name it.
       if (IsAlone(*worker) && worker->silent_since + options_.silence_limit <= now) {
         spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
         NoteSilence(*worker, options_.silence_limit);
@@ -489,7 +489,7 @@ absl::Time WorkerSupervisor::Attend() {
     }
   }
   for (const std::shared_ptr<Worker>& worker : unlaunched) {
-    // One that is not started is queued again by the next daemon.
+    // The next daemon queues an unstarted job again.
     if (!Stopping()) Launch(worker);
   }
   for (const std::shared_ptr<Worker>& worker : unresolved) Resolve(worker);
@@ -512,10 +512,10 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
       FindWorkerProcesses(worker->folder, worker->attempt, [this] { return Stopping(); });
   MutexLock lock(&mutex_);
   if (!processes.ok()) {
-    // At first it is about to write who it is. Later it is none of ours, and looking for it takes long.
+    // At first the holder is about to write its pid. Later it is not our worker, and looking takes long.
     worker->attend_at = MonotonicNow() + (++worker->looks < kQuickLooks ? kResolveInterval : kRetryInterval);
   } else if (std::any_of(processes->begin(), processes->end(), IsRunning)) {
-    // The first one alone can say how training ends.
+    // Only the first worker can report the end of training.
     if (!IsRunning(processes->front())) {
       worker->kill_at = MonotonicNow();
       worker->killed = true;
@@ -523,8 +523,8 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
     worker->processes = *std::move(processes);
     worker->phase = Worker::Phase::kRunning;
     worker->attend_at = absl::InfiniteFuture();
-    // One that hung while no daemon ran has no connection whose end would say so. Workers could not reach
-    // this daemon before it listened, which is just now.
+    // A worker that hung while no daemon ran has no connection that could end. Workers can reach this daemon
+    // only since it started to listen.
     if (worker->session == nullptr) worker->silent_since = MonotonicNow() + options_.adoption_grace;
   } else {
     worker->phase = Worker::Phase::kEnded;
@@ -551,8 +551,9 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   {
     MutexLock lock(&mutex_);
     if (std::any_of(worker->processes.begin(), worker->processes.end(), IsRunning)) {
-      // One that has done its part need not wait for the others. Of one that an earlier daemon started it is
-      // not known: the first hears of a loss from the group. Without the first nothing is reported any more.
+      // A worker that has done its part need not wait for the others. The end of an earlier daemon's worker
+      // is unknown: the first worker learns of a loss from the group. Without the first worker nothing more
+      // is reported.
       const bool done = end.known && end.exit_code == kWorkerDone;
       if (index == 0 || (end.known && !done)) {
         const absl::Duration grace = !end.known            ? options_.exit_grace
@@ -570,7 +571,7 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   End(worker);
 }
 
-// What can be repeated where the store refuses it.
+// Every step can be repeated if the store fails.
 void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
   const absl::Status settled =
       SettleWorker(jobs_, worker->job_id, worker->attempt, worker->folder.SpoolPath(worker->attempt),
@@ -580,7 +581,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
       spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id,
                     worker->attempt, settled.ToString());
     }
-    // A worker that was taken over may have closed them.
+    // A hijacked worker may have closed these files.
     for (const std::string& path : {worker->folder.path(), worker->folder.AttemptFolder(worker->attempt),
                                     worker->folder.SpoolPath(worker->attempt)}) {
       RestoreOwnerMode(path);
@@ -592,7 +593,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
   unlink(worker->folder.SpoolPath(worker->attempt).c_str());
   RemoveWorkerRecord(worker->folder.path());
   {
-    // Erased before the lease goes: with it, the next attempt may be started.
+    // Erase the worker before the lease returns, because the next attempt may then start.
     MutexLock lock(&mutex_);
     if (worker->remove_folder) folders_.Add(worker->folder.path());
     const auto found = workers_.find(worker->job_id);

@@ -31,72 +31,72 @@ namespace tandem {
 
 struct SupervisedWorker;
 
-// Starts worker processes, hears them, watches them, and clears up after them. Thread-safe.
+// Starts worker processes, receives their events, watches them, and cleans up after them. Thread-safe.
 //
-// A worker belongs to this daemon's user and its state folder, not to this process: it outlives the daemon
-// and is adopted by the next one. It is known by the lock that it holds on its job's folder and by its
-// attempt number. When a worker's process ends, whatever it started is killed, the events in its spool are
-// applied, the job is started again later, or fails, where they do not say how it ended, and then its lease
-// is given back.
+// A worker belongs to this daemon's user and state folder, not to this process: it outlives the daemon, and
+// the next daemon adopts it. It is identified by its lock on the job's folder and by its attempt number. When
+// a worker's process ends, its children are killed and the events in its spool are applied. If the events do
+// not tell how the job ended, the job restarts later or fails. Then the lease returns.
 //
-// Where several workers train a job together, the first one alone connects and has a spool. When one of them
-// ends before training does, the others get a moment to report it and to go, and are then killed.
+// In a group of workers for one job, only the first connects and has a spool. If a worker ends before the
+// training, the others have a moment to report it and to exit, and are then killed.
 class WorkerSupervisor final : public WorkerStarter, public JobObserver, private WorkerSessionHost {
  public:
   struct Options {
-    // The tandem-worker program.
+    // The path of tandem-worker.
     std::string worker_program;
-    // Absolute. The jobs' folders are in "jobs" in it, models that jobs begin with in "kept-weights"; workers
-    // keep in "cpu-algorithms" and "cuda-plans" what they measured.
+    // Absolute. "jobs" in it has the jobs' folders, and "kept-weights" the models from which jobs start.
+    // Workers keep their measurements in "cpu-algorithms" and "cuda-plans".
     std::string state_folder;
-    // The files of a job's data set, as WorkerLaunch.dataset.
+    // Returns the files of a job's data set, for WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
-    // The file of a job's initial weights, as WorkerLaunch.initial_weights_path and initial_weights_sha256.
+    // Returns the file of a job's initial weights, for WorkerLaunch.initial_weights_path and
+    // initial_weights_sha256.
     std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
-    // The UUIDs of all GPUs that the daemon has, in the order of their indices.
+    // The UUIDs of all of the daemon's GPUs, in the order of their indices.
     std::vector<std::string> gpu_uuids = {};
-    // How workers confine themselves.
+    // The sandbox of workers.
     SandboxOptions sandbox = {};
-    // How long a worker may go on after it was told to stop, before it gets SIGTERM: it ends its step, and
-    // writes a checkpoint and its model.
+    // The time from the order to stop until SIGTERM, in which a worker finishes its step and writes a
+    // checkpoint and its model.
     absl::Duration cancel_grace = absl::Minutes(2);
-    // How long a worker may go on after its job has ended, likewise.
+    // The time from the end of a worker's job until SIGTERM.
     absl::Duration exit_grace = absl::Seconds(30);
-    // How long a worker may be silent to those that train a job with it before they give it up. One that
-    // trains alone is killed when it has not answered for so long and then has not come back for as long.
+    // The silence after which the other workers of a group give a worker up. A worker that trains alone is
+    // killed if it does not answer for this long and then does not reconnect for as long.
     absl::Duration silence_limit = absl::Seconds(30);
-    // How much longer one may take that an earlier daemon left: it is between two looks for a daemon, which
-    // may just have come.
+    // The additional time for a worker of an earlier daemon, which may be between two searches for a daemon.
     absl::Duration adoption_grace = kLeastSilence * kReconnectInterval;
-    // How much longer one may take that was just started: it loads its libraries before it comes.
+    // The additional time for a new worker, which loads its libraries before it connects.
     absl::Duration connect_grace = absl::Minutes(5);
-    // How long replicas of a job wait for one that is alive and does not come where they meet.
+    // The time that replicas wait for a live replica that misses a collective.
     absl::Duration collective_time_limit = absl::Minutes(30);
-    // From SIGTERM to SIGKILL.
+    // The time from SIGTERM to SIGKILL.
     absl::Duration kill_grace = absl::Seconds(5);
   };
   // Scheduler::ReleaseLease. Called on any thread.
   using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt, bool crashed)>;
 
-  // Makes the socket's folder. `jobs` must outlive the supervisor.
+  // Creates the socket's folder. `jobs` must outlive the supervisor.
   static absl::StatusOr<std::unique_ptr<WorkerSupervisor>> Create(Options options, JobMachine* jobs);
-  // Stop(). As an observer of the JobMachine, it must outlive the store's writer.
+  // Calls Stop. As an observer of the JobMachine, the supervisor must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // FindLingeringJobs. Restore their leases too, and give them to Begin with the others.
+  // Calls FindLingeringJobs. Restore the jobs' leases, and pass them to Begin with the others.
   std::vector<v1::Job> FindLingering();
-  // Takes over the workers of an earlier daemon, then listens to workers; before the scheduler starts. `jobs`
-  // are those that have not ended, and those that linger, their leases restored: where a worker's lock is
-  // held, it is adopted, and has its time to go where its job has ended; where it is free and the worker
-  // never came to be, the job is queued again; where it is free, the job ends as its spool says, or fails.
-  // UNAVAILABLE: the socket cannot be listened on.
+  // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
+  // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,
+  // the worker is adopted; if its job has ended, it has its usual time to exit. If the lock is free and the
+  // worker never started, the job is queued again. Otherwise the job ends as its spool says, or fails.
+  // UNAVAILABLE: cannot listen on the socket.
   absl::Status Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
-  // Hears and watches no more; workers go on. After the scheduler was stopped. Idempotent.
+  // Stops receiving and watching; workers continue. Call after the scheduler was stopped. Idempotent.
   void Stop();
-  // Returns true once no worker runs, false after `timeout`.
+  // Blocks until no worker runs. Returns false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // WorkerStarter. The start itself is the monitor's, so that this never waits for a disk or a dying process.
+  // WorkerStarter. The monitor starts the worker, so that this call never waits for a disk or an ending
+  // process.
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
 
   // JobObserver.
@@ -106,7 +106,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void OnPaused(const v1::Job& job) override;
   void OnQueued(const v1::Job& job) override;
   void OnTerminal(const v1::Job& job) override;
-  // Removes the job's folder and what else it keeps, soon.
+  // Removes the job's folder and kept weights soon.
   void OnDeleted(const v1::Job& job) override;
 
  private:
@@ -122,25 +122,25 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   absl::Status Listen();
   void Adopt(const v1::Job& job);
-  // Tells the worker to stop and gives it its time for that.
+  // Tells the worker to stop, and starts the time after which it gets SIGTERM.
   void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells the worker to stop for now; it takes as long as its step and its checkpoint do.
+  // Tells the worker to pause. Its step and checkpoint may take any time.
   void BeginPause(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The job's worker, where it is that of its newest attempt; otherwise null.
+  // Returns the worker of the job's newest attempt; null if none.
   Worker* FindWorker(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();
-  // Makes the monitor look again.
+  // Wakes the monitor.
   void Wake();
 
-  // The monitor's thread.
+  // Runs the monitor's thread.
   void Monitor();
-  // Starts, signals, retries and adoptions whose time has come; returns when to look again.
+  // Performs the starts, signals, retries and adoptions that are due. Returns the time of the next action.
   absl::Time Attend();
   void Launch(const std::shared_ptr<Worker>& worker);
   void Resolve(const std::shared_ptr<Worker>& worker);
-  // A process of the worker's, the one of this index, is gone; with the last one, End.
+  // Handles the end of a worker's process with this index. After the last process, calls End.
   void EndProcess(const std::shared_ptr<Worker>& worker, int index);
-  // All are gone: see the class.
+  // Handles the end of all processes. See the class.
   void End(const std::shared_ptr<Worker>& worker);
 
   const Options options_;
@@ -152,7 +152,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   ReleaseLease release_lease_;
 
   Mutex mutex_;
-  // By job id.
+  // Keyed by job id.
   Workers workers_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -1,4 +1,4 @@
-// What the next daemon on a state folder makes of the workers that it finds.
+// Tests the next daemon's treatment of existing workers.
 
 #include <signal.h>
 #include <spawn.h>
@@ -46,7 +46,7 @@ TEST_F(SupervisorRestartTest, TheNextDaemonAdoptsARunningWorker) {
   EXPECT_TRUE(IsGone(pid));
 }
 
-// As a package installs a new version while jobs train: other files under the same names.
+// A package may install a new version while jobs train: other files under the same names.
 TEST_F(SupervisorRestartTest, ANewProgramTakesOverTheWorkersOfTheOldOne) {
   const std::string original = worker_program_;
   const auto install = [&] {
@@ -68,11 +68,11 @@ TEST_F(SupervisorRestartTest, ANewProgramTakesOverTheWorkersOfTheOldOne) {
   Restart();
   EXPECT_EQ(program_of(pid), std::filesystem::canonical(worker_program_).string() + " (deleted)");
   EXPECT_EQ(daemon_->WorkerPid(id), pid);
-  // The next job gets the new program.
+  // The next job uses the new program.
   const std::string next = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(next, v1::JOB_STATE_RUNNING));
   EXPECT_EQ(program_of(daemon_->WorkerPid(next)), std::filesystem::canonical(worker_program_).string());
-  // Both hear the daemon.
+  // The daemon reaches both.
   for (const std::string& job : {id, next}) {
     daemon_->Pause(job);
     const v1::Job paused = daemon_->WaitForEnd(job);
@@ -83,11 +83,11 @@ TEST_F(SupervisorRestartTest, ANewProgramTakesOverTheWorkersOfTheOldOne) {
 }
 
 TEST_F(SupervisorRestartTest, AWorkerOfAVersionThatIsNotSpokenIsEnded) {
-  // The first says none.
+  // The first worker reports no version.
   for (const char* protocol : {"protocol 0", "protocol 99"}) {
     const std::string id = daemon_->Run(protocol);
     const v1::Job job = daemon_->WaitForEnd(id);
-    // As any that is lost: started again from its checkpoint, where the job allows it.
+    // Like any lost worker: the job restarts from its checkpoint if it may.
     EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
     EXPECT_NE(job.message().find("another version of Tandem"), std::string::npos) << job.message();
     EXPECT_NE(job.message().find(protocol), std::string::npos) << job.message();
@@ -131,7 +131,7 @@ TEST_F(SupervisorRestartTest, AWorkerThatDiedWithoutADaemonIsSettledByTheNext) {
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
 }
 
-// Nothing but silence says so, to a daemon that never heard of it.
+// Only silence reveals the hang, and the new daemon never had a connection.
 TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -147,7 +147,7 @@ TEST_F(SupervisorRestartTest, AWorkerThatHangsWithoutADaemonIsKilledByTheNext) {
   EXPECT_TRUE(IsGone(pid));
 }
 
-// A worker that was taken over can remove its lock, or free it.
+// A hijacked worker can remove or free its lock.
 TEST_F(SupervisorRestartTest, AWorkerWithoutALockIsAdoptedByItsRecord) {
   const std::string id = daemon_->Run("wait", /*workers=*/2);
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -164,7 +164,7 @@ TEST_F(SupervisorRestartTest, AWorkerWithoutALockIsAdoptedByItsRecord) {
   EXPECT_FALSE(ReadWorkerRecord(folder.path()).has_value());
 }
 
-// It can also give its lock to others: these are let alone, and the job ends with its own worker.
+// It can also pass its lock to other processes. They are left alone, and the job ends with its own worker.
 TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -187,7 +187,7 @@ TEST_F(SupervisorRestartTest, ALockThatSomebodyElseHoldsIsNoWorker) {
     return holder.ok() && holder->has_value();
   };
   ASSERT_TRUE(Eventually(is_held));
-  // A record may be lost. Then whoever holds the lock may be the worker.
+  // If the record is lost, the lock's holder may be the worker.
   const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path());
   ASSERT_TRUE(record.has_value());
   RemoveWorkerRecord(folder.path());
@@ -212,7 +212,7 @@ TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
   const std::string folder = daemon_->Get(id).folder();
   EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
-  // As where the daemon had died before that.
+  // The state if the daemon had died before.
   ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
   std::ofstream(WorkerRecordPath(folder) + ".new") << "system=";
   Restart();
@@ -220,14 +220,14 @@ TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + ".new"));
 }
 
-// A worker that was taken over can write whom it likes into its lock. Where its record is lost, the process
-// that has the lock is meant.
+// A hijacked worker can write any pid into its lock. If its record is lost, the process that has the lock
+// counts.
 TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
   char sleep[] = "sleep", time[] = "600";
   char* const arguments[] = {sleep, time, nullptr};
   pid_t bystander = 0;
   ASSERT_EQ(posix_spawnp(&bystander, "sleep", nullptr, nullptr, arguments, environ), 0);
-  // This process is the next daemon, and nobody has the number 0.
+  // This process stands for the next daemon, and no process has the pid 0.
   for (const pid_t named : {bystander, getpid(), pid_t{0}}) {
     const std::string id = daemon_->Run("wait");
     ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -251,7 +251,7 @@ TEST_F(SupervisorRestartTest, AWorkerThatNamesAnotherProcessIsFoundAllTheSame) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-// Its spool is read a piece at a time, however much it announces in however few bytes.
+// The spool is read in pieces, however much it claims in few bytes.
 TEST_F(SupervisorRestartTest, ASpoolThatIsFullOfNothingTakesNoMemory) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -278,7 +278,7 @@ TEST_F(SupervisorRestartTest, ASpoolThatIsFullOfNothingTakesNoMemory) {
   EXPECT_LT(PeakMemory() - before, int64_t{100} << 20);
 }
 
-// It was between two looks for a daemon when this one came.
+// The worker was between two searches when this daemon started.
 TEST_F(SupervisorRestartTest, AWorkerThatComesBackLateIsAdopted) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -315,11 +315,11 @@ TEST_F(SupervisorRestartTest, ALockThatIsNotFreedHoldsUpNobody) {
   const v1::Job job = daemon_->Schedule(id);
   std::filesystem::create_directory(job.folder());
   {
-    // Nobody who could be killed holds it.
+    // No process that could be killed holds the lock.
     absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(JobFolder(job.folder()).LockPath());
     ASSERT_TRUE(lock.ok());
     daemon_->Start(job);
-    // The start came back at once, and so does the end; the next daemon queues the job again.
+    // Start returned at once, and so does the stop. The next daemon queues the job again.
     daemon_.reset();
   }
   Restart();
@@ -335,7 +335,7 @@ TEST_F(SupervisorRestartTest, TheNextDaemonEndsAWorkerThatStaysAfterItsJob) {
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_SUCCEEDED));
   const pid_t pid = daemon_->WorkerPid(id);
   Restart();
-  // Its devices are its own while it is there.
+  // It keeps its devices until it ends.
   EXPECT_FALSE(daemon_->supervisor().WaitUntilIdle(absl::ZeroDuration()));
   EXPECT_TRUE(daemon_->released().empty());
   exit_grace_ = absl::Milliseconds(300);
@@ -362,7 +362,7 @@ TEST_F(SupervisorRestartTest, TheNextDaemonRemovesWhatADeletedJobLeftAndNothingE
   const v1::Job job = daemon_->WaitForEnd(id);
   daemon_->Delete(id);
   ASSERT_TRUE(Eventually([&] { return !std::filesystem::exists(job.folder()); }));
-  // As where the daemon had died before that.
+  // The state if the daemon had died before.
   std::filesystem::create_directory(job.folder());
   const std::string unknown = state_folder_ + "/jobs/of-another-database";
   std::filesystem::create_directory(unknown);
@@ -377,12 +377,12 @@ TEST_F(SupervisorRestartTest, TheNextDaemonPausesAgain) {
   daemon_->Pause(id);
   Restart();
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_PAUSING);
-  // One that does not listen is not killed for a pause, but for a cancellation.
+  // A worker that ignores a pause is not killed, but a cancellation kills it.
   daemon_->Cancel(id);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
-// Those of an earlier daemon that did not come to remove them.
+// Kept weights that an earlier daemon did not remove.
 TEST_F(SupervisorRestartTest, KeptWeightsThatNoJobNeedsGo) {
   const v1::Job succeeded = daemon_->WaitForEnd(daemon_->Run("succeed"));
   const v1::Job failed = daemon_->WaitForEnd(daemon_->Run("exit"));
@@ -390,7 +390,7 @@ TEST_F(SupervisorRestartTest, KeptWeightsThatNoJobNeedsGo) {
   daemon_->Delete(JobId(deleted.name()));
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(deleted.folder()); }));
   daemon_.reset();
-  // Of no job, as after a restoration: with its folder, and with nothing.
+  // Kept weights without a job, as after a restoration: once with a folder, and once without.
   const std::string unknown = state_folder_ + "/jobs/unknown";
   const std::string gone = state_folder_ + "/jobs/gone";
   std::filesystem::create_directory(unknown);

@@ -84,7 +84,7 @@ TEST_F(SupervisorTest, ACrashIsNamedAfterTheEventsBeforeIt) {
 
 TEST_F(SupervisorTest, AFailureOfAGpuCountsAsACrash) {
   const std::string id = daemon_->Run("device");
-  // Its events say how the job ended.
+  // Its events tell how the job ended.
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(daemon_->released().back(), absl::StrCat(id, "/1 crashed"));
 }
@@ -114,7 +114,7 @@ TEST_F(SupervisorTest, AKilledWorkerFailsItsJob) {
   EXPECT_TRUE(absl::StrContains(job.message(), "SIGKILL")) << job.message();
 }
 
-// It hangs as a whole: nothing but silence says so.
+// The whole process hangs, so only silence reveals it.
 TEST_F(SupervisorTest, AStoppedWorkerIsKilledAndItsJobTold) {
   silence_limit_ = absl::Seconds(1);
   Restart();
@@ -176,7 +176,7 @@ TEST_F(SupervisorTest, APausedWorkerStopsAndTheNextAttemptRuns) {
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
   daemon_->Pause(id);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_PAUSED);
-  // The next daemon finds nothing to take over.
+  // The next daemon finds no worker to adopt.
   Restart();
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_PAUSED);
   daemon_->Resume(id);
@@ -204,7 +204,7 @@ TEST_F(SupervisorTest, ACancelBeforeTheStartReachesTheWorker) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
-// It hangs before it has said a word, as where a driver or a file system does.
+// It hangs before its first message, for example in a driver or a file system.
 TEST_F(SupervisorTest, AWorkerThatNeverConnectsIsKilledAndItsJobTold) {
   silence_limit_ = absl::Milliseconds(500);
   connect_grace_ = absl::Milliseconds(500);
@@ -260,7 +260,7 @@ TEST_F(SupervisorTest, KeptWeightsGoWhenTheJobCannotBeginAnew) {
   ASSERT_EQ(succeeded.state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(KeptWeightsPath(succeeded.folder())); }));
   EXPECT_TRUE(std::filesystem::exists(succeeded.folder()));
-  // It may be resumed.
+  // The job may be resumed.
   EXPECT_TRUE(std::filesystem::exists(KeptWeightsPath(failed.folder())));
   daemon_->Delete(JobId(failed.name()));
   EXPECT_TRUE(Eventually([&] { return !std::filesystem::exists(KeptWeightsPath(failed.folder())); }));
@@ -280,7 +280,7 @@ TEST_F(SupervisorTest, ALongStateFolderWorksToo) {
   const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
   ASSERT_TRUE(socket.ok());
   EXPECT_FALSE(absl::StrContains(*socket, "xxx"));
-  // It goes with the daemon, where no worker needs it.
+  // The folder is removed with the daemon if no worker needs it.
   daemon_.reset();
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(*socket).parent_path()));
 }
@@ -290,7 +290,7 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
   const v1::Job job = daemon_->Get(id);
 
-  // The same launch with an older number and a lock of its own, started as the daemon starts them.
+  // The same launch with an older attempt number and its own lock, started like the daemon's workers.
   std::ifstream launch(JobFolder(job.folder()).LaunchPath(1));
   std::string text(std::istreambuf_iterator<char>(launch), {});
   const size_t at = text.find("attempt: 1");
@@ -318,15 +318,14 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
 }
 
-// All workers are of one account, and the ids of jobs are no secret: one that was taken over must not speak
-// for another.
+// All workers run as one account, and jobs' ids are no secret. A hijacked worker must not speak for another.
 TEST_F(SupervisorTest, NobodySpeaksForAWorkerWhoseSecretTheyDoNotKnow) {
   const std::string id = daemon_->Run("wait");
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
   const pid_t worker = daemon_->WorkerPid(id);
   const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
   ASSERT_TRUE(socket.ok());
-  // The next daemon knows it, too.
+  // The next daemon also knows the secret.
   for (const bool restarts : {false, true}) {
     if (restarts) Restart();
     for (const std::string& secret : {std::string(), std::string(64, '0')}) {
@@ -357,7 +356,7 @@ TEST_F(SupervisorTest, NobodySpeaksForAWorkerWhoseSecretTheyDoNotKnow) {
       }
     }
   }
-  // The worker itself is still heard, or again, however long that takes.
+  // The real worker is still connected, or reconnects after some time.
   daemon_->Pause(id);
   const v1::Job job = daemon_->WaitForEnd(id);
   EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
@@ -367,7 +366,7 @@ TEST_F(SupervisorTest, NobodySpeaksForAWorkerWhoseSecretTheyDoNotKnow) {
 TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
   const std::string id = daemon_->Create("succeed");
   const v1::Job job = daemon_->Schedule(id);
-  // A worker of an attempt that no one knows of.
+  // A worker of an unknown attempt.
   std::filesystem::create_directory(job.folder());
   absl::StatusOr<std::unique_ptr<WorkerProcess>> process = absl::UnknownError("not started");
   {
@@ -387,7 +386,7 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
   EXPECT_TRUE(IsGone((*process)->pid()));
 }
 
-// A worker that was taken over: what it compresses may become more than there is memory.
+// A hijacked worker's compressed messages may inflate beyond the machine's memory.
 TEST_F(SupervisorTest, CompressedMessagesAreRefused) {
   const absl::StatusOr<std::string> socket = PrepareSocketPath(state_folder_);
   ASSERT_TRUE(socket.ok());

@@ -22,42 +22,41 @@
 namespace tandem {
 namespace {
 
-// By name: libseccomp passes over what the processor does not have, and those that it does not know yet are
-// passed over here.
+// By name: libseccomp skips names that the processor lacks, and this file skips names that libseccomp does
+// not know.
 constexpr const char* kDenied[] = {
     // Other processes.
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease", "kcmp",
     "pidfd_getfd", "pidfd_send_signal", "rt_sigqueueinfo", "rt_tgsigqueueinfo", "tkill",
-    // Mounts, namespaces, files by their numbers.
+    // Mounts, namespaces, files by handle.
     "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "fsopen", "fsconfig",
     "fsmount", "fspick", "mount_setattr", "unshare", "setns", "open_by_handle_at", "name_to_handle_at",
     "quotactl", "quotactl_fd", "fanotify_init", "acct", "swapon", "swapoff",
-    // Modes and owners by a path, which Landlock leaves free for all files of the account: the daemon could
-    // not
-    // read its own.
+    // Modes and owners by path, which Landlock allows for all files of the account: the daemon could lose its
+    // own files.
     "chmod", "fchmodat", "chown", "lchown", "fchownat", "setxattr", "lsetxattr", "removexattr",
     "lremovexattr",
     // The kernel.
     "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "bpf",
     "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "syslog",
     "add_key", "keyctl", "request_key", "iopl", "ioperm", "modify_ldt", "vhangup", "lookup_dcookie",
-    // Clocks and names of the machine.
+    // The machine's clocks and names.
     "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "stime", "sethostname", "setdomainname",
-    // Being somebody else.
+    // Other identities.
     "setuid", "setgid", "setreuid", "setregid", "setresuid", "setresgid", "setfsuid", "setfsgid", "setgroups",
     "capset"};
-// Likewise those of modes that Debian 12's libseccomp does not know; newer calls have one number everywhere.
+// Calls for modes that Debian 12's libseccomp does not know. Newer calls have the same number everywhere.
 constexpr int kDeniedNumbers[] = {
     452,  // fchmodat2
     463,  // setxattrat
     466,  // removexattrat
     469,  // file_setattr
 };
-// Starting programs and processes; clone() is judged by its flags.
+// Starting programs and processes. clone() depends on its flags.
 constexpr const char* kProcesses[] = {"execve", "execveat", "fork", "vfork"};
 constexpr const char* kSockets[] = {"socket",  "socketpair", "connect", "bind",     "listen",  "accept",
                                     "accept4", "sendto",     "sendmsg", "sendmmsg", "recvmmsg"};
-// Terminals: what is put into one is read by whoever sits at it.
+// Terminals: text that is put into a terminal is read as typed by its user.
 constexpr uint64_t kPutIntoTerminal = 0x5412;  // TIOCSTI
 constexpr uint64_t kLinuxTerminal = 0x541c;    // TIOCLINUX
 
@@ -76,12 +75,12 @@ class Filter {
   void Deny(const char* call) { Deny(call, EPERM, 0, nullptr); }
   void Deny(int number) { Deny(number, absl::StrCat("call ", number), EPERM, 0, nullptr); }
   void Deny(const char* call, scmp_arg_cmp when) { Deny(call, EPERM, 1, &when); }
-  // As if the kernel did not have it, so that the C library takes the older call.
+  // Fails as if the kernel lacked the call, so that the C library uses the older call.
   void Hide(const char* call) { Deny(call, ENOSYS, 0, nullptr); }
 
   absl::Status Load() {
     TANDEM_RETURN_IF_ERROR(status_);
-    // All threads that there are.
+    // Applies the filter to all existing threads.
     const int error = seccomp_attr_set(context_, SCMP_FLTATR_CTL_TSYNC, 1);
     if (error != 0) return absl::ErrnoToStatus(-error, "system calls cannot be filtered for all threads");
     const int loaded = seccomp_load(context_);
@@ -103,7 +102,7 @@ class Filter {
   absl::Status status_;
 };
 
-// The low half of an argument: the rest of the register means nothing to the kernel where it takes an int.
+// Compares the low half of an argument: for an int, the kernel ignores the rest of the register.
 scmp_arg_cmp HalfEquals(unsigned argument, uint32_t value) {
   return {argument, SCMP_CMP_MASKED_EQ, 0xffffffff, value};
 }
@@ -113,7 +112,7 @@ void DenySockets(WorkerNetwork network, Filter* filter) {
     for (const char* call : kSockets) filter->Deny(call);
     return;
   }
-  // Families one by one: a rule cannot say "none of these".
+  // One rule per family, because a rule cannot say "none of these".
   for (uint32_t family = 0; family < AF_MAX; ++family) {
     if (family == AF_UNIX) continue;
     const bool is_ip = family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
@@ -135,10 +134,10 @@ absl::Status EnterSyscallFilter(WorkerNetwork network) {
   for (const int number : kDeniedNumbers) filter.Deny(number);
   if (!kSanitizerBuild) {
     for (const char* call : kProcesses) filter.Deny(call);
-    // Its flags are in memory, which a filter does not see.
+    // Its flags are in memory, which a filter cannot see.
     filter.Hide("clone3");
     filter.Deny("clone", {0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0});
-    // A process signals itself, to abort. Landlock says the same of others, where it is new enough.
+    // A process must signal itself to abort. A new enough Landlock also blocks signals to others.
     const uint32_t self = static_cast<uint32_t>(getpid());
     for (const char* call : {"kill", "tgkill"}) {
       filter.Deny(call, {0, SCMP_CMP_LT, self, 0});
@@ -149,7 +148,7 @@ absl::Status EnterSyscallFilter(WorkerNetwork network) {
     filter.Deny("mknod", {1, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
     filter.Deny("mknodat", {2, SCMP_CMP_MASKED_EQ, S_IFMT, kind});
   }
-  // Then the daemon, which may not be root, could not see what it has open.
+  // Otherwise a daemon that is not root could not see the worker's open files.
   filter.Deny("prctl", HalfEquals(0, PR_SET_DUMPABLE));
   filter.Deny("ioctl", HalfEquals(1, kPutIntoTerminal));
   filter.Deny("ioctl", HalfEquals(1, kLinuxTerminal));

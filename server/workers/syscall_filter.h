@@ -5,22 +5,22 @@
 
 namespace tandem {
 
-// Which sockets a worker may make.
+// The sockets that a worker may create.
 enum class WorkerNetwork {
-  // None at all.
+  // None.
   kNone,
-  // Unix sockets: to the daemon.
+  // Unix sockets, to the daemon.
   kUnix,
-  // Those of IP and netlink too, as Gloo and NCCL need them.
+  // Also IP and netlink sockets, which Gloo and NCCL need.
   kAll,
 };
 
-// From here on, for good and for all threads, what a trainer never needs fails with EPERM: starting programs
-// and processes, looking into and signalling other processes, mounting, namespaces, loading code into the
-// kernel, keys, BPF, io_uring, clocks and other users' identities, and sockets beyond `network`. The rest is
-// allowed: a library of tomorrow must not fail in the middle of a training. Where the program was built with
-// a sanitizer, processes may be started and looked into, which its reports need. UNIMPLEMENTED: the kernel
-// has no filters. Sets no_new_privs.
+// Makes system calls that a trainer never needs fail with EPERM, for good and in all threads: starting
+// programs and processes, inspecting and signalling other processes, mounts, namespaces, kernel modules,
+// keys, BPF, io_uring, clocks, other identities, and sockets beyond `network`. Everything else is allowed,
+// because a future library must not fail in the middle of a training. In a sanitizer build, starting and
+// inspecting processes is allowed, because its reports need both. UNIMPLEMENTED: the kernel has no filters.
+// Sets no_new_privs.
 absl::Status EnterSyscallFilter(WorkerNetwork network);
 
 }  // namespace tandem

@@ -6,13 +6,13 @@
 
 namespace tandem {
 
-// Has a server end calls whose messages are compressed, with UNIMPLEMENTED, and inflate none: gRPC 1.51
-// limits what arrives and not what it becomes, a thousand times as much, and inflates before anybody looks at
-// a token. Our clients compress nothing.
+// Makes a server end calls with compressed messages with UNIMPLEMENTED, without inflating. gRPC 1.51 limits
+// only the compressed size, and inflates up to a thousand times as much before anybody checks a token. Our
+// clients do not compress.
 inline void RefuseCompressedMessages(grpc::ServerBuilder* builder) {
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
   builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
-  // Without it a message is inflated before its call is refused.
+  // Otherwise a message is inflated before its call is refused.
   builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
 }
 

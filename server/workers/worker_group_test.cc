@@ -1,4 +1,4 @@
-// Several workers that train one job together, as the supervisor sees them.
+// Tests groups of workers that train one job, from the supervisor's side.
 
 #include <signal.h>
 
@@ -17,12 +17,12 @@ using ::testing::HasSubstr;
 
 class WorkerGroupTest : public SupervisorFixture {
  protected:
-  // Waits until both of the job's workers are known.
+  // Blocks until both of the job's workers are known.
   void WaitForBoth(const std::string& id) {
     ASSERT_TRUE(Eventually([&] { return daemon_->WorkerPid(id, 0) > 0 && daemon_->WorkerPid(id, 1) > 0; }));
   }
 
-  // That the job fails for this reason, and that none of its workers is left.
+  // Checks that the job fails with this message, and that none of its workers is left.
   void ExpectLost(const std::string& id, const std::string& message) {
     const v1::Job job = daemon_->WaitForEnd(id);
     EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
@@ -84,7 +84,7 @@ TEST_F(WorkerGroupTest, TheNextDaemonTakesAllOver) {
   ExpectLost(id, "Worker 1 of 2 (rank 1) ");
 }
 
-// The others would notice, where there were any.
+// Other workers would notice, but there are none.
 TEST_F(WorkerGroupTest, TheLastOneOfAGroupThatHangsWithoutADaemonIsKilledByTheNext) {
   const std::string id = daemon_->Run("wait", 2);
   ASSERT_TRUE(daemon_->WaitForState(id, v1::JOB_STATE_RUNNING));
@@ -93,7 +93,7 @@ TEST_F(WorkerGroupTest, TheLastOneOfAGroupThatHangsWithoutADaemonIsKilledByTheNe
   daemon_.reset();
   kill(pids[0], SIGSTOP);
   kill(pids[1], SIGKILL);
-  // The next daemon would see it die, and say so.
+  // Otherwise the next daemon would see and report its end.
   ASSERT_TRUE(Eventually([&] { return IsGone(pids[1]); }));
   silence_limit_ = absl::Seconds(1);
   Restart();

@@ -36,7 +36,7 @@ constexpr char kCollectiveTimeLimit[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
 
 absl::Status MakeFolder(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  // Somebody removed the folder of all jobs.
+  // Somebody removed the parent of all jobs' folders.
   const std::string parent = std::filesystem::path(path).parent_path().string();
   if (errno == ENOENT && (mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST) &&
       (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST)) {
@@ -45,7 +45,7 @@ absl::Status MakeFolder(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
 }
 
-// UNAVAILABLE: a worker of an earlier attempt had it, and was killed.
+// UNAVAILABLE: a worker of an earlier attempt held the lock and was killed.
 absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
   absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(path);
   if (!absl::IsFailedPrecondition(lock.status())) return lock;
@@ -72,7 +72,7 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
     const absl::string_view variable = *entry;
     const auto begins_variable = [&](absl::string_view start) { return absl::StartsWith(variable, start); };
     if (begins_variable(kVisibleGpus)) continue;
-    // Empty it is as if it were not there, and the launch's stands (CollectiveEnvironment).
+    // An empty variable counts as unset, so the launch's value applies (CollectiveEnvironment).
     if (variable == absl::StrCat(kCollectiveTimeLimit, "=")) continue;
     if (std::any_of(std::begin(kKept), std::end(kKept), begins_variable) ||
         std::any_of(std::begin(kKeptPrefixes), std::end(kKeptPrefixes), begins_variable)) {
@@ -87,7 +87,7 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
   }
   environment.push_back(absl::StrCat(kVisibleGpus, has_gpu ? absl::StrJoin(gpu_uuids, ",") : ""));
   environment.push_back(absl::StrCat("OMP_NUM_THREADS=", threads));
-  // Threads that spin while they wait lose more than half the speed of small networks where cores are shared.
+  // Threads that spin while they wait cost small networks more than half their speed on shared cores.
   environment.push_back("OMP_WAIT_POLICY=passive");
   environment.push_back("OMP_DYNAMIC=false");
   for (const auto& [variable, file] :
@@ -101,7 +101,7 @@ std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& device
 std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch& launch) {
   const int workers = std::max(1, launch.group().workers());
   const int ranks = launch.devices_size() / workers;
-  std::map<std::string, std::set<int>> workers_of;  // By the GPU.
+  std::map<std::string, std::set<int>> workers_of;  // By the GPU's name.
   for (int rank = 0; rank < launch.devices_size(); ++rank) {
     const v1::Device& device = launch.devices(rank);
     if (device.kind() == v1::DEVICE_KIND_GPU) workers_of[device.name()].insert(rank / ranks);
@@ -126,7 +126,7 @@ absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) c
   if (!weights.has_artifact()) return options_.find_weights(weights);
   absl::StatusOr<ModelFile> file = options_.find_weights(weights);
   if (std::optional<std::string> kept = FindKeptWeights(job.folder()); kept.has_value()) {
-    // The record tells of what the other job has now, if it is there: a later model may have taken its place.
+    // The record describes the other job's current file. A later model may have replaced the kept file.
     std::error_code error;
     const bool same = file.ok() && std::filesystem::equivalent(*kept, file->path, error);
     return ModelFile{*std::move(kept), same ? file->sha256 : ""};
@@ -139,7 +139,7 @@ absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) c
                                            " is read where it is, and not kept: ", kept.message(),
                                            ". Where that job is deleted this one cannot begin anew.");
   spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
-  // Once: it is so for each attempt.
+  // Tell the job once, because every attempt has the same.
   if (options_.tell != nullptr && job.attempt() <= 1) options_.tell(job, message);
   return file;
 }
@@ -154,8 +154,8 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(const v1::
   for (const v1::Device& device : devices) *launch.add_devices() = device;
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), options_.resolve_dataset(job.spec().dataset()));
   if (job.spec().has_initial_weights()) {
-    // A checkpoint has more than they are. The folder has the word, as for the worker: where the database was
-    // restored it knows less, or checkpoints that are gone.
+    // A checkpoint replaces the weights. The folder decides, as for the worker: a restored database may lack
+    // checkpoints, or have checkpoints that are gone.
     TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
                             ListCheckpointFiles(Env::Real(), job.folder()));
     if (checkpoints.empty()) {
@@ -204,8 +204,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
   }
   command.log_path = folder.LogPath(worker);
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
-  // The worker writes the same; this is for a daemon that takes over before it comes to that. The worker runs
-  // now, so that an error here must not look like one of its start.
+  // The worker writes the same; this helps a daemon that takes over before. Ignore errors, because the worker
+  // already runs.
   lock.SetHolder({.attempt = launch.attempt(), .pid = process->pid()}).IgnoreError();
   return process;
 }
@@ -215,7 +215,7 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
   const JobFolder folder(job.folder());
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
   const int workers = std::max(1, job.spec().replicas().workers());
-  // Those of an earlier attempt too, which may have had more.
+  // Also take the locks of an earlier attempt, which may have had more workers.
   std::vector<WorkerLock> locks;
   for (int worker = 0; worker < std::max(workers, CountLocks(folder)); ++worker) {
     TANDEM_ASSIGN_OR_RETURN(WorkerLock lock, TakeLock(folder.LockPath(worker)));
@@ -223,12 +223,12 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
     if (worker < workers) locks.push_back(std::move(lock));
   }
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder.AttemptFolder(job.attempt())));
-  // What workers make durable in them is no use where the folders themselves are lost with the machine.
+  // Sync the folders: files in them would be lost with their names.
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.path()));
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(std::filesystem::path(folder.path()).parent_path()));
   TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch, MakeLaunch(job, devices, secret));
 
-  // That of an earlier attempt goes before a process runs that it does not know.
+  // Replace an earlier attempt's record before any process runs that it does not name.
   WorkerRecord record = {.attempt = job.attempt(), .workers = workers};
   TANDEM_RETURN_IF_ERROR(WriteWorkerRecord(folder.path(), record));
   std::vector<std::unique_ptr<WorkerProcess>> processes;
@@ -242,7 +242,7 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
     const pid_t pid = (*process)->pid();
     processes.push_back(*std::move(process));
     const uint64_t start = StartOfProcess(pid);
-    // It runs now; what is not on record the next daemon knows by its lock.
+    // The process runs now. The next daemon finds an unrecorded process by its lock.
     if (start == 0 || static_cast<int>(record.processes.size()) != worker) continue;
     record.processes.push_back({.pid = pid, .start = start});
     if (const absl::Status written = WriteWorkerRecord(folder.path(), record); !written.ok()) {

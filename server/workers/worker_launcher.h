@@ -22,72 +22,72 @@
 
 namespace tandem {
 
-// Makes a job's folder ready and starts its worker. Immutable, so thread-safe.
+// Prepares a job's folder and starts its workers. Immutable, so thread-safe.
 class WorkerLauncher {
  public:
   struct Options {
-    // The tandem-worker program.
+    // The path of tandem-worker.
     std::string worker_program;
-    // Where workers find the daemon, as a gRPC target.
+    // The daemon's gRPC target for workers.
     std::string daemon_target;
-    // The files of a job's data set, as WorkerLaunch.dataset.
+    // Returns the files of a job's data set, for WorkerLaunch.dataset.
     std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
-    // The file of a job's initial weights, which is never changed in place.
+    // Returns the file of a job's initial weights, which never changes in place.
     std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
-    // How long a worker may be silent to those that train a job with it, as WorkerGroup.silence_seconds.
+    // The silence after which a group gives up a worker, for WorkerGroup.silence_seconds.
     absl::Duration silence_limit = absl::Seconds(30);
-    // How long replicas wait for one that is alive and does not come, as WorkerLaunch.watchdog_seconds.
+    // The time that replicas wait for a live replica that misses a collective, for
+    // WorkerLaunch.watchdog_seconds.
     absl::Duration collective_time_limit = absl::Minutes(30);
-    // Where workers keep which algorithms are the fastest, for all later ones; empty: nowhere.
+    // The folder where workers keep the fastest algorithms for later workers; empty: none.
     std::string algorithms_folder = {};
-    // The UUIDs of all GPUs that the daemon has, in the order of their indices.
+    // The UUIDs of all of the daemon's GPUs, in the order of their indices.
     std::vector<std::string> gpu_uuids = {};
-    // How workers confine themselves.
+    // The sandbox of workers.
     SandboxOptions sandbox = {};
-    // Adds a sentence to the job's log; null: to none. Called in Launch.
+    // Adds a notice to the job's log. May be null. Called in Launch.
     std::function<void(const v1::Job& job, const std::string& message)> tell = {};
-    // For tests that make it fail.
+    // For tests that make linking fail.
     LinkFunction link = ::link;
   };
 
   explicit WorkerLauncher(Options options) : options_(std::move(options)) {}
 
-  // Starts the workers for Job.attempt on these devices, in the order of ranks: as many as the job wants.
-  // They are told `secret` (worker_secret.h). UNAVAILABLE: a worker of an earlier attempt held one of the
-  // job's locks and was killed; it is gone soon, so try again. Other errors: they could not be started, and
-  // will not be; none runs. Waits for nothing but the disk.
+  // Starts the job's workers for Job.attempt on these devices, in the order of ranks, and gives them `secret`
+  // (worker_secret.h). UNAVAILABLE: a worker of an earlier attempt held a lock and was killed; try again
+  // soon. After other errors no worker runs or will run. Blocks only on the disk.
   absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> Launch(const v1::Job& job,
                                                                      const std::vector<v1::Device>& devices,
                                                                      const std::string& secret) const;
 
  private:
-  // What all of a job's workers are started with.
+  // Returns the common launch of all of a job's workers.
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices,
                                                         const std::string& secret) const;
-  // WorkerLaunch.initial_weights_path and its digest. Another job's model is kept (kept_weights.h), or read
-  // where it is, of which the job is told, where file systems have no second names.
+  // Returns WorkerLaunch.initial_weights_path and its digest. Keeps another job's model (kept_weights.h). If
+  // the file systems have no hard links, uses the model in place, and tells the job.
   absl::StatusOr<ModelFile> InitialWeightsOf(const v1::Job& job) const;
-  // Starts one, which inherits `lock`.
+  // Starts one worker, which inherits `lock`.
   absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,
                                                            WorkerLock& lock) const;
 
   const Options options_;
 };
 
-// The environment of a worker on these devices: what of the daemon's has a meaning to libraries, and how
-// OpenMP is to behave, which it reads when a process starts. `algorithms_folder`, if not empty, is where it
-// keeps which algorithms are the fastest, unless the daemon's environment says where. CUDA sees `gpu_uuids`
-// in this order, so that its number of a GPU is the device's index, and none where no device is a GPU.
+// Returns the environment of a worker on these devices: the daemon's variables that libraries use, and
+// settings of OpenMP, which reads them when a process starts. `algorithms_folder`, if not empty, keeps the
+// fastest algorithms, unless the daemon's environment names another folder. CUDA sees `gpu_uuids` in this
+// order, so that CUDA's numbers are the devices' indices. Without a GPU among the devices, CUDA sees none.
 std::vector<std::string> WorkerEnvironment(const std::vector<v1::Device>& devices,
                                            const std::string& algorithms_folder,
                                            const std::vector<std::string>& gpu_uuids);
 
-// What each of a job's workers has in its environment beside that where its replicas may be brought together
-// by NCCL: they are on several GPUs, or in several processes.
-// TANDEM_NCCL=0 if workers share a GPU, unless the daemon's environment has TANDEM_NCCL: NCCL refuses a GPU
-// that is there twice, and kernels of two processes on one GPU, which wait for each other, would be given it
-// in turns. TANDEM_COLLECTIVE_TIME_LIMIT: WorkerLaunch.watchdog_seconds, for waits of which only a GPU knows.
+// Returns more variables for each worker of a job whose replicas may use NCCL: replicas on several GPUs or in
+// several processes.
+// - TANDEM_NCCL=0 if workers share a GPU and the daemon's environment does not set TANDEM_NCCL. NCCL refuses
+//   a repeated GPU, and kernels of two processes that wait for each other would get the GPU in turns.
+// - TANDEM_COLLECTIVE_TIME_LIMIT: WorkerLaunch.watchdog_seconds, for waits on a GPU.
 std::vector<std::string> CollectiveEnvironment(const internal::v1::WorkerLaunch& launch);
 
 }  // namespace tandem

@@ -42,13 +42,13 @@ std::vector<std::string> WhatCudaSees(const v1::Device& device) {
 }
 
 TEST(WorkerEnvironmentTest, GpusAreNumberedAsDevicesAre) {
-  // The daemon's own, which it has read.
+  // The daemon's own variable, which it has already read.
   setenv("CUDA_VISIBLE_DEVICES", "3,1", /*overwrite=*/1);
   EXPECT_THAT(WhatCudaSees(OfKind(v1::DEVICE_KIND_GPU)), ElementsAre("CUDA_VISIBLE_DEVICES=GPU-b,GPU-a"));
   EXPECT_THAT(WhatCudaSees(OfKind(v1::DEVICE_KIND_CPU)), ElementsAre("CUDA_VISIBLE_DEVICES="));
 }
 
-// A launch of replicas on these devices, "cpu:0" or "gpu:1", shared equally among workers.
+// Returns a launch of replicas on these devices, "cpu:0" or "gpu:1", shared equally among workers.
 internal::v1::WorkerLaunch LaunchOn(const std::vector<std::string>& devices, int workers) {
   internal::v1::WorkerLaunch launch;
   for (const std::string& name : devices) {
@@ -80,7 +80,7 @@ TEST_F(CollectiveEnvironmentTest, TheLimitOfCollectivesIsTheLaunchsUnlessTheEnvi
   EXPECT_THAT(CollectiveEnvironment(launch), IsEmpty());
   EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
               testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=2m"));
-  // Empty is not set; of two, a program would find the first.
+  // An empty variable counts as unset. A program would read the first of two.
   setenv("TANDEM_COLLECTIVE_TIME_LIMIT", "", /*overwrite=*/1);
   EXPECT_THAT(CollectiveEnvironment(launch), testing::Contains("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s"));
   EXPECT_THAT(WorkerEnvironment({OfKind(v1::DEVICE_KIND_GPU)}, "", {"GPU-a"}),
@@ -107,7 +107,7 @@ std::string ReadAll(const std::string& path) {
 TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   std::string folder = testing::TempDir() + "/worker_launcher_test_XXXXXX";
   ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  // Which goes to the worker's log.
+  // Its output goes to the worker's log.
   const std::string program = folder + "/worker.sh";
   std::ofstream(program) << "#!/bin/sh\nexec env\n";
   ASSERT_EQ(chmod(program.c_str(), 0700), 0);
@@ -119,7 +119,7 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   const WorkerLauncher launcher(std::move(options));
   v1::Job job;
   job.set_name("jobs/a");
-  // The folder of all jobs is made if it is missing.
+  // The missing parent of all jobs' folders is created.
   job.set_folder(folder + "/jobs/a");
   job.set_attempt(1);
   job.mutable_spec()->mutable_replicas()->set_workers(2);
@@ -139,7 +139,7 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   std::filesystem::remove_all(folder);
 }
 
-// jobs/a, which begins with the model of jobs/b.
+// jobs/a, which starts from the model of jobs/b.
 class InitialWeightsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -175,7 +175,7 @@ class InitialWeightsTest : public testing::Test {
     (*processes)[0]->Reap();
     return absl::OkStatus();
   }
-  // What the worker of this attempt was told; empty where nothing was.
+  // Returns the path that the attempt's worker got; empty if none.
   std::string PathGiven(int attempt) const { return Given("initial_weights_path: \"", attempt); }
   std::string Sha256Given(int attempt) const { return Given("initial_weights_sha256: \"", attempt); }
   std::string Given(const std::string& field_name, int attempt) const {
@@ -194,7 +194,7 @@ class InitialWeightsTest : public testing::Test {
   std::vector<std::string> told_;
 };
 
-// Else a job that failed could not begin anew where that one was deleted meanwhile.
+// Otherwise a failed job could not start again after the other job's deletion.
 TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   ASSERT_TRUE(Launch(1).ok());
   std::filesystem::remove(model_);
@@ -203,13 +203,13 @@ TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   EXPECT_EQ(PathGiven(1), KeptWeightsPath(job_.folder()));
   EXPECT_EQ(PathGiven(2), KeptWeightsPath(job_.folder()));
   EXPECT_EQ(ReadAll(PathGiven(2)), "weights");
-  // In what its worker may write there is no name of it.
+  // The worker may write in the job's folder, so no name of the model is there.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(job_.folder())) {
     EXPECT_FALSE(std::filesystem::equivalent(entry.path(), PathGiven(2))) << entry.path();
   }
   EXPECT_THAT(told_, IsEmpty());
 
-  // One that was never started has nothing to keep; nor is a file of somebody's data folder kept.
+  // A job that never started keeps nothing, and files in data folders are not kept.
   UseJob("c");
   EXPECT_EQ(Launch(1).code(), absl::StatusCode::kInvalidArgument);
   std::ofstream(model_) << "weights";
@@ -219,7 +219,7 @@ TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   EXPECT_FALSE(std::filesystem::exists(KeptWeightsPath(job_.folder())));
 }
 
-// A job that still trains replaces its best model: the record's digest is then not that of what was kept.
+// A training job replaces its best model, so its record's digest may not be the kept file's.
 TEST_F(InitialWeightsTest, TheDigestIsThatOfTheFileThatIsRead) {
   ASSERT_TRUE(Launch(1).ok());
   EXPECT_EQ(Sha256Given(1), "0123");
@@ -239,7 +239,7 @@ TEST_F(InitialWeightsTest, WithoutSecondNamesTheModelIsReadWhereItIsAndTheJobTol
   ASSERT_TRUE(launched.ok()) << launched;
   EXPECT_EQ(PathGiven(1), model_);
   EXPECT_THAT(told_, ElementsAre(AllOf(HasSubstr("jobs/b"), HasSubstr(model_))));
-  // Any other error is one.
+  // Any other error is returned.
   options_.link = [](const char*, const char*) { return errno = ENOSPC, -1; };
   const absl::Status failed = Launch(2);
   EXPECT_FALSE(failed.ok());
@@ -248,7 +248,7 @@ TEST_F(InitialWeightsTest, WithoutSecondNamesTheModelIsReadWhereItIsAndTheJobTol
   EXPECT_EQ(told_.size(), 1);
 }
 
-// As the worker goes by it. After a restoration the database may know of other checkpoints, or of none.
+// The worker reads the folder. A restored database may know other checkpoints, or none.
 TEST_F(InitialWeightsTest, TheFolderSaysWhetherThereIsACheckpoint) {
   job_.mutable_last_checkpoint()->set_step(5);
   ASSERT_TRUE(Launch(1).ok());

@@ -47,7 +47,7 @@ absl::StatusOr<WorkerLock> WorkerLock::Inherit(int fd, const std::string& path) 
 }
 
 absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const std::string& path) {
-  // The worker could write there: what is no file of its own is none, and it may have closed the file to all.
+  // The worker could write there, so accept only a regular file, and expect that it may be closed to all.
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   UniqueFd fd(open(path.c_str(), kFlags));
   if (!fd.valid() && errno == EACCES) {
@@ -60,7 +60,7 @@ absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const s
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   struct stat file;
   if (fstat(fd.get(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
-  // Shared, so that two who look at once do not take each other for a worker.
+  // A shared lock, so that two readers at once do not take each other for a worker.
   if (flock(fd.get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
   if (errno != EWOULDBLOCK) return absl::ErrnoToStatus(errno, absl::StrCat("cannot test the lock ", path));
   char text[64] = {};
@@ -74,7 +74,7 @@ absl::StatusOr<std::optional<WorkerLock::Holder>> WorkerLock::FindHolder(const s
 }
 
 absl::Status WorkerLock::SetHolder(const Holder& holder) {
-  // Of one length, so that a reader never sees the end of an older text.
+  // The text has a fixed length, so that a reader never sees the end of an older text.
   const std::string text = absl::StrFormat("attempt=%010d pid=%010d\n", holder.attempt, holder.pid);
   if (pwrite(fd_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot write ", path_));

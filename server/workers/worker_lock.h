@@ -13,35 +13,34 @@
 
 namespace tandem {
 
-// The lock by which a live worker is known: flock(2) on "worker.lock" in the job's folder. The daemon takes
-// it before it starts the worker, and the worker inherits it (the lock belongs to the open file, not to a
-// process), so that there is no moment at which a worker runs without it: where the lock is free, no worker
-// of the job runs. The kernel frees it when the last process that has the file open is gone, however it
-// ended.
+// The lock that identifies a live worker: flock(2) on "worker.lock" in the job's folder. The daemon takes the
+// lock before it starts the worker, and the worker inherits the lock, which belongs to the open file and not
+// to a process. So a worker never runs without the lock: if the lock is free, the job has no worker. The
+// kernel frees the lock after the last process with the open file has ended in any way.
 //
-// The file holds who has the lock: "attempt=N pid=P". The pid is only a handle for signals, and is valid only
-// while the lock is held, as the holder wrote it.
+// The file names the holder: "attempt=N pid=P". The pid is only for signals, and is valid only while the
+// holder has the lock.
 class WorkerLock {
  public:
-  // The file descriptor by which a worker inherits its lock.
+  // The file descriptor of a worker's inherited lock.
   static constexpr int kInheritedFd = 3;
 
-  // Who holds the lock.
+  // The holder of the lock.
   struct Holder {
     int attempt = 0;
-    // 0 where it is not yet known.
+    // 0 if not known yet.
     pid_t pid = 0;
   };
 
-  // Takes the lock at `path`, creating the file. FAILED_PRECONDITION where another process has it.
+  // Takes the lock at `path`, and creates the file. FAILED_PRECONDITION if another process holds the lock.
   static absl::StatusOr<WorkerLock> Acquire(const std::string& path);
-  // Takes over the inherited lock at `fd`, which must be an open file of `path`. FAILED_PRECONDITION where it
-  // is not, or where another process has the lock.
+  // Takes over the inherited lock at `fd`. FAILED_PRECONDITION if `fd` is no open file of `path`, or if
+  // another process holds the lock.
   static absl::StatusOr<WorkerLock> Inherit(int fd, const std::string& path);
-  // Who holds the lock at `path`; nothing where it is free or there is no such file.
+  // Returns the holder of the lock at `path`; nullopt if the lock is free or the file does not exist.
   static absl::StatusOr<std::optional<Holder>> FindHolder(const std::string& path);
 
-  // Writes who has the lock into the file.
+  // Writes the holder into the file.
   absl::Status SetHolder(const Holder& holder);
   int fd() const { return fd_.get(); }
 

@@ -17,7 +17,7 @@ std::string LastLogLine(const std::string& path) {
   file.seekg(std::max<std::streamoff>(0, file.tellg() - kTail));
   const std::string tail(std::istreambuf_iterator<char>(file), {});
   absl::string_view text = tail;
-  // A crash's stack is long and last; what the worker said before tells more in a line.
+  // A crash's stack is long and comes last. The line before it tells more.
   if (const size_t crash = text.rfind("*** SIG");
       crash != text.npos && (crash == 0 || text[crash - 1] == '\n')) {
     text = text.substr(0, crash);

@@ -5,8 +5,8 @@
 
 namespace tandem {
 
-// The last line of a log with something in it, before a crash's stack where the log ends with one, shortened
-// to 300 characters, what is not printable ASCII replaced. Empty where there is none.
+// Returns the last non-empty line of a log, before a crash's stack at its end. Cuts it to 300 characters, and
+// replaces all but printable ASCII. Empty if none.
 std::string LastLogLine(const std::string& path);
 
 }  // namespace tandem

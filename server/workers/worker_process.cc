@@ -29,7 +29,7 @@
 namespace tandem {
 namespace {
 
-// A killed process is gone as soon as the kernel comes to it, unless it waits for a disk.
+// A killed process ends at once unless it waits for a disk.
 constexpr int kKillMilliseconds = 5000;
 constexpr char kCannotPrepare[] = "cannot prepare the start of a worker";
 
@@ -45,7 +45,7 @@ bool HasEnded(int pidfd) {
   return poll(&ended, 1, 0) != 0;
 }
 
-// Whether one of the process's threads has the file open: each may have open files of its own.
+// Returns true if one of the process's threads has the file open. Each thread may have its own open files.
 bool HasOpen(pid_t pid, const struct stat& file) {
   std::error_code error;
   const std::string tasks = absl::StrCat("/proc/", pid, "/task");
@@ -64,7 +64,8 @@ bool HasOpen(pid_t pid, const struct stat& file) {
   return false;
 }
 
-// Whether the process was started as a worker of the job with this folder: others may have its files open.
+// Returns true if the process was started as a worker of the job with this folder. Other processes may have
+// the job's files open.
 bool IsWorkerOf(pid_t pid, const std::string& job_folder) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
   const std::string text(std::istreambuf_iterator<char>(file), {});
@@ -80,7 +81,7 @@ bool IsHolder(pid_t pid, const std::string& job_folder, const struct stat& lock)
   return pid != getpid() && IsWorkerOf(pid, job_folder) && HasOpen(pid, lock);
 }
 
-// 0: none is found.
+// Returns 0 if none is found.
 pid_t FindWorkerWith(const std::string& job_folder, const struct stat& lock) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
@@ -102,7 +103,7 @@ std::vector<char*> Pointers(std::vector<std::string>& strings) {
 
 }  // namespace
 
-// What posix_spawn reads; frees it.
+// Owns the arguments of posix_spawn.
 class WorkerProcess::SpawnSettings {
  public:
   SpawnSettings() {
@@ -126,7 +127,7 @@ class WorkerProcess::SpawnSettings {
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Command& command,
                                                                     const WorkerLock& lock) {
-  // Out of the way of the numbers that the new process gives a meaning to.
+  // Avoids the descriptors that the new process uses.
   const UniqueFd lock_fd(fcntl(lock.fd(), F_DUPFD_CLOEXEC, WorkerLock::kInheritedFd + 1));
   if (!lock_fd.valid()) return absl::ErrnoToStatus(errno, "cannot pass the worker's lock on");
 
@@ -189,11 +190,12 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Comman
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Find(const WorkerRecord::Process& process) {
   UniqueFd pidfd = OpenPidfd(process.pid);
-  // EINVAL and ENOENT, by the kernel: the number is now a thread's, or only a session's.
+  // EINVAL or ENOENT, depending on the kernel: the number now belongs to a thread or only to a session.
   if (!pidfd.valid() && errno != ESRCH && errno != EINVAL && errno != ENOENT) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot watch process ", process.pid));
   }
-  // Of whoever has the number now; while the pidfd shows that it has not ended, it stays that one's.
+  // The current owner of the number. While the pidfd shows a live process, the number cannot change its
+  // owner.
   const uint64_t start = pidfd.valid() ? StartOfProcess(process.pid) : 0;
   if (!pidfd.valid() || HasEnded(pidfd.get()) || (start != 0 && start != process.start)) {
     return absl::NotFoundError(absl::StrCat("process ", process.pid, " is gone"));
@@ -215,12 +217,12 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   pid_t pid = before->pid;
   UniqueFd pidfd;
   if (pid > 0) pidfd = OpenPidfd(pid);
-  // A worker that was taken over may have named any process there, even this one, or none.
+  // A hijacked worker may have written any pid, even this process's, or none.
   if (!pidfd.valid() || !IsHolder(pid, job_folder, file)) {
     pid = FindWorkerWith(job_folder, file);
     pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
   }
-  // Still held by whoever held it before the pidfd was opened: then the pid was not another process's
+  // If the holder is unchanged since before the pidfd was opened, the pid belonged to no other process
   // meanwhile.
   TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> after, WorkerLock::FindHolder(lock_path));
   if (!after.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
@@ -236,7 +238,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
 
 void WorkerProcess::SignalGroup(int signal) {
   if (HasEnded(pidfd_.get())) return;
-  // Its group has its number, unless someone started it by hand.
+  // Its group has its number, unless somebody started it by hand.
   if (getpgid(pid_) != pid_ || kill(-pid_, signal) != 0) SendSignal(pidfd_.get(), signal);
 }
 
@@ -244,7 +246,7 @@ WorkerProcess::End WorkerProcess::Reap() {
   End end;
   siginfo_t info = {};
   const id_t id = static_cast<id_t>(pidfd_.get());
-  // Its number stays its own until it is reaped, so the group is killed before.
+  // The number stays its own until it is reaped, so kill the group first.
   if (waitid(static_cast<idtype_t>(P_PIDFD), id, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
       info.si_pid == pid_) {
     end.known = true;
@@ -254,8 +256,8 @@ WorkerProcess::End WorkerProcess::Reap() {
       end.signal = info.si_status;
     }
   }
-  // Another's child was reaped elsewhere. While any of its group live, no new process gets the number; where
-  // a process has it, the group is gone and the number is a stranger's.
+  // Another process already reaped an adopted child. While the group lives, no new process gets its number.
+  // If a process has the number, the group is gone and the number is a stranger's.
   const bool is_ours =
       end.known || SendSignal(pidfd_.get(), 0) == 0 || (kill(pid_, 0) != 0 && errno == ESRCH);
   if (is_ours) kill(-pid_, SIGKILL);

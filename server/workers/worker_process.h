@@ -15,67 +15,66 @@
 
 namespace tandem {
 
-// A worker's process and all that it started: it leads a session and a process group of its own. Not
-// thread-safe. The object's end leaves the process alone.
+// A worker's process and its children: it leads its own session and process group. Not thread-safe.
+// Destroying the object does not end the process.
 class WorkerProcess {
  public:
   struct Command {
     std::string program;
     // Without the program's name.
     std::vector<std::string> arguments;
-    // "NAME=value"; the whole environment.
+    // The whole environment, as "NAME=value".
     std::vector<std::string> environment;
-    // Gets stdout and stderr, appended. Of Start alone.
+    // The file for stdout and stderr, appended. Used only by Start.
     std::string log_path;
   };
-  // Open files that become a process's stdin, stdout and stderr; each above 2.
+  // Open files that become stdin, stdout and stderr; each above 2.
   struct StandardFiles {
     int in = -1;
     int out = -1;
     int error = -1;
   };
 
-  // Starts a process that inherits `lock` at WorkerLock::kInheritedFd and no other open file. Errors: the
-  // program cannot be run.
+  // Starts a process that inherits only `lock`, at WorkerLock::kInheritedFd. Errors: the program cannot be
+  // run.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const Command& command, const WorkerLock& lock);
 
-  // Starts a process that inherits no open file but `files`. Errors as Start.
+  // Starts a process that inherits only `files`. Errors as Start.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> StartWith(const Command& command,
                                                                   const StandardFiles& files);
 
-  // Finds a process that is on record. NOT_FOUND: it is gone.
+  // Finds a recorded process. NOT_FOUND: it has ended.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Find(const WorkerRecord::Process& process);
 
-  // Finds the job's worker that holds the lock, one of the job's folder; for what is not on record.
-  // NOT_FOUND: nobody holds it. UNAVAILABLE: the holder has not yet written who it is, or is no worker of the
-  // job.
+  // Finds the worker that holds this lock in a job's folder, for an unrecorded worker. NOT_FOUND: nobody
+  // holds the lock. UNAVAILABLE: the holder has not written its pid yet, or is no worker of the job.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> FindByLock(const std::string& lock_path);
 
   pid_t pid() const { return pid_; }
   // Becomes readable when the process has ended. Owned by this object.
   int pidfd() const { return pidfd_.get(); }
 
-  // Sends a signal to the process and all that it started. No effect where the process has ended.
+  // Sends a signal to the process and its children. Does nothing if the process has ended.
   void SignalGroup(int signal);
 
-  // How a process ended.
+  // The end of a process.
   struct End {
-    // Known only to the daemon that started it.
+    // True only in the daemon that started it.
     bool known = false;
-    // The exit code, where it exited by itself.
+    // The exit code, if it exited by itself.
     int exit_code = -1;
-    // The signal that ended it; 0 where it exited by itself.
+    // The signal that ended it; 0 if it exited by itself.
     int signal = 0;
   };
-  // Once pidfd() is readable: kills what is left of the group, and reaps the process.
+  // Kills the rest of the group, and reaps the process. Call when pidfd() is readable.
   End Reap();
-  // Ends it at once, and waits for that, a few seconds at most.
+  // Kills the process, and waits for its end, at most a few seconds.
   void Kill();
 
  private:
   class SpawnSettings;
 
-  // With file actions set.
+  // `settings` must have its file actions.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Spawn(const Command& command,
                                                               SpawnSettings& settings);
 
@@ -85,7 +84,7 @@ class WorkerProcess {
   const UniqueFd pidfd_;
 };
 
-// For people, after "The worker ": "was killed by signal 9 (SIGKILL): ...".
+// Completes "The worker " for people: "was killed by signal 9 (SIGKILL): ...".
 std::string DescribeEnd(const WorkerProcess::End& end);
 
 }  // namespace tandem

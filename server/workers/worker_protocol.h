@@ -7,15 +7,15 @@
 
 namespace tandem {
 
-// The version of the protocol between daemon and worker (proto/tandem/internal/v1/worker.proto). A daemon
-// takes over workers that another program started. It ends workers that say another version, and their jobs
-// start again from their checkpoints.
+// The version of the protocol between daemon and worker (proto/tandem/internal/v1/worker.proto). A daemon may
+// adopt workers of another program version. It ends workers with another protocol version, and their jobs
+// restart from their checkpoints.
 inline constexpr int32_t kWorkerProtocol = 2;
 
-// A worker that has no daemon looks for one again after so long, at the latest.
+// The longest time between a worker's searches for a daemon.
 inline constexpr absl::Duration kReconnectInterval = absl::Seconds(1);
-// How many of these a worker may be silent at least: with fewer, one that is well and between two looks, or
-// on a machine that is busy for a moment, passes for one that hangs.
+// The least silence limit, in multiples of kReconnectInterval. With fewer, a healthy worker between two
+// searches, or on a briefly busy machine, would look hung.
 inline constexpr int kLeastSilence = 5;
 
 }  // namespace tandem

@@ -21,7 +21,7 @@
 namespace tandem {
 namespace {
 
-// Of /proc/PID/stat, after the program's name.
+// Counted in /proc/PID/stat after the program's name.
 constexpr size_t kStartField = 19;
 
 std::string ReadText(const std::string& path) {
@@ -29,7 +29,7 @@ std::string ReadText(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Where pids mean what they do here: a start of the machine, and a container; empty where it is not known.
+// Identifies the boot and container in which pids are valid; empty if unknown.
 const std::string& ProcessesOf() {
   static const std::string* const id = [] {
     const std::string boot = BootId();
@@ -40,8 +40,8 @@ const std::string& ProcessesOf() {
   return *id;
 }
 
-// What a copy of the state folder, whose workers are the original's, does not share; empty where it is not
-// there.
+// Identifies the folder itself, because a copy of the state folder does not have its workers; empty if
+// missing.
 std::string IdentityOf(const std::string& folder) {
   struct stat entry;
   if (stat(folder.c_str(), &entry) != 0) return "";
@@ -108,7 +108,7 @@ void RemoveWorkerRecord(const std::string& job_folder) {
 
 uint64_t StartOfProcess(pid_t pid) {
   const std::string text = ReadText(absl::StrCat("/proc/", pid, "/stat"));
-  // The name is the program's own choice, and may have anything in it.
+  // The program chooses its name, which may have any characters.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
   const std::vector<std::string> fields = absl::StrSplit(text.substr(name_end + 2), ' ');

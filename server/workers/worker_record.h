@@ -12,19 +12,19 @@
 
 namespace tandem {
 
-// Which processes a daemon started for an attempt of a job, for the next daemon: "workers/<job>" in the state
-// folder, where no worker may write. A worker's lock says the same (WorkerLock), but a worker that was taken
-// over can free that, remove it, or write there what it likes.
+// The processes that a daemon started for an attempt of a job, for the next daemon: "workers/<job>" in the
+// state folder, where no worker may write. A worker's lock says the same (WorkerLock), but a hijacked worker
+// can free, remove or overwrite its lock.
 struct WorkerRecord {
   struct Process {
     pid_t pid = 0;
-    // When it began, in the kernel's ticks since the machine's start: another process that gets the number
-    // later began later.
+    // The start of the process, in the kernel's ticks since the boot. A later process with the same pid has a
+    // later start.
     uint64_t start = 0;
   };
 
   int attempt = 0;
-  // Of the attempt; more than `processes` where the daemon died between the start of one and its record.
+  // The attempt's workers. More than `processes` if the daemon died between a start and its record.
   int workers = 1;
   // By worker.
   std::vector<Process> processes = {};
@@ -32,20 +32,19 @@ struct WorkerRecord {
   bool complete() const { return static_cast<int>(processes.size()) == workers; }
 };
 
-// Where the record of the job with this folder, "<state folder>/jobs/<job>", stands.
+// Returns the path of the record of the job with this folder, "<state folder>/jobs/<job>".
 std::string WorkerRecordPath(const std::string& job_folder);
 
-// Replaces the job's record. It need not outlive the machine's start, and is not synced.
+// Replaces the job's record. Not synced, because it is only valid during this boot.
 absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord& record);
 
-// Nothing where there is none that can be read, where the machine was started anew since, in another
-// container, and where the folder is a copy.
+// Returns nullopt if no record can be read, after a reboot, in another container, or if the folder is a copy.
 std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder);
 
-// Once none of its processes is left.
+// Call after the end of all its processes.
 void RemoveWorkerRecord(const std::string& job_folder);
 
-// When the process began, as in Process; 0 where there is none.
+// Returns the process's start, as in Process; 0 if it does not exist.
 uint64_t StartOfProcess(pid_t pid);
 
 }  // namespace tandem

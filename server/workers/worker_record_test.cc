@@ -59,7 +59,7 @@ TEST_F(WorkerRecordTest, OfAnotherStartOfTheMachineIsNone) {
   EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
 }
 
-// Its workers are those of the original.
+// The copy's workers are the original's.
 TEST_F(WorkerRecordTest, OfACopyOfTheStateFolderIsNone) {
   ASSERT_TRUE(WriteWorkerRecord(JobFolderOf("a"), {.attempt = 1, .processes = {{1, 1}}}).ok());
   const std::string copy = testing::TempDir() + "/copy";
@@ -89,7 +89,7 @@ TEST_F(WorkerRecordTest, AProcessIsKnownByItsStart) {
   const auto found = WorkerProcess::Find({pid, start});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)->pid(), pid);
-  // One that had the number before.
+  // An earlier process with the same number.
   EXPECT_EQ(WorkerProcess::Find({pid, start - 1}).status().code(), absl::StatusCode::kNotFound);
   kill(pid, SIGKILL);
   siginfo_t info = {};
@@ -100,7 +100,7 @@ TEST_F(WorkerRecordTest, AProcessIsKnownByItsStart) {
   EXPECT_EQ(StartOfProcess(pid), 0);
 }
 
-// A number that came round as a thread's, which some kernels refuse otherwise than one that nobody has.
+// The number was reused for a thread. Some kernels report this differently than an unused number.
 TEST_F(WorkerRecordTest, AThreadIsNoProcess) {
   absl::Notification known, seen;
   std::atomic<pid_t> thread_id = 0;

@@ -9,18 +9,18 @@
 
 namespace tandem {
 
-// What a run of a worker says to be believed that it is that run (WorkerLaunch.secret). It stands in the
-// job's folder, which no other job's worker may read.
+// The secret that a worker shows to prove its attempt (WorkerLaunch.secret). The job's folder has it, and no
+// other job's worker may read that folder.
 
-// A new one: 32 random bytes in hexadecimal digits. INTERNAL: the system gives none.
+// Returns a new secret: 32 random bytes in hexadecimal. INTERNAL: the system provides no random bytes.
 absl::StatusOr<std::string> MakeWorkerSecret();
 
-// The secret of a run that an earlier daemon may have started, as its launch file says. Empty if the run was
-// not started, or if the file cannot be read.
+// Returns the secret of an attempt that an earlier daemon may have started, from its launch file. Empty if
+// the attempt was not started or the file cannot be read.
 std::string WorkerSecretOf(const JobFolder& folder, int attempt);
 
-// Whether the worker that shows `shown` is the one with `secret`; none is where that is empty. The time that
-// it takes tells nothing of it.
+// Returns true if `shown` equals `secret`. Always false if `secret` is empty. The time reveals nothing about
+// the secret.
 bool IsWorkerSecret(absl::string_view shown, absl::string_view secret);
 
 }  // namespace tandem

@@ -33,10 +33,10 @@ TEST(WorkerSecretTest, IsReadFromWhatTheWorkerWasStartedWith) {
   write("job_id: 'a' secret: 'of-a'");
   EXPECT_EQ(WorkerSecretOf(folder, 3), "of-a");
   EXPECT_EQ(WorkerSecretOf(folder, 2), "");
-  // Of a later version.
+  // A later version's file.
   write("job_id: 'a' what_comes: 7 secret: 'of-a'");
   EXPECT_EQ(WorkerSecretOf(folder, 3), "of-a");
-  // What cannot be read.
+  // An unreadable file.
   write("job_id: {");
   EXPECT_EQ(WorkerSecretOf(folder, 3), "");
   std::filesystem::remove(folder.LaunchPath(3));

@@ -8,7 +8,8 @@ namespace {
 
 using internal::v1::ConnectRequest;
 
-// What may wait for the batch in progress: enough for a full group commit, and a bound to a flooding worker.
+// The most events and bytes that wait for the batch in progress: enough for a full group commit, and a bound
+// on a flooding worker.
 constexpr size_t kMaxPendingEvents = 4096;
 constexpr int64_t kMaxPendingBytes = 4 << 20;
 
@@ -91,7 +92,7 @@ void WorkerSession::OnHello() {
     greeting_ = true;
     self = self_;
   }
-  // Without the lock: the host may call Cancel.
+  // Unlocked, because the host may call Cancel.
   if (const absl::Status admitted = host_->Admit(request_.hello(), self); !admitted.ok()) {
     return Dismiss(admitted.message());
   }
@@ -113,7 +114,7 @@ void WorkerSession::Apply() {
     job_id = job_id_;
     attempt = attempt_;
   }
-  // Without the lock: a closed store answers at once.
+  // Unlocked, because a closed store answers at once.
   jobs_->ApplyWorkerEvents(
       job_id, attempt, std::move(events),
       [self](absl::StatusOr<JobMachine::WorkerPosition> position) { self->OnApplied(position); });
@@ -136,7 +137,7 @@ void WorkerSession::OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& 
                         position.status().ToString());
           return DismissLocked(position.status().message());
         default:
-          // Nothing was applied: the worker connects again and sends them anew.
+          // Nothing was applied. The worker reconnects and sends the events again.
           spdlog::error("cannot take a worker's events job={} attempt={}: {}", job_id_, attempt_,
                         position.status().ToString());
           closing_ = true;

@@ -20,29 +20,28 @@ namespace tandem {
 
 class WorkerSession;
 
-// Who decides which workers may talk. Thread-safe.
+// Decides which workers may connect. Thread-safe.
 class WorkerSessionHost {
  public:
   virtual ~WorkerSessionHost() = default;
-  // A worker said hello. Where this returns an error, it is dismissed with the error's message.
+  // Called when a worker says hello. After an error, the worker is dismissed with the error's message.
   virtual absl::Status Admit(const internal::v1::Hello& hello,
                              const std::shared_ptr<WorkerSession>& session) = 0;
-  // The stream on which a worker said hello is over.
+  // Called when the stream of a worker that said hello has ended.
   virtual void Leave(const std::string& job_id, const WorkerSession* session) = 0;
 };
 
-// One stream from a worker: its events go to the JobMachine in batches, one batch at a time, and are
-// acknowledged when they are durable; commands go to it. Reading stops while too much waits to be applied.
-// Thread-safe.
+// A stream from a worker. Passes its events to the JobMachine in batches, one batch at a time, acknowledges
+// durable events, and sends commands to the worker. Stops reading while too many events wait. Thread-safe.
 class WorkerSession
     : public grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse> {
  public:
-  // Begins to read. gRPC keeps the reactor until the stream is over; `host` and `jobs` must outlive that.
+  // Starts to read. gRPC keeps the reactor until the stream's end; `host` and `jobs` must outlive it.
   static std::shared_ptr<WorkerSession> Start(WorkerSessionHost* host, JobMachine* jobs);
 
-  // Tells the worker to stop training. No effect once the stream ends.
+  // Tells the worker to stop training. Does nothing after the stream's end.
   void Cancel();
-  // Tells the worker to stop for now. Likewise.
+  // Tells the worker to pause. Does nothing after the stream's end.
   void Pause();
   // Tells the worker to exit, and ends the stream.
   void Dismiss(absl::string_view message);
@@ -58,24 +57,25 @@ class WorkerSession
   WorkerSession(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
 
   void OnHello();
-  // Gives what waits to the JobMachine, unless it has a batch already; after hello, asks it for the position.
+  // Passes the waiting events to the JobMachine unless a batch is in progress. After hello, asks for the
+  // position.
   void Apply();
   void OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& position);
   void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Writes what there is to say, or ends the stream where that is due.
+  // Writes the next message, or ends the stream if due.
   void Write() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DismissLocked(absl::string_view message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   WorkerSessionHost* const host_;
   JobMachine* const jobs_;
 
-  // Of the read in progress.
+  // The message of the read in progress.
   internal::v1::ConnectRequest request_;
-  // Of the write in progress.
+  // The message of the write in progress.
   internal::v1::ConnectResponse response_;
 
   Mutex mutex_;
-  // Keeps this alive until OnDone.
+  // Keeps this object alive until OnDone.
   std::shared_ptr<WorkerSession> self_ ABSL_GUARDED_BY(mutex_);
   std::string job_id_ ABSL_GUARDED_BY(mutex_);
   // 0 before hello.
@@ -84,19 +84,19 @@ class WorkerSession
   std::vector<internal::v1::WorkerEvent> pending_ ABSL_GUARDED_BY(mutex_);
   int64_t pending_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool applying_ ABSL_GUARDED_BY(mutex_) = false;
-  // The first position was asked for and has not come.
+  // True until the first position arrives.
   bool greeting_ ABSL_GUARDED_BY(mutex_) = false;
   bool reading_ ABSL_GUARDED_BY(mutex_) = false;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // To be said, in this order.
+  // The messages to send, in this order.
   std::optional<int64_t> acknowledge_ ABSL_GUARDED_BY(mutex_);
   bool cancel_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancel_sent_ ABSL_GUARDED_BY(mutex_) = false;
   bool pause_ ABSL_GUARDED_BY(mutex_) = false;
   bool pause_sent_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<std::string> dismiss_ ABSL_GUARDED_BY(mutex_);
-  // Then the stream is to end.
+  // Ends the stream after the messages.
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };

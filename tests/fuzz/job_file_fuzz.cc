@@ -1,4 +1,4 @@
-// Job files and sweep files, as the command line reads them. The first byte says in which format.
+// Job files and sweep files, as the command line reads them. The first byte chooses the format.
 
 #include "absl/strings/str_cat.h"
 #include "client/lib/job_file.h"
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                                 : JobFileFormat::kDetect;
   const auto job = tandem::client::ParseJobFile(content, "job", format);
   if (!job.ok()) return 0;
-  // What was read can be written, and is then read as the same.
+  // A job that was read must read back as the same job after it is written.
   const std::string yaml = tandem::client::ToYaml(job->spec);
   const auto again = tandem::client::ParseJobFile(yaml, "job.yaml", JobFileFormat::kYaml);
   if (!again.ok() || again->spec.SerializeAsString() != job->spec.SerializeAsString()) __builtin_trap();

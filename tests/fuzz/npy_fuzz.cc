@@ -1,4 +1,4 @@
-// NPY and NPZ files. The first byte says which, and what the targets are.
+// NPY and NPZ files. The first byte chooses the format and the kind of the targets.
 
 #include "engine/data/formats/test_files.h"
 #include "tests/fuzz/fuzz_target.h"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How a daemon says that it lives: metrics and health over HTTP, the service manager's socket and watchdog, `tandem doctor`,
-# `tandemd --check`, and what a crash of it or of a worker leaves behind.
+# Tests the daemon's signals of life: metrics and health over HTTP, the service manager's socket and watchdog, `tandem
+# doctor`, `tandemd --check`, and the reports of a crash of the daemon or a worker.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
-# What systemd listens on; a line a message, its lines joined by '|'.
+# The socket of systemd. Prints a line for each message, with '|' between the message's lines.
 python3 - "$scratch/notify" >"$scratch/notified" <<'END' &
 import socket, sys
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

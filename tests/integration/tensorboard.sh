@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# `tandem tensorboard` and `tandem download --tensorboard`: an independent reader checks the framing and each checksum, and
-# finds the values of the event log. The copy survives kills of the program.
+# Tests `tandem tensorboard` and `tandem download --tensorboard`. An independent reader checks the framing and each
+# checksum, and finds the values of the event log. The copy must survive kills of the program. $TANDEM_DATA (default:
+# ../shared/data beside the repository) is the folder with MNIST and CIFAR-10. Examples without their data are skipped.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
 cat >"$scratch/compare.py" <<'END'
-"""compare.py FILE LOG: reads an event file by TensorBoard's format, and compares its scalars with the job's event log."""
+"""compare.py FILE LOG JOB: reads an event file by TensorBoard's format, and compares its scalars with the
+job's event log, and its hyperparameters with the job."""
 import json, struct, sys
 
 table = []
@@ -57,7 +59,7 @@ def fields(data):
 def single(value):
     return struct.unpack("<f", struct.pack("<f", float(value)))[0]
 
-read, texts = [], 0
+read, texts, hyperparameters = [], 0, {}
 events = [list(fields(record)) for record in records(open(sys.argv[1], "rb").read())]
 assert (3, b"brain.Event:2") in events[0], events[0]
 for event in events[1:]:
@@ -67,10 +69,35 @@ for event in events[1:]:
         value = dict(fields(value))
         if 2 in value:
             read.append((value[1].decode(), step, round(time, 3), struct.unpack("<f", value[2])[0]))
-        else:
+        elif 8 in value:
             texts += 1
             assert b"epochs" in dict(fields(value[8]))[8], "the job's settings are not there"
+        else:
+            plugin = dict(fields(dict(fields(value[9]))[1]))
+            assert (value[1], plugin[1]) == (b"_hparams_/session_start_info", b"hparams"), value
+            for field, entry in fields(dict(fields(plugin[2]))[3]):
+                if field == 1:
+                    entry = dict(fields(entry))
+                    hyperparameters[entry[1].decode()] = dict(fields(entry[2]))
 assert texts == 1, texts
+
+# The set fields of the job, as numbers, texts and booleans of google.protobuf.Value.
+def flat(value, path):
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from flat(one, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for i, one in enumerate(value):
+            yield from flat(one, f"{path}[{i}]")
+    else:
+        yield path, value
+for path, value in flat(json.load(open(sys.argv[3]))["spec"], ""):
+    shown = hyperparameters.pop(path)
+    if 2 in shown:
+        assert struct.unpack("<d", shown[2])[0] == float(value), (path, shown, value)
+    else:
+        assert shown in ({3: value.encode()} if isinstance(value, str) else {4: int(value)},), (path, shown, value)
+assert not hyperparameters, hyperparameters
 
 from datetime import datetime
 logged = []
@@ -101,12 +128,15 @@ for event in map(json.loads, open(sys.argv[2])):
         add("epoch_images_per_second", body.get("images_per_second", body.get("imagesPerSecond", 0)))
     else:
         evaluation("validation", body["validation"])
-assert len(logged) > 20, logged
+assert logged
 assert repr(read) == repr(logged), next((r, l) for r, l in zip(read + [None], logged + [None]) if repr(r) != repr(l))
 print(f"{len(read)} scalars equal the log")
 END
 
-start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0
+folders=(--data-folder /usr/share/datasets --data-folder /usr/share/common-licenses --data-folder "$(readlink -f "$here/../../deploy/examples/data")")
+data=${TANDEM_DATA:-$here/../../../shared/data}
+if [[ -d $data ]]; then folders+=(--data-folder "$(readlink -f "$data")"); fi
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 "${folders[@]}"
 "$tandem" init synthetic >"$scratch/job.yaml"
 submit() { "$tandem" submit "$scratch/job.yaml" --set training.report.every_seconds=0.05 "$@" >"$scratch/out"; }
 job_of() { "$tandem" list -o json | python3 -c 'import json, sys; print(max(json.load(sys.stdin), key=lambda j: j["create_time"])["name"].split("/")[1])'; }
@@ -120,7 +150,8 @@ done
 expect_code 0 "$scratch/out" "$tandem" tensorboard "$scratch/board" "$job"
 "$tandem" watch "$job" -o json >"$scratch/log" || die "the job failed"
 event_file=("$scratch/board/$job"/events.out.tfevents.*)
-python3 "$scratch/compare.py" "${event_file[0]}" "$scratch/log" || die "the copy differs from the log"
+"$tandem" describe "$job" -o json >"$scratch/described"
+python3 "$scratch/compare.py" "${event_file[0]}" "$scratch/log" "$scratch/described" || die "the copy differs from the log"
 
 echo "-- a download has the same bytes, and a repetition adds none"
 expect_code 0 "$scratch/out" "$tandem" download "$job" --tensorboard "$scratch/fetched"
@@ -135,8 +166,9 @@ await 10 eval '[[ -e $(echo "$scratch/all/$job"/events*) ]]' || die "no copy of 
 submit --set training.epochs=5
 second=$(job_of)
 [[ $second != "$job" ]] || die "no second job"
+"$tandem" describe "$second" -o json >"$scratch/described"
 "$tandem" watch "$second" -o json >"$scratch/log" || die "the second job failed"
-compare_second() { python3 "$scratch/compare.py" "$scratch/all/$second"/events.out.tfevents.* "$scratch/log" >"$scratch/compared" 2>&1; }
+compare_second() { python3 "$scratch/compare.py" "$scratch/all/$second"/events.out.tfevents.* "$scratch/log" "$scratch/described" >"$scratch/compared" 2>&1; }
 await 15 compare_second || {
   cat "$scratch/compared" >&2
   die "the second copy differs from the log"
@@ -145,3 +177,23 @@ kill -INT "$mirror"
 code=0
 wait "$mirror" || code=$?
 ((code == 0)) || die "it ended with $code"
+
+echo "-- the files of all examples equal the logs"
+examples=0
+for example in "$here"/../../deploy/examples/*.yaml; do
+  # One epoch of few samples.
+  code=0
+  "$tandem" submit "$example" --set replicas.count=1 --set training.epochs=1 --set dataset.train_limit=512 --set dataset.validation_limit=64 \
+    --set training.report.every_steps=1 >"$scratch/out" 2>&1 || code=$?
+  if ((code)); then
+    echo "SKIPPED: $(basename "$example"): $(head -n 1 "$scratch/out")"
+    continue
+  fi
+  job=$(job_of)
+  "$tandem" watch "$job" -o json >"$scratch/log" || die "$(basename "$example") failed"
+  "$tandem" describe "$job" -o json >"$scratch/described"
+  expect_code 0 "$scratch/out" "$tandem" download "$job" --tensorboard "$scratch/examples"
+  python3 "$scratch/compare.py" "$scratch/examples/$job/"events.out.tfevents.* "$scratch/log" "$scratch/described" || die "the file of $(basename "$example") differs from the log"
+  examples=$((examples + 1))
+done
+((examples >= 3)) || die "only $examples examples ran"

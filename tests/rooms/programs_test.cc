@@ -1,4 +1,4 @@
-// What Bazel knows of the programs (a genquery over all that is shipped) holds the order of the rooms.
+// The dependencies of all shipped programs, from a genquery of Bazel, must follow the order of the rooms.
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -28,7 +28,7 @@ _HEADERS = {
     "proto/schema": "messages",
 }
 
-# The engine computes: only there do faster programs repay a slower compilation.
+# Only the engine computes, so only there faster programs are worth a slower compilation.
 _COMPUTING = ["engine"]
 
 # Tests are compiled faster, not run faster. A release and a debug build use their own flags for all other sources.

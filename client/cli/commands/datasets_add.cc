@@ -37,7 +37,7 @@ std::string CountOf(int64_t count, absl::string_view noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-// What could be the matter where the daemon refuses a path that is right on this machine.
+// Returns advice for a path that is right on this machine and that the daemon refuses.
 std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spec) {
   if (options.upload) return "";
   for (const client::NamedPath& path : client::SourcePaths(&spec)) {
@@ -50,13 +50,13 @@ std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spe
   return "";
 }
 
-// Ctrl-C is no error.
+// Ctrl-C is not an error.
 int FailStopped(Session& session, const absl::Status& status) {
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
   return session.Fail(status);
 }
 
-// Says what the daemon found wrong, by the names of the spec's fields.
+// Prints the daemon's problems, by the names of the spec's fields.
 int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::DatasetSpec& spec,
             const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
@@ -75,7 +75,8 @@ int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::Datas
   return ExitCodeOf(status);
 }
 
-// The same command again, as after a lost answer, is the same request.
+// Returns a request id that is the same for the same command, so that a user can repeat the command after a
+// lost answer.
 std::string RequestId(const v1::CreateDatasetRequest& request) {
   client::Sha256 sum;
   sum.Update(request.SerializeAsString());
@@ -90,7 +91,7 @@ absl::Status NameTaken(const std::string& name) {
                    name));
 }
 
-// What the user hears beside the line that is redrawn.
+// Prints a note besides the line that is redrawn.
 void Note(Session& session, absl::string_view text) {
   if (!session.structured()) session.terminal().Err(absl::StrCat(text, "\n"));
 }
@@ -107,7 +108,7 @@ absl::Status ComputeDigests(Session& session, client::UploadPlan& plan) {
       &plan);
 }
 
-// Brings the plan's files to the daemon.
+// Uploads the plan's files to the daemon.
 absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, const client::UploadPlan& plan) {
   UploadLine line(session, "uploading", plan.bytes);
   StreamNotes observer(session.terminal(), [&](absl::string_view text) {
@@ -135,12 +136,12 @@ absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, cons
   return upload;
 }
 
-// The data set that has this name, where there is one.
+// Returns the data set with this name, if there is one.
 absl::StatusOr<absl::optional<v1::Dataset>> FindNamed(client::Client& client, const std::string& name) {
   absl::StatusOr<std::vector<v1::Dataset>> datasets = client.ListDatasets();
   if (!datasets.ok()) return datasets.status();
   for (v1::Dataset& dataset : *datasets) {
-    // One without an origin is known, but not there.
+    // A data set without an origin is only known by name; its files are not there.
     if (DatasetId(dataset) == name && dataset.origin() != v1::DATASET_ORIGIN_UNSPECIFIED) {
       return absl::optional<v1::Dataset>(std::move(dataset));
     }
@@ -165,7 +166,7 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   if (!checked) session.terminal().Out(absl::StrCat("jobs name it so:  dataset: {name: ", id, "}\n"));
 }
 
-// What is wrong with a request whatever its files are.
+// Checks the parts of a request that do not depend on files.
 absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest request) {
   request.set_validate_only(true);
   const absl::Status status = client.CreateDataset(request).status();
@@ -175,7 +176,7 @@ absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest 
   return absl::OkStatus();
 }
 
-// Has the daemon take the set, which reads all of it.
+// Registers the data set. The daemon reads all of it.
 absl::StatusOr<v1::Dataset> Register(Session& session, client::Client& client,
                                      const v1::CreateDatasetRequest& request) {
   Terminal& terminal = session.terminal();
@@ -197,7 +198,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
                                    client::UploadPlan& plan) {
   if (!plan.files.empty()) {
     const std::string& name = request.dataset_id();
-    // Before minutes are spent on a name that is taken, or none.
+    // Checks the name before minutes of upload.
     absl::StatusOr<absl::optional<v1::Dataset>> named = FindNamed(client, name);
     if (!named.ok()) return named.status();
     const bool may_be_same = named->has_value() && !(*named)->manifest_sha256().empty();
@@ -207,7 +208,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     }
     if (absl::Status status = ComputeDigests(session, plan); !status.ok()) return status;
     if (may_be_same) {
-      // As after an answer that was lost.
+      // A repeated command after a lost answer finds the same data set.
       const bool same = (*named)->manifest_sha256() == plan.manifest_sha256 &&
                         (*named)->spec().SerializeAsString() == request.dataset().spec().SerializeAsString();
       if (same) return **std::move(named);

@@ -43,7 +43,7 @@ std::string Waiting(const v1::Job& job, absl::Time now) {
   return WaitingText(job.waiting(), now);
 }
 
-// "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
+// Returns "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
 std::string Restarts(const v1::Job& job, absl::Time now) {
   if (job.restarts() == 0) return "";
   const std::string count = absl::StrCat(job.restarts(), " of ", job.spec().max_restarts(),
@@ -144,7 +144,7 @@ std::string Description(Session& session, const v1::Job& job) {
   return text;
 }
 
-// The job file that gives the same job again, headed by where this one stands.
+// Returns a job file that creates the same job again. Its head has the job's state.
 std::string AsJobFile(const v1::Job& job) {
   std::string head = absl::StrCat("# ", job.name(), ": ", ShortEnumName(job.state()));
   if (!job.message().empty()) {

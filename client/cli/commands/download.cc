@@ -24,7 +24,7 @@ struct DownloadOptions {
   bool force = false;
 };
 
-// The job's artifacts that were asked for; all where none was named.
+// Returns the requested artifacts of the job, or all if none was named.
 absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::vector<std::string>& wanted) {
   std::vector<v1::Artifact> chosen(job.artifacts().begin(), job.artifacts().end());
   if (chosen.empty()) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::
   return chosen;
 }
 
-// Says on standard output, redrawn in place on a terminal, how far a file is.
+// Shows the progress of a file on standard output. A terminal redraws the line.
 class DownloadLine {
  public:
   DownloadLine(Session& session, const v1::Artifact& artifact)
@@ -104,8 +104,8 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
     targets.push_back({*path, IsDownloaded(*path, artifact)});
-    // It may be the job file that was submitted. Where nobody can see that, nobody can write either, which
-    // says why.
+    // The path may be the submitted job file. If this user cannot see the path, writing fails too, with a
+    // clear error.
     std::error_code unseen;
     if (!targets.back().there && !options.force && std::filesystem::exists(*path, unseen)) {
       return session.Fail(absl::AlreadyExistsError(absl::StrCat(
@@ -150,14 +150,18 @@ void AddDownload(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
   command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
   const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  const Option folder =
+      command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
+          .ValueName("DIR");
+  const Option force =
+      command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
   command
       .AddOption("--tensorboard", options->tensorboard,
                  "Instead: write the job's curves, up to now, to a TensorBoard event file in this folder")
       .ValueName("DIR")
-      .Excludes(artifacts);
-  command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
-      .ValueName("DIR");
-  command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
+      .Excludes(artifacts)
+      .Excludes(folder)
+      .Excludes(force);
   command.Action([options, &session, &exit_code] { exit_code = RunDownload(session, *options); });
 }
 

@@ -34,7 +34,7 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   session.terminal().CatchInterrupt();
-  // How much of each job is in its file.
+  // The newest event of each job that is in the job's file.
   std::map<std::string, int64_t> mirrored;
   while (true) {
     const absl::StatusOr<std::vector<v1::Job>> jobs = WantedJobs(**client, options.jobs);
@@ -46,7 +46,7 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
       if (known != mirrored.end() && known->second >= job.last_sequence()) continue;
       const absl::StatusOr<std::string> path = MirrorJob(session, **client, job, options.folder);
       if (session.terminal().Interrupted()) return kSucceeded;
-      // Someone may delete a job between the list and the copy.
+      // A user may delete a job between the list and the copy.
       if (absl::IsNotFound(path.status()) && options.jobs.empty()) continue;
       if (!path.ok()) return session.Fail(path.status());
       if (known == mirrored.end()) session.terminal().Out(absl::StrCat(*path, "\n"));

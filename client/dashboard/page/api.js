@@ -7,13 +7,13 @@ export class CallError extends Error {
   }
 }
 
-// The answer of a unary call, such as call("GetJob", {name: "jobs/x"}). Throws CallError.
+// Returns the response of a unary call, such as call("GetJob", {name: "jobs/x"}). Throws CallError.
 export async function call(method, request = {}, signal = undefined) {
   return (await ask(`/api/${method}`,
       {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request), signal})).json();
 }
 
-// The response of a GET. Throws CallError.
+// Returns the response of a GET. Throws CallError.
 export async function ask(path, options = {}) {
   let response;
   try {
@@ -32,11 +32,11 @@ export async function ask(path, options = {}) {
   }
 }
 
-// Errors that no repetition mends.
+// Errors that a repeated call cannot fix.
 export const isFinal = (code) => ["UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "DATA_LOSS", "INVALID_ARGUMENT"].includes(code);
 
-// Follows a stream of events. `path` gives its address, anew for each attempt. `handlers` take the parsed data of events by their
-// names, and the event's id. `say` hears an error's text, or "" once all is well. Returns a function that ends it.
+// Follows a stream of events. `path` returns its address for each attempt. `handlers` take the parsed data of events by their
+// names, and the event's id. `say` gets an error's text, or "" after recovery. Returns a function that ends the stream.
 export function follow(path, handlers, say) {
   let source = null, timer = 0, wait = 500, isOver = false;
   const end = () => {
@@ -47,7 +47,7 @@ export function follow(path, handlers, say) {
   const open = () => {
     source = new EventSource(path());
     const on = (name, take) => source.addEventListener(name, (event) => {
-      // Only what comes shows that the connection holds.
+      // Only an event proves that the connection works.
       wait = 500;
       take(event.data ? JSON.parse(event.data) : {}, Number(event.lastEventId || 0));
     });

@@ -1,4 +1,4 @@
-// The page: which view is shown, who looks, what is wrong.
+// The page: the present view, the user, and the banner for errors.
 
 import {call} from "./api.js";
 import {h} from "./dom.js";
@@ -14,7 +14,7 @@ import {showSweep, showSweeps} from "./sweeps_view.js";
 //   setQuery(changes): changes parameters of the address (null removes one), without leaving the view
 //   say(text): the banner; "" hides it
 //   user: {user, role}
-//   onEnd(f): f runs when the view is left; signal: an AbortSignal of the same moment
+//   onEnd(f): f runs when the user leaves the view; signal: an AbortSignal for the same moment
 const VIEWS = [
   [/^#\/jobs\/([^/?]+)/, showJob], [/^#\/jobs/, showJobs], [/^#\/queue/, showQueue], [/^#\/sweeps\/([^/?]+)/, showSweep],
   [/^#\/sweeps/, showSweeps], [/^#\/compare/, showCompare], [/^#\/devices/, showDevices]];
@@ -54,7 +54,7 @@ function show() {
     user,
     signal: controller.signal,
     onEnd: (f) => controller.signal.addEventListener("abort", f),
-    // A view that was left says nothing.
+    // A view that the user left shows nothing.
     say: (text) => { if (!controller.signal.aborted) say(text); },
     setQuery(changes) {
       const [hash, old] = location.hash.split("?");
@@ -63,7 +63,7 @@ function show() {
         if (value === null || value === "") query.delete(name); else query.set(name, value);
       }
       const text = String(query);
-      // The view goes on: this makes no hashchange event.
+      // The view stays: replaceState makes no hashchange event.
       history.replaceState(null, "", text ? `${hash}?${text}` : hash);
     },
   });

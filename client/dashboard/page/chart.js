@@ -2,8 +2,10 @@
 
 import uPlot from "/page/uPlot.esm.js";
 import {h} from "./dom.js";
-import {measure} from "./format.js";
+import {measure, tick} from "./format.js";
 
+// Distances between the lines of the vertical axis. A loss that diverges may have any size of a float32.
+const INCREMENTS = Array.from({length: 80}, (_, i) => [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`))).flat();
 export const COLORS = ["#1f77d0", "#d9541e", "#2a9d4a", "#9b4fc9", "#c22f6b", "#0e9aa7", "#a77b00", "#6b7280"];
 
 // The curve with each value replaced by a mean in which the past weighs less and less; a gap stays a gap.
@@ -72,12 +74,12 @@ export class Chart {
     this.observer.observe(this.body);
   }
 
-  // Curves: [{key, label, x, y, dash?, faint?}]. Options: {axis: "step" | "epoch" | "time", smooth: 0 to 0.99, log, marks: [x]}.
+  // Curves: [{key, label, x, y, dash?, color?}], where color is an index into COLORS. Options: {axis: "step" | "epoch" | "time", smooth: 0 to 0.99, log, marks: [x]}.
   show(curves, options) {
     this.curves = curves;
     if (this.options && this.options.axis !== options.axis) this.range = null;
     this.options = options;
-    const shape = JSON.stringify([curves.map((curve) => [curve.key, curve.label, curve.dash]), options.axis, options.log]);
+    const shape = JSON.stringify([curves.map((curve) => [curve.key, curve.label, curve.dash, curve.color]), options.axis, options.log]);
     if (shape !== this.shape) {
       this.shape = shape;
       this.#make();
@@ -104,9 +106,9 @@ export class Chart {
       width: this.#width(), height: 240,
       scales: {x: {time: isTime, range: () => this.#span()}, y: {distr: this.options.log ? 3 : 1}},
       cursor: {drag: {x: true, y: false, setScale: false}, points: {size: 6}},
-      axes: [{...axis}, {...axis, size: 62, values: (_, values) => values.map((value) => (value === null ? "" : measure(value).replace(/\.?0+$/, "")))}],
+      axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
       series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
-        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[i % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
+        ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[(curve.color ?? i) % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
           points: {show: curve.x.length < 40}, value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
       hooks: {
         setSelect: [(plot) => {

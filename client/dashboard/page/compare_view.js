@@ -85,7 +85,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
         h("span", {class: `state ${one.history.state() || jobState(one.job.state)}`}, (one.history.state() || jobState(one.job.state)).toLowerCase()), " ",
         h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"))));
     const found = new Map();
-    for (const one of all) {
+    for (const [color, one] of all.entries()) {
       for (const {measure: what, keys} of one.history.measures()) {
         // An epoch's training says the same as its reports, where there are reports.
         const best = keys.filter((key) => !key.startsWith("epoch/") || !keys.includes(key.replace("epoch/", "training/")));
@@ -93,7 +93,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
           const curve = one.curves.get(key) ?? {key: `${one.id} ${key}`, dash: key.startsWith("validation/")};
           one.curves.set(key, curve);
           curve.label = `${one.job.spec?.name || one.id} (${one.id.slice(-6)})${key.includes("/") ? `, ${seriesLabel(key)}` : ""}`;
-          Object.assign(curve, one.history.along(key, axis.value));
+          Object.assign(curve, {color}, one.history.along(key, axis.value));
           // Times are counted from each job's first report, so that the curves lie over each other.
           if (axis.value === "time" && curve.x.length) curve.x = curve.x.map((at) => at - curve.x[0]);
           if (!found.has(what)) found.set(what, []);

@@ -12,6 +12,14 @@ export function measure(value) {
   return x.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 4);
 }
 
+// A number beside an axis, short: 0.02, 250K, 1.5e9.
+export function tick(value) {
+  if (value === null) return "";
+  const size = Math.abs(value);
+  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
+  return value.toLocaleString("en", size >= 1e4 ? {notation: "compact", maximumFractionDigits: 2} : {maximumSignificantDigits: 6, useGrouping: false});
+}
+
 export const count = (value) => (value === undefined || value === null ? "" : Number(value).toLocaleString("en"));
 
 export function rate(value) {

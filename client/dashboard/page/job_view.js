@@ -36,7 +36,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
   const plots = h("div", {class: "charts"});
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
-  const epochs = h("div"), replicas = h("div"), files = h("div"), changes = h("div"), matrix = h("div");
+  const epochs = h("div", {class: "short"}), replicas = h("div", {class: "short"}), files = h("div", {class: "short"}), changes = h("div", {class: "short"}), matrix = h("div");
   root.append(
       h("div", {class: "bar"}, heading, state, buttons), problem, bar, facts,
       h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
@@ -168,7 +168,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   // Rows are the true classes, columns the predicted ones.
   function picture({classes, counts}) {
-    const n = Number(classes), size = Math.max(8, Math.min(34, Math.floor(560 / n)));
+    const n = Number(classes), size = Math.max(8, Math.min(46, Math.floor(600 / n)));
     const sums = Array.from({length: n}, (_, row) => counts.slice(row * n, row * n + n).reduce((sum, one) => sum + Number(one), 0));
     return svg("svg", {class: "matrix", width: n * size + 40, height: n * size + 40, viewBox: `0 0 ${n * size + 40} ${n * size + 40}`, role: "img",
       "aria-label": `confusion matrix of ${n} classes: ${counts.filter((_, i) => i % (n + 1) === 0).reduce((sum, one) => sum + Number(one), 0)} of ${sums.reduce((a, b) => a + b, 0)} right`},
@@ -177,16 +177,19 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           return svg("rect", {x: 40 + column * size, y: 20 + row * size, width: size - 1, height: size - 1, fill: row === column ? "#2a9d4a" : "#d9541e",
             "fill-opacity": (0.06 + 0.94 * Number(one) / (sums[row] || 1)).toFixed(3)}, svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`));
         }),
+        n <= 14 && counts.map((one, i) => svg("text", {x: 40 + (i % n) * size + (size - 1) / 2, y: 24 + Math.floor(i / n) * size + size / 2, "text-anchor": "middle"}, Number(one) ? count(one) : "")),
         n <= 40 && Array.from({length: n}, (_, i) => [svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
           svg("text", {x: 40 + i * size + size / 2, y: 14, "text-anchor": "middle"}, i)]));
   }
 
   function drawLists() {
+    // Each best checkpoint takes the place of the one before.
+    const best = history.checkpoints.findLast((one) => one.best);
     update(files, `${history.checkpoints.length} ${history.checkpoints.at(-1)?.step} ${history.artifacts.map((one) => one.sha256 ?? one.size_bytes).join()}`, () => [
       h("p", {}, history.artifacts.length === 0 ? h("span", {class: "dim"}, "No file can be downloaded yet.") : history.artifacts.map((one) => [
         h("a", {href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`, download: one.name}, one.name), ` ${bytes(one.size_bytes)}  `])),
       history.checkpoints.length > 0 && table("Checkpoints", [{title: "Step", number: true}, {title: "Epoch", number: true}, {title: "Size", number: true}, {title: "Written"}, {title: ""}],
-          history.checkpoints.slice(-20).reverse().map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(one.at), one.best ? "best" : ""]})))]);
+          history.checkpoints.slice(-20).reverse().map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(one.at), one === best ? "best" : ""]})))]);
     const all = history.states.map((one) => ({at: one.at, text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`, reason: shortEnum(one.reason, "STATE_REASON_")}))
         .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"}))).sort((a, b) => b.at - a.at);
     update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "What"}, {title: "Why"}],

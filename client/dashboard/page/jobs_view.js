@@ -1,4 +1,4 @@
-// All jobs, live. Rows in sight alone are drawn.
+// All jobs, live. Draws only the visible rows.
 
 import {follow} from "./api.js";
 import {h, svg, update} from "./dom.js";
@@ -30,7 +30,7 @@ function spark(losses) {
 function progressOf(row) {
   if (!row.steps && !row.epochs) return row.state === "QUEUED" ? "" : "–";
   const part = row.steps ? row.step / row.steps : row.epoch / row.epochs;
-  return [h("progress", {max: 1, value: part, "aria-label": "progress"}), ` ${Math.floor(100 * part)} %`];
+  return [h("progress", {max: 1, value: part, "aria-label": "progress"}), h("span", {class: "wide-only"}, ` ${Math.floor(100 * part)} %`)];
 }
 
 function cells(row) {
@@ -41,7 +41,7 @@ function cells(row) {
     h("span", {class: "number"}, measure(row.loss)),
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
-    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? duration(row.seconds_left) : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
     h("span", {class: "dim wide-only"}, row.user),
     h("span", {class: "wide-only"}, spark(row.spark)),
   ];
@@ -70,7 +70,7 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 5);
     const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW) + 12);
     const wanted = new Set();
-    // Elements stand in the order of the rows, as they are read aloud; an element in place keeps its focus.
+    // Elements are in the order of the rows, for screen readers. An element in place keeps its focus.
     let place = body.firstChild;
     for (let i = first; i < last; i++) {
       const row = shown[i];

@@ -32,7 +32,7 @@ function parallel(fields, results, best) {
       // Learning rates and their like are chosen by factors.
       const isLog = least > 0 && most / least >= 20;
       const f = isLog ? Math.log : (x) => x;
-      return {labels: [least, most].map(measure), place: (value) => (f(value) - f(least)) / (f(most) - f(least) || 1)};
+      return {labels: [least, most].map(text), place: (value) => (f(value) - f(least)) / (f(most) - f(least) || 1)};
     }
     const all = [...new Set(known.map(text))].sort();
     return {labels: [all[0], all.at(-1)], place: (value) => all.indexOf(text(value)) / Math.max(1, all.length - 1)};

@@ -1,16 +1,17 @@
-// A library in place of NVML. What it answers stands in the file that TANDEM_FAKE_NVML names, read anew at
-// each call; lines such as
+// A fake NVML library. Reads its answers from the file TANDEM_FAKE_NVML at each call. For example:
 //   driver 580.95.05
 //   cuda 13000
 //   gpu uuid=GPU-1;name=NVIDIA H200;cc=9.0;memory=1000;used=10;utilization=37;temperature=41;power=126500
 //   pair 0 1 path=20;peer=0
 //   xid 0 79 first
-// A line "init 9" lets nvmlInit_v2 fail so, "lost=1" makes a GPU answer no more, and what a GPU's line leaves
-// out it does not support. In "links=switch,00000000:3B:00.0,down" a GPU's NVLinks follow each other. A pair
-// of GPUs has its path and the status of their access to each other. A line of an XID is an error of a GPU,
-// told once, to sets of events that the GPU is registered with, if its own line has "events=1"; the last word
-// keeps lines apart. "refuses=999" there lets registering fail so, and a line "events 999" the making of
-// sets. With TANDEM_OLD_NVML defined, the library is one from before all that.
+// A GPU supports only the fields in its line. "lost=1" makes a GPU stop answering.
+// "links=switch,00000000:3B:00.0,down" lists a GPU's NVLinks. A line "init 9" makes nvmlInit_v2 return 9. A
+// "pair" line has the path between two GPUs and the status of their peer access.
+//
+// An "xid" line is an error of a GPU. It is reported once to each event set with the GPU, if the GPU's line
+// has "events=1". The last word makes lines differ. "refuses=999" in a GPU's line makes its registration
+// fail, and a line "events 999" makes the creation of event sets fail. If TANDEM_OLD_NVML is defined, the
+// library lacks all newer functions.
 
 #include <algorithm>
 #include <chrono>
@@ -37,9 +38,9 @@ using Gpu = std::map<std::string, std::string>;
 struct Machine {
   std::map<std::string, std::string> system;
   std::vector<Gpu> gpus;
-  // By positions, the smaller first.
+  // Keyed by the GPUs' positions, smaller first.
   std::map<std::pair<unsigned, unsigned>, Gpu> pairs;
-  // Lines of errors, without their first word.
+  // The "xid" lines without their first word.
   std::vector<std::string> xids;
 };
 
@@ -80,10 +81,10 @@ Machine ReadMachine() {
   return machine;
 }
 
-// Handles are positions from 1.
+// Handles are positions plus 1.
 NvmlHandle HandleOf(unsigned index) { return reinterpret_cast<NvmlHandle>(std::size_t{index} + 1); }
 
-// What the file says of `field`.
+// Reads a GPU's `field` in the file.
 NvmlReturn Find(NvmlHandle device, const char* field, std::string* text) {
   const Machine machine = ReadMachine();
   const Gpu& gpu = machine.gpus.at(reinterpret_cast<std::size_t>(device) - 1);
@@ -112,7 +113,7 @@ NvmlReturn FindNumber(NvmlHandle device, const char* field, Number* number) {
 
 #ifndef TANDEM_OLD_NVML
 
-// What the file says of `field` of two GPUs.
+// Reads the `field` of a pair of GPUs in the file.
 NvmlReturn FindOfPair(NvmlHandle device, NvmlHandle other, const char* field, int* number) {
   const auto index = [](NvmlHandle handle) {
     return static_cast<unsigned>(reinterpret_cast<std::size_t>(handle) - 1);
@@ -124,7 +125,7 @@ NvmlReturn FindOfPair(NvmlHandle device, NvmlHandle other, const char* field, in
   return tandem::kNvmlSuccess;
 }
 
-// Where an NVLink leads.
+// Reads the other end of an NVLink.
 NvmlReturn FindLink(NvmlHandle device, unsigned link, std::string* remote) {
   std::string text;
   const NvmlReturn result = Find(device, "links", &text);
@@ -302,7 +303,7 @@ NvmlReturn nvmlDeviceRegisterEvents(NvmlHandle device, unsigned long long types,
 }
 
 NvmlReturn nvmlEventSetWait_v2(tandem::NvmlEventSet set, tandem::NvmlEvent* event, unsigned milliseconds) {
-  // Destroyed where the library is closed.
+  // Destroyed when the library is closed.
   static std::set<std::string> told;
   const std::set<NvmlHandle>& gpus = reinterpret_cast<EventSet*>(set)->gpus;
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);

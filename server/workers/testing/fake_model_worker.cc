@@ -1,5 +1,5 @@
-// Stands in for tandem-worker --model-task in tests: the label of the task's first input, or the name of the
-// data set, says what it does.
+// A fake tandem-worker --model-task for tests. The label of the task's first input, or the name of the data
+// set, decides its behaviour.
 
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ int Read(const internal::v1::ModelTask& task) {
     output.mutable_data()->set_memory_bytes(task.memory_bytes());
   }
   if (!WriteModelTaskOutput(output, STDOUT_FILENO).ok()) return 9;
-  // A process that does not end by itself.
+  // Does not end by itself.
   if (name == "linger") pause();
   return 0;
 }
@@ -70,7 +70,7 @@ int Main() {
   } else if (label == "flood") {
     for (;;) Answer(label);
   } else if (label == "hang") {
-    // Says where it is, so that a test can see it go.
+    // Writes its pid, so that a test can see its end.
     std::ofstream(task.model_path()) << getpid() << std::flush;
     Answer(label);
     for (;;) pause();

@@ -1,23 +1,24 @@
-// A worker that trains nothing: it does what its job's name says. For the supervisor's tests.
+// A worker for the supervisor's tests that trains nothing. Its job's name decides its behaviour:
 //
 //   succeed      starts, sends a notice, finishes
-//   flood        as succeed, with 20,000 notices
-//   repeat       as succeed, and sends every event twice
-//   unknown      starts, and sends an event of no kind
+//   flood        like succeed, with 20,000 notices
+//   repeat       like succeed, and sends every event twice
+//   unknown      starts, and sends an event without a kind
 //   wait         starts, and waits to be cancelled
-//   parent       as wait, with a child process, whose number it writes to "child" in the job's folder
-//   stubborn     as wait, but neither a cancel nor SIGTERM moves it
-//   lingering    as succeed, but does not exit
-//   unreported   leaves all the events of succeed in its spool, and exits
+//   parent       like wait, with a child process, whose pid it writes to "child" in the job's folder
+//   stubborn     like wait, but ignores a cancellation and SIGTERM
+//   lingering    like succeed, but does not exit
+//   unreported   leaves all events of succeed in its spool, and exits
 //   crash        starts, leaves a notice in its spool, writes a crash report, and aborts
-//   device       as unreported, but says by its exit code that its GPU failed
-//   exit         says something and exits with code 7
-//   protocol N   as wait, and says that it speaks version N of the protocol; 0: says nothing
-//   unconnected  waits for its end without a word to the daemon
+//   device       like unreported, but its exit code says that its GPU failed
+//   exit         logs something and exits with code 7
+//   protocol N   like wait, and reports version N of the protocol; 0: reports none
+//   unconnected  waits for its end without connecting to the daemon
 //
-// Of several workers the first does that, and the others wait for their ends, but where its name is
-//   share        each as succeed: the others exit at once
-//   notice       worker 1 exits as one that has noticed that another is lost, and the first waits for its end
+// In a group, the first worker behaves like this, and the others wait for their ends, except for these names:
+//
+//   share        each behaves like succeed: the others exit at once
+//   notice       worker 1 exits as if it noticed another's loss, and the first waits for its end
 
 #include <fcntl.h>
 #include <grpcpp/grpcpp.h>
@@ -69,7 +70,7 @@ class FakeWorker {
     if (behaviour_ != "crash") Finish(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED);
   }
 
-  // Events go into the spool alone.
+  // Writes the events only to the spool.
   bool Spool() const {
     auto writer = SpoolWriter::Create(JobFolder(launch_.job_folder()).SpoolPath(launch_.attempt()));
     if (!writer.ok()) return false;
@@ -107,7 +108,7 @@ class FakeWorker {
     finished.set_message("as the test wants it");
   }
 
-  // Returns true where the worker is to exit.
+  // Returns true if the worker must exit.
   bool Talk(grpc::ClientReaderWriter<ConnectRequest, ConnectResponse>& stream) {
     ConnectRequest request;
     request.mutable_hello()->set_job_id(launch_.job_id());
@@ -167,7 +168,7 @@ int Main(int argc, char** argv) {
   if (!lock.ok() || !lock->SetHolder({.attempt = launch.attempt(), .pid = getpid()}).ok())
     return kWorkerLockHeld;
   file.close();
-  // Nothing else of the daemon's may be open. What the libraries open is closed on exec.
+  // No other file of the daemon may be open. The libraries' files are closed on exec.
   for (int fd = WorkerLock::kInheritedFd + 1; fd < 1024; ++fd) {
     if (fcntl(fd, F_GETFD) == 0) {
       std::fprintf(stderr, "file descriptor %d was inherited\n", fd);
@@ -203,7 +204,7 @@ int Main(int argc, char** argv) {
   if (behaviour == "unreported" || behaviour == "crash" || behaviour == "device") {
     if (!worker.Spool()) return kWorkerSpoolFailed;
     if (behaviour == "crash") {
-      // As engine/base/crash_report.h.
+      // Like engine/base/crash_report.h.
       std::ofstream(JobFolder(launch.job_folder()).CrashReportPath(launch.attempt())) << "a stack\n";
       std::fputs("why it crashed\n*** SIGABRT received at time=1 on cpu 0 ***\nPC: @ 0x1 a stack\n", stderr);
       std::abort();

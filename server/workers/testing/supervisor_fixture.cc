@@ -27,7 +27,7 @@ constexpr absl::Duration kDeadline = absl::Seconds(60);
 
 }  // namespace
 
-// Tests look at what other processes do, so there is nothing to wait on but time.
+// Tests look at other processes, so they can only poll.
 bool Eventually(const std::function<bool()>& holds) {
   const absl::Time deadline = absl::Now() + kDeadline;
   while (!holds()) {
@@ -37,11 +37,10 @@ bool Eventually(const std::function<bool()>& holds) {
   return true;
 }
 
-// By pidfd, as the daemon sees it: /proc calls a process a zombie while others of its threads are still
-// going.
+// Uses a pidfd, like the daemon: /proc shows a zombie while other threads of the process still run.
 bool IsGone(pid_t pid) {
   const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-  // The latter two: the number is only a thread's or a session's by now.
+  // EINVAL and ENOENT: the number now belongs only to a thread or a session.
   if (!pidfd.valid()) return errno == ESRCH || errno == EINVAL || errno == ENOENT;
   pollfd ended = {pidfd.get(), POLLIN, 0};
   return poll(&ended, 1, 0) == 1;
@@ -195,7 +194,7 @@ pid_t SupervisingDaemon::WorkerPid(const std::string& id, int worker) {
   return holder.ok() && holder->has_value() ? (*holder)->pid : 0;
 }
 
-// They are seen to before a worker of this daemon's own comes and goes.
+// The monitor handles adoptions before a new worker comes and goes.
 void SupervisingDaemon::WaitForAdoptions() {
   EXPECT_EQ(WaitForEnd(Run("succeed")).state(), v1::JOB_STATE_SUCCEEDED);
 }
@@ -205,7 +204,7 @@ std::vector<std::string> SupervisingDaemon::released() {
   return released_;
 }
 
-// A short path, whatever TEST_TMPDIR is, with something in it that a URI would not take as it is.
+// A short path, whatever TEST_TMPDIR is, with characters that a URI must escape.
 SupervisorFixture::SupervisorFixture() : state_folder_("/tmp/supervisor 100%_XXXXXX") {
   EXPECT_NE(mkdtemp(state_folder_.data()), nullptr);
   scratch_ = state_folder_;
@@ -215,7 +214,7 @@ SupervisorFixture::SupervisorFixture() : state_folder_("/tmp/supervisor 100%_XXX
 }
 
 SupervisorFixture::~SupervisorFixture() {
-  // No worker outlives its test.
+  // No worker may outlive its test.
   for (const auto& entry : std::filesystem::directory_iterator(state_folder_ + "/jobs")) {
     const JobFolder folder(entry.path().string());
     for (int worker = 0; worker < CountLocks(folder); ++worker) {

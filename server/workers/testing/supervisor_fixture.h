@@ -18,14 +18,14 @@
 
 namespace tandem {
 
-// Whether it comes to hold, within a generous time.
+// Polls until the condition holds. Returns false after a generous time.
 bool Eventually(const std::function<bool()>& holds);
 
-// Neither running nor about to: a dead process that nobody has reaped yet counts as gone.
+// Returns true if the process has ended. A dead process that nobody reaped counts as ended.
 bool IsGone(pid_t pid);
 
-// The daemon's rooms up to the supervisor, with the test as its scheduler. A job's name is what its fake
-// worker does.
+// The daemon's rooms up to the supervisor, with the test as scheduler. A job's name decides its fake worker's
+// behaviour.
 class SupervisingDaemon {
  public:
   SupervisingDaemon(const std::string& state_folder, const std::string& worker_program,
@@ -35,11 +35,11 @@ class SupervisingDaemon {
 
   void Begin();
 
-  // `workers`: of each, one replica.
+  // Creates a job with this many workers, one replica each.
   std::string Create(const std::string& behaviour, int workers = 1);
   v1::Job Schedule(const std::string& id);
   void Start(const v1::Job& job);
-  // Makes a job with this behaviour and starts its worker.
+  // Creates a job with this behaviour and starts its worker.
   std::string Run(const std::string& behaviour, int workers = 1);
 
   void Cancel(const std::string& id);
@@ -49,16 +49,15 @@ class SupervisingDaemon {
 
   v1::Job Get(const std::string& id);
   bool WaitForState(const std::string& id, v1::JobState state);
-  // Waits until the job's lease is back, and returns the job.
+  // Blocks until the job's lease is back, and returns the job.
   v1::Job WaitForEnd(const std::string& id);
   std::vector<std::string> Notices(const std::string& id);
-  // Of the job's live worker; 0 where there is none.
+  // Returns the pid of the job's live worker; 0 if none.
   pid_t WorkerPid(const std::string& id, int worker = 0);
-  // Waits until this daemon watches the workers that it found when it began: of what ends before that, nobody
-  // saw that it ran.
+  // Blocks until this daemon watches the workers that it found at its start: earlier ends go unseen.
   void WaitForAdoptions();
 
-  // "<job>/<attempt>" of the leases that are back, and " crashed" where their workers did.
+  // Returns "<job>/<attempt>" of the returned leases, with " crashed" if their workers crashed.
   std::vector<std::string> released();
   WorkerSupervisor& supervisor() { return *supervisor_; }
 
@@ -71,20 +70,20 @@ class SupervisingDaemon {
   std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Supervisors one after the other on one state folder.
+// Supervisors one after another on one state folder.
 class SupervisorFixture : public testing::Test {
  protected:
   SupervisorFixture();
   ~SupervisorFixture() override;
 
-  // The next daemon takes over.
+  // Lets the next daemon take over.
   void Restart();
 
   std::string state_folder_;
-  // What is removed after the test.
+  // Removed after the test.
   std::string scratch_;
   std::string worker_program_;
-  // Of the next daemon.
+  // Applies to the next daemon.
   absl::Duration exit_grace_ = absl::Milliseconds(300);
   absl::Duration silence_limit_ = absl::Seconds(30);
   absl::Duration adoption_grace_ = absl::ZeroDuration();

@@ -48,7 +48,7 @@ def uninstrumented_test(name, srcs, deps, size = "medium"):
         name = name + "_program",
         testonly = True,
         srcs = srcs,
-        # With sanitizers it is not to be built.
+        # A build of all targets skips the program, because only the test builds it without sanitizers.
         tags = ["manual"],
         deps = deps,
     )

@@ -99,19 +99,26 @@ export class Stage {
   async startBrowser() {
     this.browser = await chromium.launch({executablePath: "/usr/bin/chromium", args: ["--no-sandbox"]});
   }
-  // A page of a browser of its own, with the dashboard open. page.problems lists what went wrong in it.
+  // A page of a browser of its own, with the dashboard open.
   async open(dashboard, options = {}) {
+    return this.visit(await this.newPage(options), dashboard);
+  }
+  // An empty page of a browser of its own. page.problems lists the errors of its scripts.
+  async newPage(options = {}) {
     const context = await this.browser.newContext({viewport: {width: 1280, height: 720}, ...options});
     const page = await context.newPage();
     page.problems = [];
     page.on("pageerror", (error) => page.problems.push(error.stack));
     page.on("dialog", (dialog) => { page.problems.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+    return page;
+  }
+  async visit(page, dashboard) {
     await page.goto(dashboard.url);
     page.show = async (hash) => {
       await page.goto(`${dashboard.base}${hash}`);
       await page.waitForSelector("main h1");
     };
-    page.cookie = (await context.cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
+    page.cookie = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
     return page;
   }
 }

@@ -184,6 +184,14 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
 });
 
+await test("numbers beside an axis keep their size", async () => {
+  const shown = await page.evaluate(async () => {
+    const {tick} = await import("/page/format.js");
+    return [0, 0.02, -0.0005, 1200, 250000, 1e9, 1.5e9, 1e30, null].map(tick);
+  });
+  assert.deepEqual(shown, ["0", "0.02", "-5e-4", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
+});
+
 await test("a chart zooms by dragging, and shows values under the cursor", async () => {
   await page.show(`#/jobs/${done}`);
   const plot = page.locator(".u-over").first();

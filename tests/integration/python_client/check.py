@@ -264,7 +264,7 @@ async def check_asyncio(name: str) -> None:
         assert sorted(await job.model()) == sorted(await (await client.job(name)).model())
         told = await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name=name))
         assert told.name == name
-        # One that is left early ends its call.
+        # Leaving a stream early ends its call.
         waiting = await client.submit(SCRATCH / "job.yaml", set={"training.epochs": 100000})
         async for _ in waiting.follow():
             break
