@@ -127,7 +127,7 @@ TEST_F(QueueTest, ListsUsersWithTheirLimits) {
   ann.set_max_devices(4);
   ann.set_queued_jobs(7);
   EXPECT_EQ(Run({"queue", "--users"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("USER  USED"));
+  EXPECT_THAT(terminal_.out(), ContainsRegex("USER +USED +DEVICES +QUEUED\n"));
   EXPECT_THAT(terminal_.out(), ContainsRegex("ann +1 min 30 s +2/4 +7\n"));
 }
 

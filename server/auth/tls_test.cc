@@ -301,5 +301,23 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
   EXPECT_THAT(message(files), HasSubstr("its mode 0644"));
 }
 
+TEST_F(TlsTest, TheValidityIsThatOfTheFilesCertificate) {
+  const absl::Time before = absl::Now();
+  servers_.Issue("localhost", File("server.pem"), File("server.key"), absl::Hours(48));
+  const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(File("server.pem"));
+  ASSERT_TRUE(validity.ok()) << validity.status();
+  EXPECT_LT(validity->begin, before);
+  EXPECT_GT(validity->end, before + absl::Hours(47));
+  EXPECT_LT(validity->end, before + absl::Hours(49));
+  const absl::Status missing = ReadCertificateValidity(File("missing.pem")).status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(missing.message()),
+              HasSubstr("cannot read the TLS certificate " + File("missing.pem")));
+  std::ofstream(File("text")) << "no certificate\n";
+  const absl::Status text = ReadCertificateValidity(File("text")).status();
+  EXPECT_EQ(text.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(text.message()), HasSubstr("it has no certificate in PEM form"));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -398,6 +398,60 @@ TEST_F(JobRetentionTest, ASweepGoesAsAWhole) {
   EXPECT_TRUE(absl::IsNotFound(jobs_.machine().GetSweep(SweepId(sweep.sweep.name())).status()));
 }
 
+TEST_F(JobRetentionTest, ASweepIsKeptAsLongAsItsLastJob) {
+  retention_.Start();
+  const StoredSweep sweep = Sweep(2);
+  ASSERT_THAT(sweep.jobs, SizeIs(2));
+  ASSERT_TRUE(jobs_.Cancel(JobId(sweep.jobs[0].job.name())).ok());
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string other = Ended("other");
+  jobs_.clock().Advance(kKeep / 2);
+  ASSERT_TRUE(jobs_.Cancel(JobId(sweep.jobs[1].job.name())).ok());
+  Advance(kKeep / 2);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(other)));
+  EXPECT_TRUE(Exists(JobId(sweep.jobs[0].job.name())));
+  Advance(kKeep / 2);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(sweep.sweep.name()));
+}
+
+TEST_F(JobRetentionTest, ASweepIsKeptAsLongAsAJobNeedsOneOfItsModels) {
+  retention_.Start();
+  const StoredSweep sweep = Sweep(1);
+  ASSERT_THAT(sweep.jobs, SizeIs(1));
+  const std::string source = JobId(sweep.jobs[0].job.name());
+  ASSERT_TRUE(jobs_.Cancel(source).ok());
+  const std::string next = JobFrom(source);
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string other = Ended("other");
+  Advance(2 * kKeep);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(other)));
+  EXPECT_TRUE(Exists(source));
+  ASSERT_TRUE(jobs_.Cancel(next).ok());
+  Advance(kBetween);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(sweep.sweep.name()));
+}
+
+TEST_F(JobRetentionTest, SaysThatItCannotListTheEndedJobs) {
+  std::vector<std::string> told;
+  JobRetention::Listener listener = NoteDeleted();
+  listener.failed = [&](int64_t count, const std::string& first, const absl::Status& why) {
+    EXPECT_FALSE(why.ok());
+    MutexLock lock(&mutex_);
+    told.push_back(absl::StrCat(count, " '", first, "'"));
+  };
+  jobs_.store().Close();
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), std::move(listener));
+  later.Start();
+  {
+    MutexLock lock(&mutex_);
+    const auto is_told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !told.empty(); };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&is_told), absl::Minutes(1)));
+  }
+  later.Stop();
+  MutexLock lock(&mutex_);
+  EXPECT_EQ(told.front(), "0 ''");
+}
+
 TEST_F(JobRetentionTest, WhatSomebodyElseDeletedIsNoError) {
   retention_.Start();
   const std::string gone = Ended("gone");
