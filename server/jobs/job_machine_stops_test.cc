@@ -364,10 +364,10 @@ TEST_F(JobMachineStopsTest, AWorkersOwnMessageIsKept) {
   EXPECT_EQ(jobs_.Get(paused).message(), "Paused at step 7.");
   const std::string ended = jobs_.RunningJob();
   internal::v1::WorkerEvent early = Finished(2, v1::JOB_STATE_SUCCEEDED, "Stopped early.");
-  early.mutable_finished()->set_reason(v1::STATE_REASON_EARLY_STOPPED);
+  early.mutable_finished()->set_reason(v1::STATE_REASON_TARGET_REACHED);
   ASSERT_TRUE(jobs_.Apply(ended, 1, {early}).ok());
   EXPECT_EQ(jobs_.Get(ended).message(), "Stopped early.");
-  EXPECT_EQ(jobs_.Get(ended).reason(), v1::STATE_REASON_EARLY_STOPPED);
+  EXPECT_EQ(jobs_.Get(ended).reason(), v1::STATE_REASON_TARGET_REACHED);
 }
 
 }  // namespace
