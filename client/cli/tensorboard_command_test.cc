@@ -36,7 +36,8 @@ class TensorBoardCommandTest : public AppFixture {
     };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext* context,
                                grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-      const v1::Job& job = jobs_[request.name()];
+      // A copy: the test changes jobs_ while a stream ends.
+      const v1::Job job = jobs_[request.name()];
       for (int64_t sequence = request.after_sequence() + 1; sequence <= job.last_sequence(); ++sequence) {
         v1::JobEvent event;
         event.set_job(request.name());
