@@ -50,7 +50,7 @@ bool IsUrl(absl::string_view path);
 // The files and folders that the source names, as far as they are on this machine; relative paths are looked
 // for in `folder` ("": the working folder). In the spec their paths become those in the upload: relative to
 // the deepest folder that holds all of them. URLs stay, as do absolute paths that are not here: these are the
-// daemon's. Of a folder all plain files come, at any depth, hidden ones left out. INVALID_ARGUMENT, with a
+// daemon's. A folder's files are those of WalkDataFolder. INVALID_ARGUMENT, with a
 // line for each: a relative path that is not here, a file that cannot be read or whose name no upload can
 // have; or there is nothing to upload.
 absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec* spec);

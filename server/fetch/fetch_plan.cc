@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/data_folder.h"
 #include "server/fetch/http_origin.h"
 #include "server/fetch/s3.h"
 
@@ -110,6 +111,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       // S3 consoles create objects for folders.
       if (!absl::StartsWith(object.key, folder) || absl::EndsWith(object.key, "/")) continue;
       std::string path = object.key.substr(folder.size());
+      if (IsSkippedPath(path)) continue;
       if (const std::string why = WhyNoPath(path); !why.empty()) {
         return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which has an object whose name ",
                                                        why, ": '", absl::CHexEscape(path.substr(0, 200)),
