@@ -30,6 +30,9 @@ struct DatasetOptions {
   // ReadDatasetFile and ApplyOverride.
   absl::StatusOr<v1::DatasetSpec> Read() const;
 
+  // Returns a sentence about a test part of FILE that the data set does not use, or "".
+  std::string Note() const;
+
   // Whether nothing is given at all.
   bool IsEmpty() const { return Given().empty() && validation.empty() && overrides.empty(); }
 
@@ -44,8 +47,9 @@ struct DatasetOptions {
   // Which of them are given, by the names of the options.
   std::vector<std::string> Given() const;
   absl::Status SetSource(v1::DatasetSpec* spec) const;
-  // The source where FILE is the data.
-  void SetData(FileKind kind, v1::DatasetSpec* spec) const;
+  // Sets the source if FILE is the data. INVALID_ARGUMENT: FILE has two folders for the same part of a data
+  // set.
+  absl::Status SetData(FileKind kind, v1::DatasetSpec* spec) const;
 };
 
 }  // namespace tandem::cli

@@ -59,6 +59,9 @@ absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
   copy.clear_normalization();
   copy.clear_augmentation();
   DataDigest digest;
+  if (copy.has_image_folder()) {
+    TANDEM_RETURN_IF_ERROR(ResolveImageFolderParts(copy.mutable_image_folder()).status());
+  }
   for (const SourcePath& path : PathsOf(&copy)) {
     if (path.path->empty()) continue;
     std::error_code ignored;

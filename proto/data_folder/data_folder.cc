@@ -26,8 +26,8 @@ absl::Status CannotRead(const fs::path& folder, const std::error_code& error) {
   return absl::InvalidArgumentError(absl::StrCat(folder.string(), " cannot be read: ", error.message()));
 }
 
-// Walks one folder. `above` has the real paths of the folder and of all folders that lead to the folder. `links` counts
-// the links to folders.
+// Walks one folder. `above` has the real paths of the folder and of all folders that lead to the folder.
+// `links` counts the links to folders.
 void Walk(const fs::path& folder, std::vector<fs::path>& above, int& links,
           absl::FunctionRef<void(const fs::path&, bool)> use, absl::Status& status) {
   std::error_code error;
@@ -64,7 +64,7 @@ void Walk(const fs::path& folder, std::vector<fs::path>& above, int& links,
 bool IsBmp(absl::string_view content) {
   if (content.size() < 18 || !absl::StartsWith(content, "BM")) return false;
   // The size of the second header. Text that begins with "BM" has no such size.
-  static constexpr std::array<uint8_t, 7> kSizes = {12, 16, 40, 52, 56, 108, 124};
+  static constexpr std::array<uint8_t, 7> kSizes = {12, 40, 52, 56, 64, 108, 124};
   const auto size = static_cast<uint8_t>(content[14]);
   return content[15] == 0 && content[16] == 0 && content[17] == 0 &&
          std::find(kSizes.begin(), kSizes.end(), size) != kSizes.end();
@@ -99,7 +99,7 @@ bool IsPictureName(absl::string_view name) {
 
 bool IsPictureContent(absl::string_view content) {
   return absl::StartsWith(content, "\xFF\xD8\xFF") || absl::StartsWith(content, "\x89PNG\r\n\x1A\n") ||
-         (absl::StartsWith(content, "RIFF") && content.substr(0, 12).substr(8) == "WEBP") ||
+         (content.size() >= 12 && absl::StartsWith(content, "RIFF") && content.substr(8, 4) == "WEBP") ||
          absl::StartsWith(content, "GIF87a") || absl::StartsWith(content, "GIF89a") ||
          absl::StartsWith(content, absl::string_view("II*\0", 4)) ||
          absl::StartsWith(content, absl::string_view("MM\0*", 4)) ||
@@ -118,13 +118,15 @@ DataPart PartOf(absl::string_view name) {
 
 absl::StatusOr<DataParts> FindDataParts(const std::string& folder) {
   DataParts parts;
+  bool others = false;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
     if (IsSkippedName(name) || !entry->is_directory(ignored)) continue;
     const DataPart part = PartOf(name);
-    if (part == DataPart::kNone) return DataParts();
+    others = others || part == DataPart::kNone;
+    if (part == DataPart::kNone) continue;
     std::string& place = part == DataPart::kTrain        ? parts.train
                          : part == DataPart::kValidation ? parts.validation
                                                          : parts.test;
@@ -135,7 +137,8 @@ absl::StatusOr<DataParts> FindDataParts(const std::string& folder) {
     }
     place = entry->path().string();
   }
-  if (error || parts.train.empty()) return DataParts();
+  const bool alone = parts.validation.empty() && parts.test.empty();
+  if (error || parts.train.empty() || (alone && others)) return DataParts();
   return parts;
 }
 

@@ -72,7 +72,8 @@ TEST_F(DataFolderTest, AMissingFolderIsAnError) {
 }
 
 TEST_F(DataFolderTest, KnowsPictures) {
-  for (const char* name : {"a.JPG", "a.jpeg", "a.jpe", "a.jfif", "a.Png", "a.webp", "a.bmp", "a.tif", "a.TIFF", "a.gif"}) {
+  for (const char* name :
+       {"a.JPG", "a.jpeg", "a.jpe", "a.jfif", "a.Png", "a.webp", "a.bmp", "a.tif", "a.TIFF", "a.gif"}) {
     EXPECT_TRUE(IsPictureName(name)) << name;
   }
   for (const char* name : {"a.heic", "a.txt", "jpg", "a.jpg.txt"}) EXPECT_FALSE(IsPictureName(name)) << name;
@@ -97,13 +98,18 @@ TEST_F(DataFolderTest, FindsTheParts) {
   Add("val/cat/a.png");
   EXPECT_THAT(FindDataParts(folder_.string()).status().message(), HasSubstr("two folders for the same part"));
   fs::remove_all(folder_ / "val");
-  Add("horse/a.png");
-  EXPECT_EQ(parts().train, "");
-  fs::remove_all(folder_ / "horse");
+  Add("annotations/a.xml");
+  EXPECT_EQ(parts().train, (folder_ / "Train").string());
   fs::rename(folder_ / "Train", folder_ / "training");
   fs::rename(folder_ / "Test", folder_ / "testing");
   EXPECT_EQ(parts().train, (folder_ / "training").string());
   EXPECT_EQ(parts().test, (folder_ / "testing").string());
+  fs::remove_all(folder_ / "testing");
+  fs::remove_all(folder_ / "valid");
+  // "train" may be a class beside others.
+  EXPECT_EQ(parts().train, "");
+  fs::remove_all(folder_ / "annotations");
+  EXPECT_EQ(parts().train, (folder_ / "training").string());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -13,13 +15,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/memory_dataset.h"
 #include "engine/data/parallel.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
@@ -34,6 +37,9 @@ constexpr int64_t kHeaderBytes = 1 << 16;
 constexpr int64_t kCheckedBytes = int64_t{32} << 20;
 // The bytes of images that are decoded together, if they are not kept.
 constexpr size_t kStreamedImageBytes = size_t{16} << 20;
+// The most bad images that are named, and the most endings of skipped files.
+constexpr size_t kNamedImages = 20;
+constexpr size_t kNamedEndings = 5;
 
 struct Entry {
   std::string path;
@@ -42,15 +48,42 @@ struct Entry {
   Image header;
 };
 
+// Skipped files: how many have each ending, such as ".heic".
+using SkippedFiles = std::map<std::string, int64_t>;
+
 struct FolderSplit {
   std::string field;  // "image_folder.train"
   std::vector<Entry> entries;
+  SkippedFiles skipped;
+  int64_t outside_classes = 0;  // Images beside the folders of classes.
 };
 
-bool IsImageName(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return name.front() != '.' &&
-         (absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") || absl::EndsWith(lower, ".png"));
+void CountSkipped(const fs::path& path, SkippedFiles& skipped) {
+  const std::string ending = absl::AsciiStrToLower(path.extension().string());
+  ++skipped[ending.empty() ? "without an ending" : ending];
+}
+
+// Returns "14 files of other formats skipped: 9 .heic, 5 .txt", or "" if no file was skipped.
+std::string SkippedText(const SkippedFiles& skipped) {
+  int64_t files = 0;
+  std::vector<std::pair<int64_t, std::string>> kinds;
+  for (const auto& [ending, count] : skipped) {
+    files += count;
+    kinds.emplace_back(-count, ending);
+  }
+  if (files == 0) return "";
+  // The most frequent ending first.
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> parts;
+  int64_t others = files;
+  for (const auto& [negative, ending] : kinds) {
+    if (parts.size() == kNamedEndings) break;
+    parts.push_back(absl::StrCat(-negative, " ", ending));
+    others += negative;
+  }
+  if (others > 0) parts.push_back(absl::StrCat(others, " others"));
+  return absl::StrCat(files, files == 1 ? " file" : " files",
+                      " of other formats skipped: ", absl::StrJoin(parts, ", "));
 }
 
 absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
@@ -59,7 +92,7 @@ absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
-    if (name.front() != '.' && entry->is_directory(ignored)) names.push_back(name);
+    if (!IsSkippedName(name) && entry->is_directory(ignored)) names.push_back(name);
   }
   if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
   std::sort(names.begin(), names.end());
@@ -78,7 +111,7 @@ bool HoldsFoldersAlone(const std::string& folder) {
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     const std::string name = entry->path().filename().string();
-    if (name.front() == '.') continue;
+    if (IsSkippedName(name)) continue;
     if (!entry->is_directory(ignored)) return false;
     folders = true;
   }
@@ -86,11 +119,7 @@ bool HoldsFoldersAlone(const std::string& folder) {
 }
 
 // Returns whether a name means a part of a data set. If all subfolders have such names, they are no classes.
-bool IsPart(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return lower == "train" || lower == "training" || lower == "test" || lower == "testing" || lower == "val" ||
-         lower == "valid" || lower == "validation" || lower == "dev";
-}
+bool IsPart(const std::string& name) { return PartOf(name) != DataPart::kNone; }
 
 // Checks that the subfolders may be classes.
 absl::Status CheckClasses(const std::string& folder, const std::vector<std::string>& names) {
@@ -113,21 +142,27 @@ std::string OneClassMend(const std::string& folder, const std::string& name) {
 }
 
 // Adds the images of a class, in the order of their paths.
-absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
+absl::Status AddClass(const std::string& folder, int32_t label, FolderSplit& split) {
+  std::vector<Entry>& entries = split.entries;
   std::vector<Entry> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  SkippedFiles skipped;
+  TANDEM_RETURN_IF_ERROR(WalkDataFolder(folder, [&](const fs::path& path, bool is_folder) {
+    if (is_folder) return;
+    if (!IsPictureName(path.filename().string())) {
+      CountSkipped(path, skipped);
+      return;
+    }
     std::error_code ignored;
-    if (!IsImageName(entry->path().filename().string()) || !entry->is_regular_file(ignored)) continue;
-    found.push_back({.path = entry->path().string(), .label = label, .header = {}});
-    found.back().file_bytes = static_cast<int64_t>(entry->file_size(ignored));
-  }
-  if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
+    found.push_back({.path = path.string(), .label = label, .header = {}});
+    found.back().file_bytes = static_cast<int64_t>(fs::file_size(path, ignored));
+  }));
   if (found.empty()) {
+    const std::string text = SkippedText(skipped);
     return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has no image: no file ending in .jpg, .jpeg or .png"));
+        absl::StrCat(folder, " has no image: no file ending in .jpg, .png, .webp, .bmp, .tiff or .gif",
+                     text.empty() ? "" : "; ", text));
   }
+  for (const auto& [ending, count] : skipped) split.skipped[ending] += count;
   std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.path < b.path; });
   if (static_cast<int64_t>(entries.size() + found.size()) > kMaxSamples) {
     return absl::InvalidArgumentError(
@@ -167,7 +202,18 @@ absl::Status ListSplit(const std::string& folder, const std::vector<std::string>
                                                      "\", which the training images do not have; they have ",
                                                      classes.size(), " classes: ", ListNames(classes)));
     }
-    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, found->second, split.entries));
+    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, found->second, split));
+  }
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    const std::string name = entry->path().filename().string();
+    if (IsSkippedName(name) || !entry->is_regular_file(ignored)) continue;
+    if (IsPictureName(name)) {
+      ++split.outside_classes;
+    } else {
+      CountSkipped(entry->path(), split.skipped);
+    }
   }
   return absl::OkStatus();
 }
@@ -201,20 +247,48 @@ absl::Status ReadHeader(Entry& entry) {
   return WithPath(entry, header.status());
 }
 
-// Returns the first error, as a fault of its split.
-absl::Status FirstError(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
-    if (!absl::IsInvalidArgument(status)) return status;
-    return FieldError(split.field, status.message());
+absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(entry, entry.file_bytes));
+  absl::StatusOr<Image> image = DecodeImage(content);
+  if (!image.ok()) return WithPath(entry, image.status());
+  return image;
+}
+
+// Gathers the bad images of a data set. Names the first ones of a split.
+class BadImages {
+ public:
+  // Adds the errors of a split's images. Returns the first error that is no fault of an image.
+  absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
+    size_t bad = 0;
+    for (const absl::Status& status : statuses) {
+      if (status.ok()) continue;
+      if (!absl::IsInvalidArgument(status)) return status;
+      if (++bad <= kNamedImages) violations_.Add(split.field, status.message());
+    }
+    if (bad > kNamedImages) {
+      violations_.Add(split.field,
+                      absl::StrCat("has ", bad - kNamedImages, " more images that cannot be read: ", bad,
+                                   " of ", statuses.size(), "; mend or remove them"));
+    }
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  absl::Status ToStatus() const { return violations_.ToStatus(); }
+
+ private:
+  FieldViolations violations_;
+};
+
+// Returns the errors of a split's images, as faults of the split.
+absl::Status ErrorsOf(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
+  BadImages bad;
+  TANDEM_RETURN_IF_ERROR(bad.Add(split, statuses));
+  return bad.ToStatus();
 }
 
 struct Folders {
   DatasetInfo info;
-  FolderSplit train{.field = "image_folder.train", .entries = {}};
-  FolderSplit validation{.field = "image_folder.validation", .entries = {}};
+  FolderSplit train{.field = "image_folder.train", .entries = {}, .skipped = {}};
+  FolderSplit validation{.field = "image_folder.validation", .entries = {}, .skipped = {}};
 };
 
 absl::Status CheckSource(const v1::ImageFolderSource& source) {
@@ -250,10 +324,42 @@ absl::Status CheckSizes(const FolderSplit& split, const Entry& first) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, const DataNames& model) {
-  TANDEM_RETURN_IF_ERROR(CheckSource(source));
+// Tells people about files that are not read.
+void AddNotices(const FolderSplit& split, std::vector<std::string>& notices) {
+  const std::string text = SkippedText(split.skipped);
+  if (!text.empty()) notices.push_back(absl::StrCat(split.field, ": ", text));
+  if (split.outside_classes > 0) {
+    notices.push_back(absl::StrCat(split.field, ": ", split.outside_classes,
+                                   " images beside the folders of classes skipped"));
+  }
+}
+
+// Decodes the images of splits with few bytes. Other images have their headers read. Reports all bad images.
+absl::Status CheckImages(Folders& folders, bool decode) {
+  BadImages bad;
+  for (FolderSplit* split : {&folders.train, &folders.validation}) {
+    std::vector<Entry>& entries = split->entries;
+    int64_t bytes = 0;
+    for (const Entry& entry : entries) bytes += entry.file_bytes;
+    const bool whole = decode && bytes <= kCheckedBytes;
+    TANDEM_RETURN_IF_ERROR(bad.Add(*split, RunInParallel(entries.size(), [&](size_t i) -> absl::Status {
+      TANDEM_RETURN_IF_ERROR(ReadHeader(entries[i]));
+      return whole ? DecodeEntry(entries[i]).status() : absl::OkStatus();
+    })));
+  }
+  return bad.ToStatus();
+}
+
+// `decode`: see CheckImages.
+absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& given, const DataNames& model,
+                                        bool decode) {
+  TANDEM_RETURN_IF_ERROR(CheckSource(given));
   Folders folders;
   FieldViolations violations;
+  v1::ImageFolderSource source = given;
+  absl::StatusOr<std::string> test = ResolveImageFolderParts(&source);
+  violations.AddAll(folders.train.field, test.status());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   absl::StatusOr<std::vector<std::string>> found = ClassesOf(source.train(), model);
   violations.AddAll(folders.train.field, found.status());
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
@@ -264,12 +370,14 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   bool grey = true;
-  for (FolderSplit* split : {&folders.train, &folders.validation}) {
-    std::vector<Entry>& entries = split->entries;
-    const std::vector<absl::Status> statuses =
-        RunInParallel(entries.size(), [&](size_t i) { return ReadHeader(entries[i]); });
-    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
+  TANDEM_RETURN_IF_ERROR(CheckImages(folders, decode));
+  for (const FolderSplit* split : {&folders.train, &folders.validation}) {
     if (source.height() == 0) TANDEM_RETURN_IF_ERROR(CheckSizes(*split, folders.train.entries[0]));
+    AddNotices(*split, folders.info.notices);
+  }
+  if (!test->empty()) {
+    folders.info.notices.push_back(absl::StrCat(
+        "The test part ", *test, " is not read; give it as image_folder.validation ", "to validate with it"));
   }
   for (const Entry& entry : folders.train.entries) grey = grey && entry.header.channels == 1;
   const Image& first = folders.train.entries[0].header;
@@ -300,27 +408,20 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   return folders;
 }
 
-absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
-  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(entry, entry.file_bytes));
-  absl::StatusOr<Image> image = DecodeImage(content);
-  if (!image.ok()) return WithPath(entry, image.status());
-  return image;
-}
-
 // Decodes `count` images from number `first` on into `pixels`, on several threads.
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
-  return FirstError(split, RunInParallel(count, [&](size_t i) -> absl::Status {
-                      const Entry& entry = split.entries[first + i];
-                      TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
-                      // The file may have been replaced since its size was read.
-                      const Image image =
-                          ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
-                      std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
-                      labels[i] = entry.label;
-                      return absl::OkStatus();
-                    }));
+  return ErrorsOf(split, RunInParallel(count, [&](size_t i) -> absl::Status {
+                    const Entry& entry = split.entries[first + i];
+                    TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
+                    // The file may have been replaced since its size was read.
+                    const Image image =
+                        ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
+                    std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
+                    labels[i] = entry.label;
+                    return absl::OkStatus();
+                  }));
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,
@@ -337,7 +438,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& spli
 
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use) {
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
-  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none));
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none, /*decode=*/false));
   const Shape& shape = folders.info.shape;
   const size_t all = folders.train.entries.size();
   const size_t at_once =
@@ -354,20 +455,12 @@ absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples u
 }
 
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, model));
-  for (const FolderSplit* split : {&folders.train, &folders.validation}) {
-    int64_t bytes = 0;
-    for (const Entry& entry : split->entries) bytes += entry.file_bytes;
-    if (bytes > kCheckedBytes) continue;
-    const std::vector<absl::Status> statuses = RunInParallel(
-        split->entries.size(), [&](size_t i) { return DecodeEntry(split->entries[i]).status(); });
-    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
-  }
-  return folders.info;
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model, /*decode=*/true));
+  return std::move(folders.info);
 }
 
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model));
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model, /*decode=*/false));
   OpenedDataset opened;
   opened.info = std::move(folders.info);
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit(folders.train, opened.info.shape, source.resize()));
@@ -378,14 +471,22 @@ absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& sourc
   return opened;
 }
 
+absl::StatusOr<std::string> ResolveImageFolderParts(v1::ImageFolderSource* source) {
+  TANDEM_ASSIGN_OR_RETURN(const DataParts parts, FindDataParts(source->train()));
+  if (parts.train.empty()) return "";
+  source->set_train(parts.train);
+  if (source->validation().empty()) source->set_validation(parts.validation);
+  return source->validation() == parts.test ? "" : parts.test;
+}
+
 absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
-  std::vector<Entry> entries;
+  FolderSplit split;
   for (const std::string& name : names) {
-    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, /*label=*/0, entries));
+    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, /*label=*/0, split));
   }
   std::vector<std::string> paths;
-  for (Entry& entry : entries) paths.push_back(std::move(entry.path));
+  for (Entry& entry : split.entries) paths.push_back(std::move(entry.path));
   return paths;
 }
 

@@ -12,11 +12,15 @@ namespace tandem {
 
 // DescribeDataset and OpenDataset for an ImageFolderSource, before limits and splits. Describing reads the
 // headers of all files, and decodes small sets whole. Opening decodes all files on several threads. An error
-// names the path of the wrong image. Fields in errors are relative to the DatasetSpec.
+// names the paths of the first 20 wrong images of a split. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 // Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use);
+
+// If `train` is a folder of parts, sets `train` to the training part, and an empty `validation` to the
+// validation part. Returns the test part if no field names it, else "". See ImageFolderSource.train.
+absl::StatusOr<std::string> ResolveImageFolderParts(v1::ImageFolderSource* source);
 
 // Returns the paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot
 // be read or has no image.

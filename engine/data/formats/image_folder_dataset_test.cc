@@ -101,9 +101,10 @@ TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
   const auto message = [](const std::string& file) {
     return std::string(DecodeImage(file).status().message());
   };
-  EXPECT_THAT(message("GIF89a"), HasSubstr("is neither a JPEG nor a PNG file"));
-  EXPECT_THAT(message(""), HasSubstr("is neither"));
-  EXPECT_THAT(message(Jpeg(8, 8, 4, 1)), HasSubstr("it has 4 colours"));
+  EXPECT_THAT(message("some text"), HasSubstr("is no picture that can be read"));
+  EXPECT_THAT(message(""), HasSubstr("is empty"));
+  EXPECT_THAT(message("....ftypheic"), HasSubstr("is a HEIC file"));
+  EXPECT_THAT(message("GIF89a"), HasSubstr("cannot be decoded as GIF"));
   const std::string png = GreyPng(50, 50, 3), jpeg = Jpeg(64, 64, 3, 9);
   for (const double part : {0.1, 0.5, 0.9}) {
     EXPECT_THAT(message(png.substr(0, static_cast<size_t>(png.size() * part))),
@@ -222,9 +223,39 @@ TEST_F(ImageFolderTest, NamesTheImageAtFault) {
   Add("train/cat/e.png", png.substr(0, png.size() - 6));
   ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png cannot be decoded as PNG: ");
   Add("train/cat/e.png", "text");
-  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither a JPEG nor a PNG file");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is no picture that can be read");
   Add("train/cat/e.png", "");
-  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is empty");
+}
+
+TEST_F(ImageFolderTest, NamesTwentyBadImagesAtOnce) {
+  for (int i = 10; i < 33; ++i) Add("train/cat/bad" + std::to_string(i) + ".png", "text");
+  const std::string png = GreyPng(3, 2, 4);
+  Add("validation/cat/cut.png", png.substr(0, png.size() - 6));
+  spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
+  const std::vector<FieldViolation> found = GetFieldViolations(DescribeDataset(spec_).status());
+  ASSERT_EQ(found.size(), 22u);
+  EXPECT_THAT(found[0].description, HasSubstr("/bad10.png is no picture"));
+  EXPECT_THAT(found[19].description, HasSubstr("/bad29.png is no picture"));
+  EXPECT_THAT(found[20].description, HasSubstr("has 3 more images that cannot be read: 23 of 26"));
+  EXPECT_EQ(found[21].field, "image_folder.validation");
+  EXPECT_THAT(found[21].description, HasSubstr("/validation/cat/cut.png cannot be decoded as PNG"));
+}
+
+TEST_F(ImageFolderTest, ReportsSkippedFiles) {
+  Add("train/cat/x.heic", "");
+  Add("train/cat/deep/y.HEIC", "");
+  Add("train/readme.txt", "");
+  Add("train/loose.png", "");
+  Add("train/@eaDir/cat/thumbnail.png", "");
+  Add("train/cat/.hidden/z.png", "");
+  Add("train/cat/._b.png", "");
+  const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec_);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->train_samples, 3);
+  EXPECT_THAT(info->notices,
+              ElementsAre("image_folder.train: 4 files of other formats skipped: 2 .heic, 2 .txt",
+                          "image_folder.train: 1 images beside the folders of classes skipped"));
 }
 
 TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
@@ -311,11 +342,23 @@ TEST(ImageFolderClassesTest, PartsOfADataSetAreNoClasses) {
   }
   v1::DatasetSpec spec;
   spec.mutable_image_folder()->set_train(folder);
-  ExpectViolation(spec, "image_folder.train",
-                  "has the subfolders 'Test', 'train', which are parts of a data set");
+  DatasetInfo info = *DescribeDataset(spec);
+  EXPECT_THAT(info.class_names, ElementsAre("daisy", "rose"));
+  EXPECT_EQ(info.validation_samples, 0);
+  EXPECT_THAT(info.notices, ElementsAre(HasSubstr("The test part " + folder + "/Test is not read")));
+  std::filesystem::create_directories(folder + "/valid/daisy");
+  WriteFile(folder + "/valid/daisy/1.png", GreyPng(2, 2, 9));
+  EXPECT_EQ(DescribeDataset(spec)->validation_samples, 1);
   spec.mutable_image_folder()->set_train(folder + "/train");
   spec.mutable_image_folder()->set_validation(folder + "/Test");
-  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+  info = *DescribeDataset(spec);
+  EXPECT_EQ(info.validation_samples, 1);
+  EXPECT_THAT(info.notices, ElementsAre());
+  std::filesystem::remove_all(folder + "/train");
+  spec.mutable_image_folder()->set_train(folder);
+  spec.mutable_image_folder()->clear_validation();
+  ExpectViolation(spec, "image_folder.train",
+                  "has the subfolders 'Test', 'valid', which are parts of a data set");
 }
 
 }  // namespace
