@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -254,6 +255,21 @@ absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
   return image;
 }
 
+// As RunInParallel, but also continues after a bad image.
+std::vector<absl::Status> ReadAll(size_t count, const std::function<absl::Status(size_t)>& work) {
+  std::vector<absl::Status> bad(count);
+  std::vector<absl::Status> statuses = RunInParallel(count, [&](size_t i) {
+    absl::Status status = work(i);
+    if (!absl::IsInvalidArgument(status)) return status;
+    bad[i] = std::move(status);
+    return absl::OkStatus();
+  });
+  for (size_t i = 0; i < count; ++i) {
+    if (statuses[i].ok()) statuses[i] = std::move(bad[i]);
+  }
+  return statuses;
+}
+
 // Gathers the bad images of a data set. Names the first ones of a split.
 class BadImages {
  public:
@@ -342,7 +358,7 @@ absl::Status CheckImages(Folders& folders, bool decode) {
     int64_t bytes = 0;
     for (const Entry& entry : entries) bytes += entry.file_bytes;
     const bool whole = decode && bytes <= kCheckedBytes;
-    TANDEM_RETURN_IF_ERROR(bad.Add(*split, RunInParallel(entries.size(), [&](size_t i) -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(bad.Add(*split, ReadAll(entries.size(), [&](size_t i) -> absl::Status {
       TANDEM_RETURN_IF_ERROR(ReadHeader(entries[i]));
       return whole ? DecodeEntry(entries[i]).status() : absl::OkStatus();
     })));
@@ -412,7 +428,7 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& given, cons
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
-  return ErrorsOf(split, RunInParallel(count, [&](size_t i) -> absl::Status {
+  return ErrorsOf(split, ReadAll(count, [&](size_t i) -> absl::Status {
                     const Entry& entry = split.entries[first + i];
                     TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
                     // The file may have been replaced since its size was read.
