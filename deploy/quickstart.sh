@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# From a clone to a trained network: installs what is missing, builds, starts a daemon on loopback, submits
-# deploy/examples/lenet-fashion-mnist.yaml with two replicas and follows it to its end.
+# From a clone to a trained network. Installs missing packages, builds, and starts a daemon on loopback. Submits
+# deploy/examples/lenet-fashion-mnist.yaml with two replicas, and follows it to its end.
 #
 #   deploy/quickstart.sh
 #
-# The programs go to $TANDEM_PREFIX/bin (default ~/.local/share/tandem/bin), the daemon's jobs to $TANDEM_STATE (default
-# ~/.local/state/tandem-quickstart). A daemon that an earlier run left there is used again.
+# The programs are installed in $TANDEM_PREFIX/bin (default ~/.local/share/tandem/bin). The daemon's jobs are in
+# $TANDEM_STATE (default ~/.local/state/tandem-quickstart). A daemon of an earlier run is used again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if (($#)); then
@@ -26,29 +26,32 @@ deploy/setup.sh
 echo "All there."
 
 step "2/4  Build (the first one takes some minutes)"
-# On a terminal Bazel shows what it does in a few lines at the bottom; in a log that would be thousands.
+# On a terminal, Bazel shows its progress in a few lines. In a log, these would be thousands of lines.
 progress=()
 [[ -t 2 ]] || progress=(--noshow_progress)
 bazel build "${progress[@]}" --show_result=0 \
   //server/daemon:tandemd //server/worker:tandem-worker //client/cli:tandem
 mkdir -p "$bin"
 for program in server/daemon/tandemd server/worker/tandem-worker client/cli/tandem; do
-  # A new file and a rename: a daemon that runs from the old one goes on with it.
+  # Installs a new file and renames it, so that a running daemon keeps the old file.
   install -m 755 "bazel-bin/$program" "$bin/.new-${program##*/}"
   mv -f "$bin/.new-${program##*/}" "$bin/${program##*/}"
 done
+# `tandem init` finds the schema here.
+mkdir -p "$prefix/share/tandem"
+for kind in job sweep; do "$bin/tandem" schema "$kind" >"$prefix/share/tandem/$kind.schema.json"; done
 echo "Programs are in $bin."
 
 step "3/4  Daemon"
 mkdir -p "$state"
-export TANDEM_STATE=$state   # where the command line finds the daemon's address and token
+export TANDEM_STATE=$state   # The command line finds the daemon's address and token there.
 running() { "$bin/tandem" --timeout 5s devices >/dev/null 2>&1; }
 if running; then
   echo "It runs already at $(<"$state/address")."
 else
   devices=$(nproc)
-  ((devices >= 2)) || devices=2   # the example trains two replicas
-  # A session of its own: it outlives this script and its terminal.
+  ((devices >= 2)) || devices=2   # The example trains two replicas.
+  # The daemon gets its own session, so that it outlives this script and its terminal.
   setsid "$bin/tandemd" --state-folder "$state" --listen 127.0.0.1:0 --cpu-devices "$devices" \
     </dev/null >>"$state/tandemd.log" 2>&1 &
   daemon=$!
@@ -84,3 +87,9 @@ To go on, in a shell where this is set:
     tandem shutdown                                                  # stop the daemon
     tandemd --data-folder ~/data --data-folder /usr/share/datasets   # start one that also reads data of your own
 END
+package=$(find . -maxdepth 1 -name 'tandem_*.deb' | sort -V | tail -n 1)
+if [[ -n $package ]]; then
+  echo "To install Tandem as a service of this machine:  apt install $package"
+else
+  echo "To make a package that installs Tandem as a service:  deploy/package"
+fi

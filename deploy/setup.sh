@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what Tandem needs from Debian 12's packages. Does nothing where everything is there.
+# Installs the Debian 12 packages that Tandem needs. Does nothing if all are installed.
 #
-#   deploy/setup.sh          what building and running need
-#   deploy/setup.sh --test   that, and what deploy/test.sh needs
+#   deploy/setup.sh          packages for building and running
+#   deploy/setup.sh --test   also packages for deploy/test.sh
 #
-# Needs root or sudo, and only where something is missing. CUDA is not installed: the build finds a toolkit in
-# $CUDA_HOME or /usr/local/cuda, or leaves it out.
+# Needs root or sudo only if a package is missing. CUDA is not installed: the build finds a toolkit in $CUDA_HOME or
+# /usr/local/cuda, or builds without CUDA.
 set -euo pipefail
 
 build_packages=(
@@ -18,15 +18,17 @@ build_packages=(
   libgtest-dev libgmock-dev libbenchmark-dev
   dataset-fashion-mnist                                                # the quickstart's data
   binutils patchelf xz-utils                                           # deploy/bundle
+  dpkg-dev help2man                                                    # deploy/package
 )
 test_packages=(
   clang clang-format                                                   # thread-safety analysis, style
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
-  python3-build python3-grpcio python3-numpy python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
+  python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
   python3-pil imagemagick                                              # pictures of other software
   prometheus                                                           # deploy/prometheus, deploy/grafana
+  debootstrap lintian systemd-container                                # tests/integration/package.sh
 )
 
 packages=("${build_packages[@]}")

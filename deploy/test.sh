@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds everything and runs every test; ends with the line "N passed, N failed, N skipped" and exits 0 only where
-# nothing failed. Works on a bare Debian 12: deploy/setup.sh installs what is missing.
+# Builds everything and runs every test. Ends with the line "N passed, N failed, N skipped", and exits with 0 only if
+# nothing failed. Works on a bare Debian 12: deploy/setup.sh installs missing packages.
 #
 #   deploy/test.sh             the default: long suites run a sample
 #   deploy/test.sh --whole     long suites run whole (an hour and more)
-#   deploy/test.sh --sanitize  also every Bazel test under the address and undefined-behaviour sanitizers, and under the
-#                              thread sanitizer: hours
+#   deploy/test.sh --sanitize  also runs every Bazel test under the address, undefined-behaviour and thread sanitizers
+#                              (hours)
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ skip() {
   skips+=("$1")
 }
 
-# Each part of this script, with the seconds that it took.
+# The parts of this script with their times, in seconds.
 parts=()
 part=
 part_start=0
@@ -53,8 +53,8 @@ heading() {
   printf '\n== %s\n' "$part"
 }
 
-# check NAME COMMAND...: one test that is a command; exit code 77 is a skip, and its last line of output the reason. Each
-# line "SKIPPED: <what>: <why>" is a skip of a part.
+# check NAME COMMAND...: runs a command as a test. Exit code 77 is a skip, and the last line of output is its reason.
+# Each line "SKIPPED: <what>: <why>" is a skip of a part.
 check() {
   local name=$1 log code line start=$SECONDS
   shift
@@ -71,8 +71,9 @@ check() {
   rm -f "$log"
 }
 
-# Counts the cases in the test.xml files of the newest Bazel run; a test that left none counts by Bazel's own verdict.
-# A line "SKIPPED: <what>: <why>" is a skip too: cases that are made only where there is a GPU leave nothing else.
+# Counts the cases in the test.xml files of the newest Bazel run. A test without such a file counts by Bazel's verdict.
+# A line "SKIPPED: <what>: <why>" is a skip, too: a case that needs a GPU leaves only this line on a machine without a
+# GPU.
 count_bazel() {
   local label=$1 log=$2 target verdict xml cases bad left line missing
   while read -r target verdict; do
@@ -104,7 +105,7 @@ run_bazel_tests() {
   bazel test --keep_going --test_summary=short --noshow_progress "$@" 2>&1 | tee "$log"
   code=${PIPESTATUS[0]}
   count_bazel "$label" "$log"
-  # 0: all passed; 3: some failed, and those were counted; anything else never got to the tests.
+  # 0: all passed. 3: some failed, and the counts include them. Any other code: no test ran.
   if [[ $code != 0 && $code != 3 ]]; then
     fail "${label}bazel test $* (exit code $code)"
   fi
@@ -116,6 +117,7 @@ check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry
 check buf-lint tests/lint/buf.sh
 check version tests/lint/version.sh
 check documents tests/lint/documents.py
+check messages tests/lint/messages.py
 check wide-stores tests/lint/wide_stores.py
 
 heading "Build"
@@ -142,7 +144,7 @@ heading "Thread-safety analysis (clang)"
 check clang tests/lint/thread_safety.sh
 
 if ((sanitize)); then
-  # The first two do not get in each other's way, and each build is a long one.
+  # The first two sanitizers can share a build, and each build takes long.
   for sanitizers in "asan ubsan" tsan; do
     heading "Tests under $sanitizers"
     # shellcheck disable=SC2086 # Each word is a configuration.

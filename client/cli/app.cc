@@ -13,7 +13,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/session.h"
 #include "client/cli/version.h"
-#include "proto/job_file/spelling.h"
+#include "engine/base/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -30,7 +30,7 @@ constexpr char kFooter[] =
     "that goes on.\n"
     "\nTo begin: tandem init lenet > job.yaml && tandem submit job.yaml --follow";
 
-// What the global options were given as; the environment fills in what was not.
+// The texts of the global options. The environment sets options that are not given.
 struct RawOptions {
   std::string output, timeout, reconnect_timeout;
 };
@@ -79,7 +79,7 @@ void FinishOptions(RawOptions& raw, Session& session) {
   }
 }
 
-// Commands stand before the many options.
+// Lists commands before the many options.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
@@ -95,7 +95,7 @@ class HelpFormatter : public CLI::Formatter {
 
   std::string make_footer(const CLI::App* app) const override {
     if (app->get_parent() == nullptr) return "\n" + app->get_footer() + "\n";
-    // A command has its parent's unless it was given its own.
+    // A command has its parent's footer unless it has its own.
     const bool own = app->get_footer() != app->get_parent()->get_footer();
     return absl::StrCat(own ? absl::StrCat("\n", app->get_footer(), "\n") : "",
                         "\n`tandem --help` lists the options that every command takes.\n");
@@ -155,7 +155,7 @@ void AddCommands(CLI::App& app, Session& session, int& exit_code) {
         AddCancel, AddDelete}},
       {"Models", {AddEvaluate, AddPredict}},
       {"Daemon", {AddDevices, AddDatasets, AddTokens, AddBackup, AddDoctor, AddShutdown}},
-      {"Other", {AddVersion, AddCompletion}},
+      {"Other", {AddSchema, AddVersion, AddCompletion}},
   };
   for (const auto& [group, adders] : groups) {
     for (const Adder add : adders) {
@@ -175,7 +175,7 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// Everything that `typed` may have been meant to be: options of the chosen command and the global ones.
+// Suggests options for a wrong option: those of the chosen command and the global options.
 std::string OptionHint(const CLI::App& app, const std::string& typed) {
   std::vector<std::string> names;
   std::vector<const CLI::App*> places = {&app};
@@ -196,7 +196,7 @@ int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& messag
   return kBadUsage;
 }
 
-// The first argument that is neither a global option nor the value of one.
+// Returns the first argument that is neither a global option nor the value of a global option.
 std::vector<std::string>::iterator FirstWord(const CLI::App& app, std::vector<std::string>& arguments) {
   auto argument = arguments.begin();
   for (; argument != arguments.end() && absl::StartsWith(*argument, "-"); ++argument) {
@@ -207,7 +207,8 @@ std::vector<std::string>::iterator FirstWord(const CLI::App& app, std::vector<st
   return argument;
 }
 
-// `help COMMAND` as `COMMAND --help`, which many type. INVALID_ARGUMENT: there is no such command.
+// Turns `help COMMAND`, which many users type, into `COMMAND --help`. INVALID_ARGUMENT if there is no such
+// command.
 absl::StatusOr<std::vector<std::string>> WithoutHelpCommand(const CLI::App& app,
                                                             std::vector<std::string> arguments) {
   const auto help = FirstWord(app, arguments);

@@ -8,7 +8,8 @@
 
 namespace tandem::cli {
 
-// Runs one command of `tandem`; `arguments` leave out the program's name. The exit code, see exit_code.h.
+// Runs a command of `tandem`. `arguments` do not include the program's name. Returns the exit code; see
+// exit_code.h.
 int RunCommand(const std::vector<std::string>& arguments, Terminal& terminal);
 
 }  // namespace tandem::cli

@@ -15,7 +15,7 @@
 
 namespace tandem::cli {
 
-// For tests of the program's commands: one test's folder, daemon and terminal.
+// A fixture for tests of the program's commands: a test's folder, daemon and terminal.
 class AppFixture : public ::testing::Test {
  protected:
   AppFixture() {
@@ -65,7 +65,7 @@ class AppFixture : public ::testing::Test {
     return content.str();
   }
 
-  // A daemon that accepts any job and tells of one that ends in the state.
+  // Makes the daemon accept any job and stream a job that ends in the state `end`.
   void TellOf(v1::JobState end) {
     daemon_.create_job = [](const v1::CreateJobRequest& request, v1::Job* job) -> grpc::Status {
       if (request.request_id().empty()) return {grpc::StatusCode::INVALID_ARGUMENT, "no request id"};
@@ -81,7 +81,7 @@ class AppFixture : public ::testing::Test {
         event.set_terminal(sequence == 3);
         event.mutable_state_change()->set_to(sequence == 3 ? end : v1::JOB_STATE_RUNNING);
         writer->Write(event);
-        // The stream breaks once on the way.
+        // The stream breaks once.
         if (sequence == 2 && request.after_sequence() == 0) return {grpc::StatusCode::UNAVAILABLE, "going"};
       }
       return grpc::Status::OK;

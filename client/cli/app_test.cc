@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "client/lib/job_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/schema/schema_texts.h"
 
 namespace tandem::cli {
 namespace {
@@ -37,7 +39,7 @@ TEST_F(AppTest, ExitCodesTellHowTheJobEnded) {
     EXPECT_EQ(Run({"watch", "lenet-1"}), code) << terminal_.err();
   }
   EXPECT_THAT(terminal_.out(), HasSubstr("submitted lenet-1\nrunning\n"));
-  // One quiet line for each break.
+  // A line for each break.
   EXPECT_THAT(terminal_.err(), StartsWith("connection lost; reconnecting\nconnection lost; reconnecting\n"));
 }
 
@@ -138,7 +140,7 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
   }
 }
 
-// What this daemon cannot run has its place in the file, too.
+// A job that this daemon cannot run has a place in the file, too.
 TEST_F(AppTest, WhatCanNeverRunHasItsLine) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
@@ -408,7 +410,7 @@ TEST_F(AppTest, FollowingAQueuedJobSaysWhyItWaitsAsTheQueueDoes) {
   queue.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"queue"}, queue), 0) << queue.err();
   EXPECT_THAT(queue.out(), HasSubstr("~5 min or later  Needs 2 CPUs; 1 of 2 free."));
-  // Programs get the events and nothing else.
+  // Programs get only the events.
   looked = true;
   FakeTerminal json;
   json.environment = terminal_.environment;
@@ -425,6 +427,30 @@ TEST_F(AppTest, EveryTemplateIsAJob) {
     EXPECT_EQ(RunCommand({"init", std::string(job.name)}, terminal), 0);
     EXPECT_EQ(terminal.out(), job.content);
   }
+}
+
+TEST_F(AppTest, InitNamesTheSchemaForEditors) {
+  const std::string schema = folder_ + "/.local/share/tandem/job.schema.json";
+  for (const char* before : {"no schema", "an old schema"}) {
+    SCOPED_TRACE(before);
+    FakeTerminal init;
+    init.environment["HOME"] = folder_;
+    EXPECT_EQ(RunCommand({"init", "mlp"}, init), 0);
+    EXPECT_THAT(init.out(), StartsWith("# yaml-language-server: $schema=" + schema + "\n# "));
+    EXPECT_TRUE(client::ParseJobFile(init.out(), "mlp.yaml").ok());
+    EXPECT_EQ(Read(schema), JobFileSchema());
+    std::ofstream(schema) << "{}";
+  }
+}
+
+TEST_F(AppTest, SchemasArePrinted) {
+  EXPECT_EQ(Run({"schema"}), 0);
+  EXPECT_EQ(terminal_.out(), JobFileSchema());
+  FakeTerminal sweep;
+  EXPECT_EQ(RunCommand({"schema", "sweep"}, sweep), 0);
+  EXPECT_EQ(sweep.out(), SweepFileSchema());
+  FakeTerminal wrong;
+  EXPECT_EQ(RunCommand({"schema", "dataset"}, wrong), 2);
 }
 
 TEST_F(AppTest, CompletionIsValidShellAndKnowsCommands) {
@@ -473,7 +499,7 @@ TEST_F(AppTest, ControlCharactersOfTheDaemonsAreWrittenOut) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no \\x1b[2J such"));
 }
 
-// What a worker said last is its job's message.
+// A worker's last message is its job's message.
 TEST_F(AppTest, NoMessagePassesForALineOfItsOwn) {
   const std::string message = "lost\nlenet-2  succeeded";
   daemon_.list_jobs = [&](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
@@ -585,7 +611,7 @@ TEST_F(AppTest, HelpIsACommandToo) {
     EXPECT_EQ(RunCommand(command, terminal), 0);
     EXPECT_EQ(terminal.out(), wanted.out());
     EXPECT_NE(terminal.out(), "");
-    // Behind global options, too.
+    // Also after global options.
     command.insert(command.begin(), {"--address", "host:1"});
     FakeTerminal behind;
     EXPECT_EQ(RunCommand(command, behind), 0);

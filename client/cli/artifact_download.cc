@@ -1,83 +1,30 @@
 #include "client/cli/artifact_download.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <memory>
 #include <system_error>
 
 #include "absl/strings/cord.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/sha256.h"
+#include "engine/base/env.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem::cli {
 namespace {
 
-// Of a file that is not the job's; those that came before it stay.
+// The message for a file that is not the job's. Files from before stay.
 constexpr char kNotKept[] =
     ": the daemon's file has changed since the job made it, and was not kept here. Fetch others by their "
     "names.";
 
 constexpr char kLocalFile[] = "tandem/local-file";
 
-// What is wrong with this machine's files, which the daemon has nothing to do with.
+// Returns an error about this machine's files, which is not the daemon's fault.
 absl::Status LocalError(absl::string_view message) {
   absl::Status status = absl::FailedPreconditionError(message);
   status.SetPayload(kLocalFile, absl::Cord());
   return status;
 }
-
-absl::Status FileError(const char* what, const std::string& path) {
-  return LocalError(absl::StrCat("cannot ", what, " ", path, ": ", std::strerror(errno)));
-}
-
-// A file that is removed unless it is put in its place.
-class PartialFile {
- public:
-  explicit PartialFile(const std::string& path)
-      : path_(path),
-        partial_(path + ".part"),
-        file_(open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {}
-  ~PartialFile() {
-    if (file_ < 0) return;
-    close(file_);
-    unlink(partial_.c_str());
-  }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
-
-  absl::Status status() const { return file_ < 0 ? FileError("write", partial_) : absl::OkStatus(); }
-
-  absl::Status Append(absl::string_view data) {
-    while (!data.empty()) {
-      const ssize_t count = write(file_, data.data(), data.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return FileError("write", partial_);
-      data.remove_prefix(count);
-    }
-    return absl::OkStatus();
-  }
-
-  absl::Status PutInPlace() {
-    if (fsync(file_) != 0) return FileError("write", partial_);
-    const int closed = close(file_);
-    file_ = -1;
-    if (closed == 0 && std::rename(partial_.c_str(), path_.c_str()) == 0) return absl::OkStatus();
-    const absl::Status error = FileError("write", path_);
-    unlink(partial_.c_str());
-    return error;
-  }
-
- private:
-  const std::string path_;
-  const std::string partial_;
-  int file_;
-};
 
 }  // namespace
 
@@ -97,12 +44,7 @@ bool IsDownloaded(const std::string& path, const v1::Artifact& artifact) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error || static_cast<int64_t>(size) != artifact.size_bytes() || artifact.sha256().empty()) return false;
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (file == nullptr) return false;
-  client::Sha256 sum;
-  char buffer[65536];
-  while (const size_t count = std::fread(buffer, 1, sizeof(buffer), file.get())) sum.Update({buffer, count});
-  return absl::BytesToHexString(sum.Finish()) == artifact.sha256();
+  return Sha256OfFile(path).value_or("") == artifact.sha256();
 }
 
 absl::Status DownloadArtifact(client::Client& client, const std::string& job, const v1::Artifact& artifact,
@@ -115,41 +57,47 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
                                    std::filesystem::path(path).parent_path().string(), ": ",
                                    error.message()));
   }
-  PartialFile file(path);
-  if (!file.status().ok()) return file.status();
-  client::Sha256 sum;
   int64_t bytes = 0, size = artifact.size_bytes();
-  // Where the record has no checksum the file may be newer than what it says, and the daemon knows its size.
+  // Without a checksum, the file may be newer than the record, and only the daemon knows its size.
   const bool recorded = !artifact.sha256().empty();
   const char* const who = recorded ? "the job's record" : "the daemon";
-  const absl::Status status = client.ReadArtifact(
-      job, artifact.name(), 0, observer, [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
-        if (!recorded && piece.offset() == 0) size = piece.size_bytes();
-        if (!recorded && piece.size_bytes() != size) {
-          return absl::DataLossError(absl::StrCat(artifact.name(), " had ", size, " bytes, and now has ",
-                                                  piece.size_bytes(),
-                                                  ": it was written anew meanwhile. Fetch it again."));
-        }
-        bytes += static_cast<int64_t>(piece.data().size());
-        if (bytes > size) {
-          return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ", size,
-                                                  " that ", who, " says", kNotKept));
-        }
-        sum.Update(piece.data());
-        on_bytes(bytes);
-        return file.Append(piece.data());
-      });
-  if (!status.ok()) return status;
-  if (bytes != size) {
-    return absl::DataLossError(
-        absl::StrCat(artifact.name(), " has ", bytes, " bytes; ", who, " says ", size, kNotKept));
-  }
-  const std::string digest = absl::BytesToHexString(sum.Finish());
-  if (recorded && digest != artifact.sha256()) {
-    return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
-                                            "; the job's record says ", artifact.sha256(), kNotKept));
-  }
-  return file.PutInPlace();
+  const auto transfer = [&](WritableFile& file) -> absl::Status {
+    Sha256 sum;
+    TANDEM_RETURN_IF_ERROR(client.ReadArtifact(
+        job, artifact.name(), 0, observer, [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
+          if (!recorded && piece.offset() == 0) size = piece.size_bytes();
+          if (!recorded && piece.size_bytes() != size) {
+            return absl::DataLossError(absl::StrCat("cannot finish ", artifact.name(),
+                                                    ": the daemon's file changed from ", size, " to ",
+                                                    piece.size_bytes(), " bytes meanwhile; fetch it again"));
+          }
+          bytes += static_cast<int64_t>(piece.data().size());
+          if (bytes > size) {
+            return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ", size,
+                                                    " that ", who, " says", kNotKept));
+          }
+          sum.Add(piece.data());
+          on_bytes(bytes);
+          const absl::Status written = file.Append(piece.data());
+          return written.ok() ? written : LocalError(written.message());
+        }));
+    if (bytes != size) {
+      return absl::DataLossError(
+          absl::StrCat(artifact.name(), " has ", bytes, " bytes; ", who, " says ", size, kNotKept));
+    }
+    TANDEM_ASSIGN_OR_RETURN(const std::string digest, sum.Finish());
+    if (recorded && digest != artifact.sha256()) {
+      return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
+                                              "; the job's record says ", artifact.sha256(), kNotKept));
+    }
+    return absl::OkStatus();
+  };
+  absl::Status transferred;
+  const absl::Status written =
+      WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) { return transferred = transfer(file); },
+                          {.durable = AtomicWrite::Durable::kContent});
+  if (!transferred.ok()) return transferred;
+  return written.ok() ? written : LocalError(written.message());
 }
 
 }  // namespace tandem::cli

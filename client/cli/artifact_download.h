@@ -10,13 +10,13 @@
 
 namespace tandem::cli {
 
-// Where an artifact belongs in a folder. INVALID_ARGUMENT: its name would lead out of the folder.
+// Returns the artifact's path in a folder. INVALID_ARGUMENT if its name leads out of the folder.
 absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::string& artifact);
 
-// Whether the file is there with the artifact's size and SHA-256.
+// Returns whether the file exists with the artifact's size and SHA-256.
 bool IsDownloaded(const std::string& path, const v1::Artifact& artifact);
 
-// Writes an artifact of a job to `path`: to a file beside it first ("PATH.part"), which takes its place when
+// Writes an artifact of a job to `path`: to a file beside it first ("PATH.tmp"), which takes its place when
 // size and SHA-256 are right and all is on the disk. Goes on where the stream broke. `on_bytes` hears of the
 // bytes so far. DATA_LOSS: the content is not what the job's record says, or where that has no SHA-256, not
 // of the size that the daemon says; UNKNOWN is never returned: errors of files are FAILED_PRECONDITION with
@@ -25,7 +25,7 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
                               const std::string& path, client::StreamObserver& observer,
                               const std::function<void(int64_t)>& on_bytes);
 
-// Whether it ended because of this machine's files: a folder that cannot be made, a full disk.
+// Returns whether the error is about this machine's files, such as a full disk.
 bool IsLocalFileError(const absl::Status& status);
 
 }  // namespace tandem::cli

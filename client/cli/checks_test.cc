@@ -1,4 +1,4 @@
-// `tandem doctor` and what it looks at.
+// Tests of `tandem doctor` and its checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// "level subject: message | mend", a line each.
+// Returns a line for each finding: "level subject: message | mend".
 std::string Lines(const Findings& findings) {
   std::string text;
   for (const Finding& finding : findings) {
@@ -56,7 +56,7 @@ class Folder {
   std::string path_;
 };
 
-// A machine with a daemon on it: `root` has its /proc and the like.
+// A machine with a daemon. `root` has its /proc and other system paths.
 class MachineTest : public testing::Test {
  protected:
   MachineTest() {
@@ -235,7 +235,7 @@ class DoctorTest : public testing::Test {
     };
     daemon_.list_queue = [](v1::ListQueueResponse*) -> grpc::Status { return grpc::Status::OK; };
     daemon_.list_datasets = [](v1::ListDatasetsResponse*) -> grpc::Status { return grpc::Status::OK; };
-    // This client's own.
+    // Reads this program's version.
     FakeTerminal terminal;
     terminal.environment = terminal_.environment;
     RunCommand({"version", "-o", "json"}, terminal);

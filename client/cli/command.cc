@@ -38,7 +38,7 @@ Option Option::Range(int64_t least, int64_t most) const {
   return *this;
 }
 
-// CLI11's own checks print the largest double there is.
+// CLI11's own check would print the largest double in its message.
 Option Option::AtLeast(int64_t least) const {
   option_->check(CLI::Validator(
       [least](const std::string& text) -> std::string {

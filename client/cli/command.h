@@ -15,8 +15,9 @@ class Option;
 
 namespace tandem::cli {
 
-// An option or argument of a command. A handle: copies name the same option, and the program owns the option.
-// Every method returns the handle. A value that a method refuses is a usage error.
+// An option or argument of a command. An Option is a handle: copies refer to the same option, and the program
+// owns the option. Every method returns the handle. If a method refuses a value, the command ends with a
+// usage error.
 class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
@@ -24,7 +25,7 @@ class Option {
   // Names the value in the help: FILE, N.
   Option ValueName(const std::string& name) const;
   Option Required() const;
-  // Each occurrence takes one value; the next word is not a value.
+  // Takes a single value for each occurrence. The next word is not a value.
   Option OneValueEach() const;
   // Takes from `least` to `most` values.
   Option Values(int least, int most) const;
@@ -43,8 +44,8 @@ class Option {
   CLI::Option* option_;
 };
 
-// A command of the command line, or the command line itself. A handle, as Option is. This class hides CLI11:
-// a source that includes CLI11 takes seconds to compile.
+// A command of the command line, or the command line itself. A Command is a handle, as Option is. This class
+// hides CLI11, because a source that includes CLI11 takes seconds to compile.
 class Command {
  public:
   explicit Command(CLI::App* app) : app_(app) {}
@@ -54,24 +55,24 @@ class Command {
   // int64_t, uint64_t, std::string or a vector of strings.
   template <typename T>
   Option AddOption(const std::string& names, T& value, const std::string& description) const;
-  // Adds an option whose text `parse` reads. The message of its error says what the option accepts.
+  // Adds an option that `parse` reads. The message of its error says which values the option accepts.
   Option AddOption(const std::string& names, std::function<absl::Status(const std::string&)> parse,
                    const std::string& description) const;
   Option AddFlag(const std::string& names, bool& value, const std::string& description) const;
   Option AddFlag(const std::string& names, std::function<void()> set, const std::string& description) const;
 
-  // Stands below the options in the help.
+  // Shows the text below the options in the help.
   Command Footer(const std::string& text) const;
   Command Alias(const std::string& name) const;
   // Leaves the command out of the help.
   Command Hide() const;
-  // Accepts the global options behind the command's name.
+  // Accepts the global options after the command's name.
   Command TakeGlobalOptions() const;
-  // Runs if the command was chosen and none of the commands under it. `check`, if any, runs first; the
-  // message of its error becomes a usage error.
+  // Sets the command's action, which runs if the command line names this command and none of its subcommands.
+  // `check`, if given, runs first; the message of its error becomes a usage error.
   Command Action(std::function<void()> run, std::function<absl::Status()> check = nullptr) const;
 
-  // For the few that read the whole command line.
+  // For code that reads the whole command line.
   CLI::App& app() const { return *app_; }
 
  private:

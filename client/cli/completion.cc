@@ -21,7 +21,7 @@ std::vector<const CLI::App*> Commands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
 }
 
-// "-f --follow", or "" for a positional.
+// Returns "-f --follow", or "" for a positional.
 std::vector<std::string> Flags(const CLI::Option& option) {
   std::vector<std::string> flags;
   for (const std::string& name : option.get_snames()) flags.push_back("-" + name);
@@ -29,7 +29,7 @@ std::vector<std::string> Flags(const CLI::Option& option) {
   return flags;
 }
 
-// Those of a command and of the commands under it, each once.
+// Returns the flags of a command and its subcommands, each once.
 std::vector<std::string> AllFlags(const CLI::App& app) {
   std::vector<std::string> flags;
   const auto add = [&](const CLI::App& command) {
@@ -40,13 +40,13 @@ std::vector<std::string> AllFlags(const CLI::App& app) {
     }
   };
   add(app);
-  // The program's own are offered everywhere.
+  // The program's own flags are offered everywhere.
   if (app.get_parent() == nullptr) return flags;
   for (const CLI::App* command : Commands(app)) add(*command);
   return flags;
 }
 
-// What the positionals of a command and of those under it are called, each once: JOB, FILE, ...
+// Returns the names of the positionals of a command and its subcommands, each once: JOB, FILE, ...
 std::vector<std::string> Positionals(const CLI::App& command) {
   std::vector<std::string> names;
   const auto add = [&](const CLI::App& one) {
@@ -68,7 +68,7 @@ std::vector<std::string> TemplateNames() {
   return names;
 }
 
-// Words that stand for a kind of value, as shell code.
+// Returns shell code for the words of a kind of value.
 std::string BashWords(const std::string& kind) {
   if (kind == "JOB")
     return R"sh(COMPREPLY=($(compgen -W "$(tandem --timeout 2 __jobs 2>/dev/null)" -- "$cur")))sh";
@@ -97,7 +97,7 @@ std::string BashWords(const std::string& kind) {
   return absl::StrCat("COMPREPLY=($(compgen -W \"", absl::StrJoin(words, " "), "\" -- \"$cur\"))");
 }
 
-// A branch for each option that takes a value.
+// Appends a branch for each option with a value.
 void AppendValueCases(const CLI::App& app, std::string* text) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional() || option->get_expected_max() == 0) continue;
@@ -173,7 +173,7 @@ std::string BashCompletion(const CLI::App& app) {
                   "    '') COMPREPLY=($(compgen -W \"",
                   absl::StrJoin(names, " "), "\" -- \"$cur\")) ;;\n");
   for (const CLI::App* command : Commands(app)) {
-    // What stands at which place is not counted: all of them are offered.
+    // The script does not count positions, and offers all kinds of words.
     std::vector<std::string> words;
     std::vector<std::string> subs;
     for (const CLI::App* sub : Commands(*command)) subs.push_back(sub->get_name());

@@ -9,10 +9,10 @@ class App;
 
 namespace tandem::cli {
 
-// Scripts that teach a shell to complete commands, options, job ids, templates and files, made from the
-// command line's own definition.
+// Return scripts that let a shell complete commands, options, job ids, templates and files. The scripts
+// follow the definition of the command line.
 std::string BashCompletion(const CLI::App& app);
-// By zsh's support for bash's completions.
+// Uses zsh's support for bash's completions.
 std::string ZshCompletion(const CLI::App& app);
 std::string FishCompletion(const CLI::App& app);
 

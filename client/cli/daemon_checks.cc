@@ -20,11 +20,11 @@
 namespace tandem::cli {
 namespace {
 
-// Beyond this, times in events mislead, and certificates and tokens may be judged wrongly.
+// With a larger difference, times in events mislead, and checks of certificates and tokens may be wrong.
 constexpr absl::Duration kMostClockLead = absl::Seconds(5);
 constexpr absl::Duration kExpiresSoon = absl::Hours(24 * 14);
 constexpr absl::Duration kLongestTlsWait = absl::Seconds(5);
-// Named in one finding.
+// The largest number of names in a finding.
 constexpr size_t kMostNamed = 5;
 
 std::string ShortName(const v1::Device& device) {
@@ -35,13 +35,13 @@ bool UsesTls(const GlobalOptions& options) {
   return options.tls || !options.tls_ca.empty() || !options.tls_certificate.empty();
 }
 
-// "1.2" of "1.2.3".
+// Returns "1.2" for "1.2.3".
 std::string MinorVersion(const std::string& version) {
   const std::vector<std::string> parts = absl::StrSplit(version, '.');
   return parts.size() < 2 ? version : absl::StrCat(parts[0], ".", parts[1]);
 }
 
-// The first of many, and how many more there are.
+// Returns the first names and the number of further names.
 std::string Several(const std::vector<std::string>& names) {
   std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), kMostNamed));
   const size_t more = names.size() - first.size();
@@ -176,7 +176,7 @@ Findings CheckDevices(const std::vector<v1::Device>& devices) {
 
 Findings CheckQueue(const v1::ListQueueResponse& queue) {
   Findings findings;
-  // By reason, those that do not go on by themselves.
+  // Jobs that do not continue by themselves, by reason.
   std::map<v1::Waiting::Reason, std::vector<std::string>> stuck;
   std::map<v1::Waiting::Reason, std::string> messages;
   for (const v1::QueuedJob& job : queue.jobs()) {

@@ -10,20 +10,19 @@
 
 namespace tandem::cli {
 
-// Looks at what a call needs on this side: the token's file and the TLS files. Makes no call.
+// Checks the files that a call needs on this side: the token file and the TLS files. Makes no call.
 Findings CheckConnection(Session& session);
 
-// What the daemon's answer tells: its version beside this one's, its clock, and the certificate that it
-// shows.
+// Checks the daemon's answer: its version against this program's, its clock, and its certificate.
 Findings CheckAnswer(Session& session, const client::DaemonAnswer& answer);
 
-// Devices that take no jobs, and why; those that seem to fail.
+// Reports devices that take no jobs, with the reason, and devices that seem to fail.
 Findings CheckDevices(const std::vector<v1::Device>& devices);
 
-// Jobs that will wait for ever unless somebody does something.
+// Reports jobs that wait for ever unless someone acts.
 Findings CheckQueue(const v1::ListQueueResponse& queue);
 
-// Data sets that jobs can name and that cannot be used.
+// Reports data sets that jobs can name but not use.
 Findings CheckDatasets(const std::vector<v1::Dataset>& datasets);
 
 }  // namespace tandem::cli

@@ -11,7 +11,7 @@
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
 #include "client/lib/fake_daemon.h"
-#include "client/lib/sha256.h"
+#include "engine/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -21,9 +21,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
-// The commands that work on data sets, against a daemon that keeps what a test sends.
+// Commands on data sets, with a daemon that keeps the test's requests.
 class DatasetCommandsTest : public ::testing::Test {
  protected:
   DatasetCommandsTest() {
@@ -63,7 +64,7 @@ class DatasetCommandsTest : public ::testing::Test {
         }
         contents_[path] += piece.data();
         if (cut_after_ >= 0 && static_cast<int>(contents_[path].size()) >= cut_after_) {
-          // A daemon that was killed knows of the next one's begin.
+          // The daemon stops after it has received the start of the next file.
           cut_after_ = -1;
           upload_.set_files_received(upload_.files_received() - 1);
           upload_.set_next_offset(static_cast<int64_t>(contents_[path].size()));
@@ -108,7 +109,7 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
   EXPECT_EQ(created_[0].dataset().spec().csv().target_columns(0), "price");
   EXPECT_THAT(terminal_.out(), HasSubstr("added houses"));
   EXPECT_THAT(terminal_.out(), HasSubstr("1,234"));
-  // The same command is the same request, another one is not.
+  // The same command makes the same request, and another command another request.
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", "a.csv"}), 0);
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", "a.csv"}), 0);
   EXPECT_NE(created_[0].request_id(), created_[1].request_id());
@@ -121,7 +122,7 @@ TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
   EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
-  // What it says to type.
+  // Runs the command that the message suggests.
   EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
                  "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
             0)
@@ -171,7 +172,7 @@ TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {
   EXPECT_THAT(terminal_.err(), HasSubstr("connection lost"));
 }
 
-// The upload has caught Ctrl-C, which must not be lost on the daemon's reading that follows.
+// The upload catches Ctrl-C. Ctrl-C must also work during the daemon's reading, which follows.
 TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   std::atomic<bool> reads = false, left = false;
   daemon_.create_dataset = [&](const v1::CreateDatasetRequest& request, v1::Dataset*) {
@@ -198,16 +199,9 @@ TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("tandem datasets remove houses"));
   // It is the same set: an earlier answer was lost.
-  client::Sha256 file, manifest;
-  file.Update("a,b\n1,2\n");
-  std::string line;
-  for (const unsigned char byte : file.Finish()) {
-    constexpr char kDigits[] = "0123456789abcdef";
-    line += kDigits[byte >> 4];
-    line += kDigits[byte & 15];
-  }
-  manifest.Update(line + "  train.csv\n");
-  known_[0].set_manifest_sha256(manifest.Finish());
+  Sha256 manifest;
+  manifest.Add(Sha256Of("a,b\n1,2\n").value() + "  train.csv\n");
+  known_[0].set_manifest_sha256(manifest.FinishBytes().value());
   known_[0].mutable_spec()->mutable_csv()->set_train("train.csv");
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 0) << terminal_.err();
   EXPECT_THAT(contents_, IsEmpty());
@@ -231,6 +225,26 @@ TEST_F(DatasetCommandsTest, SaysWhatTheDaemonFoundWrong) {
   EXPECT_THAT(terminal_.err(), HasSubstr("csv.train: is not inside a data folder\n"));
   EXPECT_THAT(terminal_.err(), HasSubstr("the name: is 'X'\n"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--upload sends the files"));
+}
+
+TEST_F(DatasetCommandsTest, AdvisesToUploadOnlyIfPathsAreAtFault) {
+  const std::string csv = Write("train.csv", "a,b\n1,2\n");
+  daemon_.create_dataset = [](const v1::CreateDatasetRequest&, v1::Dataset*) {
+    return client::BadRequestStatus("wrong", {{"dataset.spec.csv.train", "row 2 is empty"}});
+  };
+  EXPECT_EQ(Run({"datasets", "add", "x", "--csv", csv}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("csv.train: row 2 is empty\n"));
+  EXPECT_THAT(terminal_.err(), Not(HasSubstr("--upload")));
+}
+
+TEST_F(DatasetCommandsTest, KnowsTheKindByTheEnding) {
+  for (const char* name : {"houses.CSV", "houses.tsv", "houses.csv.zst"}) {
+    contents_.clear();
+    ASSERT_EQ(Run({"datasets", "add", "houses", Write(name, "a\tb\n1\t2\n"), "--upload"}), 0)
+        << terminal_.err();
+  }
+  EXPECT_EQ(Run({"datasets", "add", "x", Write("model.pt", "PK"), "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("model.pt: cannot tell the kind of data by this file's ending"));
 }
 
 TEST_F(DatasetCommandsTest, RemovesSeveral) {

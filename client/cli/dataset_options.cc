@@ -1,8 +1,11 @@
 #include "client/cli/dataset_options.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -43,9 +46,12 @@ void DatasetOptions::AddTo(Command command) {
 DatasetOptions::FileKind DatasetOptions::KindOfFile() const {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return FileKind::kImages;
-  for (const char* packed : {"", ".gz", ".xz"}) {
-    if (absl::EndsWith(file, absl::StrCat(".csv", packed))) return FileKind::kTable;
-    if (absl::EndsWith(file, absl::StrCat(".txt", packed))) return FileKind::kText;
+  // The daemon recognises compressed files by their content.
+  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst"}) {
+    for (const char* table : {".csv", ".tsv"}) {
+      if (absl::EndsWithIgnoreCase(file, absl::StrCat(table, packed))) return FileKind::kTable;
+    }
+    if (absl::EndsWithIgnoreCase(file, absl::StrCat(".txt", packed))) return FileKind::kText;
   }
   return FileKind::kDescription;
 }
@@ -55,6 +61,7 @@ absl::Status DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const
   if (kind == FileKind::kTable) {
     spec->mutable_csv()->set_train(file);
     spec->mutable_csv()->set_validation(first);
+    if (absl::StrContains(absl::AsciiStrToLower(file), ".tsv")) spec->mutable_csv()->set_delimiter("\\t");
   } else if (kind == FileKind::kText) {
     spec->mutable_text()->set_train(file);
     spec->mutable_text()->set_validation(first);
@@ -79,6 +86,21 @@ std::string DatasetOptions::Note() const {
       "the test part ", parts->test, " is left out",
       parts->validation.empty() ? absl::StrCat("; --validation ", parts->test, " validates with it") : "");
 }
+
+namespace {
+
+// Returns whether a file is surely no description in YAML or JSON.
+bool IsOtherFile(const std::string& file) {
+  static constexpr const char* kEndings[] = {
+      ".pt",     ".pth",    ".h5",          ".hdf5",  ".onnx", ".parquet", ".feather", ".pkl",
+      ".pickle", ".7z",     ".zip",         ".rar",   ".tar",  ".tgz",     ".gz",      ".xz",
+      ".bz2",    ".zst",    ".docx",        ".doc",   ".xlsx", ".xls",     ".pdf",     ".mat",
+      ".db",     ".sqlite", ".safetensors", ".keras", ".png",  ".jpg",     ".jpeg"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](const char* ending) { return absl::EndsWithIgnoreCase(file, ending); });
+}
+
+}  // namespace
 
 std::vector<std::string> DatasetOptions::Given() const {
   std::vector<std::string> given;
@@ -157,6 +179,13 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
   if (absl::EndsWith(file, ".npy")) {
     return absl::InvalidArgumentError(absl::StrCat(
         file, ": a data set has two arrays, of inputs and of targets: give both, --npy INPUTS TARGETS"));
+  }
+  if (IsOtherFile(file) && KindOfFile() == FileKind::kDescription) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        file,
+        ": cannot tell the kind of data by this file's ending; give a table (.csv, .tsv), text "
+        "(.txt), a folder of images or a description (.yaml), or name the kind: --csv, --npy, --text, "
+        "--idx or --cifar"));
   }
   v1::JobSpec holder;
   if (!file.empty() && KindOfFile() == FileKind::kDescription) {

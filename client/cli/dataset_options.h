@@ -10,8 +10,8 @@
 
 namespace tandem::cli {
 
-// A data set as it is described on a command line: by a file, or by a format's option and --validation, and
-// by --set for whatever else it has.
+// A data set on a command line: a file, or a format's option with --validation. --set changes its other
+// fields.
 struct DatasetOptions {
   std::string file;
   std::string csv;
@@ -23,31 +23,30 @@ struct DatasetOptions {
   std::vector<std::string> validation;
   std::vector<std::string> overrides;
 
-  // Adds the options to a command; `this` outlives it.
+  // Adds the options to a command. `this` must outlive the command.
   void AddTo(Command command);
 
-  // The data set. INVALID_ARGUMENT: none or two are given, --validation does not go with the format, or as
-  // ReadDatasetFile and ApplyOverride.
+  // Returns the data set. INVALID_ARGUMENT if no source or two sources are given, or if --validation does not
+  // fit the format. Other errors are those of ReadDatasetFile and ApplyOverride.
   absl::StatusOr<v1::DatasetSpec> Read() const;
 
   // Returns a sentence about a test part of FILE that the data set does not use, or "".
   std::string Note() const;
 
-  // Whether nothing is given at all.
+  // Returns whether no option is given.
   bool IsEmpty() const { return Given().empty() && validation.empty() && overrides.empty(); }
 
-  // Where relative paths in it are looked for on this machine: the file's folder; else "", the working
-  // folder.
+  // Returns the folder of relative paths on this machine: the file's folder, or "" for the working folder.
   std::string Folder() const;
 
  private:
-  // What FILE is: the description of a data set, or the data itself.
+  // The kind of FILE: the description of a data set, or the data itself.
   enum class FileKind { kDescription, kTable, kText, kImages };
   FileKind KindOfFile() const;
-  // Which of them are given, by the names of the options.
+  // Returns the names of the given options.
   std::vector<std::string> Given() const;
   absl::Status SetSource(v1::DatasetSpec* spec) const;
-  // Sets the source if FILE is the data. INVALID_ARGUMENT: FILE has two folders for the same part of a data
+  // Sets the source if FILE is the data. INVALID_ARGUMENT if FILE has two folders for the same part of a data
   // set.
   absl::Status SetData(FileKind kind, v1::DatasetSpec* spec) const;
 };

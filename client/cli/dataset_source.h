@@ -8,11 +8,11 @@
 
 namespace tandem::cli {
 
-// Whether a word on the command line means a file rather than a name: there is one, it has a slash, or it
-// ends as job files do.
+// Returns whether a word on the command line is a file rather than a name: the file exists, the word has a
+// slash, or it has the extension of a job file.
 bool NamesFile(const std::string& word);
 
-// The data set that a person means by the name of one that the daemon knows, or by a file with one.
+// Returns a data set by its name on the daemon, or from a file.
 absl::StatusOr<v1::DatasetSpec> FindDataset(const std::string& name_or_file);
 
 }  // namespace tandem::cli

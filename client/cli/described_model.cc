@@ -7,15 +7,15 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/job_source.h"
 #include "client/cli/model_table.h"
+#include "engine/base/spelling.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
 
-// A job whose model is the template.
+// Returns a job whose model is the template.
 v1::JobSpec JobOfTemplate(const std::string& name) {
   v1::JobSpec spec;
   v1::ModelTemplate* model_template = spec.mutable_model()->mutable_template_();

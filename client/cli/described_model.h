@@ -9,21 +9,21 @@
 
 namespace tandem::cli {
 
-// `tandem describe --model`: which network to show.
+// The arguments of `tandem describe --model`.
 struct DescribedModel {
-  // A template's name, a job file, or a job.
+  // The name of a template, a job file, or a job.
   std::string source;
-  // A data set's name, or a file with one; empty: the job's own, or none.
+  // The name of a data set, or a file with a data set. Empty: the job's data set, or none.
   std::string dataset;
   std::vector<std::string> overrides;
-  // 0: the job's, or 1.
+  // Samples in a batch. 0: the job's batch size, or 1.
   int64_t batch_size = 0;
 };
 
-// Shows the network and gives the exit code.
+// Shows the network. Returns the exit code.
 int DescribeModel(Session& session, const DescribedModel& wanted);
 
-// Names of the templates that a model may have.
+// Returns the names of all templates of models.
 std::vector<std::string> ModelTemplateNames();
 
 }  // namespace tandem::cli

@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Events of a job of 3 epochs of 100 steps, each step 10 ms, as its daemon would tell them.
+// The events of a job of 3 epochs with 100 steps of 10 ms.
 class Story {
  public:
   explicit Story(FakeTerminal& terminal) : terminal_(terminal) {}
@@ -75,7 +75,7 @@ class Story {
     event.set_job("jobs/lenet-1");
     event.set_sequence(++sequence_);
     event.set_attempt(1);
-    // The daemon's clock is another one.
+    // The daemon's clock differs from the terminal's.
     event.mutable_time()->set_seconds(absl::ToUnixSeconds(terminal_.now) + 777);
     event.mutable_time()->set_nanos(0);
     return event;
@@ -228,7 +228,7 @@ made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
 train on from its last checkpoint with: tandem fork lenet-1
 )");
-  // The model of a pause is not that of a job that went on.
+  // A job that continued no longer has the model of its pause.
   display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
   display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Killed."));
   EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ntrain on from"));
@@ -324,7 +324,7 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   terminal.now += absl::Hours(1);
   display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "Resumed."));
   display->OnEvent(story.State(v1::JOB_STATE_FAILED, "killed"));
-  // How long it did not run is not counted, as in `tandem list`.
+  // The time between two attempts does not count, as in `tandem list`.
   terminal.now += absl::Hours(24);
   display->OnEvent(story.State(v1::JOB_STATE_RUNNING, "Training goes on from step 100."));
   terminal.now += absl::Seconds(5);

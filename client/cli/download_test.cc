@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// The job lenet-1 with a model of so many bytes, sent in pieces, each of which but the last breaks the
-// stream.
+// The job lenet-1 with a model. The daemon sends the model in pieces, and the stream breaks after each piece
+// except the last.
 class DownloadTest : public AppFixture {
  protected:
   DownloadTest() {
@@ -42,7 +42,7 @@ class DownloadTest : public AppFixture {
 
   std::string content_ = "hello tandem";
   v1::Artifact artifact_;
-  // Of the file, as the daemon says; 0: the content's.
+  // The daemon's size of the file. 0: the size of the content.
   int64_t size_ = 0;
   bool grows_ = false;
   std::atomic<int> calls_ = 0;
@@ -93,7 +93,7 @@ TEST_F(DownloadTest, WrongContentIsNotKept) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
-// Its worker was lost, and may have written it anew since.
+// The job lost its worker, which may have written the file again.
 TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
   artifact_.clear_sha256();
   artifact_.set_size_bytes(12);
@@ -109,11 +109,12 @@ TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
   size_ = 30;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has 21 bytes; the daemon says 30"));
-  // Between two pieces.
+  // The file grows between two pieces.
   size_ = 0;
   grows_ = true;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("had 21 bytes, and now has 27: it was written anew meanwhile"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the daemon's file changed from 21 to 27 bytes meanwhile; fetch it again"));
   EXPECT_EQ(Read(folder_ + "/model.safetensors"), content_);
 }
 

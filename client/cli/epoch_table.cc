@@ -48,7 +48,7 @@ std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
   };
 }
 
-// "  3 steps skipped"; empty where there were none.
+// Returns "  3 steps skipped", or "" if there are none.
 std::string Skipped(const v1::EpochSummary& epoch) {
   const int64_t steps = epoch.skipped_steps();
   return steps == 0 ? ""
@@ -77,7 +77,7 @@ std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
     const std::string padded = PadLeft(cell.value, column);
     absl::StrAppend(&row, gap, marked ? style_.Green(padded) : padded);
   }
-  // Beside the columns, as hardly any epoch has some.
+  // Printed after the columns, because hardly any epoch has skipped steps.
   if (const std::string skipped = Skipped(epoch); used + skipped.size() <= static_cast<size_t>(width)) {
     absl::StrAppend(&row, style_.Dim(skipped));
   }

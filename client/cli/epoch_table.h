@@ -9,14 +9,14 @@
 
 namespace tandem::cli {
 
-// A table of epochs that grows by a row at a time, so its columns have fixed widths. Columns that a narrow
-// terminal has no room for are left out from the end. Not thread-safe.
+// A table of epochs that grows row by row, so its columns have fixed widths. A narrow terminal loses the last
+// columns. Not thread-safe.
 class EpochTable {
  public:
   explicit EpochTable(const Style& style) : style_(style) {}
 
-  // The row, and the headings before the first. Lines end with a newline. The best validation metric so far
-  // is marked by its colour.
+  // Returns the row, with the headings before the first row. Lines end with a newline. A colour marks the
+  // best validation metric so far.
   std::string Row(const v1::EpochSummary& epoch, int width);
 
  private:
@@ -25,15 +25,16 @@ class EpochTable {
   absl::optional<double> best_;
 };
 
-// One epoch in words, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss ...  4.87 s
-// 13,333 images/s ...".
+// Returns an epoch as a line of text, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss
+// ...  4.87 s 13,333 images/s ...".
 std::string PlainEpoch(const v1::EpochSummary& epoch);
-// A validation within an epoch, likewise.
+// Returns a validation within an epoch as a line of text.
 std::string PlainValidation(const v1::ValidationResult& result);
-// Measured loads, likewise: "loads from step 14: cpu:0 1 (812 samples/s), cpu:1 0.5 (403 samples/s)".
+// Returns measured loads as a line of text: "loads from step 14: cpu:0 1 (812 samples/s), cpu:1 0.5 (403
+// samples/s)".
 std::string PlainWorkerLoads(const v1::WorkerLoads& loads);
-// A notice's words as one line: line feeds and tabs are written out ("\n", "\t"), so that no worker says
-// something that looks like a line of the command's own.
+// Returns a notice as a single line. Line feeds and tabs become "\n" and "\t", so that a worker's text cannot
+// look like a line of this program.
 std::string PlainNotice(const v1::Notice& notice);
 
 }  // namespace tandem::cli

@@ -6,26 +6,26 @@
 
 namespace tandem::cli {
 
-// What the command ends with, for scripts.
+// The program's exit codes, for scripts.
 enum ExitCode : int {
-  // The job succeeded, or what was asked for is done.
+  // The job succeeded, or the command did its work.
   kSucceeded = 0,
   // The job failed.
   kJobFailed = 1,
-  // Bad usage, an invalid job, or something that the daemon refused, as a damaged file.
+  // Wrong usage, an invalid job, or a refusal by the daemon, for example of a damaged file.
   kBadUsage = 2,
   // The job was cancelled.
   kCancelled = 3,
-  // The daemon could not be reached, or was lost.
+  // The daemon could not be reached, or the connection broke for good.
   kNoDaemon = 4,
-  // Standard output did not take all that there was to say, though what was asked for is done.
-  // Or a file could not be written.
+  // The command did its work, but standard output did not take all of its output, or a file could not be
+  // written.
   kOutputLost = 5,
-  // Ctrl-C left a job that goes on, as shells name an end by SIGINT: neither success nor failure.
+  // Ctrl-C ended the command, and the job continues. Shells use this code for an end by SIGINT.
   kDetached = 130,
 };
 
-// For an error of a call.
+// Returns the exit code of a call's status.
 inline ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -41,7 +41,7 @@ inline ExitCode ExitCodeOf(const absl::Status& status) {
   }
 }
 
-// For a job's terminal state.
+// Returns the exit code of a job's terminal state.
 inline ExitCode ExitCodeOf(v1::JobState state) {
   switch (state) {
     case v1::JOB_STATE_FAILED:

@@ -15,7 +15,7 @@ absl::optional<std::string> FakeTerminal::Environment(const std::string& name) c
 }
 
 std::vector<std::string> FakeTerminal::Screen() const {
-  // A cell holds one code point.
+  // A cell holds a code point.
   std::vector<std::vector<std::string>> rows(1);
   size_t row = 0, column = 0;
   for (size_t i = 0; i < out_.size();) {

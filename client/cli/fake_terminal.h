@@ -11,7 +11,7 @@
 
 namespace tandem::cli {
 
-// A terminal for tests: keeps what was written, and shows it as a screen would.
+// A terminal for tests. It keeps all output, and can show the output as a screen would.
 class FakeTerminal : public Terminal {
  public:
   bool interactive = false;
@@ -22,14 +22,14 @@ class FakeTerminal : public Terminal {
   absl::Time now = absl::FromUnixSeconds(1'000'000);
   std::map<std::string, std::string> environment;
   absl::Status output_status;
-  // Whether Ctrl-C was pressed, asked with what is on standard output so far.
+  // Returns whether Ctrl-C was pressed. Gets all standard output so far.
   std::function<bool(const std::string&)> interrupt = [](const std::string&) { return false; };
 
   const std::string& out() const { return out_; }
   const std::string& err() const { return err_; }
-  // What a screen would show of standard output, a line each, without spaces at the ends. It knows line
-  // feeds, carriage returns, "up", "erase to the end of the line" and "... of the screen"; colours are left
-  // out.
+  // Returns the screen's view of standard output, line by line, without trailing spaces. It interprets line
+  // feeds, carriage returns, "up", "erase to the end of the line" and "erase to the end of the screen", and
+  // drops colours.
   std::vector<std::string> Screen() const;
 
   void Out(absl::string_view text) override { out_.append(text.data(), text.size()); }

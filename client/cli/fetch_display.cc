@@ -10,10 +10,10 @@ namespace tandem::cli {
 namespace {
 
 constexpr int kBarWidth = 20;
-// Between lines for a file.
+// The time between two lines for a file.
 constexpr absl::Duration kLineInterval = absl::Seconds(15);
 
-// "12.3 MiB of 26.4 MiB, 3 of 4 files".
+// Returns "12.3 MiB of 26.4 MiB, 3 of 4 files".
 std::string Words(const v1::FetchProgress& progress) {
   std::string words = FormatBytes(progress.bytes_done());
   if (progress.bytes_total() > 0) absl::StrAppend(&words, " of ", FormatBytes(progress.bytes_total()));

@@ -8,12 +8,12 @@
 
 namespace tandem::cli {
 
-// Shows how far the daemon is with data that it fetches: on a terminal in one line, which goes away at the
-// end; else, or where standard output is for programs, now and then as a line on standard error. Ctrl-C ends
-// the waiting.
+// Shows the progress of a fetch by the daemon. On a terminal it redraws a line, and erases this line at the
+// end. Otherwise, or if standard output is for programs, it writes a line to standard error now and then.
+// Ctrl-C ends the wait.
 class FetchDisplay : public client::FetchObserver {
  public:
-  // `terminal` outlives this.
+  // `terminal` must outlive this object.
   FetchDisplay(Terminal& terminal, bool structured, Style style)
       : terminal_(terminal), live_(terminal.Interactive() && !structured), style_(style) {}
   bool OnFetching(const v1::FetchProgress& progress) override;

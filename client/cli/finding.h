@@ -7,21 +7,21 @@
 
 namespace tandem::cli {
 
-// What `tandem doctor` says of one thing.
+// A result of `tandem doctor`.
 struct Finding {
   enum class Level {
     kFine,
-    // Worth knowing, and as somebody may want it.
+    // An explanation that may be useful. Nothing is wrong.
     kNote,
-    // Something is to be mended.
+    // A fault to fix.
     kProblem,
   };
   Level level = Level::kFine;
-  // What was looked at, in a word or two: "token", "devices".
+  // The checked thing, in a word or two: "token", "devices".
   std::string subject;
-  // What was found, in a sentence without a full stop.
+  // The result, as a sentence without a full stop.
   std::string message;
-  // What mends it; empty where nothing has to be.
+  // The fix. Empty if none is needed.
   std::string mend;
 };
 

@@ -17,10 +17,10 @@ std::unique_ptr<JobDisplay> MakeDisplay(Session& session, const std::string& id,
   return MakePlainDisplay(terminal, id);
 }
 
-// Tells a display why a job waits and when it may start, which no event says. Not thread-safe.
+// Tells a display why a job waits and when it may start, because no event has this. Not thread-safe.
 class WaitingLooks {
  public:
-  // All of these outlive it.
+  // All arguments must outlive this object.
   WaitingLooks(Session& session, client::Client& client, const std::string& name, JobDisplay& display)
       : session_(session),
         client_(client),
@@ -33,13 +33,13 @@ class WaitingLooks {
   }
 
   void OnTick() {
-    // Programs get events alone.
+    // Programs get only events.
     if (session_.structured() || client::SteadyNow() < next_) return;
     const absl::StatusOr<v1::Job> job = client_.GetJob(name_, kLongestLook);
     next_ = client::SteadyNow() + kInterval;
     if (!job.ok()) return;
     if (job->state() != v1::JOB_STATE_QUEUED) {
-      // Its events tell the rest.
+      // The job's events show the rest.
       next_ = absl::InfiniteDuration();
       return;
     }
@@ -49,10 +49,10 @@ class WaitingLooks {
   }
 
  private:
-  // A job that starts at once has nothing to tell.
+  // A job that starts at once needs no such line.
   static constexpr absl::Duration kFirstLook = absl::Seconds(1);
   static constexpr absl::Duration kInterval = absl::Seconds(2);
-  // The stream waits meanwhile.
+  // The stream waits during this call.
   static constexpr absl::Duration kLongestLook = absl::Seconds(2);
 
   Session& session_;
@@ -89,7 +89,7 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
   });
   display->Close();
   if (status.ok()) {
-    // A job that was watched from its last event on gave none.
+    // A stream that starts after the last event has no events.
     if (state != v1::JOB_STATE_UNSPECIFIED) return ExitCodeOf(state);
     const absl::StatusOr<v1::Job> job = client.GetJob(name);
     return job.ok() ? ExitCodeOf(job->state()) : session.Fail(job.status());
@@ -100,7 +100,7 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
                                         "\n  cancel it with: tandem cancel ", id, "\n"));
     return kDetached;
   }
-  // DATA_LOSS: an event got lost on the way.
+  // DATA_LOSS means that an event is missing.
   const int failed = session.Fail(status), code = absl::IsDataLoss(status) ? kNoDaemon : failed;
   if (code == kNoDaemon) {
     session.terminal().Err(absl::StrCat("The job may go on without it. Come back with: tandem watch ", id,

@@ -9,9 +9,9 @@
 
 namespace tandem::cli {
 
-// Shows a job's events from after a sequence number until it ends, in the way that the output format, the
-// terminal and `plot` ask for, and while it is QUEUED why it waits. The exit code: the job's, kNoDaemon where
-// the daemon was lost, kDetached after Ctrl-C.
+// Shows a job's events after a sequence number until the job ends. The output format, the terminal and `plot`
+// choose the display. While the job is QUEUED, also shows why it waits. Returns the job's exit code,
+// kNoDaemon if the connection broke for good, or kDetached after Ctrl-C.
 int FollowJob(Session& session, client::Client& client, const std::string& name, int64_t after_sequence,
               bool plot);
 

@@ -11,7 +11,7 @@
 namespace tandem::cli {
 namespace {
 
-// The length of the escape sequence at the text's beginning, 0 where there is none.
+// Returns the length of the escape sequence at the start of the text, or 0.
 size_t EscapeLength(absl::string_view text) {
   if (text.size() < 2 || text[0] != '\x1b' || text[1] != '[') return 0;
   size_t end = 2;
@@ -40,7 +40,7 @@ std::string FormatBytes(int64_t bytes) {
   double value = static_cast<double>(bytes);
   const char* unit = "";
   for (const char* next : {"kB", "MB", "GB", "TB"}) {
-    // 999,950 bytes would round to "1000.0 kB".
+    // Without this, 999,950 bytes would round to "1000.0 kB".
     if (value < 999.95 && *unit != '\0') break;
     value /= 1000;
     unit = next;

@@ -11,37 +11,38 @@
 
 namespace tandem::cli {
 
-// 12345 as "12,345".
+// Returns 12345 as "12,345".
 std::string FormatCount(int64_t count);
-// 1735680 as "1.7 MB" (powers of 1000).
+// Returns 1735680 as "1.7 MB" (powers of 1000).
 std::string FormatBytes(int64_t bytes);
-// "0:06", "12:34", "1:02:03": time left and time gone. Negative is 0.
+// Returns "0:06", "12:34" or "1:02:03", for time left and elapsed time. A negative duration counts as 0.
 std::string FormatClock(absl::Duration duration);
-// "0.45 s", "14.2 s", "2 min 5 s", "3 h 12 min", "2 d 4 h".
+// Returns "0.45 s", "14.2 s", "2 min 5 s", "3 h 12 min" or "2 d 4 h".
 std::string FormatElapsed(absl::Duration duration);
-// "5 s", "3 min", "2 h", "4 d": how long ago, in one unit.
+// Returns an age in a single unit: "5 s", "3 min", "2 h", "4 d".
 std::string FormatAge(absl::Duration duration);
-// A loss or a metric: four places, in powers of ten where these would say little, "inf" by its name. "-" for
-// a number that is none.
+// Returns a loss or a metric with four decimals, in scientific notation if four decimals say little, "inf"
+// for infinity, or "-" for NaN.
 std::string FormatMeasure(double value);
-// A rate such as images a second: 12,345 or 87.5 or 0.123.
+// Returns a rate, such as images per second: 12,345 or 87.5 or 0.123.
 std::string FormatRate(double value);
-// A learning rate or another setting: the fewest digits, at most six.
+// Returns a learning rate or another setting with the fewest digits, at most six.
 std::string FormatSetting(double value);
-// "2026-03-01 12:34:56" in the zone.
+// Returns "2026-03-01 12:34:56" in the zone.
 std::string FormatTimestamp(absl::Time time, absl::TimeZone zone);
 
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 
-// A text of somebody else's, whose other lines are indented: so that none passes for one of this program's.
+// Indents all lines of another program's text except the first, so that no such line looks like a line of
+// this program.
 std::string Indented(absl::string_view text);
 
-// Columns that the text takes on a terminal: code points, escape sequences not counted.
+// Returns the number of columns on a terminal: code points, without escape sequences.
 int DisplayWidth(absl::string_view text);
-// With spaces before or behind up to a width.
+// Pad with spaces on the left or right up to a width.
 std::string PadLeft(absl::string_view text, int width);
 std::string PadRight(absl::string_view text, int width);
-// The first `width` columns; escape sequences are kept, so that colours end.
+// Returns the first `width` columns. Keeps escape sequences, so that colours end.
 std::string Truncate(absl::string_view text, int width);
 
 }  // namespace tandem::cli

@@ -12,35 +12,36 @@
 
 namespace tandem::cli {
 
-// Shows a job's events as they come. Calls come on one thread, OnTick at least every 100 ms or so.
+// Shows a job's events as they arrive. All calls are on a single thread. OnTick is called about every 100 ms.
 class JobDisplay {
  public:
   virtual ~JobDisplay() = default;
   virtual void OnEvent(const v1::JobEvent& event) = 0;
   virtual void OnTick() {}
-  // Why the job, which is QUEUED, waits; again every few seconds.
+  // The reason why a QUEUED job waits. Called every few seconds.
   virtual void OnWaiting(const v1::Waiting& /*waiting*/) {}
-  // A line about something beside the job's events, such as a lost connection.
+  // A message that is not about the job's events, such as a lost connection.
   virtual void OnNote(absl::string_view note) = 0;
-  // Nothing more comes; what was drawn in place is put away.
+  // The end of the events. Erases lines that are redrawn in place.
   virtual void Close() {}
 };
 
-// One JSON object a line, each event whole.
+// Writes each event as a line of JSON.
 std::unique_ptr<JobDisplay> MakeJsonDisplay(Terminal& terminal);
 
-// One YAML document an event.
+// Writes each event as a YAML document.
 std::unique_ptr<JobDisplay> MakeYamlDisplay(Terminal& terminal);
 
-// A line for each change of state and epoch, and one for progress at most every `interval`. While the job
-// waits, a line if the reason changes. `job` is the id for hints.
+// Writes a line for each change of state and each epoch, and a line of progress at most every `interval`.
+// While the job waits, writes a line if the reason changes. `job` is the id for hints.
 std::unique_ptr<JobDisplay> MakePlainDisplay(Terminal& terminal, const std::string& job,
                                              absl::Duration interval = absl::Seconds(5));
 
-// A table of epochs that grows, and under it a line of progress that is redrawn in place.
+// Writes a growing table of epochs, and redraws a line of progress below it.
 std::unique_ptr<JobDisplay> MakeLiveDisplay(Terminal& terminal, const std::string& job);
 
-// Curves of loss and accuracy, redrawn in place on a terminal and drawn once at the end elsewhere.
+// Draws curves of loss and accuracy. Redraws them in place on a terminal; otherwise draws them once, at the
+// end.
 std::unique_ptr<JobDisplay> MakePlotDisplay(Terminal& terminal, const std::string& job);
 
 }  // namespace tandem::cli

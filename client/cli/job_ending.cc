@@ -49,8 +49,8 @@ std::string WhereBestWeightsAre(const v1::TrainingSummary& summary, bool kept) {
 
 namespace {
 
-// What the job was measured to be when it ended: ": validation loss 0.2500, accuracy 0.9000"; empty where
-// nobody knows. The finished network may have been validated after its last epoch.
+// Returns the job's last measures: ": validation loss 0.2500, accuracy 0.9000", or "" if unknown. The
+// finished network may have another validation after its last epoch.
 std::string LastMeasures(const JobProgress& job, const Style& style) {
   const v1::TrainingSummary& summary = job.last_change().summary();
   const v1::EpochSummary epoch = job.last_epoch().value_or(v1::EpochSummary());
@@ -69,7 +69,7 @@ std::string LastMeasures(const JobProgress& job, const Style& style) {
   return text;
 }
 
-// The files that a job made, and how to fetch them.
+// Returns the job's files and the command to fetch them.
 std::string MadeText(const JobProgress& job, const std::string& id) {
   std::string text;
   for (const v1::Artifact& artifact : job.artifacts()) {
@@ -111,7 +111,7 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
   }
   if (job.state() == v1::JOB_STATE_FAILED) {
     absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
-    // Of the whole ones none is left: it would only fail again.
+    // No checkpoint is usable, so resuming would only fail again.
     if (change.reason() == v1::STATE_REASON_CHECKPOINT_ERROR) {
       text += "resuming it would fail likewise while its checkpoints are as they are: submit it again\n";
     } else if (job.has_checkpoint()) {

@@ -8,19 +8,20 @@
 
 namespace tandem::cli {
 
-// What is said when a job ended: how, what it reached, what it made, and what to do next. Lines end with a
-// newline. `id` is the job's, without "jobs/".
+// Returns the text at a job's end: its final state, its results, its files, and the next commands. Lines end
+// with a newline. `id` is the job's id without "jobs/".
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style);
 
-// "3 epochs, 1,407 steps in 12.30 s (14,600 images/s), validation 1.20 s".
+// Returns "3 epochs, 1,407 steps in 12.30 s (14,600 images/s), validation 1.20 s".
 std::string SummaryText(const v1::TrainingSummary& summary);
-// "validation loss 0.4211, in epoch 2 (step 938)".
+// Returns "validation loss 0.4211, in epoch 2 (step 938)".
 std::string BestText(const v1::BestResult& best);
 
-// What BestText is followed by: where the weights with the best result are. `kept`: they are an artifact.
+// Returns the text after BestText: the place of the weights with the best result. `kept`: an artifact has
+// them.
 std::string WhereBestWeightsAre(const v1::TrainingSummary& summary, bool kept);
 
-// Whether a job's artifacts have the best weights.
+// Returns whether a job's artifacts include the best weights.
 template <typename Artifacts>
 bool HasBestModel(const Artifacts& artifacts) {
   for (const v1::Artifact& artifact : artifacts) {
@@ -29,7 +30,7 @@ bool HasBestModel(const Artifacts& artifacts) {
   return false;
 }
 
-// A state's short name in its colour.
+// Returns a state's short name in its colour.
 std::string ColoredState(v1::JobState state, const Style& style);
 
 }  // namespace tandem::cli

@@ -14,17 +14,17 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
     attempt_ = event.attempt();
     training_since_ = absl::nullopt;
     left_ = absl::nullopt;
-    // It may begin before where the last one ended.
+    // The attempt may begin at an earlier step than the end of the last attempt.
     step_ = 0;
   }
   switch (event.kind_case()) {
     case v1::JobEvent::kStateChange:
-      // A job that had ended may go on.
+      // A job that had ended may continue.
       terminal_ = event.terminal();
       last_change_ = event.state_change();
       state_ = last_change_.to();
       waiting_ = absl::nullopt;
-      // The model of an earlier stop is the job's no more.
+      // The model of an earlier stop no longer belongs to the job.
       if (state_ == v1::JOB_STATE_RUNNING) RemoveModel();
       state_since_ = received;
       if (HoldsDevices(state_)) {
@@ -33,7 +33,7 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
         held_ += time - *held_since_;
         held_since_ = absl::nullopt;
       }
-      // One that goes on begins at a step that its first report tells.
+      // The first report of a later attempt has its first step.
       if (state_ == v1::JOB_STATE_RUNNING && attempt_ <= 1) {
         training_since_ = time;
         first_step_ = step_;
@@ -82,7 +82,7 @@ void JobProgress::AddArtifact(const v1::Artifact& artifact) {
 }
 
 void JobProgress::AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received) {
-  // A report may have been made before the epoch event that comes before it.
+  // A report may be older than the epoch event before it.
   step_ = std::max(step_, step);
   steps_ = std::max(steps_, steps);
   if (!training_since_.has_value()) {

@@ -12,41 +12,42 @@
 
 namespace tandem::cli {
 
-// What a job's events so far come to: where it stands, how fast it goes, how long it will take. Not
+// The state of a job, derived from its events so far: its progress, its speed and its remaining time. Not
 // thread-safe.
 class JobProgress {
  public:
-  // Takes the next event; `received` is the moment on this machine, whose clock may differ from the event's.
+  // Takes the next event. `received` is the time on this machine, whose clock may differ from the event's
+  // clock.
   void Add(const v1::JobEvent& event, absl::Time received);
 
   v1::JobState state() const { return state_; }
-  // Whether it has ended, as of now.
+  // Returns whether the job has ended.
   bool terminal() const { return terminal_; }
-  // The newest change of state; default before the first.
+  // Returns the newest change of state. Default before the first.
   const v1::StateChange& last_change() const { return last_change_; }
-  // Why it waits, as was last heard; unset once its state has changed.
+  // Returns the newest reason for waiting. Unset after the next change of state.
   const absl::optional<v1::Waiting>& waiting() const { return waiting_; }
   void SetWaiting(const v1::Waiting& waiting) { waiting_ = waiting; }
-  // When the job came to its state, by this machine's clock.
+  // Returns the time of the newest change of state, by this machine's clock.
   absl::Time state_since() const { return state_since_; }
 
-  // The newest report; unset before the first.
+  // Returns the newest report. Unset before the first.
   const absl::optional<v1::Progress>& progress() const { return progress_; }
-  // The newest epoch; unset before the first.
+  // Returns the newest epoch. Unset before the first.
   const absl::optional<v1::EpochSummary>& last_epoch() const { return last_epoch_; }
-  // The share of all steps that is done, from 0 to 1.
+  // Returns the finished share of all steps, from 0 to 1.
   double Fraction() const;
-  // How long training will go on, counted down between reports; unset before that can be said.
+  // Returns the remaining time of training, counted down between reports. Unset if unknown.
   absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
 
-  // For how long it has held its devices, of all attempts together, to its newest event and by the daemon's
-  // clock; before the first attempt from its first event.
+  // Returns the time for which the job has held its devices, over all attempts, until its newest event and by
+  // the daemon's clock. Before the first attempt, returns the time since its first event.
   absl::Duration Elapsed() const;
-  // The newest of each name.
+  // Returns the newest artifact of each name.
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
-  // Whether it wrote a checkpoint.
+  // Returns whether the job wrote a checkpoint.
   bool has_checkpoint() const { return has_checkpoint_; }
-  // The best result so far; unset before the first.
+  // Returns the best result so far. Unset before the first.
   const absl::optional<v1::BestResult>& best() const { return best_; }
 
  private:
@@ -65,35 +66,34 @@ class JobProgress {
   absl::optional<v1::BestResult> best_;
   std::vector<v1::Artifact> artifacts_;
   absl::Time first_time_, last_time_;
-  absl::optional<absl::Time> held_since_;  // Unset while it holds none.
-  absl::Duration held_;                    // Of the attempts before.
+  absl::optional<absl::Time> held_since_;  // Unset while the job holds no devices.
+  absl::Duration held_;                    // The total of earlier attempts.
   int32_t attempt_ = 0;
 
   int64_t step_ = 0;
   int64_t steps_ = 0;
-  // When training of this attempt began and at which step, by the daemon's clock: the rate is measured from
-  // there.
+  // The start of training in this attempt, by the daemon's clock, and its first step. The rate is measured
+  // from there.
   absl::optional<absl::Time> training_since_;
   int64_t first_step_ = 0;
-  // The estimate at the newest report, and when that was received.
+  // The estimate at the newest report, and the time at which the report was received.
   absl::optional<absl::Duration> left_;
   absl::Time left_at_;
 };
 
-// Whether a job in `state` holds devices.
+// Returns whether a job in `state` holds devices.
 bool HoldsDevices(v1::JobState state);
 
-// The metric that one column or curve shows: "accuracy" where there is one, else the first by name; "" where
-// there is none.
+// Returns the metric for a single column or curve: "accuracy" if present, otherwise the first by name, or "".
 std::string MainMetric(const v1::Evaluation& evaluation);
 
-// All metrics with their values: the main one first, then by name.
+// Returns all metrics with their values: the main metric first, the others by name.
 std::vector<std::pair<std::string, double>> OrderedMetrics(const v1::Evaluation& evaluation);
 
-// Whether less of this metric is better: errors, and what follows from the loss.
+// Returns whether smaller values of the metric are better, as for errors and measures of the loss.
 bool IsBetterWhenSmaller(const std::string& metric);
 
-// "accuracy" as "acc"; other names as they are.
+// Returns "acc" for "accuracy", and other names unchanged.
 std::string ShortMetricName(const std::string& metric);
 
 }  // namespace tandem::cli

@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 

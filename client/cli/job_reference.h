@@ -9,11 +9,12 @@
 
 namespace tandem::cli {
 
-// The job that a person means by "jobs/ID", "ID" or the beginning of exactly one job's ID. INVALID_ARGUMENT:
-// no name of a job, or the beginning of several; NOT_FOUND: of none; else the daemon's errors.
+// Returns the job with the name "jobs/ID" or "ID", or the only job whose id begins with `reference`.
+// INVALID_ARGUMENT if `reference` is no name of a job or begins several ids. NOT_FOUND if it begins none.
+// Other errors are the daemon's.
 absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view reference);
 
-// "jobs/ID" as "ID".
+// Returns "ID" for "jobs/ID".
 std::string JobId(absl::string_view name);
 
 }  // namespace tandem::cli

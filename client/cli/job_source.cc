@@ -14,7 +14,7 @@
 namespace tandem::cli {
 namespace {
 
-// Whether the field, or what it belongs to, was given by --set.
+// Returns whether --set gave the field, or an outer field.
 bool IsOverridden(const JobSource& source, absl::string_view path) {
   for (const std::string& assignment : source.overrides) {
     absl::string_view rest = path;
@@ -25,7 +25,7 @@ bool IsOverridden(const JobSource& source, absl::string_view path) {
   return false;
 }
 
-// Of a job that is right, but that this daemon cannot run as it is: then the message begins with the field,
+// Returns the wrong field of a right job that this daemon cannot run. The message then begins with the field,
 // such as "spec.replicas.count: asks for".
 std::vector<client::FieldViolation> FieldAtFault(const absl::Status& status) {
   const std::pair<absl::string_view, absl::string_view> parts =

@@ -10,20 +10,20 @@
 
 namespace tandem::cli {
 
-// A job file and what is changed in it, as `submit` and `validate` take them.
+// A job file and the changes of --set, for `submit` and `validate`.
 struct JobSource {
   std::string file;
   std::vector<std::string> overrides;
 };
 
-// Reads the job. Where that fails, says every problem on a line of its own and gives nothing.
+// Reads the job. On failure, prints a line for each problem and returns nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
-// Applies the overrides to a job; where that fails, says why and gives false.
+// Applies the overrides to a job. On failure, prints the problem and returns false.
 bool ApplyOverrides(Session& session, const JobSource& source, v1::JobSpec* spec);
 
-// Says why the daemon refused a job, each field on a line of its own with its place in the file or the
-// override that it comes from, and gives the exit code.
+// Prints why the daemon refused a job, with a line for each field. The line has the field's place in the file
+// or its override. Returns the exit code.
 int FailJob(Session& session, const JobSource& source, const client::JobFile& file,
             const absl::Status& status);
 

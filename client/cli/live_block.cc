@@ -6,7 +6,8 @@ namespace tandem::cli {
 
 std::string LiveBlock::ToBegin() const {
   if (lines_ == 0) return "";
-  // What was drawn for another size stands wrapped somewhere: begin anew.
+  // After a change of the terminal's size, the old lines may be wrapped at any place. Starts with an empty
+  // screen.
   if (terminal_.Width() != width_ || lines_ >= terminal_.Height()) return "\x1b[H\x1b[2J";
   return absl::StrCat("\x1b[", lines_, "A\r");
 }

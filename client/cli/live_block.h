@@ -11,23 +11,23 @@ namespace tandem::cli {
 // Lines at the end of an interactive terminal's output that are redrawn in place. Not thread-safe.
 class LiveBlock {
  public:
-  // `terminal` outlives it.
+  // `terminal` must outlive this object.
   explicit LiveBlock(Terminal& terminal) : terminal_(terminal) {}
 
-  // Draws the lines over those that were drawn before. They must fit the terminal: each its width but for the
-  // last column, all of them its height but for one line.
+  // Draws the lines over the lines of the last call. Each line must leave the terminal's last column free,
+  // and all lines together must leave a line of the terminal free.
   void Draw(const std::vector<std::string>& lines);
-  // Lets what was drawn stand, and begins a new block below it.
+  // Leaves the lines on the terminal. The next call of Draw begins a new block below them.
   void Leave() { lines_ = 0; }
-  // Removes what was drawn.
+  // Erases the lines.
   void Erase();
 
  private:
-  // Moves to where the block begins.
+  // Returns the escape sequence that moves to the start of the block.
   std::string ToBegin() const;
 
   Terminal& terminal_;
-  // As drawn last.
+  // The lines and the width of the last drawing.
   int lines_ = 0;
   int width_ = 0;
 };

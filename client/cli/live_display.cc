@@ -10,7 +10,7 @@
 namespace tandem::cli {
 namespace {
 
-// Drawing more often than this is seen by nobody; a replayed log comes much faster.
+// Nobody sees faster redraws, and a replayed log arrives much faster.
 constexpr absl::Duration kRedrawInterval = absl::Milliseconds(80);
 
 class LiveDisplay : public JobDisplay {
@@ -72,7 +72,7 @@ class LiveDisplay : public JobDisplay {
 
  private:
   void Draw(absl::Time now) {
-    // The last column stays free: a terminal may wrap there.
+    // Keeps the last column free, because a terminal may wrap there.
     const std::string line = ProgressLine(progress_, now, terminal_.Width() - 1, terminal_.Unicode(), style_);
     terminal_.Out(absl::StrCat("\r", line, "\x1b[K"));
     drawn_ = true;
@@ -85,7 +85,7 @@ class LiveDisplay : public JobDisplay {
     last_drawn_ = absl::InfinitePast();
   }
 
-  // Writes lines that stay, above the line of progress.
+  // Writes permanent lines above the line of progress.
   void Above(absl::string_view lines) {
     Erase();
     terminal_.Out(lines);

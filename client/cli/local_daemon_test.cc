@@ -1,4 +1,5 @@
-// How the daemon on this machine is found by its state folder, and whom its token is kept from.
+// Tests that the command finds this machine's daemon by its state folder, and keeps the token from other
+// users.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -59,21 +60,21 @@ TEST_F(LocalDaemonTest, AFolderWithoutADaemonIsNotTheDefaultAddress) {
   EXPECT_THAT(terminal_.err(), Not(HasSubstr("7447")));
   EXPECT_EQ(Run({"doctor"}), 1);
   EXPECT_THAT(terminal_.out(), HasSubstr("no daemon runs on the state folder"));
-  // One whose address is said is asked there.
+  // The command asks a daemon whose address is given.
   EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
 }
 
-// As another user's, of which this one may not read it.
+// As if the file were another user's and not readable.
 TEST_F(LocalDaemonTest, AnAddressThatCannotBeReadIsNotTheDefaultOne) {
   std::filesystem::create_directory(folder_ + "/address");
   EXPECT_EQ(Run({"list"}), 2);
   EXPECT_EQ(terminal_.err(),
-            "tandem: the daemon's address is not known: cannot read " + folder_ +
-                "/address: Is a directory\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon.\n");
+            "tandem: cannot find the daemon's address: cannot read " + folder_ +
+                "/address: Is a directory; name it with --address HOST:PORT (or TANDEM_ADDRESS)\n");
   EXPECT_EQ(Run({"list", "--address", daemon_.address()}), 0) << terminal_.err();
 }
 
-// Mends stand below what is wrong, each line of them.
+// Fixes are below their problem, in all their lines.
 TEST_F(LocalDaemonTest, WithoutATokenTheDoctorSaysWhatMendsIt) {
   Write("address", daemon_.address() + "\n");
   std::filesystem::remove(folder_ + "/token");
@@ -100,7 +101,7 @@ TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
               HasSubstr(absl::StrCat("no daemon answers at ", address,
                                      ": another user of this machine listens there (number 65534), and the "
                                      "token was not sent\nThe daemon has probably ended")));
-  // Named, it goes where it is sent.
+  // A token file that the user names is sent to any listener.
   EXPECT_EQ(Run({"list", "--token-file", folder_ + "/token", "--timeout", "0.5"}), 4);
   EXPECT_NE(stranger.Received(), "");
 }

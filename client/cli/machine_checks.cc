@@ -31,20 +31,20 @@ namespace tandem::cli {
 namespace {
 
 constexpr int64_t kLittleSpace = int64_t{1} << 30;
-// What NCCL's ways between two GPUs of a host take, with room to spare.
+// The shared memory that NCCL needs between two GPUs of a host, with a margin.
 constexpr int64_t kLittleSharedMemory = int64_t{512} << 20;
 constexpr absl::Duration kRestorationIsNews = absl::Hours(7 * 24);
 constexpr int64_t kFewFiles = 4096;
 constexpr int64_t kFewProcesses = 2048;
 constexpr char kNvidiaVendor[] = "0x10de";
 
-// Empty where it cannot be read.
+// Returns "" if the file cannot be read.
 std::string Read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// The process that holds the state folder, as the daemon wrote; 0 where nobody does.
+// Returns the process that holds the state folder, as the daemon wrote it, or 0 if none does.
 int64_t DaemonProcess(const v1::Daemon& daemon, const std::string& root) {
   int64_t pid = 0;
   const std::string text = Read(daemon.state_folder() + "/daemon.lock");
@@ -108,9 +108,9 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
   }
 }
 
-// Whoever missed the daemon's words in its log is told here for a while.
+// Repeats the daemon's log message for some days, for users who missed it.
 void CheckRestoration(const std::string& folder, Findings* findings) {
-  // The file may be newer than what it tells of.
+  // The file's modify time may be newer than the restoration.
   std::ifstream mark(folder + "/tandem.db.restoration");
   absl::Time time = absl::InfinitePast();
   for (std::string line; std::getline(mark, line);) {
@@ -146,7 +146,7 @@ void CheckSharedMemory(const std::string& root, int64_t gpus, Findings* findings
   }
 }
 
-// A soft limit of /proc/PID/limits; -1 where it is not there or there is none.
+// Returns a soft limit of /proc/PID/limits, or -1 if it is missing or unlimited.
 int64_t SoftLimit(const std::string& limits, absl::string_view name) {
   for (absl::string_view line : absl::StrSplit(limits, '\n')) {
     if (!absl::ConsumePrefix(&line, name)) continue;
@@ -179,7 +179,7 @@ void CheckLimits(int64_t pid, const std::string& root, Findings* findings) {
   }
 }
 
-// The smallest of a control group's limits from it up to the root; -1 where there is none.
+// Returns the smallest limit from a control group up to the root, or -1 if there is none.
 double SmallestLimit(const std::string& root, std::string group, const std::string& file,
                      double (*parse)(const std::string& text)) {
   double smallest = -1;
@@ -196,7 +196,7 @@ void CheckControlGroup(int64_t pid, const std::string& root, const std::vector<v
                        Findings* findings) {
   std::string group;
   for (absl::string_view line : absl::StrSplit(Read(absl::StrCat(root, "/proc/", pid, "/cgroup")), '\n')) {
-    // Of version 2, which has one hierarchy.
+    // The line of control groups version 2, which have a single hierarchy.
     if (absl::ConsumePrefix(&line, "0::")) group = std::string(line == "/" ? "" : line);
   }
   const double processors = SmallestLimit(root, group, "cpu.max", [](const std::string& text) {
@@ -233,12 +233,12 @@ void CheckControlGroup(int64_t pid, const std::string& root, const std::vector<v
   }
 }
 
-// What workers can be confined with; `tandemd --check` knows, too, which options it has.
+// Checks the kernel's features for confining workers. `tandemd --check` also knows the daemon's options.
 void CheckSandbox(const std::string& root, Findings* findings) {
   const std::string modules = Read(root + "/sys/kernel/security/lsm");
   const std::string actions = Read(root + "/proc/sys/kernel/seccomp/actions_avail");
   std::vector<absl::string_view> missing;
-  // Only root may read the first in some places.
+  // Some machines let only root read the list of modules.
   if (!modules.empty() && !absl::StrContains(modules, "landlock")) missing.push_back("Landlock");
   if (!absl::StrContains(actions, "errno")) missing.push_back("filters of system calls (seccomp)");
   if (missing.empty()) {
@@ -258,7 +258,7 @@ void CheckDriver(const std::string& root, int64_t gpus, Findings* findings) {
   std::error_code error;
   int64_t cards = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root + "/sys/bus/pci/devices", error)) {
-    // Display controllers: 0x03 and the kind.
+    // Display controllers have the class 0x03.
     if (absl::StripAsciiWhitespace(Read(entry.path().string() + "/vendor")) == kNvidiaVendor &&
         absl::StartsWith(Read(entry.path().string() + "/class"), "0x03")) {
       ++cards;

@@ -10,13 +10,13 @@
 
 namespace tandem::cli {
 
-// Whether the daemon with this state folder runs on this machine: the folder is here, and the process that
-// holds it is. `root`: before /proc and the like, for tests.
+// Returns whether the daemon with this state folder runs on this machine: the folder exists here, and its
+// daemon's process runs. `root` is a prefix of /proc and other system paths, for tests.
 bool IsDaemonHere(const v1::Daemon& daemon, const std::string& root = "");
 
-// Looks at the machine that the daemon runs on, which is this one: room and inodes of the state folder's
-// disk, data folders, crash reports, shared memory, the daemon's limits (files, processes, and its control
-// group's processors and memory), its TLS files, and NVIDIA's driver.
+// Checks the daemon's machine, which is this machine: free space and inodes of the state folder's disk, data
+// folders, crash reports, shared memory, the daemon's limits (files, processes, and its control group's
+// processors and memory), its TLS files, and NVIDIA's driver.
 Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& devices,
                       const std::string& root = "");
 

@@ -6,7 +6,7 @@
 #include "client/cli/terminal.h"
 
 int main(int argc, char** argv) {
-  // gRPC writes connection failures to standard error, which the command says itself and better.
+  // gRPC would print connection failures to standard error. The command prints better messages.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   tandem::cli::SystemTerminal terminal;
   return tandem::cli::RunCommand(std::vector<std::string>(argv + 1, argv + argc), terminal);

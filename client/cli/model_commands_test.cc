@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The commands that work on models, against a daemon that answers what a test gives it to answer.
+// Commands on models, with a daemon that gives the test's answers.
 class ModelCommandsTest : public ::testing::Test {
  protected:
   ModelCommandsTest() {
@@ -46,7 +46,7 @@ class ModelCommandsTest : public ::testing::Test {
     return path;
   }
 
-  // Keeps the request, and describes a network of one layer.
+  // Keeps the request, and describes a network with a single layer.
   void Describe() {
     daemon_.describe_model = [this](const v1::DescribeModelRequest& request, v1::ModelDescription* response) {
       described_ = request;
@@ -164,7 +164,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
   EXPECT_THAT(terminal_.out(), HasSubstr("Shirt"));
   EXPECT_THAT(terminal_.out(), HasSubstr("75.0%"));
   EXPECT_THAT(terminal_.out(), HasSubstr("class 3 25.0%"));
-  // The first class has a number as well.
+  // The first class has an index, too.
   EXPECT_EQ(Run({"predict", "lenet", png, "-o", "json"}), 0);
   EXPECT_THAT(terminal_.out(), HasSubstr(R"({"index":"0","name":"T-shirt","probability":0})"));
 }
@@ -233,7 +233,7 @@ TEST_F(ModelCommandsTest, Evaluates) {
   EXPECT_THAT(asked.metrics(), ElementsAre(v1::METRIC_ACCURACY));
   EXPECT_EQ(terminal_.out(), "loss 0.5000, accuracy 0.8750 over 10,000 samples\n");
 
-  // Somebody who looks on sees that it goes on, before the first samples too, and of that nothing is left.
+  // A terminal shows the progress, also before the first samples, and erases it at the end.
   terminal_ = FakeTerminal();
   terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
   terminal_.interactive = true;

@@ -8,10 +8,10 @@
 
 namespace tandem::cli {
 
-// "1.82 G", "12,345": operations, in powers of 1000 from a million on.
+// Returns a number of operations: "12,345", or in powers of 1000 from a million: "1.82 G".
 std::string FormatOperations(int64_t operations);
 
-// A network as a table of its layers, with the totals below. With `wide`, also what each layer reads.
+// Returns a network as a table of its layers, with totals below. With `wide`, also lists each layer's inputs.
 std::string ModelTable(const v1::ModelDescription& description, bool wide, const Style& style);
 
 }  // namespace tandem::cli

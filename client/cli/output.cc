@@ -3,7 +3,7 @@
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::cli {
 
@@ -13,7 +13,7 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros 
   options.preserve_proto_field_names = true;
   options.always_print_primitive_fields = zeros == Zeros::kShown;
   std::string text;
-  // It fails only for Any, of which the API has none.
+  // The conversion fails only for Any, and the API has none.
   (void)google::protobuf::util::MessageToJsonString(message, &text, options);
   return text;
 }
@@ -26,14 +26,14 @@ std::string ToJson(const std::vector<const google::protobuf::Message*>& messages
   return text + (messages.empty() ? "]\n" : "\n]\n");
 }
 
-std::string ToYamlText(const google::protobuf::Message& message) { return client::ToYaml(message); }
+std::string ToYamlText(const google::protobuf::Message& message) { return ToYaml(message); }
 
 std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages) {
-  return format == OutputFormat::kJson ? ToJson(messages) : client::ToYaml(messages);
+  return format == OutputFormat::kJson ? ToJson(messages) : ToYaml(messages);
 }
 
 std::string Structured(OutputFormat format, const google::protobuf::Message& message) {
-  return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : client::ToYaml(message);
+  return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : ToYaml(message);
 }
 
 }  // namespace tandem::cli

@@ -8,24 +8,24 @@
 
 namespace tandem::cli {
 
-// How results are written.
+// The format of results.
 enum class OutputFormat { kTable, kWide, kJson, kYaml };
 
-// Whether JSON has fields that are 0 or empty: a class's index is a number to read, even where it is 0.
+// Whether JSON includes fields that are 0 or empty. The index of the first class, 0, must be included.
 enum class Zeros { kLeftOut, kShown };
 
-// A message in the JSON of Protocol Buffers, with the API's own field names; over several lines where pretty,
-// with a newline at the end then.
+// Returns a message as JSON with the API's field names. With `pretty`, the JSON has several lines and ends
+// with a newline.
 std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros = Zeros::kLeftOut);
 
-// A list of messages as one array.
+// Returns a list of messages as a JSON array.
 std::string ToJson(const std::vector<const google::protobuf::Message*>& messages,
                    Zeros zeros = Zeros::kLeftOut);
 
-// A message as YAML.
+// Returns a message as YAML.
 std::string ToYamlText(const google::protobuf::Message& message);
 
-// Pointers to all of a list, as a list of any message.
+// Returns pointers to all messages of a list.
 template <typename List>
 std::vector<const google::protobuf::Message*> Pointers(const List& list) {
   std::vector<const google::protobuf::Message*> pointers;
@@ -33,7 +33,7 @@ std::vector<const google::protobuf::Message*> Pointers(const List& list) {
   return pointers;
 }
 
-// A list or a message in JSON or YAML, as the format says, which is not a table.
+// Return a message or a list of messages as JSON or YAML. `format` must be one of the two.
 std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages);
 std::string Structured(OutputFormat format, const google::protobuf::Message& message);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNone = -1;
 
-// Dots and marks on a grid of cells; each cell takes the colour of what was drawn in it last.
+// Dots and marks on a grid of cells. A cell has the colour of the last drawing in it.
 class Canvas {
  public:
   Canvas(int columns, int rows, bool unicode)
@@ -26,14 +26,14 @@ class Canvas {
 
   void Dot(int x, int y, int series) {
     Cell& cell = CellAt(x, y);
-    // The bits of a braille pattern: the upper three rows count down the left column and then the right, the
-    // fourth row came later (Unicode 15, chapter 21.1).
+    // The bits of a braille pattern (Unicode 15, chapter 21.1). The upper three rows count down the left
+    // column, then the right column. The fourth row was added later.
     static constexpr uint8_t kBraille[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
     cell.dots |= unicode_ ? kBraille[y % 4][x % 2] : 1 << (y % 2);
     cell.series = series;
   }
 
-  // Bresenham 1965.
+  // Draws a line (Bresenham 1965).
   void Line(int x0, int y0, int x1, int y1, int series) {
     const int dx = std::abs(x1 - x0), dy = -std::abs(y1 - y0);
     const int step_x = x0 < x1 ? 1 : -1, step_y = y0 < y1 ? 1 : -1;
@@ -58,7 +58,7 @@ class Canvas {
     cell.series = series;
   }
 
-  // Without spaces at its end.
+  // Returns a row without trailing spaces.
   std::string Row(int row, const std::vector<Plot::Series>& series, const Style& style) const {
     std::string text;
     for (int column = 0; column < columns_; ++column) {
@@ -83,7 +83,7 @@ class Canvas {
   std::string Glyph(const Cell& cell) const {
     if (cell.marked) return unicode_ ? "●" : "o";
     if (!unicode_) return std::string(1, " '.:"[cell.dots]);
-    // U+2800 and on, in UTF-8.
+    // U+2800 and the following code points, in UTF-8.
     return {'\xE2', static_cast<char>(0xA0 | cell.dots >> 6), static_cast<char>(0x80 | (cell.dots & 0x3F))};
   }
 
@@ -93,13 +93,13 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-// Where a value stands on an axis of so many dots.
+// Returns the place of a value on an axis with this number of dots.
 int Position(double value, double low, double high, int dots) {
   const double share = high > low ? (value - low) / (high - low) : 0.5;
   return std::clamp(static_cast<int>(std::lround(share * (dots - 1))), 0, dots - 1);
 }
 
-// Ticks of an axis on which everything from low to high lies, of a range of its own where that is empty.
+// Returns the ticks of an axis that includes low and high. An empty range gets a default range.
 AxisTicks TicksOf(double low, double high, int wanted) {
   if (!(low <= high)) return {0, 1, 1, 0};
   if (low == high) {
@@ -145,7 +145,7 @@ std::vector<std::string> Plot::Render(int width, int height, bool unicode, const
   if (!(x_low <= x_high)) x_low = 0, x_high = 1;
   const AxisTicks y = TicksOf(y_low, y_high, std::max(2, rows / 2));
 
-  // Numbers of the y axis, each beside the row that it falls into.
+  // The numbers of the y axis, each in the row of its value.
   std::vector<std::string> labels(rows);
   int label_width = 0;
   for (int i = 0; y.low + i * y.step <= y.high + y.step / 2; ++i) {
@@ -175,7 +175,7 @@ std::vector<std::string> Plot::Render(int width, int height, bool unicode, const
       before = finite ? &point : nullptr;
     }
   }
-  // Marks last, so that no curve hides them.
+  // Draws marks last, so that no curve hides them.
   for (size_t i = 0; i < series_.size(); ++i) {
     if (!series_[i].marked) continue;
     for (const Point& point : series_[i].points) {
@@ -198,7 +198,7 @@ std::vector<std::string> Plot::Render(int width, int height, bool unicode, const
                                  canvas.Row(row, series_, style)));
   }
 
-  // The x axis: a tick and its number where the numbers have room.
+  // The x axis: a tick and its number, if the numbers have room.
   const AxisTicks x = TicksOf(x_low, x_high, std::max(2, columns / 12));
   std::vector<bool> ticked(columns, false);
   std::string numbers(width, ' ');

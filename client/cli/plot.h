@@ -9,8 +9,8 @@
 
 namespace tandem::cli {
 
-// Curves in a terminal, drawn with the dots of Unicode's braille patterns, two by four in a cell, with axes,
-// scales and a legend. Without Unicode it has two dots above each other in a cell, drawn with ' . and :. Not
+// Curves in a terminal, with axes, scales and a legend. With Unicode, it draws braille patterns of two by
+// four dots in each cell. Without Unicode, it draws two dots in each cell, with the characters ' . and :. Not
 // thread-safe.
 class Plot {
  public:
@@ -20,26 +20,25 @@ class Plot {
   };
   struct Series {
     std::string name;
-    // A colour's code, as Style::Wrap takes it.
+    // A colour's code for Style::Wrap.
     std::string color;
-    // Whether each point is marked.
+    // Whether to mark each point.
     bool marked = false;
-    // In the order in which they are joined. Points that are not finite are left out, and the curve breaks
-    // there.
+    // The points, in the order of the curve. The curve breaks at points that are not finite.
     std::vector<Point> points;
   };
 
   explicit Plot(std::string title) : title_(std::move(title)) {}
 
   void Add(Series series) { series_.push_back(std::move(series)); }
-  // The x axis; default: from the least to the largest x.
+  // Sets the range of the x axis. Default: from the least to the largest x.
   void SetXRange(double low, double high) {
     x_low_ = low;
     x_high_ = high;
   }
 
-  // `height` lines of at most `width` columns: title and legend, curves, x axis, its numbers. At least 5
-  // lines and 24 columns; smaller sizes count as that.
+  // Returns `height` lines of at most `width` columns: title and legend, curves, x axis, its numbers. Less
+  // than 5 lines or 24 columns count as 5 and 24.
   std::vector<std::string> Render(int width, int height, bool unicode, const Style& style) const;
 
  private:
@@ -49,13 +48,13 @@ class Plot {
   double x_high_ = 0;
 };
 
-// The numbers of an axis: round steps (1, 2 or 5 times a power of ten), about `wanted` of them, around low
+// The ticks of an axis: about `wanted` numbers in round steps (1, 2 or 5 times a power of ten), around low
 // and high.
 struct AxisTicks {
   double low = 0;
   double high = 1;
   double step = 1;
-  // Places behind the point that tell the numbers apart.
+  // The number of decimals that tell neighbouring ticks apart.
   int decimals = 0;
 };
 AxisTicks RoundTicks(double low, double high, int wanted);

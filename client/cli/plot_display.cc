@@ -16,15 +16,15 @@ namespace tandem::cli {
 namespace {
 
 constexpr absl::Duration kPlotInterval = absl::Milliseconds(200);
-// From this width on the two plots stand side by side.
+// From this width, the two plots are side by side.
 constexpr int kWideEnough = 100;
 constexpr int kTallest = 16;
-// How long a note stands behind the line of progress.
+// The time for which a note follows the line of progress.
 constexpr absl::Duration kNoteTime = absl::Seconds(5);
 constexpr char kTrainingColor[] = "36";
 constexpr char kValidationColor[] = "33";
 
-// The curves that a job's events draw, over epochs.
+// The curves of a job's events, over epochs.
 class Curves {
  public:
   void Add(const v1::JobEvent& event) {
@@ -44,7 +44,7 @@ class Curves {
     }
   }
 
-  // The lines of both plots, `width` columns and at most `height` lines.
+  // Returns the lines of both plots, with `width` columns and at most `height` lines.
   std::vector<std::string> Render(int width, int height, bool unicode, const Style& style) const {
     const bool beside = width >= kWideEnough;
     const int each_width = beside ? (width - 3) / 2 : width;
@@ -79,7 +79,7 @@ class Curves {
 
   Plot MakePlot(const std::string& title, std::vector<Plot::Point> Curve::*values) const {
     Plot plot(title);
-    // Reports are closer together than epochs, but a job may send none.
+    // Reports are denser than epochs, but a job may send none.
     const Curve& training = training_.loss.size() > 1 ? training_ : epoch_training_;
     plot.Add({"training", kTrainingColor, false, training.*values});
     plot.Add({"validation", kValidationColor, true, validation_.*values});
@@ -104,7 +104,7 @@ class PlotDisplay : public JobDisplay {
   void OnEvent(const v1::JobEvent& event) override {
     progress_.Add(event, terminal_.Now());
     curves_.Add(event);
-    // A job that had ended may go on.
+    // A job that had ended may continue.
     if (event.has_state_change() && !event.terminal() && finished_) {
       finished_ = false;
       block_.Leave();
@@ -143,7 +143,7 @@ class PlotDisplay : public JobDisplay {
   void Close() override { Finish(); }
 
  private:
-  // Leaves the plots as they are at the end.
+  // Leaves the final plots on the terminal.
   void Finish() {
     if (finished_) return;
     finished_ = true;

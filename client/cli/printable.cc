@@ -22,7 +22,7 @@ std::string Printable(absl::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const unsigned char byte = text[i];
     const bool is_control = absl::ascii_iscntrl(byte) && byte != '\n' && byte != '\t';
-    // U+0080 to U+009F, among them one-character forms of the escape sequences.
+    // U+0080 to U+009F, which include one-character forms of escape sequences.
     const bool is_c1 = byte == 0xC2 && i + 1 < text.size() &&
                        static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
                        static_cast<unsigned char>(text[i + 1]) <= 0x9F;

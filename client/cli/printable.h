@@ -9,13 +9,12 @@
 
 namespace tandem::cli {
 
-// Text of the daemon's as a terminal may show it: control characters but line feeds and tabs are written out
-// ("\x1b"), so that nothing in a job's name or a worker's last words moves the cursor or talks to the
-// terminal.
+// Returns the daemon's text for a terminal. Control characters except line feeds and tabs become text
+// ("\x1b"). So nothing in a job's name or a worker's message can move the cursor or control the terminal.
 std::string Printable(absl::string_view text);
 
-// The same for all strings in a message, map values included. For messages that become text; JSON and YAML
-// write control characters out by themselves.
+// Makes all strings in a message printable, including values of maps. For messages that become text; JSON and
+// YAML escape control characters themselves.
 void MakePrintable(google::protobuf::Message* message);
 
 }  // namespace tandem::cli

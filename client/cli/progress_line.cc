@@ -26,7 +26,7 @@ std::string Repeat(absl::string_view text, int times) {
 
 int Percent(double fraction) { return static_cast<int>(std::floor(fraction * 100)); }
 
-// "loss 0.3910" and "acc 0.8590".
+// Returns "loss 0.3910" and "acc 0.8590".
 std::vector<std::string> Measures(const v1::Evaluation& evaluation) {
   std::vector<std::string> measures = {absl::StrCat("loss ", FormatMeasure(evaluation.loss()))};
   if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
@@ -79,7 +79,7 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
   const bool trains = job.state() == v1::JOB_STATE_RUNNING || job.state() == v1::JOB_STATE_UNSPECIFIED;
   const std::string head =
       absl::StrCat(trains ? "" : ShortEnumName(job.state()) + ", ", "epoch ", epoch, "/", epochs);
-  // In the order in which they are wanted; what does not fit beside the narrowest bar is left out.
+  // In the order of importance. Facts that do not fit beside the narrowest bar are left out.
   std::vector<std::string> facts = {absl::StrFormat("%3d%%", Percent(job.Fraction()))};
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
   if (job.progress().has_value()) {

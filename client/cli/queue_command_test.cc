@@ -16,7 +16,7 @@ namespace {
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'000'000);
 
-// Of a job that probably starts after `likely`, and at the latest after `latest`.
+// Returns the waiting state of a job that probably starts after `likely`, and at the latest after `latest`.
 v1::Waiting Waiting(std::optional<absl::Duration> likely, std::optional<absl::Duration> latest) {
   v1::Waiting waiting;
   waiting.set_reason(v1::Waiting::REASON_DEVICES_BUSY);

@@ -7,10 +7,10 @@
 
 namespace tandem::cli {
 
-// A request id of its own makes it harmless that the channel may send a call twice.
+// Returns a random request id. With such an id, a call that the channel sends twice creates only one object.
 std::string RandomRequestId();
 
-// Whether a call that failed so may have been carried out.
+// Returns whether the daemon may have carried out a call with this status.
 bool MayHaveArrived(const absl::Status& status);
 
 }  // namespace tandem::cli

@@ -16,21 +16,21 @@
 namespace tandem::cli {
 namespace {
 
-// Of a look at a certificate that was not taken.
+// The longest wait for a refused certificate, to explain the refusal.
 constexpr absl::Duration kLongestTlsWait = absl::Seconds(5);
 
 constexpr size_t kLargestSmallFile = 4096;
 
-// "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to connect to remote host:
-// Connection refused" as its end, which is all that a person can use.
+// Returns the useful end of "failed to connect to all addresses; last error: UNKNOWN: ipv4:...: Failed to
+// connect to remote host: Connection refused".
 absl::string_view ShortReason(absl::string_view message) {
   if (!absl::StartsWith(message, "failed to connect to all addresses")) return message;
   const size_t colon = message.rfind(": ");
   return colon == absl::string_view::npos ? message : message.substr(colon + 2);
 }
 
-// Why the certificate that is shown there is not taken. gRPC does not say it: by its dates, or by who vouches
-// for it.
+// Returns why this client refuses the server's certificate: its dates, or its authority. gRPC does not say
+// why.
 std::string CertificateAdvice(const std::string& address, const Terminal& terminal) {
   const auto certificate = client::FetchTlsCertificate(address, kLongestTlsWait);
   const absl::Time now = terminal.Now();
@@ -49,7 +49,7 @@ std::string CertificateAdvice(const std::string& address, const Terminal& termin
          "TANDEM_TLS_CA).";
 }
 
-// What may mend a connection that cannot be made.
+// Returns advice for a failed connection.
 std::string ConnectionAdvice(absl::string_view message, const std::string& address,
                              const GlobalOptions& options, const Terminal& terminal) {
   if (absl::StrContains(message, client::kStrangerListens)) {
@@ -117,9 +117,8 @@ absl::Status Session::CheckStateFolder() const {
   const absl::Status written = client::ReadWholeFile(StateFolder() + "/address", kLargestSmallFile).status();
   if (written.ok()) return absl::OkStatus();
   if (!absl::IsNotFound(written)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the daemon's address is not known: ", written.message(),
-                     "\n--address HOST:PORT (or TANDEM_ADDRESS) names the daemon."));
+    return absl::InvalidArgumentError(absl::StrCat("cannot find the daemon's address: ", written.message(),
+                                                   "; name it with --address HOST:PORT (or TANDEM_ADDRESS)"));
   }
   if (options.state_folder.empty()) return absl::OkStatus();
   struct stat info = {};
@@ -140,7 +139,7 @@ absl::StatusOr<std::string> Session::Token() {
   const absl::StatusOr<std::string> content = client::ReadWholeFile(token_file_, kLargestSmallFile);
   if (!content.ok()) {
     token_problem_ = std::string(content.status().message());
-    // Without a token of its own a call may still tell more, such as that no daemon runs.
+    // A call without a token may still have a better error, such as that no daemon runs.
     if (!given) return "";
     return absl::InvalidArgumentError(absl::StrCat("the token file cannot be used: ", token_problem_,
                                                    "; --token-file or TANDEM_TOKEN_FILE names it"));
@@ -157,10 +156,10 @@ absl::StatusOr<std::string> Session::Token() {
 }
 
 std::vector<uid_t> Session::TrustedListeners() const {
-  // A token that is named goes where it is sent.
+  // A token file that the user names is sent to any listener.
   struct stat info = {};
   if (!options.token_file.empty() || stat(TokenFile().c_str(), &info) != 0) return {};
-  // Whoever owns the file runs the daemon; a port of a container is root's.
+  // The file's owner runs the daemon. A container's port belongs to root.
   return {info.st_uid, geteuid(), 0};
 }
 
@@ -225,7 +224,7 @@ std::string Session::Explain(const absl::Status& status) {
     case absl::StatusCode::kUnauthenticated:
       if (token_problem_.empty()) {
         text = absl::StrCat("the daemon at ", address, " does not accept the token in ", token_file_);
-        // Of one that was right once it says more.
+        // The daemon's message about an expired token says more.
         if (absl::StrContains(status.message(), " expired at ")) {
           return absl::StrCat(text, ": ", status.message(), "\n");
         }

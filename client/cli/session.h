@@ -21,7 +21,7 @@
 
 namespace tandem::cli {
 
-// The options that every command takes. Empty text: not given.
+// The options of every command. An empty text is an option that is not given.
 struct GlobalOptions {
   OutputFormat output = OutputFormat::kTable;
   std::string address;
@@ -37,8 +37,8 @@ struct GlobalOptions {
   absl::Duration reconnect_timeout = absl::Seconds(60);
 };
 
-// What one run of a command works with: options, terminal, and the connection, which is made when it is first
-// asked for. Not thread-safe.
+// The options, the terminal and the connection of a command. The first call of Connect connects. Not
+// thread-safe.
 class Session {
  public:
   explicit Session(Terminal& terminal) : terminal_(terminal), style_(terminal.Color()) {}
@@ -46,46 +46,47 @@ class Session {
   GlobalOptions options;
 
   Terminal& terminal() { return terminal_; }
-  // Of standard output.
+  // The style of standard output.
   const Style& style() const { return style_; }
   bool structured() const {
     return options.output == OutputFormat::kJson || options.output == OutputFormat::kYaml;
   }
   bool wide() const { return options.output == OutputFormat::kWide; }
 
-  // The client. INVALID_ARGUMENT: the options allow none.
+  // Returns the client. INVALID_ARGUMENT if the options are wrong for a connection.
   absl::StatusOr<client::Client*> Connect();
 
-  // An error in a line, and below it what can be done about it, where something can; a newline at the end.
+  // Returns an error as a line, with advice in the lines below if there is any. Ends with a newline.
   std::string Explain(const absl::Status& status);
 
-  // Says an error on standard error, with what can be done about it, and gives its exit code.
+  // Prints an error with its advice to standard error. Returns its exit code.
   int Fail(const absl::Status& status);
 
-  // The daemon's messages as they may be shown: see MakePrintable. JSON and YAML need no such thing.
+  // Makes a message from the daemon safe to show; see MakePrintable. JSON and YAML need no change.
   void MakeShowable(google::protobuf::Message* message) const {
     if (!structured()) MakePrintable(message);
   }
 
-  // The address in use: as given, else what the daemon on this machine wrote, else the default.
+  // Returns the address in use: the given address, or the address that the daemon on this machine wrote, or
+  // the default.
   std::string Address();
-  // The folder of this machine's daemon.
+  // Returns the state folder of this machine's daemon.
   std::string StateFolder() const;
-  // The file that the token is read from.
+  // Returns the path of the token file.
   std::string TokenFile() const;
 
  private:
-  // The daemon's token, or "" and why in token_problem_.
+  // Returns the token. Without a token, returns "" and sets token_problem_.
   absl::StatusOr<std::string> Token();
-  // UNAVAILABLE: a state folder is named, and no daemon has written its address there. INVALID_ARGUMENT: what
-  // it wrote cannot be read. Another daemon's, at the default address, is not meant.
+  // Checks the address in a given state folder. UNAVAILABLE if no daemon has written its address there: the
+  // default address may be another daemon's. INVALID_ARGUMENT if the address cannot be read.
   absl::Status CheckStateFolder() const;
-  // Where the token is the state folder's own, the administrator's: those who may have it.
+  // Returns the users that may get the token, if it is the administrator's token in the state folder.
   std::vector<uid_t> TrustedListeners() const;
 
   Terminal& terminal_;
   const Style style_;
-  // Before the client, which it outlives.
+  // Declared before the client, so that the display outlives it.
   std::unique_ptr<FetchDisplay> fetch_display_;
   std::unique_ptr<WaitDisplay> wait_display_;
   std::unique_ptr<client::Client> client_;

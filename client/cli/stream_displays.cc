@@ -79,7 +79,7 @@ class PlainDisplay : public JobDisplay {
   }
 
   void OnWaiting(const v1::Waiting& waiting) override {
-    // The estimate changes with each look.
+    // The estimate changes at each call, so it is not news.
     const bool is_news = !progress_.waiting().has_value() ||
                          waiting.reason() != progress_.waiting()->reason() ||
                          waiting.position() != progress_.waiting()->position();

@@ -14,11 +14,11 @@
 
 namespace tandem::cli {
 
-// Stops a stream at Ctrl-C or where standard output takes no more, and says once a break that the connection
-// is lost, or why the daemon does not let the stream in for now. Not thread-safe.
+// Stops a stream at Ctrl-C, or if standard output takes no more. Reports each break once: either that the
+// connection is lost, or why the daemon refuses the stream for now. Not thread-safe.
 class StreamNotes : public client::StreamObserver {
  public:
-  // `note` shows a line; `tick` is called whenever the stream asks whether to go on.
+  // `note` shows a line. `tick` is called each time the stream asks whether to continue.
   StreamNotes(
       Terminal& terminal, std::function<void(absl::string_view)> note, std::function<void()> tick = [] {})
       : terminal_(terminal), note_(std::move(note)), tick_(std::move(tick)) {
@@ -45,7 +45,7 @@ class StreamNotes : public client::StreamObserver {
   Terminal& terminal_;
   const std::function<void(absl::string_view)> note_;
   const std::function<void()> tick_;
-  // Said since it was last whole.
+  // Whether the present break was reported.
   bool lost_ = false;
   bool refused_ = false;
 };

@@ -8,7 +8,7 @@
 
 namespace tandem::cli {
 
-// Colours and weights as a terminal's escape sequences (ECMA-48), or nothing where none are wanted.
+// Colours and weights as a terminal's escape sequences (ECMA-48). Without colour, returns texts unchanged.
 class Style {
  public:
   explicit Style(bool color) : color_(color) {}
@@ -20,7 +20,7 @@ class Style {
   std::string Yellow(absl::string_view text) const { return Wrap("33", text); }
   std::string Blue(absl::string_view text) const { return Wrap("34", text); }
   std::string Cyan(absl::string_view text) const { return Wrap("36", text); }
-  // By a code of its own, such as "36".
+  // Applies a code, such as "36".
   std::string Wrap(absl::string_view code, absl::string_view text) const {
     return color_ && !code.empty() && !text.empty() ? absl::StrCat("\x1b[", code, "m", text, "\x1b[0m")
                                                     : std::string(text);

@@ -44,7 +44,7 @@ class SweepCommandTest : public ::testing::Test {
   }
   ~SweepCommandTest() override { std::filesystem::remove_all(folder_); }
 
-  // Three jobs over two fields: the best one, one that failed, and one that waits.
+  // Three jobs over two fields: the best job, a failed job and a waiting job.
   static v1::Sweep Sweep(v1::SweepState state) {
     v1::Sweep sweep;
     sweep.set_name("sweeps/small-1");
@@ -159,7 +159,7 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
 
 TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_EQ(Run({"sweep", "list"}), 0);
-  // Of the weights that a download returns.
+  // The measure of the weights that a download returns.
   EXPECT_THAT(terminal_.out(), HasSubstr("accuracy 0.8000 with learning_rate=0.1, units=8"));
   daemon_.cancel_sweep = [](const v1::CancelSweepRequest& request, v1::Sweep* sweep) {
     *sweep = Sweep(v1::SWEEP_STATE_CANCELLING);
@@ -172,7 +172,7 @@ TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no sweep is or begins with `smell`"));
 }
 
-// Answers as a sweep does whose first job trains, then ends; the daemon goes away once on the way.
+// Answers with a sweep whose first job trains, then ends. The daemon is away once meanwhile.
 class SweepWaitTest : public SweepCommandTest {
  protected:
   SweepWaitTest() {
@@ -212,7 +212,7 @@ TEST_F(SweepWaitTest, ATerminalShowsALiveTable) {
   EXPECT_THAT(during[1], HasSubstr("small-1 active: "));
   EXPECT_THAT(during[4], AllOf(HasSubstr("small-0  running"), HasSubstr("1/2")));
   EXPECT_THAT(during[6], HasSubstr("small-2  queued"));
-  // The table of the end stands where that one stood.
+  // The final table takes the place of the earlier table.
   const std::vector<std::string> after = terminal_.Screen();
   EXPECT_THAT(after[1], HasSubstr("small-1 succeeded: "));
   EXPECT_THAT(after, Contains(HasSubstr("* best: learning_rate=0.1")));
@@ -249,7 +249,7 @@ TEST_F(SweepCommandTest, ALiveTableFitsTheTerminal) {
     const std::vector<std::string> lines = SweepLines(sweep, Style(false), /*width=*/60, height);
     EXPECT_LE(lines.size(), height);
     for (const std::string& line : lines) EXPECT_LE(DisplayWidth(line), 60) << line;
-    // The best one and the one that runs.
+    // The best job and the running job.
     EXPECT_THAT(lines, Contains(HasSubstr("*  small-0")));
     if (height > 9) {
       EXPECT_THAT(lines, Contains(HasSubstr("small-77  running")));

@@ -20,7 +20,7 @@
 namespace tandem::cli {
 namespace {
 
-// "jobs/ID" as "ID".
+// Returns "ID" for "jobs/ID".
 std::string IdOf(absl::string_view name) { return std::string(name.substr(name.find('/') + 1)); }
 
 std::string ValueText(const google::protobuf::Value& value) {
@@ -29,7 +29,8 @@ std::string ValueText(const google::protobuf::Value& value) {
   return ToJsonText(value).value_or("?");
 }
 
-// As few of the last parts of fields' paths as tell them apart: "learning_rate", "layers[0].dense.units".
+// Returns the fields with the fewest last parts of their paths that differ: "learning_rate",
+// "layers[0].dense.units".
 std::vector<std::string> ShortNames(const v1::SweepResult& result) {
   std::vector<std::vector<std::string>> paths;
   for (const v1::SweepValue& value : result.values()) paths.push_back(absl::StrSplit(value.field(), '.'));
@@ -56,21 +57,21 @@ std::vector<std::string> ShortNames(const v1::SweepResult& result) {
   return names;
 }
 
-// What the weights that a download returns were measured to be.
+// Returns the measure of the weights that a download returns.
 std::string WeightsText(const v1::SweepResult& result) {
   if (result.artifact() == "best.safetensors") return BestText(result.best());
   return absl::StrCat(result.best().validation() ? "validation " : "training ", result.best().metric(), " ",
                       FormatMeasure(result.value()), ", of its last weights");
 }
 
-// Where it stands, in a line.
+// Returns the sweep's state as a line.
 std::string Head(const v1::Sweep& sweep, const Style& style) {
   return absl::StrCat(style.Bold(IdOf(sweep.name())), " ", ColoredSweepState(sweep.state(), style), ": ",
                       CountsText(sweep), "\n\n");
 }
 
-// "\n* best: learning_rate=0.1 with validation loss 0.4211, ..." and a line that says how to download these
-// weights; empty if there is none.
+// Returns "\n* best: learning_rate=0.1 with validation loss 0.4211, ..." and a line with the download
+// command, or "" if there is no best job.
 std::string BestLines(const v1::Sweep& sweep) {
   if (!sweep.has_best()) return "";
   const v1::SweepResult& best = sweep.best();
@@ -78,8 +79,8 @@ std::string BestLines(const v1::Sweep& sweep) {
                       "\n  these weights: tandem download ", IdOf(best.job()), " ", best.artifact(), "\n");
 }
 
-// The results that are shown if there is room for `most` alone, in their order: of jobs that run, the best
-// one, then those that ended, then the others.
+// Returns the `most` most important results, in their order. The best job comes first, then running jobs,
+// then jobs that have ended, then waiting jobs.
 std::vector<const v1::SweepResult*> Select(const v1::Sweep& sweep, size_t most) {
   std::vector<std::pair<int, const v1::SweepResult*>> ranked;
   for (const v1::SweepResult& result : sweep.results()) {
@@ -136,7 +137,7 @@ std::string ColoredSweepState(v1::SweepState state, const Style& style) {
 
 namespace {
 
-// A row for each of these results, of which there is one at least.
+// Returns a row for each result. At least one result.
 std::string Rows(const v1::Sweep& sweep, const std::vector<const v1::SweepResult*>& results,
                  const Style& style) {
   const std::string& metric = sweep.objective().metric();
@@ -174,12 +175,12 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
 }
 
 std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, int width, int height) {
-  // The head, the table's own head and the best one's two lines, with the empty lines between.
+  // The head, the table's head, the best job's two lines, and the empty lines between them.
   constexpr int kOtherLines = 6;
   std::string text = Head(sweep, style);
   if (!sweep.results().empty()) {
     const int room = std::max(1, height - kOtherLines);
-    // One of them says how many are left out.
+    // A line says how many jobs are left out.
     const bool is_cut = sweep.results_size() > room;
     const std::vector<const v1::SweepResult*> shown = Select(sweep, is_cut ? std::max(1, room - 1) : room);
     absl::StrAppend(&text, Rows(sweep, shown, style));

@@ -9,22 +9,22 @@
 
 namespace tandem::cli {
 
-// A sweep for people: where it stands, a row for each of its jobs with its values and what came of it, the
-// best one marked. Lines end with a newline.
+// Returns a sweep as text: its state, and a row for each job with its values and its result. A star marks the
+// best job. Lines end with a newline.
 std::string SweepText(const v1::Sweep& sweep, const Style& style);
 
-// The same without the errors, in lines of at most `width` columns for a terminal on which they are redrawn.
-// If there are more jobs than fit `height` lines, rows of jobs that wait are left out first, then those of
-// jobs that ended.
+// Returns the text without errors, in lines of at most `width` columns, for a terminal that redraws them. If
+// the jobs need more than `height` lines, rows of waiting jobs are left out first, then rows of jobs that
+// have ended.
 std::vector<std::string> SweepLines(const v1::Sweep& sweep, const Style& style, int width, int height);
 
-// "3 succeeded, 1 running" of the jobs' states.
+// Returns the number of jobs in each state: "3 succeeded, 1 running".
 std::string CountsText(const v1::Sweep& sweep);
 
-// A state's short name in its colour.
+// Returns a state's short name in its colour.
 std::string ColoredSweepState(v1::SweepState state, const Style& style);
 
-// What a search varies, by the last parts of the fields' names: "learning_rate=0.1, units=8".
+// Returns a job's values with short field names: "learning_rate=0.1, units=8".
 std::string ValuesText(const v1::SweepResult& result);
 
 }  // namespace tandem::cli

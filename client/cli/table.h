@@ -8,22 +8,22 @@
 
 namespace tandem::cli {
 
-// Rows under headings, columns as wide as their widest cell. Not thread-safe.
+// Rows under headings. Each column is as wide as its widest cell. Not thread-safe.
 class Table {
  public:
   struct Column {
     std::string heading;
-    // Numbers stand at the right.
+    // Whether cells are aligned to the right, as numbers are.
     bool right = false;
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell a column.
+  // Adds a row with a cell for each column.
   void AddRow(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
 
-  // All lines, the headings first; each ends with a newline and without spaces before that.
+  // Returns all lines, the headings first. Each line ends with a newline, without spaces before it.
   std::string Render(const Style& style) const;
 
  private:

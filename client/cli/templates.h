@@ -10,12 +10,12 @@ namespace tandem::cli {
 // A commented job file to start from.
 struct JobTemplate {
   absl::string_view name;
-  // In a few words.
+  // A few words.
   absl::string_view description;
   absl::string_view content;
 };
 
-// In the order in which they are listed.
+// Returns the templates, in the order of their list.
 const std::vector<JobTemplate>& JobTemplates();
 
 }  // namespace tandem::cli

@@ -12,7 +12,7 @@
 namespace tandem::cli {
 namespace {
 
-// Stops a stream, too, when the copy is complete or cannot be written.
+// Also stops a stream when the copy is complete or cannot be written.
 class UntilComplete : public StreamNotes {
  public:
   UntilComplete(Session& session, const absl::Status& written, const bool& complete)
@@ -45,12 +45,17 @@ absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, 
   }
   const std::string path =
       (own / absl::StrCat("events.out.tfevents.", job.create_time().seconds(), ".tandem")).string();
-  // TensorBoard reads texts as Markdown: four spaces make a block of code.
+  // TensorBoard reads texts as Markdown: four spaces start a block of code.
   const std::string settings =
       absl::StrCat("    ", absl::StrReplaceAll(ToYamlText(job.spec()), {{"\n", "\n    "}}));
   absl::StatusOr<std::unique_ptr<client::TensorBoardFile>> file =
       client::TensorBoardFile::Open(path, job, settings);
   if (!file.ok()) return file.status();
+  if ((*file)->last_sequence() > job.last_sequence()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot continue ", path,
+        ": the file has later events than the job, as after the restore of a backup; move the file away"));
+  }
   absl::Status written;
   bool complete = (*file)->last_sequence() >= job.last_sequence();
   if (!complete) {

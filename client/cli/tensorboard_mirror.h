@@ -11,7 +11,7 @@ namespace tandem::cli {
 
 // Brings a job's TensorBoard event file in FOLDER/<job id>/ up to job.last_sequence, and returns the file's
 // path. The file is on the disk when the call returns. An interrupted call leaves a file that the next call
-// continues. CANCELLED: Ctrl-C. Otherwise errors as WatchJob's and TensorBoardFile's.
+// continues. CANCELLED after Ctrl-C. Other errors are those of WatchJob and TensorBoardFile.
 absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, const v1::Job& job,
                                       const std::string& folder);
 

@@ -49,7 +49,7 @@ void SystemTerminal::Out(absl::string_view text) {
 }
 
 void SystemTerminal::Err(absl::string_view text) {
-  // Nobody can be told that nobody can be told.
+  // If standard error fails, there is no place to report it.
   WriteAll(STDERR_FILENO, text).IgnoreError();
 }
 
@@ -64,7 +64,7 @@ bool SystemTerminal::Unicode() const {
     const absl::optional<std::string> value = Environment(variable);
     if (!value.has_value() || value->empty()) continue;
     const std::string locale = absl::AsciiStrToLower(*value);
-    // Containers mostly say nothing, "C" or "POSIX", and are looked at through terminals that show UTF-8.
+    // Containers mostly have no locale, "C" or "POSIX", and their users have terminals that show UTF-8.
     return locale == "c" || locale == "posix" || absl::StrContains(locale, "utf-8") ||
            absl::StrContains(locale, "utf8") || !absl::StrContains(locale, ".");
   }

@@ -10,8 +10,8 @@
 
 namespace tandem::cli {
 
-// All that a command sees of the outside but the daemon and files: where it writes, how wide that is, what
-// time it is, whether Ctrl-C was pressed. Not thread-safe.
+// A command's access to its terminal, the time, the environment and signals. Everything outside the program
+// except the daemon and files. Not thread-safe.
 class Terminal {
  public:
   virtual ~Terminal() = default;
@@ -19,35 +19,35 @@ class Terminal {
   // Standard output and standard error.
   virtual void Out(absl::string_view text) = 0;
   virtual void Err(absl::string_view text) = 0;
-  // Whether standard output has taken all so far; else the first error, such as a full disk. Nothing is
-  // written to it after that.
+  // Returns whether standard output has taken all output so far, or the first error, such as a full disk.
+  // After an error, standard output gets no more output.
   virtual absl::Status OutputStatus() const = 0;
 
-  // Whether standard output is a terminal that can go back in a line.
+  // Returns whether standard output is a terminal that can redraw lines.
   virtual bool Interactive() const = 0;
-  // Whether colours are wanted on standard output: it is interactive and NO_COLOR is not set.
+  // Returns whether standard output takes colours: it is interactive and NO_COLOR is not set.
   virtual bool Color() const = 0;
-  // Whether it shows Unicode.
+  // Returns whether the terminal shows Unicode.
   virtual bool Unicode() const = 0;
-  // Columns and lines now; 80 and 24 where nothing is known.
+  // Returns the present number of columns and lines, or 80 and 24 if unknown.
   virtual int Width() const = 0;
   virtual int Height() const = 0;
 
   virtual absl::Time Now() const = 0;
   virtual absl::TimeZone TimeZone() const = 0;
 
-  // Makes the first Ctrl-C (or SIGTERM) from now on be noted rather than end the program; a second one ends
-  // it.
+  // From now on, records the first Ctrl-C (or SIGTERM) instead of ending the program. The second ends the
+  // program.
   virtual void CatchInterrupt() = 0;
-  // Whether one was noted.
+  // Returns whether a Ctrl-C was recorded.
   virtual bool Interrupted() const = 0;
 
   virtual absl::optional<std::string> Environment(const std::string& name) const = 0;
-  // Whether the user is root, whose daemon keeps its state elsewhere.
+  // Returns whether the user is root. Root's daemon has another default state folder.
   virtual bool IsRoot() const = 0;
 };
 
-// The real one.
+// The program's own terminal.
 class SystemTerminal : public Terminal {
  public:
   SystemTerminal();

@@ -25,13 +25,13 @@ namespace {
 
 constexpr absl::Duration kFileExpiresSoon = absl::Hours(24 * 14);
 
-// Empty where it cannot be read.
+// Returns "" if the file cannot be read.
 std::string ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
-// Options with a value, as "--name value" or "--name=value"; the last counts.
+// Returns the options with a value, as "--name value" or "--name=value". The last occurrence counts.
 std::map<std::string, std::string> ParseCommandLine(const std::string& text) {
   const std::vector<std::string> words = absl::StrSplit(text, '\0');
   std::map<std::string, std::string> options;
@@ -48,7 +48,7 @@ std::map<std::string, std::string> ParseCommandLine(const std::string& text) {
   return options;
 }
 
-// Of the file of options, which is a mapping in YAML, the plain ones: "tls-cert: server.pem".
+// Returns the scalar options of the options file, which is a mapping in YAML: "tls-cert: server.pem".
 std::map<std::string, std::string> ParseConfig(const std::string& text) {
   std::map<std::string, std::string> options;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -76,7 +76,7 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
   std::map<std::string, std::string> options = ParseCommandLine(ReadText(process + "/cmdline"));
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::read_symlink(process + "/cwd", error);
-  // As the daemon finds them from its own folder.
+  // The daemon resolves relative paths from its own folder.
   const auto path_of = [&](const char* name) {
     const std::string& path = options[name];
     return path.empty() ? path : (folder / path).string();

@@ -9,10 +9,10 @@
 
 namespace tandem::cli {
 
-// Looks at the TLS files of the daemon on this machine, whose process is `pid`, as it does when they change:
-// it keeps to those from before where they cannot be used, which nothing shows until the old certificate ends
-// or the daemon is started anew. The process' command line, and the file of its --config, say which they are;
-// nothing is found where it has none, or where this user may not look. `root`: before /proc, for tests.
+// Checks the TLS files of the daemon on this machine with the process `pid`, as the daemon checks changed
+// files. If changed files are wrong, the daemon silently keeps the old files until the old certificate
+// expires or the daemon restarts. The process's command line, and the file of its --config, name the files.
+// No findings if they name none, or if this user may not read them. `root` is a prefix of /proc, for tests.
 Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, absl::TimeZone zone);
 
 }  // namespace tandem::cli

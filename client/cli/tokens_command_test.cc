@@ -57,7 +57,7 @@ TEST_F(TokensCommandTest, AFileOfATokenIsItsOwnersAlone) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "the-secret\n");
   EXPECT_EQ(std::filesystem::status(path).permissions(),
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  // What is there is somebody's, and no token is made that nobody gets to know.
+  // The command must not overwrite a file, nor create a token that nobody can read.
   asked_.Clear();
   EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", path}, terminal_), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("is not overwritten"));

@@ -3,7 +3,7 @@
 
 namespace tandem::cli {
 
-// The command's own version.
+// The program's version.
 inline constexpr char kVersion[] = "0.1.0";
 
 }  // namespace tandem::cli

@@ -12,10 +12,10 @@
 
 namespace tandem::cli {
 
-// Says on standard error that the daemon asked to wait, and why. Ctrl-C ends the waiting.
+// Prints to standard error that the daemon asked for a delay, and why. Ctrl-C ends the wait.
 class WaitDisplay : public client::WaitObserver {
  public:
-  // `terminal` outlives this.
+  // `terminal` must outlive this object.
   explicit WaitDisplay(Terminal& terminal) : terminal_(terminal) {}
 
   void OnAskedToWait(const absl::Status& why, absl::Duration wait) override {

@@ -14,7 +14,7 @@ std::string FormatStart(const v1::Waiting& waiting, absl::Time now) {
     likely = wait < absl::Seconds(1) ? "soon" : absl::StrCat("~", FormatAge(wait));
   }
   if (waiting.has_latest_start_time()) {
-    // Rounded up: FormatAge drops what is below its unit.
+    // Rounds up, because FormatAge drops everything below its unit.
     const absl::Duration wait = FromProto(waiting.latest_start_time()) - now;
     const absl::Duration unit = wait < absl::Minutes(1)      ? absl::Seconds(1)
                                 : wait < absl::Hours(1)      ? absl::Minutes(1)

@@ -8,13 +8,12 @@
 
 namespace tandem::cli {
 
-// When a waiting job starts, with how much of that is known: "now"; "~4 s or later" if no time limit bounds
-// its wait; "~4 s, at most 10 min" or "at most 10 min" if time limits do; "soon" if the estimate has passed;
-// "-" if nobody knows.
+// Returns the start of a waiting job: "now"; "~4 s or later" if no time limit bounds the wait; "~4 s, at most
+// 10 min" or "at most 10 min" if time limits do; "soon" if the estimate has passed; "-" if unknown.
 std::string FormatStart(const v1::Waiting& waiting, absl::Time now);
 
-// Where a queued job stands, when it may start, and why it waits: "#2 in the queue, starts in ~5 min or
-// later: Needs 2 CPUs; 1 of 2 free." A part that nobody knows is left out.
+// Returns a queued job's place, start and reason: "#2 in the queue, starts in ~5 min or later: Needs 2 CPUs;
+// 1 of 2 free." Unknown parts are left out.
 std::string WaitingText(const v1::Waiting& waiting, absl::Time now);
 
 }  // namespace tandem::cli

@@ -24,7 +24,7 @@ std::string RandomText() {
   return absl::BytesToHexString(bytes);
 }
 
-// In a time that does not depend on where they differ.
+// Compares in a time that does not depend on the place of the difference.
 bool IsSame(absl::string_view a, absl::string_view b) {
   return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -52,8 +52,10 @@ std::optional<Access::Refusal> Access::Check(const WebRequest& request) const {
     return Refusal{
         403, absl::StrCat("cannot answer: the request names another host; open http://", hosts_[0], "\n")};
   }
-  // A link may lead here, and the cookie does not come with it the first time (SameSite=Strict).
-  const bool is_page = request.method == "GET" && request.path == "/";
+  // A link may lead to the page. Browsers send no cookie with a link's requests (SameSite=Strict). The page's
+  // files hold no data.
+  const bool is_page =
+      request.method == "GET" && (request.path == "/" || absl::StartsWith(request.path, "/page/"));
   if (!request.origin.empty() && request.origin != absl::StrCat("http://", request.host))
     return Refusal{403, "cannot answer: the request comes from another site\n"};
   if (!is_page && !request.fetch_site.empty() && request.fetch_site != "same-origin" &&
@@ -61,11 +63,10 @@ std::optional<Access::Refusal> Access::Check(const WebRequest& request) const {
     return Refusal{403, "cannot answer: the request comes from another site\n"};
   if (request.method == "POST" && !absl::StartsWith(request.content_type, "application/json"))
     return Refusal{403, "cannot answer: the request is not JSON\n"};
-  if (!IsSame(CookieIn(request.cookie, cookie_name_), secret_)) {
-    return Refusal{
-        401,
-        "cannot show the dashboard: this browser has no key, or the key was used; open the address that "
-        "`tandem dashboard` prints, or start `tandem dashboard` again\n"};
+  if (!is_page && !IsSame(CookieIn(request.cookie, cookie_name_), secret_)) {
+    return Refusal{401,
+                   "cannot answer: this browser has no key, or the key was used; open the address that "
+                   "`tandem dashboard` prints, or start `tandem dashboard` again\n"};
   }
   return std::nullopt;
 }

@@ -13,7 +13,10 @@
 namespace tandem::dashboard {
 
 // Decides which requests come from the user's own page. A request acts with the user's token. So requests of
-// other sites in the same browser, and of other accounts of the machine, must fail here. Thread-safe.
+// other sites in the same browser, and of other accounts of the machine, must fail here. An account that can
+// list the user's processes may take the key before the browser uses it; then the browser is told so. A
+// server on another port of this host gets the cookie if the user visits it: visit none of other accounts.
+// Thread-safe.
 class Access {
  public:
   // Why a request is refused.
@@ -22,25 +25,26 @@ class Access {
     std::string text;
   };
 
-  // `hosts` are the values of Host under which the page is known, such as "127.0.0.1:7449": a name of another
-  // site that leads to this machine is none of them (DNS rebinding).
+  // `hosts` are the accepted values of Host, such as "127.0.0.1:7449". They exclude names of other sites that
+  // lead to this machine (DNS rebinding).
   explicit Access(std::vector<std::string> hosts);
 
-  // The key that opens the page once: in the address "/?key=KEY".
+  // Returns the key that opens the page once, in the address "/?key=KEY".
   const std::string& key() const { return key_; }
 
-  // Nothing if the request may be answered. The page itself may be opened from anywhere; everything else only
-  // by the page.
+  // Returns nothing if the request may be answered. Any site may open the page itself. Only the page may make
+  // other requests.
   std::optional<Refusal> Check(const WebRequest& request) const;
 
-  // Exchanges a key, once, for the value of a Set-Cookie header. None: the key is wrong or was used.
+  // Exchanges a key, once, for the value of a Set-Cookie header. Returns nothing if the key is wrong or was
+  // used.
   std::optional<std::string> Exchange(absl::string_view key);
 
  private:
   const std::vector<std::string> hosts_;
   const std::string key_;
   const std::string secret_;
-  // Names the port too: browsers keep cookies of a host whatever the port.
+  // The name includes the port, because browsers share a host's cookies among all ports.
   const std::string cookie_name_;
   absl::Mutex mutex_;
   bool key_is_used_ ABSL_GUARDED_BY(mutex_) = false;

@@ -10,7 +10,7 @@ namespace {
 
 class AccessTest : public testing::Test {
  protected:
-  // A request of the page, after the key was taken.
+  // Returns a request of the page, after the key was exchanged.
   WebRequest Own() {
     WebRequest request;
     request.method = "GET";
@@ -74,14 +74,19 @@ TEST_F(AccessTest, NobodyElseMay) {
       << "a form's request is no JSON";
 }
 
-// A link in another page or in a mail opens the page, but nothing else.
+// A link in another page or in a mail opens the page, but nothing else. Browsers send no cookie with it.
 TEST_F(AccessTest, ALinkMayLeadToThePage) {
   WebRequest request = Own();
   request.fetch_site = "cross-site";
+  request.cookie = "";
   request.path = "/";
+  EXPECT_EQ(Refused(request), 0);
+  request.path = "/page/app.js";
   EXPECT_EQ(Refused(request), 0);
   request.path = "/api/log";
   EXPECT_EQ(Refused(request), 403);
+  request.fetch_site = "same-origin";
+  EXPECT_EQ(Refused(request), 401);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 using client::Client;
 using Call = std::function<absl::StatusOr<std::string>(Client&, const std::string&)>;
 
-// A call from a function that takes the client and a request, and returns a message.
+// Makes a call from a function that takes the client and a request, and returns a message.
 template <typename Request, typename Function>
 Call Make(Function function) {
   return [function](Client& client, const std::string& text) -> absl::StatusOr<std::string> {
@@ -58,6 +58,9 @@ const std::map<std::string, Call, std::less<>>& Calls() {
        })},
       {"GetJob", Make<v1::GetJobRequest>(
                      [](Client& client, const auto& request) { return client.GetJob(request.name()); })},
+      {"GetJobHistory", Make<v1::GetJobHistoryRequest>([](Client& client, const auto& request) {
+         return client.GetJobHistory(request);
+       })},
       {"UpdateJob", Make<v1::UpdateJobRequest>([](Client& client, const auto& request) {
          return client.SetPriority(request.job().name(), request.job().priority());
        })},
@@ -94,7 +97,7 @@ std::string ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
   std::string text;
-  // Fails for messages of unknown types alone, of which the API has none.
+  // The conversion fails only for messages of unknown types, and the API has none.
   google::protobuf::util::MessageToJsonString(message, &text, options).ok();
   return text;
 }

@@ -12,21 +12,20 @@
 
 namespace tandem::dashboard {
 
-// A message in the JSON of Protocol Buffers, with the API's own field names; fields with default values are
-// left out.
+// Returns a message as JSON with the API's field names, without fields that have their default.
 std::string ToJson(const google::protobuf::Message& message);
 
-// Makes the unary call `method` ("GetJob") with a request in JSON, and returns the answer in JSON. NOT_FOUND:
-// the page may make no such call. INVALID_ARGUMENT: the JSON is not the method's request. Other errors are
-// the daemon's. Thread-safe.
+// Makes the unary call `method` ("GetJob") with a request in JSON, and returns the response in JSON.
+// NOT_FOUND if the page may not make this call. INVALID_ARGUMENT if the JSON is not a request of the method.
+// Other errors are the daemon's. Thread-safe.
 absl::StatusOr<std::string> CallInJson(client::Client& client, absl::string_view method,
                                        const std::string& request);
 
-// An error as the page expects it: {"code": "NOT_FOUND", "message": ..., "violations": [{"field",
+// Returns an error in the page's form: {"code": "NOT_FOUND", "message": ..., "violations": [{"field",
 // "description"}]}.
 std::string ErrorInJson(const absl::Status& status);
 
-// The status of HTTP that says the same.
+// Returns the HTTP status for an error.
 int HttpStatus(const absl::Status& status);
 
 }  // namespace tandem::dashboard

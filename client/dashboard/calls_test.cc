@@ -49,6 +49,26 @@ TEST_F(CallsTest, ListsAreWhole) {
   EXPECT_EQ(json::parse(*answer)["sweeps"].size(), 2);
 }
 
+TEST_F(CallsTest, AHistoryHasTheEventsOfAllPages) {
+  daemon_.get_job_history = [](const v1::GetJobHistoryRequest& request, v1::GetJobHistoryResponse* response) {
+    EXPECT_EQ(request.last_step(), 7);
+    response->set_last_sequence(9);
+    const bool is_first = request.page_token().empty();
+    if (is_first) response->add_curves()->set_name("training/loss");
+    response->add_events()->set_sequence(is_first ? 1 : 2);
+    response->add_event_steps(is_first ? 0 : 5);
+    if (is_first) response->set_next_page_token("next");
+    return grpc::Status::OK;
+  };
+  const absl::StatusOr<std::string> answer =
+      CallInJson(*client_, "GetJobHistory", R"({"name": "jobs/x", "last_step": 7})");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(json::parse(*answer), json({{"last_sequence", "9"},
+                                        {"curves", {{{"name", "training/loss"}}}},
+                                        {"events", {{{"sequence", "1"}}, {{"sequence", "2"}}}},
+                                        {"event_steps", {"0", "5"}}}));
+}
+
 TEST_F(CallsTest, OtherCallsAndOtherTextsAreRefused) {
   for (const char* const method : {"Shutdown", "CreateToken", "DeleteJob", "", "GetJob/"})
     EXPECT_EQ(CallInJson(*client_, method, "{}").status().code(), absl::StatusCode::kNotFound) << method;

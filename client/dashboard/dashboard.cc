@@ -23,10 +23,10 @@ namespace {
 constexpr char kJson[] = "application/json";
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr char kEvents[] = "text/event-stream";
-// How much of a log the page takes at once.
+// The largest part of a log in an answer.
 constexpr size_t kMostLogBytes = 1 << 20;
 constexpr absl::Duration kRowsInterval = absl::Milliseconds(250);
-// A browser that is gone is noticed at a write.
+// A write notices that a browser has left.
 constexpr absl::Duration kRowsHeartbeat = absl::Seconds(5);
 constexpr size_t kRowsTogether = 1000;
 
@@ -43,7 +43,7 @@ void SendError(const absl::Status& status, WebAnswer& answer) {
   answer.Send(HttpStatus(status), kJson, ErrorInJson(status));
 }
 
-// A name that a header and a file system take.
+// Returns a name that is safe in a header and in a file system.
 std::string SafeFileName(absl::string_view name) {
   std::string safe;
   for (const char c : name.substr(name.rfind('/') + 1)) {
@@ -91,7 +91,8 @@ void Dashboard::Handle(const WebRequest& request, WebAnswer& answer) {
   is_ready_.WaitForNotification();
   if (const std::string key = request.Parameter("key");
       request.path == "/" && request.method == "GET" && !key.empty()) {
-    // The key leaves the address, which people share. The request's other parts do not enter the answer.
+    // The redirect removes the key from the address, because people share addresses. The answer has no other
+    // part of the request.
     if (const std::optional<std::string> cookie = access_->Exchange(key); cookie.has_value())
       return answer.Send(303, kText, "", {{"Location", "/"}, {"Set-Cookie", *cookie}});
   }
@@ -112,7 +113,8 @@ void Dashboard::Handle(const WebRequest& request, WebAnswer& answer) {
     if (!absl::SimpleAtoi(request.Parameter("after"), &after) || after < 0) after = 0;
     if (answer.Begin(kEvents, {}))
       StreamJob(
-          *client_, request.Parameter("name"), after, [this] { return !is_stopping_; }, answer);
+          *client_, request.Parameter("name"), after, /*once=*/request.Parameter("once") == "1",
+          [this] { return !is_stopping_; }, answer);
     return;
   }
   if (absl::ConsumePrefix(&path, "/page/")) return SendFile(path, answer);
@@ -170,7 +172,7 @@ void Dashboard::SendArtifact(const WebRequest& request, WebAnswer& answer) {
         }
         return answer.Write(piece.data()) ? absl::OkStatus() : absl::CancelledError("the browser is gone");
       });
-  // After the beginning, an answer that is too short is all that can be said.
+  // After the start of an answer, only its missing end can show the error.
   if (!status.ok() && !has_begun) SendError(status, answer);
 }
 
@@ -212,7 +214,7 @@ void Dashboard::StreamJobs(WebAnswer& answer) {
       silent = absl::ZeroDuration();
     }
     if (!text.empty() && !answer.Write(text)) return;
-    // Four times a second at most.
+    // Sends at most four times a second.
     if (has_news) absl::SleepFor(kRowsInterval);
   }
 }

@@ -30,14 +30,14 @@ namespace tandem::dashboard {
 //   GET  /events/job?name=jobs/ID&after=N           StreamJob
 class Dashboard {
  public:
-  // Serves on a numeric address. The client outlives this. FAILED_PRECONDITION as WebServer::Start, or the
-  // program was built without the page.
+  // Serves on a numeric address. The client must outlive this object. FAILED_PRECONDITION as for
+  // WebServer::Start, or if the program was built without the page.
   static absl::StatusOr<std::unique_ptr<Dashboard>> Start(client::Client* client, const std::string& host,
                                                           int port);
   // Ends all streams.
   ~Dashboard();
 
-  // "http://127.0.0.1:7449/?key=KEY", for the user's browser alone.
+  // Returns "http://127.0.0.1:7449/?key=KEY", for the user's own browser only.
   std::string Url() const;
 
  private:
@@ -56,10 +56,10 @@ class Dashboard {
   const std::string host_;
   JobList jobs_;
   std::unique_ptr<Access> access_;
-  // access_ is there: it needs the server's port.
+  // Notified when access_ exists. access_ needs the server's port.
   absl::Notification is_ready_;
   std::atomic<bool> is_stopping_ = false;
-  // Last: its threads use the others.
+  // Declared last: its threads use the other members.
   std::unique_ptr<WebServer> server_;
 };
 

@@ -10,11 +10,12 @@
 namespace tandem::dashboard {
 namespace {
 
-// The list is read again after this, or after twenty times what reading it took, whichever is longer.
+// The interval between two reads of the list: this time, or twenty times the time of a read if that is
+// longer.
 constexpr absl::Duration kListInterval = absl::Seconds(2);
 constexpr int kListPart = 20;
 constexpr absl::Duration kJobInterval = absl::Seconds(1);
-// Jobs that are read in a row at most: a user may make 100 calls a second.
+// The largest number of jobs in a row of reads. A user may make 100 calls a second.
 constexpr size_t kMostRead = 20;
 constexpr size_t kSparkLosses = 32;
 
@@ -83,7 +84,10 @@ JobList::Changes JobList::Await(int64_t version, absl::Duration at_most) {
 }
 
 void JobList::Put(const v1::Job& job) {
-  Row& row = rows_[job.name()];
+  const auto [place, is_new] = rows_.try_emplace(job.name());
+  Row& row = place->second;
+  // A restored backup may bring a job back.
+  if (is_new) std::erase_if(deleted_, [&](const auto& gone) { return gone.second == job.name(); });
   if (job.has_progress() && job.progress().step() > row.step) {
     row.step = job.progress().step();
     row.losses.push_back(job.progress().training().loss());
@@ -104,7 +108,7 @@ void JobList::Remove(const std::string& name) {
 void JobList::SetConnection(const absl::Status& status) {
   if (status == connection_) return;
   connection_ = status;
-  // Every view says so.
+  // Every view reports the change.
   ++version_;
 }
 
@@ -181,7 +185,7 @@ void JobList::Read() {
 void JobList::Hear() {
   Listening listening([this] { return !IsStopped(); });
   while (!IsStopped()) {
-    // Ends by itself if the connection is lost for long, or the token is.
+    // The call ends by itself if the connection is lost for long, or if the token is refused.
     client_
         ->WatchJobs(-1, listening,
                     [this](const v1::WatchJobsResponse& change) {

@@ -18,29 +18,29 @@
 
 namespace tandem::dashboard {
 
-// All jobs of the daemon, as rows (JobRow). Two threads follow the jobs while a page looks. The first thread
-// hears of changed states at once. The second thread reads running jobs once a second, and the whole list
-// from time to time: then rows of deleted jobs go. Thread-safe.
+// The rows of all jobs of the daemon (JobRow). Two threads follow the jobs while a page has a view. The first
+// thread gets changed states at once. The second thread reads running jobs once a second. It also reads the
+// whole list from time to time, and then drops rows of deleted jobs. Thread-safe.
 class JobList {
  public:
-  // The client outlives this.
+  // The client must outlive this object.
   explicit JobList(client::Client* client) : client_(client) {}
-  // Stops following; every view is gone.
+  // Stops following. All views must be destroyed before.
   ~JobList();
   JobList(const JobList&) = delete;
   JobList& operator=(const JobList&) = delete;
 
-  // Rows that changed since a version, as JSON texts, and names of jobs that are gone.
+  // Rows that changed after a version, as JSON texts, and names of deleted jobs.
   struct Changes {
-    // Pass it to the next call.
+    // The version for the next call.
     int64_t version = 0;
     std::vector<std::string> rows;
     std::vector<std::string> deleted;
-    // Whether the daemon answers, or the error. Until the first answer UNAVAILABLE.
+    // OK if the daemon answers, or the error. UNAVAILABLE before the first answer.
     absl::Status connection;
   };
 
-  // A page that looks. The list is followed from the first view's start to the last view's end.
+  // A view of an open page. The threads run from the start of the first view to the end of the last view.
   class View {
    public:
     explicit View(JobList* list) : list_(list) { list_->Enter(); }
@@ -48,8 +48,8 @@ class JobList {
     View(const View&) = delete;
     View& operator=(const View&) = delete;
 
-    // Waits until something changed since `version` (-1 at first, for everything), for `at_most`. Every row
-    // is in the first answer with a version of 0 or more.
+    // Waits at most `at_most` until a row changes after `version`. -1 returns all rows: the first answer with
+    // a version of 0 or more has every row.
     Changes Await(int64_t version, absl::Duration at_most) { return list_->Await(version, at_most); }
 
    private:
@@ -74,7 +74,7 @@ class JobList {
   void Hear() ABSL_LOCKS_EXCLUDED(mutex_);
   // Reads the whole list.
   absl::Status ReadAll() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Reads one job; a job that is not there any more goes.
+  // Reads a job, and drops its row if the job was deleted.
   absl::Status ReadOne(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
   void Put(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remove(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,6 +3,7 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "absl/strings/ascii.h"
@@ -54,17 +55,18 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
   if (newest != nullptr) {
     row["loss"] = Number(newest->loss());
-    const auto accuracy = newest->metrics().find("accuracy");
-    const auto shown = accuracy != newest->metrics().end() ? accuracy : newest->metrics().begin();
-    if (shown != newest->metrics().end()) {
+    // A protobuf map has another order in each message.
+    const std::map<std::string, double> metrics(newest->metrics().begin(), newest->metrics().end());
+    const auto accuracy = metrics.find("accuracy");
+    const auto shown = accuracy != metrics.end() ? accuracy : metrics.begin();
+    if (shown != metrics.end()) {
       row["metric"] = shown->first;
       row["value"] = Number(shown->second);
     }
   }
   if (job.state() == v1::JOB_STATE_RUNNING && job.has_start_time() && progress.step() > 0 &&
       progress.steps() > progress.step()) {
-    // Of this attempt, the steps before its start are not known: the rate of samples says more if it is
-    // there.
+    // The steps before this attempt are unknown, so the rate of samples is better if it is known.
     const double rate = progress.images_per_second();
     const double batch = static_cast<double>(job.spec().training().global_batch_size());
     const double left = static_cast<double>(progress.steps() - progress.step());

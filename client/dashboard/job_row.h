@@ -8,7 +8,7 @@
 
 namespace tandem::dashboard {
 
-// What the list of jobs shows of a job:
+// Returns the list's row of a job:
 //
 //   {"name": "jobs/lenet-k3v7qa", "display_name", "user", "state": "RUNNING", "reason", "message",
 //   "priority", "sweep",
@@ -17,8 +17,8 @@ namespace tandem::dashboard {
 //    "loss", "metric": "accuracy", "value",            the newest validation's, else the newest report's
 //    "seconds_left", "devices": ["cpu:0"], "spark": [losses]}
 //
-// A value that is not known is left out; a number that is not finite is null. `losses` are the newest losses
-// of training, the oldest first. `now` is seconds since 1970.
+// Unknown values are missing. A number that is not finite is null. `losses` are the newest training losses,
+// oldest first. `now` is in seconds since 1970.
 nlohmann::json JobRow(const v1::Job& job, const std::deque<double>& losses, double now);
 
 }  // namespace tandem::dashboard

@@ -11,20 +11,16 @@
 namespace tandem::dashboard {
 
 // Sends a job's log as Server-Sent Events, after WebAnswer::Begin. Returns when the job has ended, the
-// browser is gone, or `goes_on` is false. `after` is the last sequence number that the page has, 0 at first.
+// browser has left, or `goes_on` returns false. `after` is the last sequence number that the page has, 0 at
+// first.
 //
-// With `after` 0, one event `snapshot` brings the history:
-//
-//   "sequence": of the last event
-//   "progress": columns of all reports of training, of one length: "sequence", "step", "steps", "epochs",
-//               "attempt", "time" (seconds since 1970), "training/loss", "training/<metric>",
-//               "learning_rate", "images_per_second"; null for a number that is not finite or is missing
-//   "events":   all other events
-//
-// Then each later event comes as `event`, with its sequence number as the id. Events are JobEvents in the
-// JSON of Protocol Buffers. `disconnected` and `connected` tell of the daemon. `problem` says that the log
-// cannot be read (ErrorInJson). `end` says that all events have come.
-void StreamJob(client::Client& client, const std::string& name, int64_t after,
+// With `after` 0, an event `snapshot` brings the history: all pages of a GetJobHistoryResponse as one
+// message. Then each later event of the log comes as `event`, a JobEvent. Both are in the JSON of Protocol
+// Buffers, and have the last sequence number as their id. `disconnected` and `connected` report the
+// connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
+// all events were sent. `reset` reports that the log ends before `after`, as after the restore of a backup:
+// the page must begin again with 0. If `once`, the stream ends after the newest event of now.
+void StreamJob(client::Client& client, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 
 }  // namespace tandem::dashboard

@@ -21,7 +21,7 @@ namespace {
 using nlohmann::json;
 using ::testing::ElementsAre;
 
-// A browser that takes what comes, until it has had enough.
+// A browser that takes events until it has enough.
 class FakeBrowser : public WebAnswer {
  public:
   explicit FakeBrowser(size_t most_writes = 1000) : left_(most_writes) {}
@@ -87,11 +87,28 @@ std::unique_ptr<client::Client> Connect(const std::string& address) {
 class JobStreamTest : public testing::Test {
  protected:
   JobStreamTest() {
-    daemon_.get_job = [this](const v1::GetJobRequest& request, v1::Job* job) {
+    daemon_.get_job_history = [this](const v1::GetJobHistoryRequest& request,
+                                     v1::GetJobHistoryResponse* response) {
       if (request.name() != "jobs/x")
         return grpc::Status(grpc::StatusCode::NOT_FOUND, "there is no such job");
-      job->set_name("jobs/x");
-      job->set_last_sequence(history_);
+      response->set_last_sequence(history_);
+      v1::Curve& loss = *response->add_curves();
+      loss.set_name("training/loss");
+      for (const v1::JobEvent& event : log_) {
+        if (event.sequence() > history_) break;
+        if (event.has_progress()) {
+          loss.add_steps(event.progress().step());
+          loss.add_times(100.5);
+          loss.add_values(event.progress().training().loss());
+        } else {
+          *response->add_events() = event;
+        }
+      }
+      return grpc::Status::OK;
+    };
+    daemon_.get_job = [this](const v1::GetJobRequest& request, v1::Job* job) {
+      job->set_name(request.name());
+      job->set_last_sequence(newest_);
       return grpc::Status::OK;
     };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext*,
@@ -103,16 +120,19 @@ class JobStreamTest : public testing::Test {
     };
   }
 
-  std::vector<FakeBrowser::Event> Stream(int64_t after, const std::string& name = "jobs/x") {
+  std::vector<FakeBrowser::Event> Stream(int64_t after, const std::string& name = "jobs/x",
+                                         bool once = false) {
     FakeBrowser browser;
     StreamJob(
-        *client_, name, after, [] { return true; }, browser);
+        *client_, name, after, once, [] { return true; }, browser);
     return browser.Events();
   }
 
   std::vector<v1::JobEvent> log_ = {Change(1, v1::JOB_STATE_RUNNING), Report(2, 1, 0.5),
                                     Report(3, 2, std::nan("")), Report(4, 3, 0.1),
                                     Change(5, v1::JOB_STATE_SUCCEEDED)};
+  // The newest event of the job's record.
+  int64_t newest_ = 5;
   // The newest event when the page is opened.
   int64_t history_ = 3;
   client::FakeDaemon daemon_;
@@ -120,17 +140,16 @@ class JobStreamTest : public testing::Test {
 };
 
 TEST_F(JobStreamTest, TheHistoryComesFirstAndThenEachEvent) {
-  log_[2].mutable_progress()->mutable_training()->mutable_metrics()->insert({"accuracy", 0.25});
   const std::vector<FakeBrowser::Event> events = Stream(0);
   ASSERT_EQ(events.size(), 4);
   EXPECT_EQ(events[0].name, "snapshot");
   EXPECT_EQ(events[0].id, "3");
-  const json& progress = events[0].data["progress"];
-  EXPECT_EQ(progress["sequence"], json({2, 3}));
-  EXPECT_EQ(progress["step"], json({1, 2}));
-  EXPECT_EQ(progress["time"], json({102.005, 103.005}));
-  EXPECT_EQ(progress["training/loss"], json({0.5, nullptr}));
-  EXPECT_EQ(progress["training/accuracy"], json({nullptr, 0.25})) << "a column that begins late";
+  EXPECT_EQ(events[0].data["last_sequence"], "3");
+  const json& loss = events[0].data["curves"][0];
+  EXPECT_EQ(loss["name"], "training/loss");
+  EXPECT_EQ(loss["steps"], json({"1", "2"}));
+  EXPECT_EQ(loss["times"], json({100.5, 100.5}));
+  EXPECT_EQ(loss["values"], json({0.5, "NaN"}));
   ASSERT_EQ(events[0].data["events"].size(), 1);
   EXPECT_EQ(events[0].data["events"][0]["state_change"]["to"], "JOB_STATE_RUNNING");
   EXPECT_EQ(events[1].name, "event");
@@ -152,9 +171,32 @@ TEST_F(JobStreamTest, AnEndedJobIsOneSnapshot) {
   history_ = 5;
   const std::vector<FakeBrowser::Event> events = Stream(0);
   ASSERT_EQ(events.size(), 2);
-  EXPECT_EQ(events[0].data["sequence"], 5);
-  EXPECT_EQ(events[0].data["progress"]["step"], json({1, 2, 3}));
+  EXPECT_EQ(events[0].data["last_sequence"], "5");
+  EXPECT_EQ(events[0].data["curves"][0]["steps"], json({"1", "2", "3"}));
   EXPECT_EQ(events[0].data["events"].size(), 2);
+  EXPECT_EQ(events[1].name, "end");
+}
+
+TEST_F(JobStreamTest, OnceEndsAfterTheNewestEvent) {
+  std::vector<FakeBrowser::Event> events = Stream(0, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].name, "snapshot");
+  EXPECT_EQ(events[1].name, "end");
+  newest_ = 4;
+  events = Stream(3, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].id, "4");
+  EXPECT_EQ(events[1].name, "end");
+  events = Stream(4, "jobs/x", /*once=*/true);
+  ASSERT_EQ(events.size(), 1);
+  EXPECT_EQ(events[0].name, "end");
+}
+
+TEST_F(JobStreamTest, ALogThatBecameShorterIsReadAnew) {
+  newest_ = 2;
+  const std::vector<FakeBrowser::Event> events = Stream(3);
+  ASSERT_EQ(events.size(), 2);
+  EXPECT_EQ(events[0].name, "reset");
   EXPECT_EQ(events[1].name, "end");
 }
 
@@ -168,7 +210,7 @@ TEST_F(JobStreamTest, SaysWhatIsWrong) {
 
 TEST_F(JobStreamTest, EndsIfTheBrowserIsGone) {
   log_.pop_back();
-  // A log that never ends.
+  // A log without an end.
   daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext* context,
                          grpc::ServerWriter<v1::JobEvent>* writer) {
     for (int64_t i = 1; !context->IsCancelled(); ++i) writer->Write(Report(i, i, 1));
@@ -176,11 +218,11 @@ TEST_F(JobStreamTest, EndsIfTheBrowserIsGone) {
   };
   FakeBrowser browser(/*most_writes=*/2);
   StreamJob(
-      *client_, "jobs/x", 0, [] { return true; }, browser);
+      *client_, "jobs/x", 0, /*once=*/false, [] { return true; }, browser);
   FakeBrowser patient;
   int asked = 0;
   StreamJob(
-      *client_, "jobs/x", 0, [&asked] { return ++asked < 3; }, patient);
+      *client_, "jobs/x", 0, /*once=*/false, [&asked] { return ++asked < 3; }, patient);
   EXPECT_GE(asked, 3) << "the dashboard stops";
 }
 

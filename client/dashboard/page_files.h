@@ -5,16 +5,16 @@
 
 namespace tandem::dashboard {
 
-// A file of the page, which the program contains.
+// A file of the page. The program contains it.
 struct PageFile {
   absl::string_view content;
   absl::string_view type;
 };
 
-// The file of this name ("jobs_view.js"); null if there is none.
+// Returns the file with this name ("jobs_view.js"), or null.
 const PageFile* FindPageFile(absl::string_view name);
 
-// False: the program was built without uPlot, which draws the charts, and so without the page.
+// Returns false if the program was built without uPlot, which draws the charts. Such a program has no page.
 bool HasPage();
 
 }  // namespace tandem::dashboard

@@ -62,7 +62,7 @@ class Answer : public WebAnswer {
   void Send(int status, absl::string_view content_type, absl::string_view body,
             const Headers& headers) override {
     status_ = status;
-    // A browser that has gone is no matter.
+    // A browser that has left needs no answer.
     Write(absl::StrCat(Head(status, content_type, headers), "Content-Length: ", body.size(), "\r\n\r\n"));
     Write(body);
   }
@@ -71,7 +71,7 @@ class Answer : public WebAnswer {
     return Write(absl::StrCat(Head(200, content_type, headers), "\r\n"));
   }
   bool Write(absl::string_view bytes) override {
-    // Of a slow browser's, mg_write may take a part.
+    // If the browser is slow, mg_write may take only a part.
     while (!bytes.empty() && is_open_) {
       const int written = mg_write(connection_, bytes.data(), bytes.size());
       if (written <= 0) is_open_ = false;

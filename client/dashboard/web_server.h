@@ -28,7 +28,7 @@ struct WebRequest {
   // At most kMostBodyBytes.
   std::string body;
 
-  // The decoded value of a query's parameter, or "".
+  // Returns the decoded value of a query's parameter, or "".
   std::string Parameter(absl::string_view name) const;
 };
 
@@ -41,27 +41,27 @@ class WebAnswer {
 
   virtual ~WebAnswer() = default;
 
-  // Sends a whole answer. Once, and then nothing more.
+  // Sends a whole answer. Call this once, and then nothing else.
   virtual void Send(int status, absl::string_view content_type, absl::string_view body,
                     const Headers& headers) = 0;
   void Send(int status, absl::string_view content_type, absl::string_view body) {
     Send(status, content_type, body, {});
   }
-  // Begins an answer whose end is the end of the connection. False: the browser is gone.
+  // Begins an answer that ends with the connection. Returns false if the browser has left.
   virtual bool Begin(absl::string_view content_type, const Headers& headers) = 0;
-  // Sends more of it, whole. False: the browser is gone, or takes nothing for some seconds.
+  // Sends more of the answer. Returns false if the browser has left, or takes no bytes for some seconds.
   virtual bool Write(absl::string_view bytes) = 0;
 };
 
-// An HTTP/1.1 server for one user's browser, on CivetWeb. Every answer forbids the browser to load anything
-// from elsewhere, to be framed, and to keep the answer.
+// An HTTP/1.1 server for the browser of a single user, on CivetWeb. Every answer forbids the browser to load
+// files from other sites, to show the answer in a frame, and to store the answer.
 class WebServer {
  public:
-  // Answers a request, on one of the server's threads. Several requests are answered at once. An answer may
-  // last as long as a page is open.
+  // Answers a request on a thread of the server. Several threads answer requests at the same time. An answer
+  // may last as long as a page is open.
   using Handler = std::function<void(const WebRequest&, WebAnswer&)>;
 
-  // Listens on a numeric address; port 0 is any free port. FAILED_PRECONDITION: the address is in use, or is
+  // Listens on a numeric address. Port 0 is any free port. FAILED_PRECONDITION if the address is in use or is
   // not this machine's.
   static absl::StatusOr<std::unique_ptr<WebServer>> Start(const std::string& host, int port, Handler handler);
   // Waits for the handlers to return.

@@ -16,25 +16,28 @@ namespace tandem::client {
 namespace {
 
 constexpr absl::Duration kShutdownTimeout = absl::Minutes(10);
-// Of what reads a whole data set.
+// For calls that read a whole data set.
 constexpr absl::Duration kReadingTimeout = absl::Minutes(10);
+// Of what reads a job's whole log.
+constexpr absl::Duration kHistoryTimeout = absl::Minutes(1);
 constexpr int kLargestPage = 1000;
-// Of one call that the daemon refuses for a moment again and again.
+// The longest time for which a refused call is repeated.
 constexpr absl::Duration kMostWaiting = absl::Seconds(30);
-// Of questions about a sweep that is followed: the least, and how much longer it is than an answer takes.
+// The least interval between two polls of a sweep, and the least ratio of the interval to the answer's time.
 constexpr absl::Duration kSweepInterval = absl::Seconds(1);
 constexpr int kSweepIdleness = 10;
-// Who listens at the daemon's address is looked at again after so long.
+// How long a check of the listeners at the daemon's address stays valid.
 constexpr absl::Duration kListenersKnown = absl::Seconds(1);
 
-// Who may listen at the address for the token to be sent there; empty: anybody.
+// Returns the users that may listen at the address if the client is to send its token. Empty: any user.
 std::vector<uid_t> TrustedListeners(const ConnectionOptions& options) {
-  // With TLS it is the certificate that tells the daemon from others.
+  // With TLS, the certificate identifies the daemon.
   const bool is_needed = !options.token.empty() && !UsesTls(options) && IsLocalAddress(options.address);
   return is_needed ? options.trusted_listeners : std::vector<uid_t>();
 }
 
-// How a stream's end is told: as the daemon says, or why the call was not made. `refused` outlives it.
+// Returns the function that makes a stream's final status: `refused` if the call was not made, otherwise the
+// daemon's status. `refused` must outlive the function.
 std::function<absl::Status(const grpc::Status&)> EndOf(const absl::Status& refused) {
   return [&refused](const grpc::Status& status) { return refused.ok() ? FromGrpcStatus(status) : refused; };
 }
@@ -100,9 +103,9 @@ absl::StatusOr<Response> Client::CallWith(Stub& stub,
     const grpc::Status status = wait(&context, [&] { return (stub.*method)(&context, request, &response); });
     if (status.ok()) return response;
     const absl::Status error = FromGrpcStatus(status);
-    // Whoever answers the next call may be somebody else.
+    // Another user may listen before the next call.
     if (absl::IsUnavailable(error)) trusted_until_.store(0);
-    // What is refused so had no effect.
+    // A refused call had no effect, so the client may repeat it.
     if (!AwaitRetry(error, give_up)) return error;
   }
 }
@@ -112,7 +115,7 @@ absl::StatusOr<Response> Client::LongCall(Stub& stub,
                                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                        Response*),
                                           const Request& request, absl::Duration timeout) {
-  // The observer is asked on the caller's thread, as it is not thread-safe.
+  // The observer is not thread-safe, so this thread calls it.
   const auto wait = [this](grpc::ClientContext* context, const auto& call) {
     if (wait_observer_ == nullptr) return call();
     std::future<grpc::Status> end = std::async(std::launch::async, call);
@@ -149,6 +152,24 @@ absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name, absl::Duration at
   v1::GetJobRequest request;
   request.set_name(std::string(name));
   return Call(*jobs_, &v1::JobService::Stub::GetJob, request, std::min(timeout_, at_most));
+}
+
+absl::StatusOr<v1::GetJobHistoryResponse> Client::GetJobHistory(v1::GetJobHistoryRequest request) {
+  absl::StatusOr<v1::GetJobHistoryResponse> whole;
+  do {
+    absl::StatusOr<v1::GetJobHistoryResponse> page =
+        Call(*jobs_, &v1::JobService::Stub::GetJobHistory, request, std::max(timeout_, kHistoryTimeout));
+    if (!page.ok()) return page;
+    request.set_page_token(page->next_page_token());
+    if (whole.ok()) {
+      page->clear_next_page_token();
+      whole->MergeFrom(*page);
+    } else {
+      whole = std::move(page);
+    }
+  } while (!request.page_token().empty());
+  whole->clear_next_page_token();
+  return whole;
 }
 
 absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& options) {
@@ -242,7 +263,7 @@ absl::StatusOr<v1::Sweep> Client::FollowSweep(absl::string_view name, StreamObse
     const absl::Duration asked = SteadyNow();
     absl::StatusOr<v1::Sweep> sweep = GetSweep(name);
     if (!sweep.ok()) {
-      // A daemon that answers late may answer in time again.
+      // A daemon that answers too late may answer the next call in time.
       const bool late = absl::IsDeadlineExceeded(sweep.status());
       if (!late && !IsWorthReconnecting(sweep.status())) return sweep;
       if (absl::Status end = reconnector.OnBreak(sweep.status()); !end.ok()) return end;
@@ -503,7 +524,7 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
         return absl::OkStatus();
       },
       EndOf(refused),
-      // A job that is watched from its terminal event on has nothing more to give.
+      // A stream that starts after the terminal event has no events.
       [&](const absl::Status& status) {
         return terminal || (status.ok() && after_sequence > 0 && request.after_sequence() == after_sequence);
       });
@@ -527,7 +548,7 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
       },
       EndOf(refused), [](const absl::Status&) { return false; },
       [&](const grpc::ClientContext& context) {
-        // Otherwise a break before the first change would lose those in it.
+        // Without this cursor, a break before the first change would lose the changes during the break.
         const auto& metadata = context.GetServerInitialMetadata();
         const auto cursor = metadata.find("tandem-cursor");
         int64_t value = 0;

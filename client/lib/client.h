@@ -28,33 +28,33 @@
 
 namespace tandem::client {
 
-// Which jobs to list.
+// The jobs to list.
 struct ListJobsOptions {
-  // Only jobs in one of these states; empty: all.
+  // Lists only jobs in these states. Empty: all states.
   std::vector<v1::JobState> states;
-  // As in ListJobsRequest; empty: the newest first.
+  // The order, as in ListJobsRequest. Empty: newest first.
   std::string order_by;
-  // At most so many; 0: all.
+  // The largest number of jobs. 0: all jobs.
   int limit = 0;
 };
 
-// What a daemon is, and how it answered.
+// A daemon's answer to GetDaemon, with measurements of the call.
 struct DaemonAnswer {
   v1::Daemon daemon;
-  // From the question to the answer, the connection's being made included.
+  // The time from the call to the answer. It includes connecting.
   absl::Duration round_trip;
-  // How far the daemon's clock is before this machine's, within half of round_trip. None if the answer does
-  // not tell the daemon's time.
+  // The lead of the daemon's clock over this machine's clock, exact to half of round_trip. Unset if the
+  // answer has no time.
   absl::optional<absl::Duration> clock_lead;
 };
 
-// A connection to a daemon: each method is a call of the API. Errors are the daemon's, with its details as
-// payloads (see status_details.h); UNAVAILABLE or DEADLINE_EXCEEDED where it cannot be reached. Streams block
-// until they end, and are taken up again by themselves where they break. Job names are full: "jobs/<id>".
+// A connection to a daemon. Each method is a call of the API. Errors are the daemon's, with its details as
+// payloads (see status_details.h). UNAVAILABLE or DEADLINE_EXCEEDED if the daemon cannot be reached. Streams
+// block until their end, and reconnect after a break unless noted. Job names are full: "jobs/<id>".
 // Thread-safe.
 class Client {
  public:
-  // Takes everything before the first call; the connection itself is made by that. Errors as OpenChannel's.
+  // Creates a client. The first call connects. Errors are those of OpenChannel.
   static absl::StatusOr<std::unique_ptr<Client>> Create(const ConnectionOptions& options,
                                                         const ReconnectPolicy& reconnect = {});
 
@@ -63,109 +63,115 @@ class Client {
 
   const std::string& address() const { return address_; }
 
-  // Told while the daemon fetches data that CreateJob, ForkJob, ResumeJob, DescribeModel, Evaluate,
-  // CreateDataset or FetchDataset needs: these are repeated until it is there. Null: they wait unseen. Before
-  // the first call; it outlives the client.
+  // Sets the observer of fetches. CreateJob, ForkJob, ResumeJob, DescribeModel, Evaluate, CreateDataset and
+  // FetchDataset repeat their call while the daemon fetches data, and notify the observer. With null they
+  // wait silently. Call this before the first call. The observer must outlive the client.
   void SetFetchObserver(FetchObserver* observer) { fetch_observer_ = observer; }
 
-  // Told when the daemon refuses a call for a moment, as where a user calls too often; the call is made
-  // again, for half a minute at most. Null: it waits unseen. Before the first call; it outlives the client.
+  // Sets the observer of waits. If the daemon refuses a call for a moment, for example because the user calls
+  // too often, the client repeats the call for at most half a minute and notifies the observer. With null it
+  // waits silently. Call this before the first call. The observer must outlive the client.
   void SetWaitObserver(WaitObserver* observer) { wait_observer_ = observer; }
 
   absl::StatusOr<v1::Job> CreateJob(const v1::JobSpec& spec, absl::string_view request_id,
                                     bool validate_only);
-  // Waits for the answer for `at_most`, if that is less than ConnectionOptions::timeout.
+  // Waits at most `at_most`, or ConnectionOptions::timeout if that is less.
   absl::StatusOr<v1::Job> GetJob(absl::string_view name, absl::Duration at_most = absl::InfiniteDuration());
-  // Asks for as many pages as it takes.
+  // Returns a job's log, reduced; see GetJobHistoryRequest. Requests all pages: the answer has all events.
+  absl::StatusOr<v1::GetJobHistoryResponse> GetJobHistory(v1::GetJobHistoryRequest request);
+  // Requests all pages.
   absl::StatusOr<std::vector<v1::Job>> ListJobs(const ListJobsOptions& options);
-  // From -100 to 100.
+  // `priority` is from -100 to 100.
   absl::StatusOr<v1::Job> SetPriority(absl::string_view name, int priority);
   absl::StatusOr<v1::Job> CancelJob(absl::string_view name);
   absl::StatusOr<v1::Job> PauseJob(absl::string_view name);
   absl::StatusOr<v1::Job> ResumeJob(absl::string_view name, bool accept_changed_data = false);
-  // A new job from a job's checkpoint; see ForkJobRequest. Waits for data as CreateJob does.
+  // Creates a job from a job's checkpoint; see ForkJobRequest. Waits for data as CreateJob does.
   absl::StatusOr<v1::Job> ForkJob(const v1::ForkJobRequest& request);
-  // Those of a job that are kept, newest first.
+  // Returns the job's checkpoints, newest first.
   absl::StatusOr<std::vector<v1::Checkpoint>> ListCheckpoints(absl::string_view name);
   absl::Status DeleteJob(absl::string_view name);
-  // The daemon checks every job of the sweep, which may take minutes.
+  // The daemon checks every job of the sweep, so the call may take minutes.
   absl::StatusOr<v1::Sweep> CreateSweep(const v1::Sweep& sweep, absl::string_view request_id,
                                         bool validate_only);
-  // Of a sweep, "sweeps/<id>".
+  // `name` is "sweeps/<id>".
   absl::StatusOr<v1::Sweep> GetSweep(absl::string_view name);
-  // Gives the sweep to `on_sweep` at once and again and again, and returns it when all its jobs have ended.
-  // Asks once a second, less often if the sweep is so large that the daemon takes long to answer, and goes on
-  // if the connection breaks. CANCELLED: the observer stopped it. UNAVAILABLE: given up on a broken
-  // connection. Other errors as GetSweep's.
+  // Follows a sweep until all its jobs have ended, and returns it. Calls `on_sweep` at once and at each poll.
+  // Polls once a second, or less often if the daemon takes long to answer for a large sweep. Continues after
+  // a broken connection. CANCELLED if the observer stopped it. UNAVAILABLE if the connection did not come
+  // back. Other errors are those of GetSweep.
   absl::StatusOr<v1::Sweep> FollowSweep(absl::string_view name, StreamObserver& observer,
                                         const std::function<void(const v1::Sweep&)>& on_sweep);
-  // The newest, at most so many (0: all). Asks for as many pages as it takes.
+  // Returns the newest sweeps, at most `limit` (0: all). Requests all pages.
   absl::StatusOr<std::vector<v1::Sweep>> ListSweeps(int limit);
   absl::StatusOr<v1::Sweep> CancelSweep(absl::string_view name);
   absl::Status DeleteSweep(absl::string_view name);
   absl::StatusOr<v1::Daemon> GetDaemon();
-  // The same, with what the call itself tells.
+  // Returns GetDaemon's answer with measurements of the call.
   absl::StatusOr<DaemonAnswer> AskDaemon();
   absl::StatusOr<std::vector<v1::Device>> ListDevices();
-  // Of a device, "devices/<kind>:<index>".
+  // `name` is "devices/<kind>:<index>".
   absl::StatusOr<v1::Device> DrainDevice(absl::string_view name, absl::string_view reason);
   absl::StatusOr<v1::Device> ResumeDevice(absl::string_view name);
   absl::StatusOr<v1::Device> ExcludeDevice(absl::string_view name, absl::string_view reason);
-  // The first `limit` jobs that wait (from 1 to 10000), and all users.
+  // Returns the first `limit` waiting jobs (from 1 to 10000) and all users.
   absl::StatusOr<v1::ListQueueResponse> ListQueue(int limit);
   absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::Token& token);
   absl::StatusOr<std::vector<v1::Token>> ListTokens();
-  // "tokens/<user>".
+  // `name` is "tokens/<user>".
   absl::StatusOr<v1::Token> RevokeToken(absl::string_view name);
-  // The daemon reads its database twice for it, which may take minutes.
+  // The daemon reads its database twice, so the call may take minutes.
   absl::StatusOr<v1::Backup> CreateBackup();
   absl::StatusOr<std::vector<v1::Backup>> ListBackups();
   absl::StatusOr<std::vector<v1::Dataset>> ListDatasets();
-  // The daemon reads the whole data set for it, which may take minutes.
+  // The daemon reads the whole data set, so the call may take minutes.
   absl::StatusOr<v1::Dataset> GetDataset(absl::string_view name);
-  // Registers a data set, after a check of its files, which may take minutes.
+  // Registers a data set. The daemon checks its files, so the call may take minutes.
   absl::StatusOr<v1::Dataset> CreateDataset(const v1::CreateDatasetRequest& request);
   absl::Status DeleteDataset(const v1::DeleteDatasetRequest& request);
-  // Begins an upload of the plan's files, or finds one that was begun before.
+  // Starts an upload of the plan's files, or returns an earlier upload of the same files.
   absl::StatusOr<v1::Upload> CreateUpload(const UploadPlan& plan);
   absl::StatusOr<std::vector<v1::Upload>> ListUploads();
   absl::Status DeleteUpload(absl::string_view name);
-  // Brings the files of a plan, whose digests are computed, to the daemon: what it does not have yet of them,
-  // all of which is there in the end. Goes on by itself where the connection breaks; `on_bytes` hears how
-  // much is there. Errors as UploadFiles'; FAILED_PRECONDITION, too: a file cannot be read or has changed.
+  // Uploads the files of a plan with digests, and returns the complete upload. Sends only bytes that the
+  // daemon does not have. Continues after a broken connection. Calls `on_bytes` with the number of bytes that
+  // the daemon has. Errors are those of UploadFiles; also FAILED_PRECONDITION if a file cannot be read or has
+  // changed.
   absl::StatusOr<v1::Upload> Upload(const UploadPlan& plan, StreamObserver& observer,
                                     const std::function<void(int64_t bytes)>& on_bytes);
-  // Waits until the daemon has the public set.
+  // Waits until the daemon has the public data set.
   absl::StatusOr<v1::Dataset> FetchDataset(absl::string_view name);
-  // With cancel_jobs it waits for the jobs' ends, for up to ten minutes. The number of cancelled jobs.
+  // Returns the number of cancelled jobs. With cancel_jobs it waits for the jobs' ends, for at most ten
+  // minutes.
   absl::StatusOr<int> Shutdown(bool cancel_jobs);
 
-  // Gives every event after `after_sequence` once and in order. OK: the terminal event was given. DATA_LOSS:
-  // an event is missing between two. CANCELLED: the observer stopped it. UNAVAILABLE: given up on a broken
-  // connection.
+  // Calls `on_event` with every event after `after_sequence`, once and in order. OK after the terminal event.
+  // DATA_LOSS if an event is missing. CANCELLED if the observer stopped it. UNAVAILABLE if the connection did
+  // not come back.
   absl::Status WatchJob(absl::string_view name, int64_t after_sequence, StreamObserver& observer,
                         const std::function<void(const v1::JobEvent&)>& on_event);
 
-  // Gives state changes of all jobs after a cursor (-1: new ones). Never OK.
+  // Calls `on_change` with the state changes of all jobs after a cursor (-1: new changes). Never returns OK.
   absl::Status WatchJobs(int64_t after_cursor, StreamObserver& observer,
                          const std::function<void(const v1::WatchJobsResponse&)>& on_change);
 
-  // Gives a job's log from an offset on; with follow until the job ends.
+  // Calls `on_data` with a job's log from `offset`. With `follow` it continues until the job ends.
   absl::Status ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
                        const std::function<absl::Status(absl::string_view)>& on_data);
 
-  // Gives an artifact's content from an offset on. An error of `on_piece` ends it with that error.
+  // Calls `on_piece` with an artifact's content from `offset`. An error of `on_piece` ends the call with this
+  // error.
   absl::Status ReadArtifact(absl::string_view name, absl::string_view artifact, int64_t offset,
                             StreamObserver& observer,
                             const std::function<absl::Status(const v1::ReadArtifactResponse&)>& on_piece);
 
-  // `request.batch_size` and whatever else is left out is the daemon's default.
+  // Unset fields of `request` get the daemon's defaults.
   absl::StatusOr<v1::ModelDescription> DescribeModel(const v1::DescribeModelRequest& request);
-  // Gives what a job's model says of the request's samples, in order. These two are not taken up again where
-  // they break: UNAVAILABLE then.
+  // Calls `on_prediction` with the predictions for the request's samples, in order. Predict and Evaluate do
+  // not reconnect: UNAVAILABLE after a break.
   absl::Status Predict(const v1::PredictRequest& request, StreamObserver& observer,
                        const std::function<void(const v1::Prediction&)>& on_prediction);
-  // Gives how far an evaluation is, and returns its result.
+  // Calls `on_progress` with the progress of an evaluation, and returns the result.
   absl::StatusOr<v1::Evaluation> Evaluate(
       const v1::EvaluateRequest& request, StreamObserver& observer,
       const std::function<void(const v1::EvaluateResponse&)>& on_progress);
@@ -174,47 +180,48 @@ class Client {
   Client(const ConnectionOptions& options, const ReconnectPolicy& reconnect,
          std::shared_ptr<grpc::Channel> channel);
 
-  // Whether the token may be sent to whoever listens now: see ConnectionOptions::trusted_listeners. Kept in
-  // mind for a second, as the kernel's tables may be long, unless `anew`.
+  // Checks that all listeners at the address may get the token; see ConnectionOptions::trusted_listeners.
+  // Caches the result for a second, because the kernel's tables may be long. `anew` skips the cache.
   absl::Status CheckListeners(bool anew) const;
-  // Gives the call the token. An error where it may not be sent.
+  // Adds the token to the call. Returns an error if a listener must not get the token.
   absl::Status Prepare(grpc::ClientContext* context) const;
-  // The same for a stream, which begins a connection anew where one was lost. Where the token may not be
-  // sent, the call does not leave this machine, and `refused` says why.
+  // Like Prepare, but for a stream. Always checks the listeners again, because a stream reconnects. If a
+  // listener must not get the token, sets `refused`, and the call does not leave this machine.
   void PrepareStream(grpc::ClientContext* context, absl::Status* refused) const;
-  // Waits until a call that ended so may be made again. False: it may not, or not before `give_up`.
+  // Waits until a call with this status may be repeated. Returns false if it may not be repeated before
+  // `give_up`.
   bool AwaitRetry(const absl::Status& status, absl::Duration give_up) const;
-  // A call with an answer: `method` of `stub`, with the token and within `timeout`.
+  // Makes a unary call: `method` of `stub`, with the token, within `timeout`.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> Call(Stub& stub,
                                 grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
                                 const Request& request, absl::Duration timeout) {
     return CallWith(stub, method, request, timeout, [](auto*, const auto& call) { return call(); });
   }
-  // The same for one that may last, and which needs data that the daemon may have to fetch: it is repeated
-  // until that is there, and CANCELLED once the wait observer keeps waiting no more.
+  // Like Call, but for long calls that may need data from a fetch. Repeats the call until the daemon has the
+  // data. CANCELLED if the wait observer stops the call.
   template <typename Stub, typename Request, typename Response>
   absl::StatusOr<Response> LongCall(Stub& stub,
                                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                  Response*),
                                     const Request& request, absl::Duration timeout);
-  // What these have in common; `wait(context, call)` waits for the call.
+  // The common part of Call and LongCall. `wait(context, call)` runs the call.
   template <typename Stub, typename Request, typename Response, typename Wait>
   absl::StatusOr<Response> CallWith(Stub& stub,
                                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                  Response*),
                                     const Request& request, absl::Duration timeout, const Wait& wait);
 
-  // One call, from where the upload stands. What it says of that in the end.
+  // Makes a single UploadFiles call from the upload's next offset. Returns the upload's new state.
   absl::StatusOr<v1::Upload> SendFiles(const v1::Upload& upload, const UploadPlan& plan,
                                        StreamObserver& observer,
                                        const std::function<void(int64_t bytes)>& on_bytes);
 
   const std::string address_;
   const std::string authorization_;
-  // Empty where there is no token, or nobody to keep it from.
+  // Empty if there is no token, or if every listener may get it.
   const std::vector<uid_t> trusted_listeners_;
-  // On SteadyNow's clock, in nanoseconds.
+  // SteadyNow's clock, in nanoseconds.
   mutable std::atomic<int64_t> trusted_until_{0};
   const absl::Duration timeout_;
   const ReconnectPolicy reconnect_;

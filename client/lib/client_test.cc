@@ -60,7 +60,7 @@ class CountingObserver : public StreamObserver {
   int restored = 0;
 };
 
-// A refusal that says when to come again.
+// Returns a refusal with a delay.
 grpc::Status ComeAgain(absl::Duration delay) {
   google::rpc::RetryInfo retry;
   retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
@@ -103,12 +103,12 @@ TEST(ClientTest, WaitsWhereTheDaemonAsksForIt) {
   EXPECT_EQ(waits.waits, 2);
   EXPECT_EQ(waits.waited, absl::Milliseconds(60));
   EXPECT_GE(absl::Now() - begin, absl::Milliseconds(60));
-  // Longer than anybody waits: the user decides.
+  // A delay above the client's limit is left to the user.
   calls = 0;
   delay_ms = 11'000;
   EXPECT_TRUE(absl::IsResourceExhausted(client->GetJob("jobs/a").status()));
   EXPECT_EQ(calls, 1);
-  // Who is told to stop does not wait on.
+  // A client that is told to stop stops waiting.
   calls = 0;
   delay_ms = 9'000;
   waits.keep_waiting = false;
@@ -177,7 +177,7 @@ TEST(ClientTest, SendsItsToken) {
   EXPECT_EQ(job->name(), "jobs/a");
 }
 
-// When a daemon has ended, whoever takes its port would get the token by taking up the stream.
+// When a daemon has ended, another user on its port would get the token when the stream reconnects.
 class TakenOver : public CountingObserver {
  public:
   explicit TakenOver(std::function<void()> take_over) : take_over_(std::move(take_over)) {}
@@ -246,7 +246,8 @@ TEST(ClientTest, ListsPageAfterPage) {
 
 TEST(WatchJobTest, GoesOnAfterEachBreak) {
   FakeDaemon daemon;
-  // Each call gives two events and breaks, in another way each time; a repeated event must not come twice.
+  // Each call sends two events and breaks, in another way each time. The client must not deliver a repeated
+  // event twice.
   std::atomic<int> calls = 0;
   daemon.watch_job = [&](const v1::WatchJobRequest& request, grpc::ServerContext*,
                          grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
@@ -293,7 +294,7 @@ TEST(WatchJobTest, SurvivesADaemonThatGoesAndComesBack) {
     explicit Observer(std::function<void()> restart) : restart_(std::move(restart)) {}
     void Lost(const absl::Status& why, absl::Duration wait) override {
       CountingObserver::Lost(why, wait);
-      // It stays away for some attempts.
+      // The daemon stays away for some attempts.
       if (lost == 3) restart_();
     }
 
@@ -315,7 +316,7 @@ TEST(WatchJobTest, SurvivesADaemonThatGoesAndComesBack) {
   EXPECT_EQ(observer.restored, 1);
 }
 
-// The second break finds long waits, and a channel on which nobody asks for a connection.
+// The second break has long waits, and a channel on which no call asks for a connection.
 TEST(ReconnectorTest, ASecondBreakEndsWithTheConnectionToo) {
   auto daemon = std::make_unique<FakeDaemon>();
   const int port = daemon->port();
@@ -329,7 +330,7 @@ TEST(ReconnectorTest, ASecondBreakEndsWithTheConnectionToo) {
   CountingObserver observer;
   Reconnector reconnector(policy, channel.get(), observer);
   daemon.reset();
-  // Waits of 0.3, 0.6, 1.2 and 2.4 s, less a half at most.
+  // The waits are 0.3, 0.6, 1.2 and 2.4 s, minus at most a half.
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(reconnector.OnBreak(absl::UnavailableError("away")).ok());
   daemon = std::make_unique<FakeDaemon>(port);
   ASSERT_TRUE(connects());
@@ -367,7 +368,7 @@ TEST(WatchJobTest, AQuietStreamThatHeldIsNotBrokenForThatLong) {
     if (call == 0) {
       writer->Write(Event(1));
     } else {
-      // Longer than the client tries to get the stream back.
+      // Longer than the client tries to reconnect.
       context->AddInitialMetadata("tandem-call-id", "1");
       writer->SendInitialMetadata();
       absl::SleepFor(absl::Milliseconds(1200));

@@ -47,7 +47,7 @@ absl::StatusOr<v1::Upload> Client::SendFiles(const v1::Upload& upload, const Upl
     piece.mutable_file()->set_size(file.size);
     piece.mutable_file()->set_sha256(file.sha256);
     piece.mutable_file()->set_offset(offset);
-    // An empty file, or one of which the daemon has every byte, has a piece without any.
+    // An empty file has a piece without bytes, as has a file whose bytes the daemon already has.
     do {
       const size_t wanted = std::min<int64_t>(kPiece, file.size - offset);
       piece.mutable_data()->resize(wanted);
@@ -55,7 +55,7 @@ absl::StatusOr<v1::Upload> Client::SendFiles(const v1::Upload& upload, const Upl
         own_end = CannotRead(file);
         break;
       }
-      // Waits while the daemon is slower than this.
+      // Blocks while the daemon is slower than this loop.
       sending = writer->Write(piece);
       offset += static_cast<int64_t>(wanted);
       bytes += static_cast<int64_t>(wanted);
@@ -65,7 +65,7 @@ absl::StatusOr<v1::Upload> Client::SendFiles(const v1::Upload& upload, const Upl
     } while (sending && own_end.ok() && offset < file.size);
     offset = 0;
   }
-  // What came is kept also where it ends early.
+  // The daemon keeps the received bytes even if the call ends early.
   if (sending) writer->WritesDone();
   const grpc::Status status = writer->Finish();
   if (!own_end.ok()) return own_end;
@@ -79,11 +79,11 @@ absl::StatusOr<v1::Upload> Client::Upload(const UploadPlan& plan, StreamObserver
   int64_t best = -1;
   bool damaged = false;
   while (true) {
-    // Finds it again, too.
+    // Also finds an earlier upload.
     absl::StatusOr<v1::Upload> upload = CreateUpload(plan);
     if (upload.ok()) {
       reconnector.OnOpen();
-      // A connection that brings nothing on before it breaks is as good as none.
+      // A connection that breaks before it brings new bytes does not count.
       if (std::exchange(best, std::max(best, upload->bytes_received())) < upload->bytes_received()) {
         reconnector.OnMessage();
       }
@@ -93,9 +93,10 @@ absl::StatusOr<v1::Upload> Client::Upload(const UploadPlan& plan, StreamObserver
     if (upload.ok() && upload->files_received() == upload->files()) return upload;
     if (!observer.KeepGoing()) return absl::CancelledError("stopped");
     absl::Status status = upload.ok() ? absl::UnavailableError("the upload ended early") : upload.status();
-    // Damage on the way is seldom, and mended by sending the file anew; a file that changed stays changed.
+    // Bytes are seldom damaged on the way, and sending the file again repairs them. A file that changed here
+    // stays changed.
     const bool again = absl::IsDataLoss(status) && !std::exchange(damaged, true);
-    // It ends where the upload, for a moment, stood elsewhere than it said.
+    // The daemon aborts a call whose offset is, for a moment, not the upload's next offset.
     const bool moved = absl::IsAborted(status) && ErrorReason(status).empty();
     if (!again && !moved && !IsWorthReconnecting(status)) return status;
     if (absl::Status end = reconnector.OnBreak(status); !end.ok()) return end;

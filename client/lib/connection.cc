@@ -24,7 +24,7 @@ bool IsUnixAddress(absl::string_view address) {
   return absl::StartsWith(address, "unix:") || absl::StartsWith(address, "unix-abstract:");
 }
 
-// The part before the port, without the brackets of an IPv6 address.
+// Returns the part before the port, without the brackets of an IPv6 address.
 absl::string_view Host(absl::string_view address) {
   const size_t colon = address.rfind(':');
   absl::string_view host = address.substr(0, colon);
@@ -55,7 +55,7 @@ absl::Status ReadPem(const std::string& path, const char* what, std::string* con
   return absl::OkStatus();
 }
 
-// The content of the TLS files, which are what they are said to be.
+// Reads the TLS files and checks their content.
 absl::StatusOr<grpc::SslCredentialsOptions> ReadTlsFiles(const ConnectionOptions& options) {
   grpc::SslCredentialsOptions files;
   absl::Status status = ReadPem(options.tls_ca_file, "CA file", &files.pem_root_certs);
@@ -85,17 +85,18 @@ absl::StatusOr<grpc::SslCredentialsOptions> ReadTlsFiles(const ConnectionOptions
 grpc::ChannelArguments Arguments(const ConnectionOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(kLargestMessage);
-  // A watcher notices a daemon that vanished without a word (a pulled cable) within a minute.
+  // Lets a watcher notice within a minute that a daemon vanished silently, for example by a pulled cable.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 40'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 15'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-  // A stream is back when its connection is, so these bound how long a client is without a daemon that is
-  // back.
+  // A stream returns as soon as its connection, so these limits bound the time until a client finds a
+  // restarted daemon.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  // Despite its name, the time that one attempt to connect may take; a busy machine needs more than a moment.
+  // Despite its name, this is the longest time of an attempt to connect. A busy machine needs more than a
+  // moment.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  // A proxy of the environment is not meant for a daemon.
+  // A proxy in the environment is not for the daemon.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   if (!options.tls_server_name.empty()) arguments.SetSslTargetNameOverride(options.tls_server_name);
   return arguments;
@@ -107,7 +108,7 @@ bool IsLocalAddress(absl::string_view address) {
   if (IsUnixAddress(address)) return true;
   const std::string host(Host(address));
   if (host == "localhost" || host == "::1" || host == "::" || host == "0.0.0.0") return true;
-  in_addr v4;  // "127.example.org" is a name, and anybody's.
+  in_addr v4;  // "127.example.org" is a name that may be any machine.
   return inet_pton(AF_INET, host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 

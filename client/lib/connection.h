@@ -14,48 +14,48 @@
 
 namespace tandem::client {
 
-// Where a daemon listens when nothing else is said.
+// The default address of a daemon.
 inline constexpr char kDefaultAddress[] = "127.0.0.1:7447";
 
 // How to reach a daemon.
 struct ConnectionOptions {
   // "host:port", "[v6]:port" or "unix:path".
   std::string address = kDefaultAddress;
-  // Sent with every call as a bearer token; empty: none is sent.
+  // Bearer token of every call. Empty: no token.
   std::string token;
-  // Whether to use TLS; implied by a CA file.
+  // Whether to use TLS. A CA file also turns TLS on.
   bool tls = false;
-  // PEM certificates of the authorities that may vouch for the daemon; empty: those of the system.
+  // PEM certificates of the authorities that sign the daemon's certificate. Empty: the system's authorities.
   std::string tls_ca_file;
-  // PEM certificate and key that the client shows; empty: none.
+  // The client's PEM certificate and key. Empty: no client certificate.
   std::string tls_certificate_file;
   std::string tls_key_file;
-  // The name to look for in the daemon's certificate; empty: the address's host.
+  // The expected name in the daemon's certificate. Empty: the address's host.
   std::string tls_server_name;
-  // Let the token travel unencrypted to another machine.
+  // Sends the token to another machine even without encryption.
   bool allow_plaintext = false;
-  // Users of this machine one of whom must be it that listens at a local address without TLS, or else the
-  // token is not sent, and calls end with UNAVAILABLE (see CheckListener); empty: whoever listens gets it.
+  // Users of this machine that may listen at a local address without TLS. If another user listens, the client
+  // does not send the token, and calls end with UNAVAILABLE (see CheckListener). Empty: any user may listen.
   std::vector<uid_t> trusted_listeners;
-  // Deadline of a call that is no stream.
+  // Deadline of unary calls.
   absl::Duration timeout = absl::Seconds(30);
 };
 
-// Whether the connection uses TLS, as asked for or as a file of it implies.
+// Returns whether the connection uses TLS, by `tls` or by a CA file.
 bool UsesTls(const ConnectionOptions& options);
 
-// Whether the address can only be this machine: a loopback address, "localhost", an unspecified address or a
-// Unix socket.
+// Returns whether the address can only be this machine: a loopback address, "localhost", an unspecified
+// address or a Unix socket.
 bool IsLocalAddress(absl::string_view address);
 
-// An address at which a daemon listens, as it is reached from its own machine: a loopback address in place of
-// an unspecified one (0.0.0.0, [::]), at which nothing can be reached by everybody's rules, and which no
-// certificate names.
+// Returns the address for clients on the daemon's own machine. Replaces an unspecified address (0.0.0.0,
+// [::]) by a loopback address, because not every system can connect to an unspecified address, and no
+// certificate names it.
 std::string ReachableAddress(absl::string_view address);
 
-// A channel, which connects at the first call. INVALID_ARGUMENT: the address is no address, a file cannot be
-// read or is not what TLS needs, or the token would travel unencrypted to another machine without
-// allow_plaintext; the message says which option.
+// Opens a channel, which connects at the first call. INVALID_ARGUMENT if the address is malformed, a file
+// cannot be read or is wrong for TLS, or the token would travel unencrypted to another machine without
+// allow_plaintext. The message names the option.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptions& options);
 
 }  // namespace tandem::client

@@ -14,7 +14,7 @@ FakeDaemon::FakeDaemon(int port, const std::shared_ptr<grpc::ServerCredentials>&
                        const std::function<void(FakeDaemon&)>& set_up) {
   if (set_up) set_up(*this);
   grpc::ServerBuilder builder;
-  builder.SetMaxReceiveMessageSize(16 << 20);  // As the daemon.
+  builder.SetMaxReceiveMessageSize(16 << 20);  // The daemon's limit.
   builder.AddListeningPort("127.0.0.1:" + std::to_string(port), credentials, &port_);
   builder.RegisterService(static_cast<v1::JobService::Service*>(this));
   builder.RegisterService(static_cast<v1::ModelService::Service*>(this));
@@ -69,6 +69,11 @@ grpc::Status FakeDaemon::CancelSweep(grpc::ServerContext* context, const v1::Can
 grpc::Status FakeDaemon::GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
                                 v1::Job* job) {
   return Answer(context, get_job, *request, job);
+}
+
+grpc::Status FakeDaemon::GetJobHistory(grpc::ServerContext* context, const v1::GetJobHistoryRequest* request,
+                                       v1::GetJobHistoryResponse* response) {
+  return Answer(context, get_job_history, *request, response);
 }
 
 grpc::Status FakeDaemon::ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,

@@ -16,31 +16,33 @@
 
 namespace tandem::client {
 
-// A daemon for tests, in this process, on loopback: each method answers what the test gave it to answer, on
-// gRPC's threads. Functions must be set before calls come. What has no function is UNIMPLEMENTED.
+// A daemon for tests, in this process, on loopback. Each method calls the test's function of the same name,
+// on a thread of gRPC. Set the functions before the first call. A method without a function returns
+// UNIMPLEMENTED.
 class FakeDaemon : public v1::JobService::Service,
                    public v1::ModelService::Service,
                    public v1::DatasetService::Service,
                    public v1::SweepService::Service,
                    public v1::DaemonService::Service {
  public:
-  // Listens on a free port, or on the given one. `set_up`, if it is given, sets functions before the first
-  // call comes.
+  // Listens on `port`, or on a free port if it is 0. `set_up`, if given, sets functions before the first call
+  // arrives.
   explicit FakeDaemon(
       int port = 0,
       const std::shared_ptr<grpc::ServerCredentials>& credentials = grpc::InsecureServerCredentials(),
       const std::function<void(FakeDaemon&)>& set_up = {});
   ~FakeDaemon() override;
 
-  // "127.0.0.1:PORT".
+  // Returns "127.0.0.1:PORT".
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   int port() const { return port_; }
 
-  // Asked of every call where it is not empty.
+  // If not empty, every call must have this token.
   std::string token;
 
   std::function<grpc::Status(const v1::CreateJobRequest&, v1::Job*)> create_job;
   std::function<grpc::Status(const v1::GetJobRequest&, v1::Job*)> get_job;
+  std::function<grpc::Status(const v1::GetJobHistoryRequest&, v1::GetJobHistoryResponse*)> get_job_history;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsResponse*)> list_jobs;
   std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
   std::function<grpc::Status(const v1::PauseJobRequest&, v1::Job*)> pause_job;
@@ -84,6 +86,8 @@ class FakeDaemon : public v1::JobService::Service,
   grpc::Status CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
                          v1::Job* job) override;
   grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request, v1::Job* job) override;
+  grpc::Status GetJobHistory(grpc::ServerContext* context, const v1::GetJobHistoryRequest* request,
+                             v1::GetJobHistoryResponse* response) override;
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
@@ -147,7 +151,7 @@ class FakeDaemon : public v1::JobService::Service,
   grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
                         v1::ShutdownResponse* response) override;
 
-  // Checks the token, then answers by `function` where there is one.
+  // Checks the token, then calls `function` if it is set.
   template <typename Function, typename... Arguments>
   grpc::Status Answer(grpc::ServerContext* context, const Function& function, Arguments&&... arguments);
 
@@ -155,8 +159,8 @@ class FakeDaemon : public v1::JobService::Service,
   std::unique_ptr<grpc::Server> server_;
 };
 
-// A status as the daemon sends one about a bad request: INVALID_ARGUMENT with a google.rpc.BadRequest of
-// (field, description) pairs.
+// Returns the daemon's status for a bad request: INVALID_ARGUMENT with a google.rpc.BadRequest of (field,
+// description) pairs.
 grpc::Status BadRequestStatus(const std::string& message,
                               const std::vector<std::pair<std::string, std::string>>& violations);
 

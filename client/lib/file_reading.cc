@@ -16,7 +16,7 @@ absl::Status ReadError(const std::string& path, int error) {
   if (error == ENOENT || error == ENOTDIR) return absl::NotFoundError(message);
   if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
   if (error == EISDIR || error == ELOOP || error == ENAMETOOLONG) return absl::InvalidArgumentError(message);
-  // UNAVAILABLE would be told as a daemon that does not answer.
+  // Callers would report UNAVAILABLE as a daemon that does not answer.
   return absl::FailedPreconditionError(message);
 }
 

@@ -8,9 +8,10 @@
 
 namespace tandem::client {
 
-// The whole content of a file, or of standard input where the path is "-". NOT_FOUND, PERMISSION_DENIED or
-// UNAVAILABLE where it cannot be read, INVALID_ARGUMENT where it is a folder, RESOURCE_EXHAUSTED where it has
-// more than `limit` bytes (no more are read); the message names the path.
+// Returns the whole content of a file, or of standard input if the path is "-". NOT_FOUND, PERMISSION_DENIED
+// or FAILED_PRECONDITION if it cannot be read. INVALID_ARGUMENT if it is a folder, or if its path is too long
+// or a loop of links. RESOURCE_EXHAUSTED if it has more than `limit` bytes; reading stops there. The message
+// names the path.
 absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit);
 
 }  // namespace tandem::client

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
-#include "proto/job_file/spelling.h"
+#include "engine/base/spelling.h"
 
 namespace tandem::client {
 namespace {
@@ -27,7 +27,7 @@ std::string Line(absl::string_view file, const ReadProblem& problem) {
                       problem.text);
 }
 
-// `name {` begins a message in text proto and nothing in YAML.
+// `name {` begins a message in text proto, and means nothing in YAML.
 bool LooksLikeTextProto(absl::string_view content) {
   for (absl::string_view line : absl::StrSplit(content, '\n')) {
     line = absl::StripAsciiWhitespace(line.substr(0, line.find('#')));
@@ -51,7 +51,7 @@ JobFileFormat Detect(absl::string_view content, absl::string_view name) {
   return LooksLikeTextProto(content) ? JobFileFormat::kTextProto : JobFileFormat::kYaml;
 }
 
-// Text proto's own messages, with the nearest field's name where one is unknown.
+// Collects text proto's messages. Adds the nearest field's name for an unknown field.
 class ProblemCollector : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, int column, const std::string& message) override {
@@ -77,7 +77,7 @@ class ProblemCollector : public google::protobuf::io::ErrorCollector {
   std::vector<ReadProblem> problems;
 };
 
-// OK where there are none.
+// Returns OK if there are no problems.
 absl::Status ProblemStatus(absl::string_view name, const std::vector<ReadProblem>& problems) {
   if (problems.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(
@@ -95,7 +95,7 @@ absl::Status ParseTextProto(const std::string& content, const std::string& name,
   return absl::OkStatus();
 }
 
-// A file's content as text.
+// Returns a file's content as text.
 absl::StatusOr<std::string> TextOf(const std::string& content, const std::string& name) {
   if (content.size() > kLargestJobFile) {
     return absl::ResourceExhaustedError(
@@ -152,7 +152,7 @@ absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path) {
 
 std::string DescribeField(const JobFile& file, absl::string_view field) {
   const absl::string_view path = absl::StripPrefix(field, "spec.");
-  // The nearest thing around the field that the file has.
+  // Finds the innermost part of the path that the file has.
   for (absl::string_view prefix = path; !prefix.empty();) {
     if (const auto found = file.positions.find(std::string(prefix)); found != file.positions.end()) {
       return absl::StrCat(Place(file.name, found->second), ": ", path);

@@ -14,45 +14,45 @@
 
 namespace tandem::client {
 
-// How a job file is written.
+// The format of a job file.
 enum class JobFileFormat {
-  // By the ending of the file's name (.yaml, .yml, .json, .textproto, .txtpb, .pbtxt, .prototxt), else by its
+  // By the file's extension (.yaml, .yml, .json, .textproto, .txtpb, .pbtxt, .prototxt), otherwise by its
   // content.
   kDetect,
-  // JSON too, of which YAML is a superset.
+  // Also reads JSON, a subset of YAML.
   kYaml,
   kTextProto,
 };
 
 // A job as its user wrote it.
 struct JobFile {
-  // What messages call the file: its path, or "standard input".
+  // The file's name in messages: its path, or "standard input".
   std::string name;
   v1::JobSpec spec;
-  // Where each field stands in the file; empty for text proto.
+  // The place of each field in the file. Empty for text proto.
   FieldPositions positions;
 };
 
-// Reads a job file ("-": standard input). INVALID_ARGUMENT where it is no job: the message has a line for
-// each problem, "job.yaml:7:5: model.layers[1].max_pol2d: unknown field; did you mean `max_pool2d`?". Else
-// errors of reading.
+// Reads a job file ("-": standard input). INVALID_ARGUMENT if it is not a job; the message has a line for
+// each problem: "job.yaml:7:5: model.layers[1].max_pol2d: unknown field; did you mean `max_pool2d`?". Other
+// errors are those of ReadWholeFile.
 absl::StatusOr<JobFile> ReadJobFile(const std::string& path);
 
-// Reads a job file's content; `name` is for messages and for detecting the format.
+// Parses a job file's content. `name` appears in messages, and its extension chooses the format.
 absl::StatusOr<JobFile> ParseJobFile(const std::string& content, const std::string& name,
                                      JobFileFormat format = JobFileFormat::kDetect);
 
-// Reads any message from YAML or JSON, and where its fields stand there; errors are those of ReadJobFile.
+// Parses any message from YAML or JSON, with the places of its fields. Errors are those of ReadJobFile.
 absl::Status ParseMessageFile(const std::string& content, const std::string& name,
                               google::protobuf::Message* message, FieldPositions* positions);
 
-// Reads a data set, as a job has one under `dataset`, from a file ("-": standard input) in YAML or JSON: the
-// data set alone, or a job file, of which all else is left alone. Errors are those of ReadJobFile.
+// Reads a data set from a file ("-": standard input) in YAML or JSON. The file has either the fields of a
+// job's `dataset`, or a whole job, of which only `dataset` is used. Errors are those of ReadJobFile.
 absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path);
 
-// What a message should say about a field that the daemon refuses: "job.yaml:9:12:
-// model.layers[2].dense.units", or without the place where the file does not have the field. `field` is a
-// path in a CreateJobRequest; its "spec." is left out.
+// Returns a field's name for a message about the daemon's refusal: "job.yaml:9:12:
+// model.layers[2].dense.units". The place is missing if the file does not have the field. `field` is a path
+// in a CreateJobRequest; its prefix "spec." is dropped.
 std::string DescribeField(const JobFile& file, absl::string_view field);
 
 }  // namespace tandem::client

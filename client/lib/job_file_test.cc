@@ -18,7 +18,7 @@ namespace {
 using ::google::protobuf::util::MessageDifferencer;
 using ::testing::HasSubstr;
 
-// The message of the error, "" where there is none.
+// Returns the message of the error, or "".
 std::string Error(const std::string& content, const std::string& name = "job.yaml") {
   return std::string(ParseJobFile(content, name).status().message());
 }
@@ -117,7 +117,7 @@ TEST(JobFileTest, JsonAndTextProtoSayTheSame) {
   }
 }
 
-// What is put for "training:" and what it must come to.
+// The text after "training:" and its expected result.
 struct GoodCase {
   const char* yaml;
   const char* text;
@@ -306,7 +306,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"~", "job.yaml: the file is empty"},
         BadCase{"name: a\n---\nname: b\n",
                 "job.yaml: several documents (parts begun by `---`); a job file has one"},
-        // Of this yaml-cpp's LoadAll makes documents without end.
+        // yaml-cpp's LoadAll makes documents without end from this text.
         BadCase{", name: a\ndataset:\n",
                 "job.yaml: several documents (parts begun by `---`); a job file has one"}));
 
@@ -358,7 +358,7 @@ TEST(HostileJobFileTest, DeepNestingIsRefused) {
 }
 
 TEST(HostileJobFileTest, AliasesCannotMultiply) {
-  // Each level has the one before it ten times: a billion values if they were written out.
+  // Each level has the previous level ten times: a billion values if they were written out.
   std::string text = "model:\n  layers:\n  - conv2d:\n      kernel: &l0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
   for (int level = 1; level <= 8; ++level) {
     absl::StrAppend(&text, "  - &l", level, " [");
@@ -366,7 +366,7 @@ TEST(HostileJobFileTest, AliasesCannotMultiply) {
     absl::StrAppend(&text, "]\n");
   }
   EXPECT_FALSE(ParseJobFile(text, "job.yaml").ok());
-  // The same where each value is one that is wanted.
+  // The same with values that the field accepts.
   std::string layers = "model:\n  layers:\n  - &a {conv2d: {kernel: &k [1, 1";
   for (int i = 0; i < 2000; ++i) layers += ", 1";
   layers += "]}}\n";
@@ -394,7 +394,7 @@ TEST(HostileJobFileTest, LargeFilesAndOtherFilesAreRefused) {
 TEST(HostileJobFileTest, KeysOfAnyKindAreShownHarmlessly) {
   const std::string message = Error(absl::StrCat("\"\\x1b[31m", std::string(500, 'x'), "\": 1"));
   EXPECT_EQ(message.find('\x1b'), std::string::npos);
-  EXPECT_LT(message.size(), 300);  // With the names of all fields that there are.
+  EXPECT_LT(message.size(), 300);  // Shorter than a list of all field names.
 }
 
 TEST(DescribeFieldTest, PointsIntoTheFile) {

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "client/lib/job_file.h"
-#include "client/lib/yaml_writer.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::client {
 namespace {
@@ -24,7 +24,7 @@ constexpr char kJob[] =
 
 struct Case {
   const char* assignment;
-  // A line of the job's YAML afterwards, or the whole message of the error.
+  // The expected line of the job's YAML, or the whole message of the error.
   const char* result;
 };
 

@@ -18,7 +18,7 @@
 namespace tandem::client {
 namespace {
 
-// Of IPv6; those of IPv4 as they are mapped into it, since a socket of IPv6 takes both.
+// An IPv6 address, or an IPv4 address mapped into IPv6. A socket of IPv6 accepts both.
 using IpAddress = std::array<uint8_t, 16>;
 
 constexpr char kListening[] = "0A";
@@ -31,7 +31,7 @@ IpAddress Mapped(uint32_t v4_in_network_order) {
 
 bool IsUnspecified(const IpAddress& address) { return address == IpAddress{} || address == Mapped(0); }
 
-// What a connection to the host may lead to; empty where that is for a resolver to say.
+// Returns the addresses that a connection to the host may use. Empty if a resolver decides.
 std::vector<IpAddress> AddressesOf(const std::string& host) {
   IpAddress loopback6 = {};
   loopback6[15] = 1;
@@ -48,7 +48,7 @@ std::vector<IpAddress> AddressesOf(const std::string& host) {
   return {v6};
 }
 
-// "0100007F:1D17", as the kernel prints words of network order as if they were of its own.
+// Parses "0100007F:1D17". The kernel prints words of network order as if they were in its own order.
 struct Endpoint {
   IpAddress address;
   uint32_t port = 0;

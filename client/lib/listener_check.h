@@ -11,15 +11,15 @@
 
 namespace tandem::client {
 
-// Whether nobody but the users in `trusted` (as user ids) listens at a TCP address of this machine, so that a
-// secret may be sent there: after a daemon's end any account may take its port. UNAVAILABLE: somebody else
-// does; the message says who. OK as well where that cannot be known: nobody listens, the address is not one
-// of this machine's loopback in numbers or "localhost", or /proc/net does not show it. `root`: before /proc,
-// for tests. Thread-safe.
+// Checks that only users in `trusted` (user ids) listen at a TCP address of this machine, so that a client
+// may send a secret there. After a daemon's end, any user may take its port. UNAVAILABLE if another user
+// listens; the message names the user. OK if the listener is unknown: nobody listens, the address is not a
+// numeric loopback address or "localhost", or /proc/net does not show the listener. `root` is a prefix of
+// /proc, for tests. Thread-safe.
 absl::Status CheckListener(absl::string_view address, const std::vector<uid_t>& trusted,
                            const std::string& root = "");
 
-// Stands in CheckListener's message when it refuses.
+// A part of CheckListener's message if another user listens.
 inline constexpr char kStrangerListens[] = "another user of this machine listens there";
 
 }  // namespace tandem::client

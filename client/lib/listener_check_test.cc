@@ -18,7 +18,7 @@ constexpr char kHead[] =
     "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 constexpr char kTail[] = " 00000000:00000000 00:00000000 00000000  ";
 
-// The kernel's tables as a test wants them; port 7447 is 1D17.
+// Fake kernel tables. Port 7447 is 1D17.
 class ListenerCheckTest : public ::testing::Test {
  protected:
   ListenerCheckTest() {
@@ -72,7 +72,7 @@ TEST_F(ListenerCheckTest, SocketsOfIpv6TakeBoth) {
 TEST_F(ListenerCheckTest, TheDaemonsUserMayHaveIt) {
   Have("tcp", "0100007F:1D17", "0A", 1000);
   Have("tcp", "0100007F:1D18", "0A", 0);
-  // A connection of somebody's is no listener.
+  // A connection of another user is not a listener.
   Have("tcp", "0100007F:1D17", "01", 1001);
   EXPECT_TRUE(Check("127.0.0.1:7447").ok());
   EXPECT_TRUE(Check("127.0.0.1:7448").ok());

@@ -12,22 +12,22 @@
 namespace tandem::client {
 namespace {
 
-// A call that the daemon answered and that held for so long was no failed attempt.
+// An answered call that held for this time is no failed attempt.
 constexpr absl::Duration kWhole = absl::Seconds(1);
 
 }  // namespace
 
 bool IsWorthReconnecting(const absl::Status& status) {
-  // Too many calls, or streams, for now.
+  // The user has too many calls or streams for now.
   if (ShortRetryDelay(status).has_value()) return true;
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    // A server that is torn down cancels its calls; what the client cancels itself never comes here.
+    // A server that stops cancels its calls. The client's own cancellations do not reach this function.
     case absl::StatusCode::kCancelled:
       return true;
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kUnknown:
-      // A connection that breaks inside a message shows itself so.
+      // A connection that breaks within a message looks like this.
       return absl::StrContains(status.message(), "RST_STREAM") ||
              absl::StrContains(status.message(), "Stream removed");
     default:
@@ -45,7 +45,7 @@ void Reconnector::OnMessage() {
 
 absl::Status Reconnector::OnBreak(const absl::Status& why) {
   const absl::Duration now = SteadyNow();
-  // A job that waits gives no messages for hours: a call that held was whole all the same.
+  // A waiting job has no events for hours, so a call that held counts as a success.
   if (now - open_since_ >= kWhole) OnMessage();
   open_since_ = absl::InfiniteDuration();
   if (!broken_) {
@@ -55,7 +55,7 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
   }
   const absl::Duration left = broken_since_ + policy_.give_up_after - now;
   if (left <= absl::ZeroDuration()) {
-    // Nothing is wrong with the connection: the daemon has said what is, and what is to be done.
+    // The connection works. The daemon's answer already has the cause and the fix.
     if (absl::IsResourceExhausted(why)) return why;
     return absl::UnavailableError(absl::StrCat("the connection broke and did not come back within ",
                                                absl::FormatDuration(policy_.give_up_after), ": ",
@@ -69,13 +69,13 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
 }
 
 absl::Status Reconnector::Wait(absl::Duration end) {
-  // A server that drops each connection at once is not asked more often than this.
+  // Limits the attempts to reach a server that drops each connection at once.
   const absl::Duration earliest = SteadyNow() + policy_.first_wait;
   bool lost = false;
   for (absl::Duration now = SteadyNow(); now < end; now = SteadyNow()) {
     if (!observer_.KeepGoing()) return absl::CancelledError("stopped");
-    // Calls begin attempts to connect, and gRPC repeats the attempts. If a connection is lost that was made,
-    // no attempt is under way.
+    // A call starts an attempt to connect, and gRPC repeats the attempt. After the loss of an established
+    // connection, no attempt is running.
     const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/lost && now >= earliest);
     if (state != GRPC_CHANNEL_READY) {
       lost = true;

@@ -15,51 +15,54 @@
 
 namespace tandem::client {
 
-// How a broken stream is taken up again.
+// How a broken stream reconnects.
 struct ReconnectPolicy {
-  // Give up if nothing has come for so long since the break.
+  // The longest time without a message since the break.
   absl::Duration give_up_after = absl::Seconds(60);
-  // Wait so long before the first attempt, then twice as long each time, up to the longest. Each wait is
-  // shortened at random by up to a half, so that clients come back at different moments. If a lost connection
-  // is made again, a wait ends after `first_wait`.
+  // The first wait before an attempt. Each further wait doubles, up to the longest wait. A random part of up
+  // to a half is cut from each wait, so that clients return at different moments. If a lost connection is
+  // made again, the wait ends after `first_wait`.
   absl::Duration first_wait = absl::Milliseconds(200);
   absl::Duration longest_wait = absl::Seconds(5);
 };
 
-// Looks on while a stream runs. All calls come on the thread that runs the stream.
+// Observes a running stream. All calls are on the thread that runs the stream.
 class StreamObserver {
  public:
   virtual ~StreamObserver() = default;
-  // Called at least every 100 ms. False ends the stream with CANCELLED.
+  // Called at least every 100 ms. Returning false ends the stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
-  // The stream broke, or was not let in (RESOURCE_EXHAUSTED); the next attempt begins after `wait`, or before
-  // that if a lost connection is made again. Called for each failed attempt.
+  // The stream broke, or the daemon refused it (RESOURCE_EXHAUSTED). The next attempt starts after `wait`, or
+  // earlier if a lost connection is made again. Called for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
-  // The stream gives messages again; or, where it had none to give, held for a while and broke anew.
+  // The stream has messages again. Also called if a stream without messages held for a while and then broke
+  // again.
   virtual void Restored() {}
 };
 
-// Whether another attempt may mend it: the daemon went away, cut the stream, or asks for a moment.
+// Returns whether another attempt may succeed: the daemon stopped, cut the stream, or asked for a delay.
 bool IsWorthReconnecting(const absl::Status& status);
 
-// Counts the time since a stream broke, waits between attempts, and says when to give up. Not thread-safe.
+// Measures the time since a stream broke, waits between attempts, and decides when to give up. Not
+// thread-safe.
 class Reconnector {
  public:
-  // `channel` has the stream's calls; it and `observer` outlive the reconnector.
+  // `channel` is the channel of the stream's calls. `channel` and `observer` must outlive the reconnector.
   Reconnector(const ReconnectPolicy& policy, grpc::ChannelInterface* channel, StreamObserver& observer)
       : policy_(policy), channel_(channel), observer_(observer) {}
 
-  // The daemon answered a call.
+  // Call this when the daemon has answered a call.
   void OnOpen();
-  // A message came.
+  // Call this when a message has arrived.
   void OnMessage();
-  // The stream broke. Waits. OK: try again; else what the stream ends with.
+  // Call this when the stream broke. Waits. OK if the stream should try again, otherwise the stream's final
+  // status.
   absl::Status OnBreak(const absl::Status& why);
 
  private:
-  // Waits until `end`, on SteadyNow's clock, or until the channel has the connection that it lacked. gRPC
-  // makes a connection only while somebody waits for the channel. Without a waiter, a handshake takes tens of
-  // seconds. CANCELLED if the observer stops.
+  // Waits until `end` on SteadyNow's clock, or until the channel has its lost connection again. gRPC makes a
+  // connection only while a thread waits for the channel; otherwise a handshake takes tens of seconds.
+  // CANCELLED if the observer stops.
   absl::Status Wait(absl::Duration end);
 
   const ReconnectPolicy policy_;
@@ -67,14 +70,14 @@ class Reconnector {
   StreamObserver& observer_;
   bool broken_ = false;
   absl::Duration broken_since_;
-  // When the daemon answered the newest call; infinitely late where it has not.
+  // The time of the daemon's answer to the newest call. Infinite before the answer.
   absl::Duration open_since_ = absl::InfiniteDuration();
   absl::Duration next_wait_;
 };
 
-// Runs one call of a server stream to its end. `observer` is asked to go on at least every 100 ms. `opened`
-// is called when the daemon has answered, which may be long before there is a message. `accept` takes each
-// message; an error from it ends the stream with that error.
+// Runs a single call of a server stream to its end. Calls `observer` at least every 100 ms. Calls `opened`
+// when the daemon has answered, possibly long before the first message. Calls `accept` with each message; an
+// error from `accept` ends the stream with this error.
 template <typename Message>
 absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
                                grpc::ClientContext*, grpc::CompletionQueue*)>& open,
@@ -83,8 +86,7 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
                            const std::function<absl::Status(const grpc::Status&)>& convert,
                            StreamObserver& observer) {
   grpc::ClientContext context;
-  // Everything on the queue is done before it is left: this function alone takes from it, one operation at a
-  // time.
+  // The queue is empty at return: only this function takes from it, and it starts one operation at a time.
   grpc::CompletionQueue queue;
   absl::Status own_end;
   const auto wait_for_operation = [&] {
@@ -105,7 +107,7 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
   if (going) {
     reader->ReadInitialMetadata(nullptr);
     going = wait_for_operation();
-    // The daemon's answers bear a call id; a call that did not reach it has nothing.
+    // The daemon's answers have a call id. A call that did not reach the daemon has no metadata.
     if (going && !context.GetServerInitialMetadata().empty()) opened(context);
   }
   while (going) {
@@ -123,11 +125,11 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
   return own_end.ok() ? convert(status) : own_end;
 }
 
-// Runs a server stream to its end, and calls again where it breaks. `open` prepares a call that goes on after
-// the last accepted message. `complete` says, when a call ended, whether all has come: then the result is OK
-// whatever the call's status; a call that ended well with more to come counts as broken. `opened`, where it
-// is given, sees each call that the daemon answered, with its initial metadata. `channel` is that of the
-// calls.
+// Runs a server stream to its end, and repeats the call after each break. `open` prepares a call that
+// continues after the last accepted message. `complete` decides after each call whether all messages have
+// arrived. If so, the result is OK, whatever the call's status. If not, even a call that ended with OK counts
+// as broken. `opened`, if given, gets each call that the daemon answered, with its initial metadata.
+// `channel` is the channel of the calls.
 template <typename Message>
 absl::Status RunResumableStream(const ReconnectPolicy& policy, grpc::ChannelInterface* channel,
                                 StreamObserver& observer,

@@ -1,4 +1,4 @@
-// A daemon that is far away, or on a machine with much to do: the first bytes take their time.
+// A daemon that is far away, or on a busy machine: its first bytes arrive late.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -26,7 +26,7 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Passes connections on to a port of loopback, one after the other, the first bytes of each after a while.
+// Forwards connections to a port on loopback, one after the other. Delays the first bytes of each connection.
 class SlowLink {
  public:
   SlowLink(int target, absl::Duration delay) : target_(target), delay_(delay) {
@@ -61,7 +61,7 @@ class SlowLink {
     }
   }
 
-  // Until one side closes.
+  // Forwards bytes until one side closes.
   static void Pass(int a, int b) {
     const int sides[2] = {a, b};
     while (true) {

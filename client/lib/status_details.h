@@ -13,30 +13,29 @@
 
 namespace tandem::client {
 
-// One thing that is wrong with a request.
+// A wrong field of a request.
 struct FieldViolation {
   // The field's path in the request, such as "spec.model.layers[2].dense.units".
   std::string field;
-  // What is wrong with it.
+  // The problem with the field.
   std::string description;
 };
 
-// The same code and message; the details that travel in "grpc-status-details-bin" become payloads under their
-// type's URL.
+// Converts a status, with code and message. The details of "grpc-status-details-bin" become payloads under
+// their type's URL.
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
-// What google.rpc.BadRequest in the status's payloads lists, in its order; empty where there is none.
+// Returns the violations of the status's google.rpc.BadRequest, in order. Empty if there is none.
 std::vector<FieldViolation> FieldViolations(const absl::Status& status);
 
-// The reason that google.rpc.ErrorInfo in the status's payloads gives, such as "JOB_TERMINAL"; empty where
-// there is none.
+// Returns the reason of the status's google.rpc.ErrorInfo, such as "JOB_TERMINAL". Empty if there is none.
 std::string ErrorReason(const absl::Status& status);
 
-// What google.rpc.ErrorInfo says more, such as "bytes_done"; empty where there is nothing.
+// Returns the metadata of the status's google.rpc.ErrorInfo, such as "bytes_done". Empty if there is none.
 std::map<std::string, std::string> ErrorMetadata(const absl::Status& status);
 
-// After how long the daemon wants the call, which it refused for now, to be made again; nothing where it did
-// not say, or where that is longer than anybody waits (10 s).
+// Returns the delay after which the daemon asks the client to repeat a refused call. Unset if the status has
+// no delay, or if the delay is longer than 10 s.
 absl::optional<absl::Duration> ShortRetryDelay(const absl::Status& status);
 
 }  // namespace tandem::client

@@ -7,7 +7,7 @@
 
 namespace tandem::client {
 
-// The time since some moment of the past, by a clock that nobody can set: for waits and durations.
+// Returns the time since a fixed moment in the past, on a clock that nobody can set. For waits and durations.
 // Thread-safe.
 inline absl::Duration SteadyNow() {
   return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());

@@ -19,7 +19,7 @@ constexpr uid_t kNobody = 65534;
 bool Stranger::CanBe() { return geteuid() == 0; }
 
 Stranger::Stranger(int port) {
-  // A socket is of whom its thread's file system user is when it is made.
+  // A socket belongs to the file system user that its thread has when the socket is created.
   const auto own = static_cast<uid_t>(setfsuid(kNobody));
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   setfsuid(own);

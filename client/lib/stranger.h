@@ -5,21 +5,21 @@
 
 namespace tandem::client {
 
-// Another user of this machine who listens on loopback, for tests that keep something from such a one. Not
-// thread-safe.
+// A listener on loopback that belongs to another user of this machine. For tests of code that must not send
+// such a user a secret. Not thread-safe.
 class Stranger {
  public:
-  // Whether this process may make one: only root can.
+  // Returns whether this process can create a Stranger. Only root can.
   static bool CanBe();
 
-  // Listens on 127.0.0.1, on a free port where `port` is 0. Ends the process where that fails.
+  // Listens on 127.0.0.1, at a free port if `port` is 0. Ends the process on failure.
   explicit Stranger(int port = 0);
   ~Stranger();
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
 
   int port() const { return port_; }
-  // All that those who connected so far have sent.
+  // Returns all bytes that clients have sent so far.
   std::string Received();
 
  private:

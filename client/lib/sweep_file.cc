@@ -12,9 +12,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/lib/file_reading.h"
+#include "engine/base/spelling.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 #include "proto/job_file/yaml_text.h"
 
 namespace tandem::client {
@@ -22,7 +22,7 @@ namespace {
 
 using google::protobuf::Value;
 
-// "path" and "what" of "path=what".
+// Splits "path=value" into "path" and "value".
 absl::StatusOr<std::pair<std::string, std::string>> Split(absl::string_view assignment,
                                                           absl::string_view example) {
   const size_t equals = assignment.find('=');
@@ -33,7 +33,7 @@ absl::StatusOr<std::pair<std::string, std::string>> Split(absl::string_view assi
                    std::string(absl::StripAsciiWhitespace(assignment.substr(equals + 1))));
 }
 
-// A value as the daemon takes it, from how it is written in a job file.
+// Converts a value from its form in a job file to its form in a request.
 absl::Status Read(const std::string& path, absl::string_view yaml, const v1::JobSpec& base, Value* value) {
   v1::JobSpec changed = base;
   return SetField(path, yaml, &changed, value);
@@ -43,7 +43,7 @@ absl::Status Read(const std::string& path, absl::string_view yaml, const v1::Job
 absl::StatusOr<std::vector<Value>> ReadValues(const std::string& path, const std::string& text,
                                               const v1::JobSpec& base) {
   std::vector<Value> values;
-  // yaml-cpp throws, also from what looks like plain access.
+  // yaml-cpp throws even from plain accessors.
   try {
     const YAML::Node list = YAML::Load(absl::StrCat("[", text, "]"));
     for (const YAML::Node& element : list) {
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<Value>> ReadValues(const std::string& path, const std
   return values;
 }
 
-// Values that the file's reader took as they look become what their fields hold.
+// The file's reader guessed the types of values. Converts them to the types of their fields.
 absl::Status MakeCanonical(const std::string& field, const v1::JobSpec& base, const std::string& where,
                            google::protobuf::RepeatedPtrField<Value>* values) {
   for (int i = 0; i < values->size(); ++i) {
@@ -94,7 +94,7 @@ absl::Status MakeCanonical(v1::Sweep* sweep) {
   return absl::OkStatus();
 }
 
-// Whether a text in YAML is a mapping with the key `base`.
+// Returns whether a YAML text is a mapping with the key `base`.
 bool LooksLikeSweep(const std::string& content) {
   try {
     const YamlText text = LoadYaml(content);
@@ -191,7 +191,7 @@ absl::Status AddRandom(absl::string_view assignment, v1::Sweep* sweep) {
         absl::StrCat(path, ": no such distribution: ", Quoted(name), "; ",
                      SpellingHint(name, {"uniform", "log_uniform", "integer", "choice"})));
   }
-  // A misspelt field is better said at once.
+  // Reports a misspelt field now.
   v1::JobSpec base = sweep->base();
   if (absl::Status found = FindField(path, &SpellingHint, &base).status(); !found.ok()) return found;
   *sweep->mutable_random()->add_fields() = std::move(field);

@@ -26,7 +26,7 @@ v1::Sweep Base() {
   return file->sweep;
 }
 
-// The values in JSON, in order.
+// Returns the values in JSON, in order.
 template <typename Values>
 std::vector<std::string> Texts(const Values& values) {
   std::vector<std::string> texts;
@@ -78,7 +78,7 @@ random:
             (std::vector<std::string>{"[3]", "[5,3]"}));
 }
 
-// As a job file and --grid have them.
+// Values in a sweep file have the form of job files and of --grid.
 TEST(SweepFile, ValuesKeepWhatIsWritten) {
   const absl::StatusOr<SweepFile> file = ParseSweepFile(R"(
 base: {model: {layers: [dense: {units: 2}]}}

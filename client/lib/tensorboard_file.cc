@@ -44,7 +44,7 @@ constexpr char kVersion[] = "brain.Event:2";
 constexpr size_t kHeadSize = 12, kTailSize = 4;
 constexpr size_t kFlushSize = 1 << 20;
 
-// Appends a number of 7 bits a byte, the lowest first.
+// Appends a number in bytes of 7 bits, the lowest bits first.
 void AppendVarint(uint64_t value, std::string* out) {
   uint8_t bytes[10];
   out->append(reinterpret_cast<char*>(bytes), CodedOutputStream::WriteVarint64ToArray(value, bytes) - bytes);
@@ -99,7 +99,7 @@ class Scalars {
 
  private:
   std::string summary_;
-  // Of the newest value; a member to reuse its memory.
+  // The newest value. It is a member to reuse its memory.
   std::string value_;
 };
 
@@ -129,7 +129,7 @@ std::string Record(absl::string_view event) {
   return absl::StrCat(size, Fixed32(Mask(Crc32c(size))), event, Fixed32(Mask(Crc32c(event))));
 }
 
-// A Summary.Value that TensorBoard shows as text.
+// Returns a Summary.Value that TensorBoard shows as text.
 std::string TextValue(absl::string_view tag, absl::string_view text) {
   std::string tensor;
   {
@@ -142,7 +142,7 @@ std::string TextValue(absl::string_view tag, absl::string_view text) {
                       Bytes(kMetadata, Bytes(kPluginData, Bytes(kPluginName, "text"))));
 }
 
-// Adds each scalar field that is set, by its path as in "training.epochs", to a SessionStartInfo.
+// Adds each set scalar field to a SessionStartInfo, by its path, such as "training.epochs".
 void AppendHyperparameters(const google::protobuf::Message& message, const std::string& prefix,
                            std::string* session) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -202,7 +202,7 @@ void AppendHyperparameters(const google::protobuf::Message& message, const std::
   }
 }
 
-// A Summary.Value that TensorBoard's HPARAMS page reads.
+// Returns a Summary.Value for TensorBoard's HPARAMS page.
 std::string HyperparametersValue(const v1::Job& job) {
   std::string session;
   AppendHyperparameters(job.spec(), "", &session);
@@ -217,7 +217,7 @@ std::string HyperparametersValue(const v1::Job& job) {
                                                        Bytes(kContent, Bytes(kSessionStart, session))))));
 }
 
-// The event's sequence number; -1 if the data is no Event of Tandem.
+// Returns the event's sequence number, or -1 if the data is not an Event of Tandem.
 int64_t SequenceOf(absl::string_view event) {
   CodedInputStream in(reinterpret_cast<const uint8_t*>(event.data()), static_cast<int>(event.size()));
   while (const uint32_t tag = in.ReadTag()) {
@@ -309,7 +309,7 @@ absl::Status TensorBoardFile::Recover(absl::string_view beginning) {
     whole += kHeadSize + size + kTailSize;
     ++records;
   }
-  // A file without both of its first records begins anew, unless somebody else made the file.
+  // A file without both of its first records starts again, unless another program wrote the file.
   empty_ = records < 2;
   if (empty_) {
     if (!absl::StartsWith(beginning, content)) {
@@ -359,7 +359,7 @@ absl::Status TensorBoardFile::Flush() {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return Error("write");
     rest.remove_prefix(count);
-    // After an error, the rest follows the part that is written.
+    // After an error, the file ends with the written part. The rest stays in the buffer.
     buffer_.erase(0, count);
     rest = buffer_;
   }

@@ -17,33 +17,33 @@ namespace tandem::client {
 // Returns the CRC-32C (Castagnoli) of the data.
 uint32_t Crc32c(absl::string_view data);
 
-// The event file of one job, as TensorBoard reads it: a copy of the scalars in the job's event log. A value
-// is a float, and its step counts optimizer steps. Each event of the log makes at most one record, and the
-// record holds the event's sequence number. So an interrupted copy continues after its last whole record.
-// Holds a lock on the file. Not thread-safe.
+// A TensorBoard event file of a job: a copy of the scalars in the job's event log. A value is a float, and
+// its step counts optimizer steps. Each event of the log makes at most one record. The record holds the
+// event's sequence number, so an interrupted copy continues after its last whole record. Holds a lock on the
+// file. Not thread-safe.
 class TensorBoardFile {
  public:
-  // Opens or makes the file and cuts off a torn record at its end. A new file begins with `settings`, shown
-  // as text, and with the set fields of job.spec as hyperparameters. FAILED_PRECONDITION: the file cannot be written, or is not an event file of Tandem. ABORTED:
-  // another process writes the file.
+  // Opens or creates the file, and cuts off a torn record at its end. A new file begins with `settings`,
+  // shown as text, and with the set fields of job.spec as hyperparameters. FAILED_PRECONDITION if the file
+  // cannot be written, or is not an event file of Tandem. ABORTED if another process writes the file.
   static absl::StatusOr<std::unique_ptr<TensorBoardFile>> Open(const std::string& path, const v1::Job& job,
                                                                const std::string& settings);
   ~TensorBoardFile();
   TensorBoardFile(const TensorBoardFile&) = delete;
   TensorBoardFile& operator=(const TensorBoardFile&) = delete;
 
-  // The newest event in the file; 0 if the file has none.
+  // Returns the newest event in the file, or 0.
   int64_t last_sequence() const { return last_sequence_; }
 
   // Adds the event's scalars, if any. Ignores an event that is not newer than last_sequence().
   absl::Status Add(const v1::JobEvent& event);
-  // Writes everything added to the disk.
+  // Writes all added scalars to the disk.
   absl::Status Sync();
 
  private:
   TensorBoardFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
-  // Finds last_sequence_ and cuts the file after its last whole record. `beginning` is the content of a new
+  // Finds last_sequence_, and cuts the file after its last whole record. `beginning` is the content of a new
   // file.
   absl::Status Recover(absl::string_view beginning);
   absl::Status Flush();
@@ -51,7 +51,7 @@ class TensorBoardFile {
 
   const std::string path_;
   const int file_;
-  // Records that are not written yet.
+  // Records that are not yet written.
   std::string buffer_;
   int64_t last_sequence_ = 0;
   bool empty_ = true;

@@ -67,7 +67,7 @@ TEST_F(TensorBoardFileTest, AFileCutAnywhereContinuesToTheSameBytes) {
     Write(whole.substr(0, size));
     const std::unique_ptr<TensorBoardFile> file = Open();
     ASSERT_NE(file, nullptr) << size;
-    // Events that the file holds come again, too.
+    // The file ignores events that it already holds.
     for (int i = 1; i <= 3; ++i) ASSERT_TRUE(file->Add(Report(i)).ok());
     ASSERT_EQ(file->last_sequence(), 3);
     ASSERT_TRUE(file->Sync().ok());

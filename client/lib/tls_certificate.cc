@@ -21,7 +21,7 @@
 namespace tandem::client {
 namespace {
 
-// A socket that is closed.
+// A socket that closes itself.
 class Socket {
  public:
   explicit Socket(int fd) : fd_(fd) {}
@@ -36,7 +36,7 @@ class Socket {
   const int fd_;
 };
 
-// Connected, or -1.
+// Returns a connected socket, or -1.
 int Connect(const std::string& address, absl::Duration timeout) {
   const size_t colon = address.rfind(':');
   if (colon == std::string::npos) return -1;
@@ -51,7 +51,7 @@ int Connect(const std::string& address, absl::Duration timeout) {
     const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) continue;
     const timeval limit = absl::ToTimeval(timeout);
-    // On Linux the second holds for connecting, too.
+    // On Linux the second limit also applies to connecting.
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
     if (connect(fd, one->ai_addr, one->ai_addrlen) == 0) {
@@ -80,7 +80,7 @@ Reader ReaderOf(absl::string_view text) {
   return Reader(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
 }
 
-// The first one there; null where there is none.
+// Returns the reader's first certificate, or null.
 Certificate ReadCertificate(BIO* reader) {
   return Certificate(PEM_read_bio_X509(reader, nullptr, nullptr, nullptr), X509_free);
 }
@@ -116,7 +116,8 @@ absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, a
   static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
   SSL_set_fd(ssl.get(), socket.fd());
-  // Where the server wants a certificate of ours this may fail, and it has shown its own all the same.
+  // SSL_connect may fail because the server wants a client certificate. The server has shown its own
+  // certificate by then.
   SSL_connect(ssl.get());
   const Certificate certificate(SSL_get1_peer_certificate(ssl.get()), X509_free);
   if (certificate == nullptr) return error();

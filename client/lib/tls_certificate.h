@@ -9,15 +9,15 @@
 
 namespace tandem::client {
 
-// From when and until when a server's certificate is valid, and whose it is.
+// A server certificate's subject and period of validity.
 struct TlsCertificate {
   std::string subject;
   absl::Time begin;
   absl::Time end;
 };
 
-// The certificate that the server at "host:port" shows, whoever vouches for it: to say what is wrong with it,
-// never to trust it. UNAVAILABLE: nobody there speaks TLS, within `timeout`.
+// Returns the certificate of the server at "host:port", even if nobody trusts it. For error messages only,
+// never for trust. UNAVAILABLE if the server does not speak TLS within `timeout`.
 absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, absl::Duration timeout);
 
 // A server's TLS files, in PEM; `client_ca` may be empty.
@@ -27,14 +27,15 @@ struct TlsFilePaths {
   std::string client_ca;
 };
 
-// The certificate in a server's files. FAILED_PRECONDITION: one of them cannot be read or is no PEM, or the
-// key is not the certificate's; the message says which.
+// Returns the certificate in a server's files. FAILED_PRECONDITION if a file cannot be read or is not PEM, or
+// if the key does not belong to the certificate. The message names the file.
 absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths);
 
-// What is wrong with the content of files in PEM for a client's connection, as "holds no certificate in PEM
-// form"; empty: nothing. gRPC says no more than that it has no addresses.
+// Returns the problem of a client's certificate in PEM, such as "holds no certificate in PEM form", or "".
+// gRPC reports such problems only as missing addresses.
 std::string WrongWithCertificate(absl::string_view pem);
-// Of the key of that certificate, whose file is named.
+// Returns the problem of this certificate's key, or "". `certificate_path` names the certificate's file in
+// the message.
 std::string WrongWithKey(absl::string_view pem, absl::string_view certificate_pem,
                          const std::string& certificate_path);
 

@@ -10,7 +10,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/lib/sha256.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 #include "proto/data_folder/data_folder.h"
 
 namespace tandem::client {
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr size_t kPiece = 1 << 18;
 constexpr size_t kMostProblems = 20;
 
-// Gathers what is wrong, to be said all at once.
+// Collects problems, to report all of them together.
 class Problems {
  public:
   void Add(absl::string_view problem) {
@@ -38,7 +39,7 @@ class Problems {
   size_t count_ = 0;
 };
 
-// What the daemon accepts as part of a path, and protocol buffers as a string.
+// Returns whether the daemon accepts the name as a part of a path, and protocol buffers as a string.
 bool IsFitName(absl::string_view name) {
   for (size_t i = 0; i < name.size();) {
     const auto lead = static_cast<unsigned char>(name[i]);
@@ -83,7 +84,7 @@ void AddFolder(const fs::path& folder, Problems* problems, std::map<std::string,
   if (!status.ok()) problems->Add(status.message());
 }
 
-// The deepest folder that is above both, or is one of them.
+// Returns the deepest folder that contains both paths, or equals one of them.
 fs::path CommonFolder(const fs::path& one, const fs::path& other) {
   fs::path common;
   for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end() && *a == *b; ++a, ++b) {
@@ -173,7 +174,7 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
     } else if (fs::is_regular_file(path, error)) {
       AddFile(path, &problems, &files);
     } else {
-      // An absolute one may be the daemon's.
+      // An absolute path may be the daemon's.
       if (!fs::path(*one.path).is_absolute() || fs::exists(path, error)) {
         problems.Add(absl::StrCat(one.field, ": there is no file or folder ", given.string()));
       }
@@ -197,7 +198,7 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
     plan.bytes += file.size;
     plan.files.push_back(std::move(file));
   }
-  // All begin alike: their order is that of what is left.
+  // All paths begin alike, so the order of their rests is the order of the paths.
   return plan;
 }
 
@@ -212,7 +213,7 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
     int64_t size = 0;
     if (open != nullptr) {
       while (const size_t count = std::fread(buffer.data(), 1, buffer.size(), open.get())) {
-        sum.Update({buffer.data(), count});
+        sum.Add({buffer.data(), count});
         size += static_cast<int64_t>(count);
         bytes += static_cast<int64_t>(count);
         if (!on_bytes(bytes)) return absl::CancelledError("stopped");
@@ -226,10 +227,10 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
           absl::StrCat(file.local, " is being written to: its size has changed"));
     }
     if (!on_bytes(bytes)) return absl::CancelledError("stopped");
-    file.sha256 = sum.Finish();
-    manifest.Update(absl::StrCat(absl::BytesToHexString(file.sha256), "  ", file.path, "\n"));
+    TANDEM_ASSIGN_OR_RETURN(file.sha256, sum.FinishBytes());
+    manifest.Add(absl::StrCat(absl::BytesToHexString(file.sha256), "  ", file.path, "\n"));
   }
-  plan->manifest_sha256 = manifest.Finish();
+  TANDEM_ASSIGN_OR_RETURN(plan->manifest_sha256, manifest.FinishBytes());
   return absl::OkStatus();
 }
 

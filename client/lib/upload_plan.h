@@ -13,50 +13,50 @@
 
 namespace tandem::client {
 
-// A file of this machine that is to be uploaded.
+// A file of this machine for an upload.
 struct LocalFile {
-  // In the upload.
+  // The path in the upload.
   std::string path;
-  // Here.
+  // The path on this machine.
   std::string local;
   int64_t size = 0;
-  // 32 bytes, once it is computed.
+  // The SHA-256, 32 bytes. Empty before ComputeDigests.
   std::string sha256;
 };
 
-// What an upload consists of.
+// The files of an upload.
 struct UploadPlan {
-  // By the bytes of their paths.
+  // The files, in the order of their paths' bytes.
   std::vector<LocalFile> files;
   int64_t bytes = 0;
-  // See tandem.v1.Upload; once it is computed.
+  // See tandem.v1.Upload. Empty before ComputeDigests.
   std::string manifest_sha256;
 };
 
 // A path in a data set's source.
 struct NamedPath {
-  // Such as "csv.train".
+  // The path of the field, such as "csv.train".
   std::string field;
-  // In the spec.
+  // The value in the spec.
   std::string* path = nullptr;
 };
 
-// The paths of the source that are not empty; valid until the spec is changed otherwise.
+// Returns the source's paths that are not empty. They are valid until the spec changes in another way.
 std::vector<NamedPath> SourcePaths(v1::DatasetSpec* spec);
 
-// Whether it is a URL, which the daemon fetches by itself.
+// Returns whether the path is a URL, which the daemon fetches itself.
 bool IsUrl(absl::string_view path);
 
-// The files and folders that the source names, as far as they are on this machine; relative paths are looked
-// for in `folder` ("": the working folder). In the spec their paths become those in the upload: relative to
-// the deepest folder that holds all of them. URLs stay, as do absolute paths that are not here: these are the
-// daemon's. A folder's files are those of WalkDataFolder. INVALID_ARGUMENT, with a
-// line for each: a relative path that is not here, a file that cannot be read or whose name no upload can
-// have; or there is nothing to upload.
+// Plans an upload of all files and folders of the source that are on this machine. Relative paths are
+// searched for in `folder` ("": the working folder). The paths in the spec become paths in the upload,
+// relative to the deepest folder that holds all files. URLs do not change. Absolute paths that do not exist
+// here do not change: they are the daemon's. A folder gives the files of WalkDataFolder. INVALID_ARGUMENT with
+// a line for each problem: a relative path that does not exist, a file that cannot be read, a file name that
+// no upload may have, or nothing to upload.
 absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec* spec);
 
-// Computes the digests. `on_bytes` hears how many bytes were read so far, and says whether to go on.
-// CANCELLED: not; FAILED_PRECONDITION: a file cannot be read, or has another size by now.
+// Computes the digests. Calls `on_bytes` with the number of bytes read so far. CANCELLED if `on_bytes`
+// returns false. FAILED_PRECONDITION if a file cannot be read or has changed its size.
 absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, UploadPlan* plan);
 
 }  // namespace tandem::client

@@ -58,11 +58,11 @@ TEST_F(UploadPlanTest, PathsAreThoseBelowWhatIsCommon) {
   EXPECT_EQ(spec.csv().validation(), "b/test.csv");
   EXPECT_EQ(plan->bytes, 8);
   ASSERT_TRUE(ComputeDigests([](int64_t) { return true; }, &*plan).ok());
-  // printf '12345' | sha256sum, and so on.
+  // From printf '12345' | sha256sum, and so on.
   EXPECT_EQ(absl::BytesToHexString(plan->files[0].sha256),
             "5994471abb01112afcc18159f6cc74b4f511b99806da59b3caf5a9c173cacfc5");
   EXPECT_EQ(plan->manifest_sha256.size(), 32);
-  // One file alone goes by its own name.
+  // A single file keeps only its name.
   spec = Csv("data/a/train.csv");
   plan = PlanUpload(folder_, &spec);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -114,7 +114,7 @@ TEST_F(UploadPlanTest, SaysWhatIsWrong) {
 }
 
 TEST_F(UploadPlanTest, KnowsThePathsOfEverySource) {
-  // A source whose paths are forgotten would be sent without its files.
+  // The client would send a source without files if it forgot the source's paths.
   const google::protobuf::OneofDescriptor* sources = v1::DatasetSpec::descriptor()->FindOneofByName("source");
   for (int i = 0; i < sources->field_count(); ++i) {
     v1::DatasetSpec spec;

@@ -6,14 +6,14 @@
 
 namespace tandem::client {
 
-// Looks on while a call waits because the daemon asked for it. Not thread-safe.
+// Observes a call that waits because the daemon asked for it. Not thread-safe.
 class WaitObserver {
  public:
   virtual ~WaitObserver() = default;
-  // The daemon refused a call for now; it is made again after `wait`.
+  // The daemon refused a call for now. The client repeats the call after `wait`.
   virtual void OnAskedToWait(const absl::Status& why, absl::Duration wait) = 0;
-  // Called at least every 100 ms meanwhile, and while a call lasts for which the daemon may have to read much
-  // data. False: the first ends with the daemon's answer, the second is CANCELLED.
+  // Called at least every 100 ms during such a wait, and during calls for which the daemon may read much
+  // data. Returning false ends a wait with the daemon's answer, and a call with CANCELLED.
   virtual bool KeepWaiting() { return true; }
 };
 

@@ -9,34 +9,35 @@
 
 namespace tandem::client {
 
-// Looks on while the daemon fetches data that a call needs. Not thread-safe.
+// Observes a call while the daemon fetches its data. Not thread-safe.
 class FetchObserver {
  public:
   virtual ~FetchObserver() = default;
-  // How far it is; every few seconds. False: the call is not repeated, and ends with the daemon's
-  // UNAVAILABLE. The daemon goes on all the same.
+  // Called every few seconds with the progress. Returning false ends the call with the daemon's UNAVAILABLE.
+  // The daemon continues the fetch.
   virtual bool OnFetching(const v1::FetchProgress& progress) = 0;
-  // It is over, one way or the other. Only after OnFetching.
+  // Called at the end of the fetch, whether it succeeded or failed. Only after OnFetching.
   virtual void OnFetched() {}
 };
 
-// Whether the daemon answered that it is fetching data that the call needs.
+// Returns whether the daemon answered that it is fetching the call's data.
 bool IsBeingFetched(const absl::Status& status);
-// How far it is, as that answer says.
+// Returns the progress in this answer.
 v1::FetchProgress FetchProgressOf(const absl::Status& status);
 
-// Calls until the daemon has the data that the call needs, which must be safe to repeat. `call` gives
-// something with a status(). `observer` may be null.
+// Repeats a call until the daemon has the call's data. The call must be safe to repeat. `call` returns an
+// object with a status(). `observer` may be null.
 template <typename Call>
 auto WhileFetching(FetchObserver* observer, Call call) {
-  // The daemon answers every few seconds; this is for one that does not wait at all.
+  // The daemon waits a few seconds before each answer. This interval limits the calls to a daemon that does
+  // not wait.
   constexpr absl::Duration kLeastInterval = absl::Seconds(1);
   bool observed = false;
   absl::Status fetching;
   while (true) {
     const absl::Duration begin = SteadyNow();
     auto result = call();
-    // Who leaves meanwhile is told of the fetching, as this is what the daemon goes on with.
+    // A user who stops the wait gets the fetch's status, because the daemon continues the fetch.
     if (observed && absl::IsCancelled(result.status())) result = fetching;
     if (!IsBeingFetched(result.status()) ||
         (observer != nullptr && !observer->OnFetching(FetchProgressOf(result.status())))) {

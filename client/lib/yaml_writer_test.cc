@@ -1,4 +1,4 @@
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
@@ -109,10 +109,10 @@ TEST(YamlWriterTest, NumbersComeBackExactly) {
   }
 }
 
-// Blocks of layers hold layers: without a bound they would go on for ever.
+// Blocks of layers hold layers, so Fill needs a limit.
 constexpr int kDeepest = 7;
 
-// Fills a message at random, each kind of field that jobs have.
+// Fills a message at random with every kind of field that jobs have.
 void Fill(std::mt19937& random, int depth, Message* message) {
   const Descriptor& type = *message->GetDescriptor();
   const Reflection& reflection = *message->GetReflection();

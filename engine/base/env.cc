@@ -60,6 +60,13 @@ class RealEnv final : public Env {
     return std::make_unique<RealFile>(fd, path);
   }
 
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivateFile(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return SystemError("remove", path);
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) return SystemError("create", path);
+    return std::make_unique<RealFile>(fd, path);
+  }
+
   absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override {
     const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) return SystemError("open", path);
@@ -130,10 +137,12 @@ std::string FolderOf(const std::string& path) {
 }
 
 absl::Status WriteTemporary(Env* env, const std::string& path,
-                            const std::function<absl::Status(WritableFile&)>& write) {
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, env->CreateFile(path));
+                            const std::function<absl::Status(WritableFile&)>& write,
+                            const AtomicWrite& options) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file,
+                          options.is_private ? env->CreatePrivateFile(path) : env->CreateFile(path));
   TANDEM_RETURN_IF_ERROR(write(*file));
-  TANDEM_RETURN_IF_ERROR(file->Sync());
+  if (options.durable != AtomicWrite::Durable::kNothing) TANDEM_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
 
@@ -145,15 +154,17 @@ Env* Env::Real() {
 }
 
 absl::Status WriteFileAtomically(Env* env, const std::string& path,
-                                 const std::function<absl::Status(WritableFile&)>& write) {
-  const std::string temporary = absl::StrCat(path, ".tmp");
-  absl::Status status = WriteTemporary(env, temporary, write);
+                                 const std::function<absl::Status(WritableFile&)>& write,
+                                 const AtomicWrite& options) {
+  const std::string temporary = absl::StrCat(path, kUnfinishedEnding);
+  absl::Status status = WriteTemporary(env, temporary, write, options);
   if (status.ok()) status = env->RenameFile(temporary, path);
   if (!status.ok()) {
     // The first error is reported. The next attempt replaces a temporary file that remains.
     env->RemoveFile(temporary).IgnoreError();
     return status;
   }
+  if (options.durable != AtomicWrite::Durable::kContentAndName) return absl::OkStatus();
   return env->SyncDirectory(FolderOf(path));
 }
 

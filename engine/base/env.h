@@ -30,6 +30,8 @@ class Env {
 
   // Creates the file, or empties an existing file.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) = 0;
+  // Creates a file that only its owner may read and write. Removes an existing file or link first.
+  virtual absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivateFile(const std::string& path) = 0;
   // Opens an existing file for writing at its end. NOT_FOUND if no such file exists.
   virtual absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) = 0;
   virtual absl::StatusOr<std::string> ReadFile(const std::string& path) = 0;
@@ -45,11 +47,27 @@ class Env {
   static Env* Real();
 };
 
-// Replaces the content of `path` by the data that `write` appends. After OK the new content is durable. After
-// an error `path` has its old content, unless syncing the folder failed. Writes and syncs a temporary file
-// beside `path`, renames it, then syncs the folder.
+// The ending of WriteFileAtomically's temporary files.
+inline constexpr char kUnfinishedEnding[] = ".tmp";
+
+struct AtomicWrite {
+  // The parts that survive a crash of the machine after OK. A crash of the process damages nothing.
+  enum class Durable {
+    kNothing,
+    kContent,         // The file is whole under its old or its new content.
+    kContentAndName,  // The file has its new content.
+  };
+  Durable durable = Durable::kContentAndName;
+  // True if only the owner may read and write the file.
+  bool is_private = false;
+};
+
+// Replaces the content of `path` by the data that `write` appends. Readers see the old or the new content,
+// never a part. After an error `path` has its old content, unless syncing the folder failed. Writes and syncs
+// a temporary file beside `path`, renames it, then syncs the folder.
 absl::Status WriteFileAtomically(Env* env, const std::string& path,
-                                 const std::function<absl::Status(WritableFile&)>& write);
+                                 const std::function<absl::Status(WritableFile&)>& write,
+                                 const AtomicWrite& options = {});
 
 }  // namespace tandem
 

@@ -1,7 +1,11 @@
 #include "engine/base/env.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <set>
 #include <string>
+#include <utility>
 
 #include "engine/base/faulty_env.h"
 #include "engine/base/random_access_env.h"
@@ -10,8 +14,10 @@
 namespace tandem {
 namespace {
 
-absl::Status Put(Env* env, const std::string& path, absl::string_view content) {
-  return WriteFileAtomically(env, path, [&](WritableFile& file) { return file.Append(content); });
+absl::Status Put(Env* env, const std::string& path, absl::string_view content,
+                 const AtomicWrite& options = {}) {
+  return WriteFileAtomically(
+      env, path, [&](WritableFile& file) { return file.Append(content); }, options);
 }
 
 TEST(EnvTest, WritesAndReplacesRealFiles) {
@@ -136,6 +142,46 @@ TEST(WriteFileAtomicallyTest, LeavesOldOrNewAtEveryFault) {
       EXPECT_TRUE(*content == "old" || *content == "new") << *content;
     }
   }
+}
+
+// At a power cut, the old or the new content is whole, but the name may lead to the old content.
+TEST(WriteFileAtomicallyTest, SyncsAsMuchAsWanted) {
+  using Durable = AtomicWrite::Durable;
+  for (const auto& [durable, changes] : {std::pair(Durable::kNothing, 4), std::pair(Durable::kContent, 5),
+                                         std::pair(Durable::kContentAndName, 6)}) {
+    for (const FaultyEnv::Unsynced unsynced : {FaultyEnv::Unsynced::kLost, FaultyEnv::Unsynced::kKept}) {
+      SCOPED_TRACE(changes);
+      FaultyEnv env;
+      ASSERT_TRUE(Put(&env, "/d/f", "old").ok());
+      const int before = env.changes();
+      ASSERT_TRUE(Put(&env, "/d/f", "new", {.durable = durable}).ok());
+      EXPECT_EQ(env.changes() - before, changes);
+      EXPECT_EQ(*env.ReadFile("/d/f"), "new");
+      env.CutPower(unsynced);
+      const bool is_new = durable == Durable::kContentAndName || unsynced == FaultyEnv::Unsynced::kKept;
+      EXPECT_EQ(*env.ReadFile("/d/f"), is_new ? "new" : "old");
+    }
+  }
+}
+
+TEST(WriteFileAtomicallyTest, PrivateFilesAreForTheirOwner) {
+  const std::string path = ::testing::TempDir() + "/env_test_private";
+  const std::string other = ::testing::TempDir() + "/env_test_other";
+  ASSERT_TRUE(Put(Env::Real(), path, "old").ok());
+  ASSERT_TRUE(Put(Env::Real(), other, "other").ok());
+  // A link in the temporary file's place is not followed.
+  unlink((path + kUnfinishedEnding).c_str());
+  ASSERT_EQ(symlink(other.c_str(), (path + kUnfinishedEnding).c_str()), 0);
+  const mode_t mask = umask(0);
+  const absl::Status written = Put(Env::Real(), path, "secret", {.is_private = true});
+  umask(mask);
+  ASSERT_TRUE(written.ok()) << written;
+  EXPECT_EQ(*Env::Real()->ReadFile(path), "secret");
+  EXPECT_EQ(*Env::Real()->ReadFile(other), "other");
+  struct stat info = {};
+  ASSERT_EQ(lstat(path.c_str(), &info), 0);
+  EXPECT_TRUE(S_ISREG(info.st_mode));
+  EXPECT_EQ(info.st_mode & 0777, 0600);
 }
 
 }  // namespace

@@ -118,6 +118,10 @@ absl::StatusOr<std::unique_ptr<WritableFile>> FaultyEnv::CreateFile(const std::s
   return std::make_unique<File>(this, names_[path]);
 }
 
+absl::StatusOr<std::unique_ptr<WritableFile>> FaultyEnv::CreatePrivateFile(const std::string& path) {
+  return CreateFile(path);
+}
+
 absl::StatusOr<std::unique_ptr<WritableFile>> FaultyEnv::AppendToFile(const std::string& path) {
   MutexLock lock(&mutex_);
   TANDEM_RETURN_IF_ERROR(Change());

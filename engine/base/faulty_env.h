@@ -28,6 +28,8 @@ class FaultyEnv : public RandomAccessEnv {
   };
 
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override;
+  // As CreateFile: names have no permissions here.
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivateFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override;
   absl::StatusOr<std::unique_ptr<RandomAccessFile>> OpenRandomAccess(const std::string& path,
                                                                      Open how) override;

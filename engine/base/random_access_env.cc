@@ -81,6 +81,9 @@ class RealRandomAccessEnv final : public RandomAccessEnv {
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
     return Env::Real()->CreateFile(path);
   }
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivateFile(const std::string& path) override {
+    return Env::Real()->CreatePrivateFile(path);
+  }
   absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override {
     return Env::Real()->AppendToFile(path);
   }

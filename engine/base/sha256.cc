@@ -31,14 +31,20 @@ void Sha256::Add(absl::string_view bytes) {
   good_ = good_ && EVP_DigestUpdate(context_.get(), bytes.data(), bytes.size()) == 1;
 }
 
-absl::StatusOr<std::string> Sha256::Finish() {
+absl::StatusOr<std::string> Sha256::FinishBytes() {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
   const bool good = std::exchange(good_, false);
   if (!good || EVP_DigestFinal_ex(context_.get(), digest, &size) != 1) {
     return absl::InternalError("cannot compute a SHA-256");
   }
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), size));
+  return std::string(reinterpret_cast<const char*>(digest), size);
+}
+
+absl::StatusOr<std::string> Sha256::Finish() {
+  const absl::StatusOr<std::string> bytes = FinishBytes();
+  if (!bytes.ok()) return bytes.status();
+  return absl::BytesToHexString(*bytes);
 }
 
 absl::StatusOr<std::string> Sha256Of(absl::string_view bytes) {

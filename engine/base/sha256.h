@@ -23,6 +23,8 @@ class Sha256 {
   void Add(absl::string_view bytes);
   // Returns 64 lower-case hexadecimal digits. Call it a single time, last. INTERNAL if OpenSSL fails.
   absl::StatusOr<std::string> Finish();
+  // As Finish, but returns the 32 bytes.
+  absl::StatusOr<std::string> FinishBytes();
 
  private:
   std::unique_ptr<evp_md_ctx_st, void (*)(evp_md_ctx_st*)> context_;

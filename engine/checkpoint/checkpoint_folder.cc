@@ -15,8 +15,6 @@ namespace {
 
 constexpr char kPrefix[] = "checkpoint-";
 constexpr char kEnding[] = ".safetensors";
-// The suffix of WriteFileAtomically.
-constexpr char kTemporary[] = ".tmp";
 
 }  // namespace
 
@@ -68,7 +66,7 @@ void RemoveUnfinishedCheckpoints(Env* env, const std::string& folder) {
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     absl::string_view whole = name;
-    if (absl::ConsumeSuffix(&whole, kTemporary) && StepOfCheckpointFile(whole).ok()) {
+    if (absl::ConsumeSuffix(&whole, kUnfinishedEnding) && StepOfCheckpointFile(whole).ok()) {
       env->RemoveFile(absl::StrCat(folder, "/", name)).IgnoreError();
     }
   }

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/safetensors_layout.h"
 #include "nlohmann/json.hpp"
@@ -31,6 +32,7 @@ constexpr size_t kLengthBytes = kSafetensorsLengthBytes;
 struct Located {
   std::string name;
   SafetensorsEntry entry;
+  std::string other_type = {};  // Not empty: the type cannot be read, and `entry` is not set.
   uint64_t begin = 0;
   uint64_t end = 0;
 };
@@ -84,15 +86,21 @@ absl::StatusOr<Located> ParseTensor(const std::string& name, const json& entry, 
     return Malformed(absl::StrCat("tensor \"", name, "\" has no dtype"));
   }
   const std::optional<DType> dtype = FromName(dtype_name->get_ref<const std::string&>());
-  if (!dtype) {
-    return Malformed(absl::StrCat("tensor \"", name, "\" is of the unknown type ",
-                                  dtype_name->get_ref<const std::string&>()));
-  }
   TANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> extents, AsCounts(name, entry, "shape"));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> offsets, AsCounts(name, entry, "data_offsets"));
   if (offsets.size() != 2 || offsets[0] > offsets[1] || static_cast<uint64_t>(offsets[1]) > data_size) {
     return Malformed(absl::StrCat("the offsets of \"", name, "\" do not lie within the file's ", data_size,
                                   " bytes of data; it may have been cut short"));
+  }
+  Located located{.name = name,
+                  .entry = {},
+                  .begin = static_cast<uint64_t>(offsets[0]),
+                  .end = static_cast<uint64_t>(offsets[1])};
+  if (!dtype) {
+    located.other_type = dtype_name->get_ref<const std::string&>();
+    if (located.other_type.empty())
+      return Malformed(absl::StrCat("tensor \"", name, "\" has an empty dtype"));
+    return located;
   }
   const int64_t bytes = offsets[1] - offsets[0];
   Shape shape(std::move(extents));
@@ -100,10 +108,18 @@ absl::StatusOr<Located> ParseTensor(const std::string& name, const json& entry, 
     return Malformed(
         absl::StrCat("tensor \"", name, "\" of shape ", shape.ToString(), " has ", bytes, " bytes"));
   }
-  return Located{.name = name,
-                 .entry = {*dtype, std::move(shape)},
-                 .begin = static_cast<uint64_t>(offsets[0]),
-                 .end = static_cast<uint64_t>(offsets[1])};
+  located.entry = {*dtype, std::move(shape)};
+  return located;
+}
+
+// Checks that all tensors can be read.
+absl::Status CheckTypes(const Layout& layout) {
+  for (const Located& located : layout.tensors) {
+    if (located.other_type.empty()) continue;
+    return Malformed(
+        absl::StrCat("tensor \"", located.name, "\" is of the unknown type ", located.other_type));
+  }
+  return absl::OkStatus();
 }
 
 // Checks that the tensors cover the data from its first byte to its last.
@@ -198,10 +214,16 @@ absl::StatusOr<OpenFile> OpenSafetensors(const std::string& path) {
   const std::streamoff size = file.stream.tellg();
   if (size < 0) return absl::DataLossError(absl::StrCat("cannot read ", path));
   file.stream.seekg(0);
-  std::string bytes(std::min<size_t>(size, kLengthBytes), '\0');
+  std::string bytes(std::min<size_t>(size, kForeignFormatBytes), '\0');
   file.stream.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   const absl::StatusOr<uint64_t> length = ParseLength(bytes, size);
-  if (!length.ok()) return Explain(path, length.status());
+  if (!length.ok()) {
+    const std::string fault = ForeignWeightsFault(bytes);
+    return fault.empty() ? Explain(path, length.status())
+                         : absl::DataLossError(absl::StrCat(path, ": ", fault));
+  }
+  file.stream.clear();
+  file.stream.seekg(kLengthBytes);
   std::string text(*length, '\0');
   file.stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (!file.stream) return absl::DataLossError(absl::StrCat("cannot read ", path));
@@ -210,6 +232,27 @@ absl::StatusOr<OpenFile> OpenSafetensors(const std::string& path) {
   if (!layout.ok()) return Explain(path, layout.status());
   file.layout = *std::move(layout);
   return file;
+}
+
+absl::StatusOr<Tensor> ReadTensor(const std::string& path, OpenFile& file, const Located& located) {
+  Tensor tensor(located.entry.dtype, located.entry.shape);
+  file.stream.seekg(static_cast<std::streamoff>(file.data_begin + located.begin));
+  file.stream.read(static_cast<char*>(tensor.raw_data()), tensor.bytes());
+  if (!file.stream) return absl::DataLossError(absl::StrCat("cannot read ", path));
+  return tensor;
+}
+
+SafetensorsHeader HeaderOf(Layout layout) {
+  SafetensorsHeader header;
+  header.metadata = std::move(layout.metadata);
+  for (Located& located : layout.tensors) {
+    if (located.other_type.empty()) {
+      header.tensors.emplace(std::move(located.name), std::move(located.entry));
+    } else {
+      header.other_tensors.emplace(std::move(located.name), std::move(located.other_type));
+    }
+  }
+  return header;
 }
 
 }  // namespace
@@ -223,6 +266,7 @@ absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes) {
   TANDEM_ASSIGN_OR_RETURN(const uint64_t length, ParseLength(bytes, bytes.size()));
   const absl::string_view data = bytes.substr(kLengthBytes + length);
   TANDEM_ASSIGN_OR_RETURN(Layout layout, ParseHeader(bytes.substr(kLengthBytes, length), data.size()));
+  TANDEM_RETURN_IF_ERROR(CheckTypes(layout));
   SafetensorsContents contents;
   contents.metadata = std::move(layout.metadata);
   for (const Located& located : layout.tensors) {
@@ -240,6 +284,7 @@ absl::StatusOr<int64_t> ParseSafetensorsLength(absl::string_view bytes, int64_t 
 
 absl::StatusOr<SafetensorsLayout> ParseSafetensorsLayout(absl::string_view header, int64_t data_size) {
   TANDEM_ASSIGN_OR_RETURN(Layout parsed, ParseHeader(header, data_size));
+  TANDEM_RETURN_IF_ERROR(CheckTypes(parsed));
   SafetensorsLayout layout;
   layout.metadata = std::move(parsed.metadata);
   for (Located& located : parsed.tensors) {
@@ -252,13 +297,11 @@ absl::StatusOr<SafetensorsLayout> ParseSafetensorsLayout(absl::string_view heade
 
 absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(OpenFile file, OpenSafetensors(path));
+  if (const absl::Status known = CheckTypes(file.layout); !known.ok()) return Explain(path, known);
   SafetensorsContents contents;
   contents.metadata = std::move(file.layout.metadata);
   for (Located& located : file.layout.tensors) {
-    Tensor tensor(located.entry.dtype, located.entry.shape);
-    file.stream.seekg(static_cast<std::streamoff>(file.data_begin + located.begin));
-    file.stream.read(static_cast<char*>(tensor.raw_data()), tensor.bytes());
-    if (!file.stream) return absl::DataLossError(absl::StrCat("cannot read ", path));
+    TANDEM_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(path, file, located));
     contents.tensors.emplace(std::move(located.name), std::move(tensor));
   }
   return contents;
@@ -266,12 +309,19 @@ absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path) {
 
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(OpenFile file, OpenSafetensors(path));
-  SafetensorsHeader header;
-  header.metadata = std::move(file.layout.metadata);
-  for (Located& located : file.layout.tensors) {
-    header.tensors.emplace(std::move(located.name), std::move(located.entry));
+  return HeaderOf(std::move(file.layout));
+}
+
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsTensors(
+    const std::string& path, const std::set<std::string>& names,
+    absl::FunctionRef<void(const std::string& name, Tensor tensor)> use) {
+  TANDEM_ASSIGN_OR_RETURN(OpenFile file, OpenSafetensors(path));
+  for (const Located& located : file.layout.tensors) {
+    if (!located.other_type.empty() || !names.contains(located.name)) continue;
+    TANDEM_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(path, file, located));
+    use(located.name, std::move(tensor));
   }
-  return header;
+  return HeaderOf(std::move(file.layout));
 }
 
 }  // namespace tandem

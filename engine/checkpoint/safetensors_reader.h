@@ -2,8 +2,10 @@
 #define TANDEM_ENGINE_CHECKPOINT_SAFETENSORS_READER_H_
 
 #include <map>
+#include <set>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/tensor/dtype.h"
@@ -30,6 +32,8 @@ struct SafetensorsEntry {
 // The header of a file.
 struct SafetensorsHeader {
   std::map<std::string, SafetensorsEntry> tensors;
+  // Tensors of types that cannot be read, with their types' names.
+  std::map<std::string, std::string> other_tensors = {};
   std::map<std::string, std::string> metadata;
 };
 
@@ -45,8 +49,16 @@ absl::StatusOr<SafetensorsContents> ParseSafetensors(absl::string_view bytes);
 // path.
 absl::StatusOr<SafetensorsContents> ReadSafetensors(const std::string& path);
 
-// Reads a file's header, and checks that all bytes of the tensors exist. Errors as ReadSafetensors.
+// Reads a file's header, and checks that all bytes of the tensors exist. Tensors may have other types than
+// those above. Errors as ReadSafetensors. Messages name the format if other software wrote the file.
 absl::StatusOr<SafetensorsHeader> ReadSafetensorsHeader(const std::string& path);
+
+// Reads the tensors of a file that have these names, and no other tensor's bytes. Leaves out names that the
+// file does not have, and tensors of types that cannot be read. Calls `use` with one tensor at a time. Errors
+// as ReadSafetensorsHeader. Returns the header.
+absl::StatusOr<SafetensorsHeader> ReadSafetensorsTensors(
+    const std::string& path, const std::set<std::string>& names,
+    absl::FunctionRef<void(const std::string& name, Tensor tensor)> use);
 
 }  // namespace tandem
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -52,7 +54,8 @@ TEST(SafetensorsReader, RefusesWhatIsNotSound) {
       File(R"({"__metadata__":[]})", 0),
       File(R"({"a":1})", 0),
       File(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4),
-      File(R"({"a":{"dtype":"F8","shape":[4],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"","shape":[4],"data_offsets":[0,4]}})", 4),
+      File(R"({"a":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[0,5]}})", 4),
       File(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", 4),
       File(R"({"a":{"dtype":"F32","shape":[1]}})", 4),
       File(R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4),
@@ -109,6 +112,34 @@ TEST(SafetensorsReader, ReadsAFileAsItsBytes) {
   EXPECT_EQ(read->metadata.at("text"), "\"[[[[{ \\");
   EXPECT_EQ(read->Find("b")->data<uint8_t>()[5], 13);
   EXPECT_EQ(read->Find("a")->elements(), 1);
+}
+
+TEST(SafetensorsReader, ReadsTheWantedTensorsAlone) {
+  const std::string content = File(
+      R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"F8_E4M3","shape":[4],"data_offsets":[2,6]},)"
+      R"("c":{"dtype":"U8","shape":[3],"data_offsets":[6,9]}})",
+      9);
+  const std::string path = Write(content);
+  std::map<std::string, std::vector<uint8_t>> read;
+  const auto use = [&](const std::string& name, Tensor tensor) {
+    read[name].assign(tensor.data<uint8_t>().begin(), tensor.data<uint8_t>().end());
+  };
+  const auto header = ReadSafetensorsTensors(path, {"b", "c", "d"}, use);
+  ASSERT_TRUE(header.ok()) << header.status();
+  EXPECT_EQ(read, (std::map<std::string, std::vector<uint8_t>>{{"c", {6, 7, 8}}}));
+  EXPECT_EQ(header->tensors.size(), 2u);
+  EXPECT_EQ(header->other_tensors.at("b"), "F8_E4M3");
+  // Whole files, such as checkpoints, may have no such tensor.
+  EXPECT_EQ(ParseSafetensors(content).status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(ReadSafetensors(path).status().code(), absl::StatusCode::kDataLoss);
+}
+
+TEST(SafetensorsReader, NamesTheFormatOfOtherSoftware) {
+  const std::string zip = std::string("PK\x03\x04", 4) + std::string(26, 'x') + "archive/data.pkl";
+  const auto header = ReadSafetensorsHeader(Write(zip));
+  EXPECT_EQ(header.status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_NE(header.status().message().find("is a PyTorch file"), absl::string_view::npos) << header.status();
+  EXPECT_NE(header.status().message().find("safetensors.torch.save_file"), absl::string_view::npos);
 }
 
 TEST(SafetensorsReader, NamesTheFileThatIsNotThere) {

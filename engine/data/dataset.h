@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ enum class SampleType : uint8_t {
 
 // The target of a sample. The targets of a batch, one after the other, are the step graph's `target`.
 enum class TargetType : uint8_t {
-  kClass,   // int32 [batch], from 0 to DatasetInfo.classes - 1.
+  kClass,   // int32 [batch], from 0 to DatasetInfo.classes - 1, or DatasetInfo.ignored_label.
   kValues,  // float32 [batch, extents...]: regression, or several labels.
   kTokens,  // int32 [batch, length], from 0 to DatasetInfo.classes - 1: the next token at each position.
   kClassProbabilities,  // float32 [batch, classes], each row adding up to 1: mixed training samples.
@@ -72,6 +73,8 @@ struct DatasetInfo {
   std::vector<int64_t> feature_positions = {};
   // All training samples have the same class, if the source knows this without its samples.
   bool one_label = false;
+  // A negative number that targets hold in place of a class or token. The loss must ignore it.
+  std::optional<int32_t> ignored_label = {};
   // For data with a single class: the likely mistake, and how to mend it.
   std::string one_class_mend = {};
   // Sentences for people about unexpected properties.

@@ -33,7 +33,9 @@ class RelabelledDataset final : public Dataset {
   void Map(void* data, int64_t bytes) const {
     auto* const labels = static_cast<int32_t*>(data);
     const int64_t count = bytes / static_cast<int64_t>(sizeof(int32_t));
-    for (int64_t i = 0; i < count; ++i) labels[i] = labels_[labels[i]];
+    for (int64_t i = 0; i < count; ++i) {
+      if (labels[i] >= 0) labels[i] = labels_[labels[i]];
+    }
   }
 
   const std::unique_ptr<const Dataset> whole_;

@@ -121,7 +121,10 @@ std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& inf
   if (info.target_type != TargetType::kClass) return {};
   std::vector<int64_t> counts(info.classes);
   ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* /*samples*/, const void* targets) {
-    for (int64_t i = 0; i < count; ++i) ++counts[static_cast<const int32_t*>(targets)[i]];
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t label = static_cast<const int32_t*>(targets)[i];
+      if (label >= 0) ++counts[label];
+    }
   });
   return counts;
 }
@@ -149,7 +152,7 @@ absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const 
           if (samples != nullptr) sum.Add(samples, count);
           for (int64_t i = 0; i < count && classes != nullptr && pass == 0; ++i) {
             // Files may change between two readings.
-            if (classes[i] < info.classes) ++counts.classes[classes[i]];
+            if (classes[i] >= 0 && classes[i] < info.classes) ++counts.classes[classes[i]];
           }
         }));
     sum.EndPass();

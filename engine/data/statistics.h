@@ -56,7 +56,8 @@ class StatisticsSum {
 // tokens.
 ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
 
-// Returns the number of samples of each class. Reads all targets. Empty if targets are no classes.
+// Returns the number of samples of each class, without ignored labels. Reads all targets. Empty if targets
+// are no classes.
 std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
 
 // The smallest and the largest of some numbers.

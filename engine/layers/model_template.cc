@@ -22,7 +22,9 @@ constexpr ResnetDepth kResnet18 = {{2, 2, 2, 2}, false};
 constexpr ResnetDepth kResnet34 = {{3, 4, 6, 3}, false};
 constexpr ResnetDepth kResnet50 = {{3, 4, 6, 3}, true};
 
-bool TakesImages(Kind kind) { return kind != Kind::kMlp && kind != Kind::kMiniGpt; }
+bool TakesImages(Kind kind) {
+  return kind != Kind::kMlp && kind != Kind::kMiniGpt && kind != Kind::KIND_NOT_SET;
+}
 
 void Expand(const v1::ModelTemplate& from, const TemplateData& data, v1::Model& model,
             FieldViolations& violations) {
@@ -72,6 +74,8 @@ TemplateData CustomaryData(const v1::ModelTemplate& model_template) {
   }
 }
 
+bool TakesImages(const v1::ModelTemplate& model_template) { return TakesImages(model_template.kind_case()); }
+
 bool LooksChannelsLast(const Shape& sample) {
   // Smaller sides belong to features rather than pictures.
   constexpr int64_t kLeastSide = 8;
@@ -109,11 +113,10 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   if (TakesImages(from.kind_case()) && !model->has_input() && LooksChannelsLast(wanted.sample)) {
     const Shape& sample = wanted.sample;
     return FieldError(
-        field,
-        absl::StrCat("takes images [channels, height, width], but samples are ", sample.ToString(),
-                     ", which looks like [height, width, channels]; transpose the arrays to [samples, ",
-                     sample[2], ", ", sample[0], ", ", sample[1], "], or give model.input.shape: ",
-                     sample.ToString(), " if there are ", sample[0], " channels"));
+        field, absl::StrCat("takes images [channels, height, width], but samples are ", sample.ToString(),
+                            ", which looks like [height, width, channels]; give dataset.npy.layout: nhwc, or "
+                            "model.input.shape: ",
+                            sample.ToString(), " if there are ", sample[0], " channels"));
   }
 
   if (from.has_mini_gpt() && wanted.sample.rank() != 1) {

@@ -23,6 +23,9 @@ bool LooksChannelsLast(const Shape& sample);
 // Returns the network's field of v1::ModelTemplate: "resnet18". Returns "" if none is set.
 absl::string_view TemplateName(const v1::ModelTemplate& model_template);
 
+// Returns whether a network reads images [channels, height, width]. False if none is set.
+bool TakesImages(const v1::ModelTemplate& model_template);
+
 // Returns the data that a network was designed for, such as [3, 224, 224] and 1000 classes.
 TemplateData CustomaryData(const v1::ModelTemplate& model_template);
 

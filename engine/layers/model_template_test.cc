@@ -180,7 +180,8 @@ TEST(ModelTemplateTest, NamesWhatIsWrong) {
     found = Violations("template { resnet18 {} }", {.sample = sample, .outputs = 10});
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].field, "template.resnet18");
-    EXPECT_THAT(found[0].description, HasSubstr("which looks like [height, width, channels]; transpose"));
+    EXPECT_THAT(found[0].description,
+                HasSubstr("which looks like [height, width, channels]; give dataset.npy.layout: nhwc"));
   }
   v1::Model asked = FromText<v1::Model>("input { shape: [32, 32, 3] } template { resnet18 {} }");
   EXPECT_TRUE(ExpandTemplate({.sample = Shape({32, 32, 3}), .outputs = 10}, &asked).ok());

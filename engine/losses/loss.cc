@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -153,7 +154,8 @@ std::string TargetFault(const v1::Loss& loss, const Target& target) {
     case TargetKind::kValues:
       break;
   }
-  return "takes classes, but the data set's targets are values; give mse, l1, huber, smooth_l1, "
+  return "takes classes, but the data set's targets are values; if a table's column has class numbers, give "
+         "csv.targets: class where the data set is described; else give mse, l1, huber, smooth_l1, "
          "binary_cross_entropy_with_logits, kl_divergence or cosine_embedding";
 }
 
@@ -230,10 +232,18 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
     const std::string field = absl::StrCat(kind, ".ignore_index");
     if (target.kind == TargetKind::kClassProbabilities) {
       violations.Add(field, "cannot be given where classes are mixed; leave out mixup and cutmix");
-    } else if (*ignored < 0 || *ignored >= target.classes) {
+    } else if (*ignored < std::numeric_limits<int32_t>::min() || *ignored >= target.classes) {
       violations.Add(field, absl::StrCat("is ", *ignored, ", which no target is: they are from 0 to ",
-                                         target.classes - 1));
+                                         target.classes - 1, ", or negative"));
     }
+  }
+  if (target.ignored.has_value() && IgnoreIndexOf(loss) != *target.ignored) {
+    const bool ignores = loss.has_softmax_cross_entropy() || loss.has_negative_log_likelihood();
+    violations.Add(ignores ? absl::StrCat(kind, ".ignore_index") : kind,
+                   absl::StrCat(ignores ? "is another number or missing" : "ignores no targets",
+                                ", but targets hold ", *target.ignored, ", which is no class; give ",
+                                ignores ? "" : "softmax_cross_entropy with ",
+                                "ignore_index: ", *target.ignored, ", or leave such samples out"));
   }
   if (loss.has_binary_cross_entropy_with_logits()) {
     const int count = loss.binary_cross_entropy_with_logits().pos_weight_size();

@@ -74,6 +74,12 @@ TEST(LossTest, RefusesTargetsThatDoNotFit) {
   EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 10 }", kClasses),
             "softmax_cross_entropy.ignore_index");
   EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 9 }", kClasses), "");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: -100 }", kClasses), "");
+  const Target holed = {.kind = TargetKind::kClass, .shape = Shape(), .classes = 10, .ignored = -100};
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: -100 }", holed), "");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: -1 }", holed), "softmax_cross_entropy.ignore_index");
+  EXPECT_EQ(fault("softmax_cross_entropy {}", holed), "softmax_cross_entropy.ignore_index");
+  EXPECT_EQ(fault("hinge {}", holed), "hinge");
   EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 9 }", kMixed), "softmax_cross_entropy.ignore_index");
   EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: [1, 2] }", kValues),
             "binary_cross_entropy_with_logits.pos_weight");

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TENSOR_TARGET_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/tensor/shape.h"
 
@@ -20,6 +21,8 @@ struct Target {
   TargetKind kind = TargetKind::kClass;
   Shape shape;          // Of a single sample: [] for a class, [extents...], [length] or [classes].
   int64_t classes = 0;  // The number of classes or of tokens in the vocabulary. 0 for values.
+  // A negative number that targets hold in place of a class. The loss must ignore it.
+  std::optional<int32_t> ignored = std::nullopt;
 };
 
 }  // namespace tandem

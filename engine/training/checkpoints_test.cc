@@ -113,7 +113,7 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
   const absl::Status none = TrainWithFiles(spec, "cpu", &env, &third).status;
   EXPECT_EQ(none.code(), absl::StatusCode::kFailedPrecondition) << none;
   EXPECT_THAT(std::string(none.message()), HasSubstr(CheckpointPath(32)));
-  EXPECT_THAT(std::string(none.message()), HasSubstr("(2) is whole, so that this job cannot go on"));
+  EXPECT_THAT(std::string(none.message()), HasSubstr("(2) is undamaged, so this job cannot continue"));
   EXPECT_TRUE(env.ReadFile(CheckpointPath(32)).ok());
 }
 

@@ -17,6 +17,7 @@
 #include "engine/metrics/evaluator.h"
 #include "engine/metrics/meter.h"
 #include "engine/metrics/metric.h"
+#include "engine/training/fit_data.h"
 #include "engine/training/measurement.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
@@ -58,6 +59,11 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   // The model has its own normalization.
   v1::DatasetSpec dataset = request.dataset;
   dataset.clear_normalization();
+  if (dataset.has_npy() && dataset.npy().layout() == v1::ARRAY_LAYOUT_UNSPECIFIED &&
+      model.trained_on.layout.has_value()) {
+    dataset.mutable_npy()->set_layout(*model.trained_on.layout);
+  }
+  dataset = FitData(spec, std::move(dataset));
   TANDEM_RETURN_IF_ERROR(CheckResize(dataset, model.trained_on));
   absl::StatusOr<OpenedDataset> opened = OpenDataset(dataset, &names);
   if (!opened.ok()) return AtDataset(opened.status());

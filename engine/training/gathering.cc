@@ -103,9 +103,9 @@ absl::Status CheckBeginsAlike(int64_t step, double digest, Communicator* communi
                           GatherNumbers({static_cast<double>(step), digest}, communicator));
   for (size_t rank = 1; rank < all.size(); ++rank) {
     if (all[rank][0] != all[0][0]) {
-      return absl::FailedPreconditionError(absl::StrCat("rank ", rank, " would go on from step ",
-                                                        all[rank][0], ", and rank 0 from step ", all[0][0],
-                                                        "; all workers need to see the same checkpoint"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot train: rank ", rank, " would continue from step ", all[rank][0], ", but rank 0 from step ",
+          all[0][0], "; all workers need to see the same checkpoint"));
     }
     // Rank 0's parameters were copied byte by byte, so a difference comes from the layout.
     if (all[rank][1] != all[0][1]) {

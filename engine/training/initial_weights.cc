@@ -1,5 +1,7 @@
 #include "engine/training/initial_weights.h"
 
+#include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -7,8 +9,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/spelling.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/tensor/half.h"
 #include "engine/training/layer_selection.h"
 
 namespace tandem {
@@ -28,14 +32,60 @@ std::string SomeNames(std::vector<std::string> names) {
   return absl::StrCat(absl::StrJoin(names, ", "), more == 0 ? "" : absl::StrCat(" and ", more, " more"));
 }
 
-bool IsFloat(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+template <typename Half>
+Tensor Widened(const Tensor& halves) {
+  Tensor wide(DType::kFloat32, halves.shape());
+  std::transform(halves.data<Half>().begin(), halves.data<Half>().end(), wide.data<float>().begin(),
+                 [](Half half) { return static_cast<float>(half); });
+  return wide;
+}
+
+// Returns the numbers of a floating-point tensor as float32.
+Tensor ToFloat32(Tensor tensor) {
+  switch (tensor.dtype()) {
+    case DType::kFloat32:
+      return tensor;
+    case DType::kFloat16:
+      return Widened<Float16>(tensor);
+    case DType::kBFloat16:
+      return Widened<BFloat16>(tensor);
+    default:
+      return tensor.CastTo(DType::kFloat32);
+  }
+}
+
+using WantedTensor = std::pair<std::string, Shape>;
+
+// Returns the file's nearest names to the missing tensors, each with its shape. Names of the same shape are
+// nearest.
+std::string NearestNames(const std::vector<WantedTensor>& missing, const SafetensorsHeader& header) {
+  // More comparisons would take seconds.
+  constexpr size_t kMostCompared = 3, kMostNames = 20000, kMostBytes = 200;
+  std::vector<std::string> nearest;
+  for (size_t i = 0; i < std::min(missing.size(), kMostCompared); ++i) {
+    const auto& [wanted, shape] = missing[i];
+    std::optional<std::pair<bool, int>> least;
+    std::string best;
+    size_t compared = 0;
+    for (const auto& [name, entry] : header.tensors) {
+      if (name.size() > kMostBytes || ++compared > kMostNames) continue;
+      const std::pair<bool, int> distance = {entry.shape != shape, EditDistance(wanted, name)};
+      if (least.has_value() && *least <= distance) continue;
+      least = distance;
+      best = absl::StrCat(name, " ", entry.shape.ToString());
+    }
+    if (least.has_value() && std::find(nearest.begin(), nearest.end(), best) == nearest.end()) {
+      nearest.push_back(best);
+    }
+  }
+  return absl::StrJoin(nearest, ", ");
+}
 
 // Returns the selected tensors with their shapes, in the order of the layers.
-std::vector<std::pair<std::string, Shape>> Wanted(const LayerTable& table,
-                                                  const v1::InitialWeights& weights) {
+std::vector<WantedTensor> Wanted(const LayerTable& table, const v1::InitialWeights& weights) {
   const std::set<std::string> of_layers = TensorsOf(table, weights.layers());
   const std::set<std::string> excepted = TensorsOf(table, weights.except_layers());
-  std::vector<std::pair<std::string, Shape>> wanted;
+  std::vector<WantedTensor> wanted;
   const auto add = [&](const std::string& name, const Shape& shape) {
     const bool loaded = weights.layers().empty() || of_layers.count(name) > 0;
     if (loaded && excepted.count(name) == 0) wanted.emplace_back(name, shape);
@@ -45,27 +95,35 @@ std::vector<std::pair<std::string, Shape>> Wanted(const LayerTable& table,
   return wanted;
 }
 
-// Returns why a file does not have the wanted tensors, for people, or "". `find` returns the entry with a
-// name, or null.
-template <typename Find>
-std::string Misfit(const std::vector<std::pair<std::string, Shape>>& wanted, const Find& find) {
-  std::vector<std::string> missing;
+// Returns why a file does not have the wanted tensors, for people, or "".
+std::string Misfit(const std::vector<WantedTensor>& wanted, const SafetensorsHeader& header) {
+  constexpr char kTypes[] = "; F64, F32, F16 and BF16 can be loaded";
+  std::vector<WantedTensor> missing;
   std::vector<std::string> differing;
   for (const auto& [name, shape] : wanted) {
-    const SafetensorsEntry* const entry = find(name);
-    if (entry == nullptr) {
-      missing.push_back(name);
-    } else if (entry->shape != shape) {
-      differing.push_back(absl::StrCat(name, " is ", entry->shape.ToString(), " there and ", shape.ToString(),
-                                       " in this network"));
-    } else if (!IsFloat(entry->dtype)) {
-      differing.push_back(absl::StrCat(name, " is neither F32 nor F64 there"));
+    const auto found = header.tensors.find(name);
+    const auto other = header.other_tensors.find(name);
+    if (other != header.other_tensors.end()) {
+      differing.push_back(absl::StrCat(name, " is ", other->second.substr(0, 20), " there", kTypes));
+    } else if (found == header.tensors.end()) {
+      missing.emplace_back(name, shape);
+    } else if (found->second.shape != shape) {
+      differing.push_back(absl::StrCat(name, " is ", found->second.shape.ToString(), " there and ",
+                                       shape.ToString(), " in this network"));
+    } else if (!IsFloatingPoint(found->second.dtype)) {
+      differing.push_back(absl::StrCat(name, " is ", ToString(found->second.dtype), " there", kTypes));
     }
   }
   std::vector<std::string> faults;
   if (!missing.empty()) {
-    faults.push_back(absl::StrCat("it has no ", SomeNames(std::move(missing)),
-                                  "; name the layers to load, or those that begin anew in except_layers"));
+    std::vector<std::string> names;
+    for (const auto& [name, shape] : missing) names.push_back(name);
+    const std::string nearest = NearestNames(missing, header);
+    faults.push_back(absl::StrCat(
+        "it has no ", SomeNames(std::move(names)),
+        nearest.empty() ? "" : absl::StrCat("; the file's nearest names are ", nearest),
+        "; name the network's layers as the file does, name the layers to load in layers, or name "
+        "those that begin anew in except_layers"));
   }
   if (!differing.empty()) {
     faults.push_back(absl::StrCat(SomeNames(std::move(differing)), "; put such layers into except_layers"));
@@ -73,22 +131,23 @@ std::string Misfit(const std::vector<std::pair<std::string, Shape>>& wanted, con
   return absl::StrJoin(faults, "; ");
 }
 
-// Returns the wanted tensors of a file. `misfit` receives the fault, if any.
-std::map<std::string, Tensor> Take(SafetensorsContents contents,
-                                   const std::vector<std::pair<std::string, Shape>>& wanted,
-                                   std::string* misfit) {
-  std::map<std::string, SafetensorsEntry> entries;
-  for (const auto& [name, tensor] : contents.tensors) entries[name] = {tensor.dtype(), tensor.shape()};
-  *misfit = Misfit(wanted, [&](const std::string& name) {
-    const auto found = entries.find(name);
-    return found == entries.end() ? nullptr : &found->second;
-  });
+// Returns the wanted tensors of a file, float32. Reads no others. `misfit` receives the fault, if any.
+absl::StatusOr<std::map<std::string, Tensor>> Take(const std::string& path,
+                                                   const std::vector<WantedTensor>& wanted,
+                                                   std::string* misfit) {
   std::map<std::string, Tensor> taken;
+  TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
+  *misfit = Misfit(wanted, header);
   if (!misfit->empty()) return taken;
-  for (const auto& [name, shape] : wanted) {
-    Tensor& tensor = contents.tensors.at(name);
-    taken[name] = tensor.dtype() == DType::kFloat32 ? std::move(tensor) : tensor.CastTo(DType::kFloat32);
-  }
+  std::set<std::string> names;
+  for (const auto& [name, shape] : wanted) names.insert(name);
+  const absl::StatusOr<SafetensorsHeader> read =
+      ReadSafetensorsTensors(path, names, [&](const std::string& name, Tensor tensor) {
+        if (IsFloatingPoint(tensor.dtype())) taken[name] = ToFloat32(std::move(tensor));
+      });
+  TANDEM_RETURN_IF_ERROR(read.status());
+  // The file may have been replaced between the two readings.
+  *misfit = Misfit(wanted, *read);
   return taken;
 }
 
@@ -128,32 +187,28 @@ absl::Status CheckWeightsFile(const v1::JobSpec& spec, const std::string& path) 
   const absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
   if (!header.ok()) return FieldError(field, header.status().message());
   TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(spec.model()));
-  const std::string misfit = Misfit(Wanted(table, spec.initial_weights()), [&](const std::string& name) {
-    const auto found = header->tensors.find(name);
-    return found == header->tensors.end() ? nullptr : &found->second;
-  });
+  const std::string misfit = Misfit(Wanted(table, spec.initial_weights()), *header);
   return misfit.empty() ? absl::OkStatus() : FieldError(field, absl::StrCat(path, ": ", misfit));
 }
 
 absl::StatusOr<std::map<std::string, Tensor>> ReadInitialWeights(const v1::JobSpec& spec,
                                                                  const std::string& path) {
   const std::string field = SourceField(spec.initial_weights());
-  absl::StatusOr<SafetensorsContents> contents = ReadSafetensors(path);
-  if (!contents.ok()) return FieldError(field, contents.status().message());
   TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(spec.model()));
   std::string misfit;
-  std::map<std::string, Tensor> taken =
-      Take(*std::move(contents), Wanted(table, spec.initial_weights()), &misfit);
+  absl::StatusOr<std::map<std::string, Tensor>> taken =
+      Take(path, Wanted(table, spec.initial_weights()), &misfit);
+  if (!taken.ok()) return FieldError(field, taken.status().message());
   if (!misfit.empty()) return FieldError(field, absl::StrCat(path, ": ", misfit));
   return taken;
 }
 
 absl::StatusOr<std::map<std::string, Tensor>> ReadModelWeights(const v1::Model& model,
                                                                const std::string& path) {
-  TANDEM_ASSIGN_OR_RETURN(SafetensorsContents contents, ReadSafetensors(path));
   TANDEM_ASSIGN_OR_RETURN(const LayerTable table, ListLayers(model));
   std::string misfit;
-  std::map<std::string, Tensor> taken = Take(std::move(contents), Wanted(table, {}), &misfit);
+  absl::StatusOr<std::map<std::string, Tensor>> taken = Take(path, Wanted(table, {}), &misfit);
+  TANDEM_RETURN_IF_ERROR(taken.status());
   if (!misfit.empty()) return absl::DataLossError(absl::StrCat(path, ": ", misfit));
   return taken;
 }

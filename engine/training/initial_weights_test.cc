@@ -1,15 +1,20 @@
 #include "engine/training/initial_weights.h"
 
+#include <sys/resource.h>
+
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/field_violations.h"
 #include "engine/checkpoint/safetensors_writer.h"
 #include "engine/layers/model.h"
+#include "engine/tensor/half.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -35,13 +40,28 @@ v1::JobSpec Spec(const std::string& weights) {
   return spec;
 }
 
+// Returns a float32 tensor in another type.
+Tensor Stored(const Tensor& tensor, DType dtype) {
+  if (dtype != DType::kFloat16 && dtype != DType::kBFloat16) return tensor.CastTo(dtype);
+  Tensor stored(dtype, tensor.shape());
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    const float value = tensor.data<float>()[i];
+    if (dtype == DType::kFloat16) {
+      stored.data<Float16>()[i] = Float16(value);
+    } else {
+      stored.data<BFloat16>()[i] = BFloat16(value);
+    }
+  }
+  return stored;
+}
+
 // Writes a file for the network above, with a head for `classes`.
 std::string WriteModel(int64_t classes, DType dtype = DType::kFloat32) {
   std::vector<NamedTensor> tensors;
   const auto add = [&](const std::string& name, Shape shape) {
     Tensor tensor(DType::kFloat32, std::move(shape));
     for (int64_t i = 0; i < tensor.elements(); ++i) tensor.data<float>()[i] = static_cast<float>(i) + 0.5f;
-    tensors.emplace_back(name, tensor.CastTo(dtype));
+    tensors.emplace_back(name, Stored(tensor, dtype));
   };
   add("dense_1.weight", Shape({3, 2}));
   add("dense_1.bias", Shape({3}));
@@ -71,7 +91,7 @@ std::vector<std::string> Names(const std::map<std::string, Tensor>& tensors) {
 
 TEST(InitialWeightsTest, LoadsTheWholeModel) {
   const v1::JobSpec spec = Spec("initial_weights { file: 'a' }");
-  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
     const std::string path = WriteModel(2, dtype);
     EXPECT_TRUE(CheckWeightsFile(spec, path).ok());
     const auto read = ReadInitialWeights(spec, path);
@@ -112,6 +132,57 @@ TEST(InitialWeightsTest, NamesWhatIsMissing) {
   const FieldViolation fault = Fault(CheckWeightsFile(spec, path));
   EXPECT_EQ(fault.field, "initial_weights.file");
   EXPECT_THAT(fault.description, HasSubstr("model.safetensors: it has no body.weight, body.bias"));
+  // The nearest names have the same shape.
+  EXPECT_THAT(fault.description, HasSubstr("the file's nearest names are dense_1.weight [3, 2], "));
+}
+
+// Writes a file of `bytes` with the tensor "dense_1.weight" at its end, and a hole before it for other
+// tensors.
+std::string WriteLarge(int64_t bytes, const std::string& other_type) {
+  const std::string path = testing::TempDir() + "/large.safetensors";
+  std::string header =
+      absl::StrCat("{\"huge\":{\"dtype\":\"", other_type, "\",\"shape\":[", bytes, "],\"data_offsets\":[0,",
+                   bytes, "]},\"dense_1.weight\":{\"dtype\":\"BF16\",\"shape\":[3,2],\"data_offsets\":[",
+                   bytes, ",", bytes + 12, "]}}");
+  const uint64_t length = header.size();
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(&length), sizeof(length));
+  file << header;
+  file.seekp(bytes, std::ios::cur);
+  for (int i = 0; i < 6; ++i) file << std::string("\x80\x3f", 2);  // 1 in bfloat16.
+  return path;
+}
+
+TEST(InitialWeightsTest, ReadsNoMoreThanItNeeds) {
+  v1::JobSpec spec = Spec("initial_weights { file: 'a' layers: 'dense_1' }");
+  spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_use_bias(false);
+  for (const char* type : {"U8", "F8_E4M3"}) {
+    const std::string path = WriteLarge(int64_t{4} << 30, type);
+    rusage before, after;
+    ASSERT_EQ(::getrusage(RUSAGE_SELF, &before), 0);
+    const auto read = ReadInitialWeights(spec, path);
+    ASSERT_EQ(::getrusage(RUSAGE_SELF, &after), 0);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_THAT(read->at("dense_1.weight").data<float>(), ElementsAre(1, 1, 1, 1, 1, 1));
+    EXPECT_LT(after.ru_maxrss - before.ru_maxrss, 64 << 10);  // KiB.
+    EXPECT_EQ(std::remove(path.c_str()), 0);
+  }
+}
+
+TEST(InitialWeightsTest, NamesATypeThatCannotBeLoaded) {
+  const std::string path = WriteLarge(6, "F8_E4M3");
+  v1::JobSpec spec = Spec("initial_weights { file: 'a' layers: 'huge' }");
+  v1::Layer* const dense = spec.mutable_model()->mutable_layers(0);
+  dense->set_name("huge");
+  dense->mutable_dense()->set_use_bias(false);
+  std::ifstream stream(path, std::ios::binary);
+  std::string content((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  content.replace(content.find("\"huge\":"), 7, "\"huge.weight\":");
+  const uint64_t length = content.find("}}") + 2 - 8;
+  content.replace(0, 8, std::string(reinterpret_cast<const char*>(&length), 8));
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  EXPECT_THAT(Fault(CheckWeightsFile(spec, path)).description,
+              HasSubstr("huge.weight is F8_E4M3 there; F64, F32, F16 and BF16 can be loaded"));
 }
 
 TEST(InitialWeightsTest, RefusesWhatIsCutShortOrNotThere) {

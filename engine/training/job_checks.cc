@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
 #include "engine/data/data_names.h"
+#include "engine/data/dataset.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
@@ -19,10 +21,10 @@
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/resident_data.h"
-#include "engine/training/sample_type.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/targets.h"
 #include "engine/training/watched_measure.h"
+#include "tandem/v1/model.pb.h"
 
 namespace tandem {
 namespace {
@@ -288,6 +290,33 @@ void CheckResident(const v1::JobSpec& spec, const DatasetInfo& dataset, FieldVio
   }
   if (const std::string why = WhyNotResident(spec, dataset); !why.empty()) {
     violations.Add("gpu.data", absl::StrCat("is DATA_PLACEMENT_GPU_MEMORY, but ", why, "; leave it out"));
+  }
+}
+
+// Checks that a model accepts the data set's samples. Tokens need an embedding with a vector for each token.
+// Numbers need other layers. `model` has its defaults. Fields are relative to the Model.
+void CheckSampleType(const v1::Model& model, const DatasetInfo& dataset, FieldViolations& violations) {
+  const bool tokens = dataset.sample_type == SampleType::kTokens;
+  if (tokens && !ReadsTokens(model) && !model.layers().empty()) {
+    violations.Add("layers[0]",
+                   absl::StrCat("layer \"", model.layers(0).name(),
+                                "\" reads numbers, but the data set's samples are tokens; put an "
+                                "embedding with a vocabulary_size of ",
+                                dataset.classes, " before it"));
+  }
+  for (int i = 0; i < model.layers_size(); ++i) {
+    const v1::Layer& layer = model.layers(i);
+    if (!layer.has_embedding()) continue;
+    if (!tokens) {
+      violations.Add(
+          absl::StrCat("layers[", i, "]"),
+          absl::StrCat("layer \"", layer.name(), "\" reads tokens, but the data set's samples are ",
+                       dataset.shape.ToString(), " numbers; remove it, or give a text"));
+    } else if (layer.embedding().vocabulary_size() < dataset.classes) {
+      violations.Add(absl::StrCat("layers[", i, "].embedding.vocabulary_size"),
+                     absl::StrCat("is ", layer.embedding().vocabulary_size(), ", less than the ",
+                                  dataset.classes, " tokens of the data set"));
+    }
   }
 }
 

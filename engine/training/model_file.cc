@@ -28,6 +28,7 @@ constexpr char kDelimiter[] = "delimiter";
 constexpr char kTableColumns[] = "table_columns";
 constexpr char kFeaturePositions[] = "feature_positions";
 constexpr char kImageResize[] = "image_resize";
+constexpr char kArrayLayout[] = "array_layout";
 constexpr char kBestResult[] = "best_result";
 constexpr std::pair<SampleType, const char*> kSampleTypes[] = {
     {SampleType::kBytes, "bytes"}, {SampleType::kFloats, "floats"}, {SampleType::kTokens, "tokens"}};
@@ -98,6 +99,11 @@ std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
   return dataset.image_folder().resize();
 }
 
+std::optional<v1::ArrayLayout> LayoutOf(const v1::DatasetSpec& dataset) {
+  if (dataset.npy().layout() == v1::ARRAY_LAYOUT_UNSPECIFIED) return std::nullopt;
+  return dataset.npy().layout();
+}
+
 absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& spec,
                         absl::Span<const NamedTensor> tensors, const TrainedOn& trained_on,
                         const std::optional<v1::BestResult>& best) {
@@ -118,6 +124,7 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
   TANDEM_RETURN_IF_ERROR(AddNames(kFeatureNames, trained_on.feature_names, metadata));
   TANDEM_RETURN_IF_ERROR(AddNames(kTargetNames, trained_on.target_names, metadata));
   if (trained_on.resize.has_value()) metadata[kImageResize] = v1::ImageResize_Name(*trained_on.resize);
+  if (trained_on.layout.has_value()) metadata[kArrayLayout] = v1::ArrayLayout_Name(*trained_on.layout);
   if (trained_on.table.has_value()) {
     metadata[kDelimiter] = std::string(1, trained_on.table->delimiter);
     metadata[kTableColumns] = absl::StrCat(trained_on.table->columns);
@@ -180,6 +187,13 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
       return absl::DataLossError("its way to resize images is not known");
     }
     trained_on.resize = resize;
+  }
+  if (const auto found = metadata.find(kArrayLayout); found != metadata.end()) {
+    v1::ArrayLayout layout;
+    if (!v1::ArrayLayout_Parse(found->second, &layout)) {
+      return absl::DataLossError("its layout of arrays is not known");
+    }
+    trained_on.layout = layout;
   }
   return trained_on;
 }

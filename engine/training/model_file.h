@@ -27,6 +27,7 @@ namespace tandem {
 // "normalization": a v1::Normalization as JSON
 // "class_names", "feature_names", "target_names": lists as JSON
 // "image_resize": the name of a v1::ImageResize
+// "array_layout": the name of a v1::ArrayLayout
 // "delimiter", "table_columns", "feature_positions": of a table; positions are separated by commas
 struct TrainedOn {
   // The format of the training table.
@@ -44,6 +45,7 @@ struct TrainedOn {
   // Names in the order of the target's numbers. May be empty.
   std::vector<std::string> target_names = {};
   std::optional<v1::ImageResize> resize = std::nullopt;  // Set if images were resized to a common size.
+  std::optional<v1::ArrayLayout> layout = std::nullopt;  // Set if the samples were images in arrays.
   std::optional<Table> table = std::nullopt;
 };
 
@@ -52,6 +54,9 @@ DataNames NamesOf(const TrainedOn& trained_on);
 
 // Returns the way in which a data set resizes images, or nothing. `dataset` has its source.
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset);
+
+// Returns the layout of a data set's arrays, or nothing if it gives none. `dataset` has its source.
+std::optional<v1::ArrayLayout> LayoutOf(const v1::DatasetSpec& dataset);
 
 // Writes a model as safetensors, atomically: temporary file, fsync, rename. The metadata hold the job,
 // `trained_on` and, for a model with a best result, "best_result", a v1::BestResult as JSON. `spec` has its

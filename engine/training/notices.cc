@@ -43,8 +43,7 @@ std::string LayoutNotice(const v1::Model& model) {
   if (!convolves || !LooksChannelsLast(sample)) return "";
   return absl::StrCat("The network takes samples ", sample.ToString(), " for ", sample[0], " channels of ",
                       sample[1], " x ", sample[2],
-                      "; if they are [height, width, channels], transpose the arrays to [samples, ",
-                      sample[2], ", ", sample[0], ", ", sample[1], "].");
+                      "; if they are [height, width, channels], give dataset.npy.layout: nhwc.");
 }
 
 std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -24,6 +23,7 @@
 #include "engine/data/formats/csv_reader.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/npy_array.h"
+#include "engine/data/formats/npy_numbers.h"
 
 namespace tandem {
 namespace {
@@ -106,46 +106,42 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   return AsSamples(numbers, Batched(1, sample), model);
 }
 
-template <typename T>
-std::vector<double> NumbersOf(absl::string_view elements) {
-  std::vector<double> numbers(elements.size() / sizeof(T));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    T number;
-    std::memcpy(&number, elements.data() + i * sizeof(T), sizeof(T));
-    numbers[i] = static_cast<double>(number);
+// Returns the shapes in which an array may have a sample: as in training, then as the network takes it.
+std::vector<Shape> ArrayShapes(const TrainedModel& model) {
+  const Shape sample = SampleShape(model);
+  std::vector<Shape> shapes;
+  if (sample.rank() == 3 && model.trained_on.layout == v1::ARRAY_LAYOUT_NHWC) {
+    shapes.push_back(Shape({sample[1], sample[2], sample[0]}));
   }
-  return numbers;
+  shapes.push_back(sample);
+  if (sample.rank() == 3 && sample[0] == 1) shapes.push_back(Shape({sample[1], sample[2]}));
+  return shapes;
 }
 
-// Returns the elements of an array, or an empty vector for a type that is not accepted.
-std::vector<double> NumbersOf(const NpyHeader& header, absl::string_view elements) {
-  switch (header.kind) {
-    case 'f':
-      if (header.item_bytes == 4) return NumbersOf<float>(elements);
-      if (header.item_bytes == 8) return NumbersOf<double>(elements);
-      return {};
-    case 'i':
-      if (header.item_bytes == 1) return NumbersOf<int8_t>(elements);
-      if (header.item_bytes == 2) return NumbersOf<int16_t>(elements);
-      if (header.item_bytes == 4) return NumbersOf<int32_t>(elements);
-      return NumbersOf<int64_t>(elements);
-    default:
-      if (header.item_bytes == 1) return NumbersOf<uint8_t>(elements);
-      if (header.item_bytes == 2) return NumbersOf<uint16_t>(elements);
-      if (header.item_bytes == 4) return NumbersOf<uint32_t>(elements);
-      return NumbersOf<uint64_t>(elements);
+// Brings numbers from [samples, height, width, channels] to [samples, channels, height, width].
+std::vector<double> ChannelsFirst(const std::vector<double>& numbers, const Shape& sample) {
+  const int64_t channels = sample[0], area = sample[1] * sample[2];
+  std::vector<double> moved(numbers.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t at = static_cast<int64_t>(i);
+    const int64_t image = at / (channels * area), pixel = at / channels % area, channel = at % channels;
+    moved[(image * channels + channel) * area + pixel] = numbers[i];
   }
+  return moved;
 }
 
 absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& model) {
   const Shape sample = SampleShape(model);
   TANDEM_ASSIGN_OR_RETURN(const NpyHeader header, ParseNpyHeader("it", file));
   const Shape& shape = header.shape;
-  const bool one = shape == sample;
-  const bool many = shape.rank() == sample.rank() + 1 && shape[0] > 0 && shape == Batched(shape[0], sample);
-  if (!one && !many) {
+  const std::vector<Shape> shapes = ArrayShapes(model);
+  const auto fitting = std::find_if(shapes.begin(), shapes.end(), [&](const Shape& wanted) {
+    const bool many = shape.rank() == wanted.rank() + 1 && shape[0] > 0 && shape == Batched(shape[0], wanted);
+    return shape == wanted || many;
+  });
+  if (fitting == shapes.end()) {
     return absl::InvalidArgumentError(absl::StrCat("is an array ", shape.ToString(),
-                                                   ", but the model takes samples ", sample.ToString(),
+                                                   ", but the model takes samples ", shapes[0].ToString(),
                                                    ", or several with one dimension more"));
   }
   const absl::string_view elements = absl::string_view(file).substr(header.data_at);
@@ -155,12 +151,13 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
         absl::StrCat("has ", elements.size(), " bytes of elements, but its header says ", shape.ToString(),
                      " of ", header.item_bytes, " bytes each"));
   }
-  const std::vector<double> numbers = NumbersOf(header, elements);
-  if (numbers.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("has elements of the type ", header.descr, ", which is not taken; save it as float32"));
+  std::vector<double> numbers;
+  numbers.reserve(shape.elements());
+  AddNpyNumbers(header, NativeElements(header, elements), &numbers);
+  if (model.trained_on.layout == v1::ARRAY_LAYOUT_NHWC && fitting == shapes.begin() && sample.rank() == 3) {
+    numbers = ChannelsFirst(numbers, sample);
   }
-  return AsSamples(numbers, one ? Batched(1, sample) : shape, model);
+  return AsSamples(numbers, Batched(shape == *fitting ? 1 : shape[0], sample), model);
 }
 
 // Returns whether a row names the columns: no cell is a number. A row of names with a number is a mistake.

@@ -1,6 +1,7 @@
 #include "engine/training/prediction_input.h"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -29,8 +30,10 @@ v1::PredictInput Csv(const std::string& text) {
   return input;
 }
 
-v1::PredictInput Npy(const std::string& type, const std::string& shape, const std::string& data) {
-  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
+v1::PredictInput Npy(const std::string& type, const std::string& shape, const std::string& data,
+                     const std::string& fortran = "False") {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }";
   header.append(63 - (10 + header.size()) % 64, ' ');
   header += '\n';
   v1::PredictInput input;
@@ -185,6 +188,29 @@ TEST(PredictionInputTest, ReadsArrays) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({2, 3}));
   EXPECT_THAT(read->data<float>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
+
+  // float16 in big-endian Fortran order: 1, 2, 3 and 4, 5, 6.
+  read = ReadPredictInput(
+      Npy(">f2", "(2, 3)", std::string("\x3c\0\x44\0\x40\0\x45\0\x42\0\x46\0", 12), "True"), Rows());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
+  // A model that was trained with channels last accepts such arrays, and [channels, height, width].
+  TrainedModel last = Model("model { input { shape: [3, 1, 2] } }", SampleType::kBytes);
+  last.trained_on.layout = v1::ARRAY_LAYOUT_NHWC;
+  for (const auto& [extents, elements] : {std::pair("(1, 2, 3)", "\1\2\3\4\5\6"),
+                                          {"(1, 1, 2, 3)", "\1\2\3\4\5\6"},
+                                          {"(3, 1, 2)", "\1\4\2\5\3\6"}}) {
+    read = ReadPredictInput(Npy("|u1", extents, elements), last);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->shape(), Shape({1, 3, 1, 2}));
+    EXPECT_THAT(read->data<uint8_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
+  }
+  // Grey images need no dimension of channels.
+  read = ReadPredictInput(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
+  read = ReadPredictInput(Npy("|u1", "(2, 3)", "abcdef"), Images());
+  ASSERT_TRUE(read.ok()) << read.status();
 
   const std::string shape = FaultOf(Npy("|u1", "(2, 2)", "abcd"), Rows());
   EXPECT_THAT(shape, HasSubstr("[2, 2]"));

@@ -94,9 +94,10 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
     return absl::make_optional(*std::move(resumption));
   }
   if (!first.ok()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        first.message(), "; none of the checkpoints in ", folder, " (", damaged.size(),
-        ") is whole, so that this job cannot go on: submit it again, or remove them, then it begins anew"));
+    return absl::FailedPreconditionError(
+        absl::StrCat(first.message(), "; none of the checkpoints in ", folder, " (", damaged.size(),
+                     ") is undamaged, so this job cannot continue; submit it again, or remove them to train "
+                     "from the beginning"));
   }
   return absl::optional<Resumption>();
 }

@@ -20,6 +20,7 @@
 #include "engine/data/sampler.h"
 #include "engine/data/statistics.h"
 #include "engine/optimizers/optimizer.h"
+#include "engine/training/fit_data.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/launch_size.h"
@@ -76,7 +77,8 @@ absl::StatusOr<std::optional<DataNames>> WorkerTrainer::NamesOfModel() const {
 
 absl::Status WorkerTrainer::OpenData() {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
-  absl::StatusOr<OpenedDataset> opened = OpenDataset(options_.dataset, names.has_value() ? &*names : nullptr);
+  absl::StatusOr<OpenedDataset> opened =
+      OpenDataset(FitData(options_.spec, options_.dataset), names.has_value() ? &*names : nullptr);
   if (!opened.ok()) return absl::DataLossError(opened.status().message());
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) observer_.OnNotice(notice);
@@ -153,9 +155,9 @@ absl::Status WorkerTrainer::Prepare() {
   length_ = dealt().length;
   if (state_.step > length_.steps) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "cannot go on from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
+        "cannot continue from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
         ": the job ends with step ", length_.steps, "; raise ",
-        training.steps() > 0 ? "training.steps" : "training.epochs", ", or begin in another folder"));
+        training.steps() > 0 ? "training.steps" : "training.epochs", ", or start in another folder"));
   }
   if (resumed_.has_value()) {
     const bool other_data = state_.data != data_digest_;
@@ -670,6 +672,7 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                      .feature_names = data_.info.feature_names,
                      .target_names = data_.info.target_names,
                      .resize = ResizeOf(options_.dataset),
+                     .layout = LayoutOf(FitData(options_.spec, options_.dataset)),
                      .table = std::move(table)},
                     best);
 }

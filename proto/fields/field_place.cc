@@ -13,10 +13,10 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// One part of a path: "layers[0]" or "units".
+// A part of a path: "layers[0]" or "units".
 struct Step {
   std::string name;
-  // -1: none given.
+  // -1 if there is no index.
   int index = -1;
 };
 
@@ -45,7 +45,7 @@ absl::StatusOr<std::vector<Step>> ParsePath(absl::string_view path) {
   return malformed();
 }
 
-// The field of a step, its index checked.
+// Returns the field of a step, and checks its index.
 absl::StatusOr<const FieldDescriptor*> FindStep(const Message& message, const Step& step,
                                                 const std::string& path, NameHint hint) {
   const Descriptor& type = *message.GetDescriptor();

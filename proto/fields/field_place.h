@@ -12,24 +12,24 @@
 
 namespace tandem {
 
-// A field of a message, or an element of a list, that a path leads to.
+// A field of a message, or an element of a list.
 struct FieldPlace {
   // Not owned.
   google::protobuf::Message* message = nullptr;
   const google::protobuf::FieldDescriptor* field = nullptr;
-  // Of an element, which is there; -1: the whole field.
+  // The index of an existing element, or -1 for the whole field.
   int index = -1;
-  // As messages about it call it: "model.layers[0].conv2d.filters".
+  // The path for messages: "model.layers[0].conv2d.filters".
   std::string path;
 };
 
-// What to say of a name that is none of `known`: "did you mean `units`?".
+// Returns a hint for a name that is not in `known`: "did you mean `units`?".
 using NameHint =
     absl::FunctionRef<std::string(absl::string_view name, const std::vector<std::string>& known)>;
 
-// Goes a path of fields' names, which dots divide; lists are indexed from 0. Messages on the way are made, so
-// that a path chooses members of oneofs. INVALID_ARGUMENT: it is no path, or leads nowhere; the message
-// begins with the part of it that is wrong. Then `root` may have changed all the same.
+// Follows a path of field names with dots between them. Lists are indexed from 0. Creates the messages along
+// the path, so a path chooses members of oneofs. INVALID_ARGUMENT if the path is malformed or a field does
+// not exist; the message begins with the wrong part of the path. `root` may change even then.
 absl::StatusOr<FieldPlace> FindField(absl::string_view path, NameHint hint, google::protobuf::Message* root);
 
 }  // namespace tandem

@@ -20,7 +20,7 @@ using google::protobuf::Reflection;
 using google::protobuf::Value;
 namespace util = google::protobuf::util;
 
-// Whole numbers up to this are exact as doubles.
+// Doubles are exact for whole numbers up to this.
 constexpr double kMostExact = 9007199254740992.0;
 
 absl::Status CheckFinite(const Value& value) {
@@ -46,7 +46,7 @@ absl::Status CheckFinite(const Value& value) {
   }
 }
 
-// What a scalar field wants, or a list's elements.
+// Returns the values that a scalar field, or an element of a list, accepts.
 std::string WantedBy(const FieldDescriptor& field) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL:
@@ -65,7 +65,7 @@ std::string WantedBy(const FieldDescriptor& field) {
   }
 }
 
-// A whole number that JSON has as text, as a number.
+// Turns a whole number that JSON has as text into a number.
 void MakeNumber(Value* value) {
   int64_t whole = 0;
   if (value->kind_case() == Value::kStringValue && absl::SimpleAtoi(value->string_value(), &whole) &&
@@ -91,7 +91,7 @@ absl::Status SetFieldValue(const FieldPlace& place, const Value& value) {
   const FieldDescriptor& field = *place.field;
   const Reflection& reflection = *place.message->GetReflection();
   const bool is_element = place.index >= 0;
-  // Where the field stands alone, whatever else its message may require.
+  // Reads the value into an empty message, so that other fields do not matter.
   const std::unique_ptr<Message> alone(place.message->New());
   const std::string json =
       absl::StrCat("{\"", field.name(), "\": ", is_element ? "[" : "", *text, is_element ? "]" : "", "}");
@@ -107,7 +107,7 @@ absl::Status SetFieldValue(const FieldPlace& place, const Value& value) {
     place.message->MergeFrom(*alone);
     return absl::OkStatus();
   }
-  // Added at the end, it takes the old one's place.
+  // MergeFrom adds the new value at the end. It then takes the old value's place.
   place.message->MergeFrom(*alone);
   const int last = reflection.FieldSize(*place.message, &field) - 1;
   reflection.SwapElements(place.message, &field, place.index, last);
@@ -126,7 +126,7 @@ absl::StatusOr<Value> GetFieldValue(const FieldPlace& place) {
   }
   util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
-  // A number of 0 is a value too.
+  // Prints the number 0 too.
   options.always_print_primitive_fields = field.cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE;
   std::string json;
   google::protobuf::Struct fields;

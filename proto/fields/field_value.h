@@ -11,16 +11,17 @@
 
 namespace tandem {
 
-// Sets a field to a value as it is written in JSON: what it held before is gone, and so is another member of
-// its oneof. INVALID_ARGUMENT: it is no value for this field; the message does not name the field, and then
-// it may have lost its value.
+// Sets a field to a value in the form of JSON. Replaces the old value and another member of the field's
+// oneof. INVALID_ARGUMENT if the field does not take the value; the message does not name the field. The
+// field may then lose its old value.
 absl::Status SetFieldValue(const FieldPlace& place, const google::protobuf::Value& value);
 
-// What a field holds, in that form. Whole numbers are numbers as far as a double has them exactly, beyond
-// that text.
+// Returns a field's value in the form of JSON. Whole numbers are numbers if a double is exact for them,
+// otherwise text.
 absl::StatusOr<google::protobuf::Value> GetFieldValue(const FieldPlace& place);
 
-// A value in one line of JSON. INVALID_ARGUMENT: it has no kind, is null, or is a number that is not finite.
+// Returns a value as a line of JSON. INVALID_ARGUMENT if it has no kind, is null, or is a number that is not
+// finite.
 absl::StatusOr<std::string> ToJsonText(const google::protobuf::Value& value);
 
 }  // namespace tandem

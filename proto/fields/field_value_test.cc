@@ -32,7 +32,7 @@ v1::JobSpec Spec() {
   return spec;
 }
 
-// Sets "path" to a value in JSON.
+// Sets the field at "path" to a JSON value.
 absl::Status Set(const std::string& path, const std::string& json, v1::JobSpec* spec) {
   Value value;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &value).ok()) << json;

@@ -14,7 +14,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// No message is deeper than the parser allows. A path is made only where there is something to tell.
+// The parser limits the depth of messages, so this recursion is bounded. It builds a path only if it has
+// found a field.
 std::optional<std::string> Find(const Message& message) {
   const Reflection& reflection = *message.GetReflection();
   if (const auto& unknown = reflection.GetUnknownFields(message); !unknown.empty()) {

@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// The path of the first field in the message, at any depth, that its descriptors do not have: such a field
-// goes by its number, "spec.model.layers[2].dense.99". nullopt: there is none.
+// Returns the path of the first field in the message, at any depth, that is not in its descriptors, or
+// nullopt. The path has the number of such a field: "spec.model.layers[2].dense.99".
 std::optional<std::string> FindUnknownField(const google::protobuf::Message& message);
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-// "ACTIVATION_" for Activation, "STATE_REASON_" for StateReason.
+// Returns the prefix of an enum's values: "ACTIVATION_" for Activation, "STATE_REASON_" for StateReason.
 std::string Prefix(const google::protobuf::EnumDescriptor& type) {
   std::string prefix;
   for (const char c : type.name()) {

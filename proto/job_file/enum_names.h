@@ -11,11 +11,11 @@
 
 namespace tandem {
 
-// The name that people write for an enum's value: without the enum's own prefix and in lower case, such as
-// "relu" for ACTIVATION_RELU. Thread-safe, as everything in this file.
+// Returns the short name of an enum's value: in lower case, without the enum's prefix, such as "relu" for
+// ACTIVATION_RELU. All functions of this file are thread-safe.
 std::string ShortEnumName(const google::protobuf::EnumValueDescriptor& value);
 
-// The short name of a number of `Enum`, or the number where it has none.
+// Returns the short name of a number of `Enum`, or the number if it has no name.
 template <typename Enum>
 std::string ShortEnumName(Enum number) {
   const google::protobuf::EnumDescriptor* type = google::protobuf::GetEnumDescriptor<Enum>();
@@ -23,11 +23,11 @@ std::string ShortEnumName(Enum number) {
   return value == nullptr ? std::to_string(static_cast<int>(number)) : ShortEnumName(*value);
 }
 
-// The value with the short or the full name, letters of either case; null where there is none.
+// Returns the value with this short or full name, in any case of letters, or null.
 const google::protobuf::EnumValueDescriptor* FindEnumValue(const google::protobuf::EnumDescriptor& type,
                                                            absl::string_view name);
 
-// The short names of all values but the one that is numbered 0, which only says that nothing was said.
+// Returns the short names of all values except value 0, which means unset.
 std::vector<std::string> ShortEnumNames(const google::protobuf::EnumDescriptor& type);
 
 }  // namespace tandem

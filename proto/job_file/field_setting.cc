@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/spelling.h"
 #include "proto/fields/field_place.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/job_text.h"
 #include "proto/job_file/message_reader.h"
-#include "proto/job_file/spelling.h"
 #include "proto/job_file/yaml_text.h"
 
 namespace tandem {
@@ -23,7 +23,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// Sets the element that a path names.
+// Sets the list element that a path names.
 void ReadElement(MessageReader& reader, const YAML::Node& value, const FieldPlace& place) {
   const FieldDescriptor& field = *place.field;
   const Reflection& reflection = *place.message->GetReflection();
@@ -32,7 +32,7 @@ void ReadElement(MessageReader& reader, const YAML::Node& value, const FieldPlac
     element->Clear();
     return reader.ReadMessage(value, place.path, element);
   }
-  // The new value is added at the end and takes the old one's place.
+  // Adds the new value at the end, and swaps it with the old value.
   const int size = reflection.FieldSize(*place.message, &field);
   reader.AddElement(value, field, place.path, place.message);
   if (reflection.FieldSize(*place.message, &field) != size + 1) return;
@@ -62,7 +62,7 @@ absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpe
   const absl::StatusOr<FieldPlace> place =
       FindField(absl::StripAsciiWhitespace(path), &SpellingHint, &changed);
   if (!place.ok()) return place.status();
-  // yaml-cpp throws, also from what looks like plain access.
+  // yaml-cpp throws even from plain accessors.
   try {
     const YAML::Node value = LoadYaml(std::string(yaml)).first;
     if (absl::Status status = SetFromYaml(*place, value); !status.ok()) return status;

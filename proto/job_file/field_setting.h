@@ -9,13 +9,14 @@
 
 namespace tandem {
 
-// Applies "path=value" to a job, checked as a file is; the value is YAML. Lists are indexed from 0 and may be
-// set whole: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A member of a oneof
-// takes the place of another. INVALID_ARGUMENT with a line for each problem; the job is as before then.
+// Applies "path=value" to a job, with the checks of a job file. The value is YAML. Lists are indexed from 0,
+// and a whole list may be set: "model.layers[0].conv2d.filters=8", "model.layers[0].conv2d.kernel=[3, 3]". A
+// member of a oneof replaces the other members. INVALID_ARGUMENT with a line for each problem; the job then
+// does not change.
 absl::Status ApplyOverride(absl::string_view assignment, v1::JobSpec* spec);
 
-// Sets the field that a path leads to, as ApplyOverride does, to a value in YAML; `canonical`, unless null,
-// is then what it holds as JSON has it, for a request.
+// Sets the field with this path to a YAML value, as ApplyOverride does. If `canonical` is not null, it
+// receives the field's new value in the form of JSON, for a request.
 absl::Status SetField(absl::string_view path, absl::string_view yaml, v1::JobSpec* spec,
                       google::protobuf::Value* canonical = nullptr);
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kByteOrderMark[] = "\xEF\xBB\xBF";
 
-// The first byte that is not part of well-formed UTF-8 (RFC 3629); npos where there is none.
+// Returns the first byte that is not part of well-formed UTF-8 (RFC 3629), or npos.
 size_t FindBadUtf8(absl::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -36,7 +36,7 @@ size_t FindBadUtf8(absl::string_view text) {
   return absl::string_view::npos;
 }
 
-// What yaml-cpp says, with the usual reason where the line shows it.
+// Returns yaml-cpp's message, and the usual reason if the line shows it.
 std::string ExplainSyntaxError(absl::string_view content, const YAML::Exception& error) {
   if (dynamic_cast<const YAML::DeepRecursion*>(&error) != nullptr) return "nested too deep";
   const std::vector<absl::string_view> lines = absl::StrSplit(content, '\n');
@@ -51,10 +51,10 @@ std::string ExplainSyntaxError(absl::string_view content, const YAML::Exception&
   return text;
 }
 
-// Reads the document of a text that is a mapping, or, if the mapping has the key `member`, that key's value.
+// Reads the document, which must be a mapping. If the mapping has the key `member`, reads this key's value.
 std::vector<ReadProblem> ReadYaml(const std::string& text, const char* member, absl::string_view want,
                                   google::protobuf::Message* message, FieldPositions* positions) {
-  // yaml-cpp throws, also from what looks like plain access.
+  // yaml-cpp throws even from plain accessors.
   try {
     const YamlText yaml = LoadYaml(text);
     if (yaml.has_more) {

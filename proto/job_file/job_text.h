@@ -13,30 +13,30 @@
 
 namespace tandem {
 
-// The largest job file that is read, in bytes.
+// The largest accepted job file, in bytes.
 inline constexpr size_t kLargestJobFile = 1 << 20;
 
-// What is wrong with 0 replicas. For the daemon that is as if nobody had said how many.
+// The problem text of 0 replicas. The daemon could not tell 0 from a missing count.
 inline constexpr char kNoReplicas[] = "is 0; want at least 1, or leave it out";
 
-// Where fields stand in a text, by their paths.
+// The places of fields in a text, by their paths.
 using FieldPositions = std::map<std::string, TextPosition>;
 
-// Removes the byte order mark at the begin of a text. Returns what is wrong with the text whatever its
-// format: a zero byte, bytes that are not UTF-8, nothing in it. Empty: nothing is wrong.
+// Removes the byte order mark at the start of a text. Returns the problems that do not depend on the format:
+// a zero byte, bytes that are not UTF-8, an empty text.
 std::vector<ReadProblem> CheckText(std::string* text);
 
-// Reads a message from a text of one document in YAML or JSON, strictly, as MessageReader does. Returns all
-// problems in the order of the text; empty: none. `want` is the problem of a document that is no mapping:
-// "want a mapping". Memory is bounded by the text's size, whatever its aliases.
+// Reads a message from a text with a single document in YAML or JSON, with the rules of MessageReader.
+// Returns all problems in the order of the text. If the document is not a mapping, the problem is `want`,
+// such as "want a mapping". The size of the text bounds the memory, even if the text has aliases.
 std::vector<ReadProblem> ReadYamlMessage(const std::string& text, absl::string_view want,
                                          google::protobuf::Message* message, FieldPositions* positions);
 
-// Reads so from the value of the key `member` if the document has this key, else from the whole document.
+// Like ReadYamlMessage, but reads the value of the key `member` if the document has this key.
 std::vector<ReadProblem> ReadYamlMember(const std::string& text, const char* member, absl::string_view want,
                                         google::protobuf::Message* message);
 
-// Reads a job so, and refuses 0 replicas.
+// Reads a job with ReadYamlMessage, and refuses 0 replicas.
 std::vector<ReadProblem> ReadYamlJob(const std::string& text, v1::JobSpec* spec, FieldPositions* positions);
 
 }  // namespace tandem

@@ -51,7 +51,7 @@ TEST(JobTextTest, BoundsKeysAndValues) {
 }
 
 TEST(JobTextTest, StopsAfterTheProblemsThatItTells) {
-  // Hints at the right spelling of all names in a large file would take seconds.
+  // Computing spelling hints for all names of a large file would take seconds.
   std::string text;
   for (int i = 0; i < 20; ++i) absl::StrAppend(&text, "epochs", i, ": 1\n");
   v1::JobSpec spec;

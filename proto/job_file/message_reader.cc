@@ -5,9 +5,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/spelling.h"
 #include "proto/fields/field_value.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem {
 namespace {
@@ -19,7 +19,7 @@ using google::protobuf::OneofDescriptor;
 
 constexpr int kDeepest = 40;
 constexpr int kMostValues = 100'000;
-// More than a text of a mebibyte holds without aliases.
+// A text of a mebibyte has fewer bytes of values, unless it has aliases.
 constexpr size_t kMostBytes = 4 << 20;
 
 std::vector<std::string> FieldNames(const Descriptor& type) {
@@ -39,12 +39,12 @@ const FieldDescriptor* FieldNamed(const Descriptor& type, const std::string& nam
   return type.FindFieldByCamelcaseName(name);
 }
 
-// A scalar as a number, as truth or as text. What a number would change (007, 1.10, whole numbers beyond
-// 2^53) is text.
+// Sets a scalar as a number, a truth value or text. A scalar becomes text if its number would be written
+// differently (007, 1.10, whole numbers above 2^53).
 void SetAnything(const YAML::Node& scalar, google::protobuf::Value* value) {
   const std::string& text = scalar.Scalar();
   value->set_string_value(text);
-  // In quotes it is "!".
+  // The tag of quoted scalars is "!".
   if (scalar.Tag() != "?" && !scalar.Tag().empty()) return;
   if (text == "true" || text == "false") return value->set_bool_value(text == "true");
   double number = 0;
@@ -76,7 +76,7 @@ void MessageReader::Report(TextPosition position, const std::string& path, std::
   if (!is_full()) problems_.push_back({position, path, std::move(text)});
 }
 
-// Refuses what is too deep or too much, which only a text with aliases or one made to harm can be.
+// Refuses nodes that are too deep or too many. Only texts with aliases and harmful texts have such nodes.
 bool MessageReader::Enter(const YAML::Node& node, const std::string& path) {
   if (is_full()) return false;
   if (depth_ >= kDeepest) {
@@ -123,10 +123,10 @@ void MessageReader::ReadMessage(const YAML::Node& node, const std::string& path,
   --depth_;
 }
 
-// `seen` says under which name each field, and each oneof (as "oneof NAME"), was given in this mapping.
+// `seen` maps each field, and each oneof (as "oneof NAME"), to its key in this mapping.
 void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std::string& path,
                               Message* message, std::map<std::string, std::string>* seen) {
-  // Hints at the right spelling of thousands of names would take seconds.
+  // Computing spelling hints for thousands of names would take seconds.
   if (is_full()) return;
   const Descriptor& type = *message->GetDescriptor();
   const FieldDescriptor* field = FieldNamed(type, key.name);

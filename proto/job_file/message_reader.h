@@ -13,49 +13,51 @@
 
 namespace tandem {
 
-// A place in a text, both from 1; line 0: nowhere.
+// A place in a text. Line and column count from 1. Line 0 means no place.
 struct TextPosition {
   int line = 0;
   int column = 0;
 };
 
-// Something wrong at a place of a job file.
+// A problem in a job file.
 struct ReadProblem {
   TextPosition position;
-  // Such as "model.layers[2].dense.units"; empty for the whole.
+  // The field's path, such as "model.layers[2].dense.units". Empty for the whole file.
   std::string path;
   std::string text;
 };
 
-// Reads parsed YAML into protocol messages by their descriptors, strictly: keys must be names of fields (or
-// their lowerCamelCase form), each once; of a oneof one at most; values must be of the field's type and
-// range. Kindnesses:
-//  - one value stands for a list of it (`kernel: 5`), unless it is a list of messages;
-//  - a name alone stands for an empty message of a oneof (`loss: softmax_cross_entropy`, `- flatten`);
-//  - nothing stands for an empty message (`softmax_cross_entropy:`).
-// A google.protobuf.Value is whatever stands there. A scalar without quotes is true, false, or a number if
-// the number is written the same in JSON; other scalars are text. The reader goes on after a problem and
-// finds all problems at once, up to a limit. Aliases cannot make it read more than a bounded number of
-// values and of their bytes. Not thread-safe; one reader a text.
+// Reads parsed YAML into protocol messages by their descriptors. The reader is strict: each key must be the
+// name of a field (or its lowerCamelCase form) and may appear once. A oneof may have one member. A value must
+// have the field's type and range. The reader accepts these short forms:
+//  - A single value in place of a list (`kernel: 5`), except for lists of messages.
+//  - A name in place of an empty message of a oneof (`loss: softmax_cross_entropy`, `- flatten`).
+//  - Nothing in place of an empty message (`softmax_cross_entropy:`).
+// A google.protobuf.Value takes any YAML. A scalar without quotes becomes true, false, or a number if JSON
+// writes the number with the same characters. Other scalars become text.
+// The reader continues after a problem and collects all problems, up to a limit. It also limits the number of
+// values and their bytes, so aliases cannot make it read without end. Not thread-safe. Each text needs its
+// own reader.
 class MessageReader {
  public:
-  // Sets fields of `message` from a mapping; `path` is the message's own.
+  // Sets fields of `message` from a mapping. `path` is the path of `message`.
   void ReadMessage(const YAML::Node& node, const std::string& path, google::protobuf::Message* message);
 
-  // Sets one field of `message`, a list whole; what the field held before is gone. `path` is the field's.
+  // Sets a field of `message`, or a whole list. Replaces the field's old value. `path` is the path of the
+  // field.
   void ReadField(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                  const std::string& path, google::protobuf::Message* message);
 
-  // Adds one value to a list. `path` is the element's.
+  // Adds a value to a list. `path` is the path of the element.
   void AddElement(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                   const std::string& path, google::protobuf::Message* message) {
     ReadValue(node, field, path, message);
   }
 
-  // In the order of the text, at most 20.
+  // Returns the problems in the order of the text, at most 20.
   const std::vector<ReadProblem>& problems() const { return problems_; }
 
-  // Where each path that was read stands.
+  // Returns the place of each path that was read.
   const std::map<std::string, TextPosition>& positions() const { return positions_; }
 
  private:
@@ -70,15 +72,15 @@ class MessageReader {
                  google::protobuf::Message* message, std::map<std::string, std::string>* seen);
   void ReadList(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                 const std::string& path, google::protobuf::Message* message);
-  // A value, or one element of a list.
+  // Reads a value, or an element of a list.
   void ReadValue(const YAML::Node& node, const google::protobuf::FieldDescriptor& field,
                  const std::string& path, google::protobuf::Message* message);
   void ReadAnything(const YAML::Node& node, const std::string& path, google::protobuf::Value* value);
-  // `node` is a name alone where a message is wanted.
+  // Reads a scalar that is the name of a message.
   void ReadNameForMessage(const YAML::Node& node, const std::string& path,
                           google::protobuf::Message* message);
 
-  // Whether no further problem would be kept.
+  // Returns whether the list of problems has reached its limit.
   bool is_full() const { return problems_.size() >= kMostProblems; }
   bool Enter(const YAML::Node& node, const std::string& path);
   void Report(TextPosition position, const std::string& path, std::string text);
@@ -87,16 +89,16 @@ class MessageReader {
   std::map<std::string, TextPosition> positions_;
   int depth_ = 0;
   int values_ = 0;
-  // Of scalars.
+  // The bytes of all scalars so far.
   size_t bytes_ = 0;
-  // Where the value that is being read is named, for values that have no place of their own.
+  // The key of the present value. Values without a place of their own are reported there.
   TextPosition key_position_;
 };
 
-// Where a node stands.
+// Returns the place of a node.
 TextPosition PositionOf(const YAML::Node& node);
 
-// "model" and "layers" as "model.layers"; no dot where there is no path yet.
+// Joins "model" and "layers" to "model.layers". Returns `name` alone if `path` is empty.
 std::string JoinPath(absl::string_view path, absl::string_view name);
 
 }  // namespace tandem

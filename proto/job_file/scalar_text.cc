@@ -9,8 +9,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem {
 namespace {
@@ -33,11 +33,11 @@ bool LooksWhole(absl::string_view text) {
   return true;
 }
 
-// A whole number, or nothing and what is wrong in `problem`.
+// Returns a whole number. If the text has none, returns nothing and sets `problem`.
 template <typename Integer>
 std::optional<Integer> ParseInteger(absl::string_view text, std::string* problem) {
   Integer value = 0;
-  // 128.0 is a whole number too.
+  // Accepts 128.0.
   const size_t point = text.find('.');
   const bool no_fraction = text.find_first_not_of('0', point + 1) == absl::string_view::npos;
   const absl::string_view digits =
@@ -48,7 +48,7 @@ std::optional<Integer> ParseInteger(absl::string_view text, std::string* problem
                             std::numeric_limits<Integer>::max(), ", got ", Quoted(text));
     return std::nullopt;
   }
-  // So is 1e4; from 2^53 on a double may not be what was written.
+  // Accepts 1e4. A double is exact below 2^53 only.
   double number = 0;
   constexpr double kExact = 9007199254740992.0;
   if (absl::SimpleAtod(text, &number) && std::floor(number) == number && std::abs(number) < kExact &&
@@ -80,7 +80,7 @@ std::optional<bool> ParseBool(absl::string_view text, std::string* problem) {
   return std::nullopt;
 }
 
-// Calls the reflection's setter or adder of a type.
+// Calls the setter or adder of a type through reflection.
 #define TANDEM_STORE(Type, value)                                                    \
   (field.is_repeated() ? message->GetReflection()->Add##Type(message, &field, value) \
                        : message->GetReflection()->Set##Type(message, &field, value))

@@ -9,17 +9,18 @@
 
 namespace tandem {
 
-// Sets or, where the field is repeated, adds to a field of numbers, text, truth or names from how a person
-// wrote it. Whole numbers may be written as 1e4; numbers must be finite and within the field's range; truth
-// is true or false; text must be UTF-8; an enum's value is its short or full name. "" where that worked, else
-// what is wrong, as the rest of a sentence that begins with the field: "want a whole number, got `many`".
+// Sets a field from a person's text, or adds the value if the field is repeated. Whole numbers may have the
+// form 1e4. Numbers must be finite and within the field's range. Truth values are true and false. Text must
+// be UTF-8. An enum's value has its short or full name. Returns "" on success. Otherwise returns the problem,
+// as the rest of a sentence that begins with the field: "want a whole number, got `many`".
 std::string SetScalar(absl::string_view text, const google::protobuf::FieldDescriptor& field,
                       google::protobuf::Message* message);
 
-// What the field wants, for messages: "a whole number", "one of relu, identity", "a mapping".
+// Returns the values that a field accepts, for messages: "a whole number", "one of relu, identity", "a
+// mapping".
 std::string Wanted(const google::protobuf::FieldDescriptor& field);
 
-// Text of a person in a message about it: in backquotes, shortened, without control characters.
+// Returns a person's text for a message: in backquotes, shortened, without control characters.
 std::string Quoted(absl::string_view text);
 
 }  // namespace tandem

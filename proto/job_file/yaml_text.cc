@@ -15,10 +15,10 @@
 namespace tandem {
 namespace {
 
-// Each takes about a kilobyte while a text is read. A network of 4,096 layers has 19 of them for each layer.
+// A node takes about a kilobyte while a text is read. A network of 4,096 layers has 19 nodes for each layer.
 constexpr int kMostNodes = 80'000;
 
-// Only counts, so that no text becomes more nodes in memory than a job can have.
+// Counts the nodes of a text, to refuse texts with more nodes than a job can have.
 class CountingHandler : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark&) override {}
@@ -49,7 +49,7 @@ class CountingHandler : public YAML::EventHandler {
   int nodes_ = 0;
 };
 
-// The value of four hexadecimal digits of an escape, `\uD83D`, at `place`; 0 if there is no escape.
+// Returns the value of the escape `\uD83D` at `place`, or 0 if there is none.
 uint32_t EscapeAt(absl::string_view text, size_t place) {
   uint32_t value = 0;
   const bool is_escape = text.substr(place, 2) == "\\u" &&
@@ -57,7 +57,7 @@ uint32_t EscapeAt(absl::string_view text, size_t place) {
   return is_escape ? value : 0;
 }
 
-// Makes one escape of YAML of each pair of JSON's escapes that are the two halves of a character in UTF-16.
+// Replaces each pair of JSON escapes (the two halves of a character in UTF-16) by a single YAML escape.
 std::string JoinSurrogates(absl::string_view text) {
   std::string joined;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -69,7 +69,7 @@ std::string JoinSurrogates(absl::string_view text) {
       continue;
     }
     joined += text[i];
-    // Whatever this backslash escapes, a backslash too, begins no escape.
+    // The character after this backslash begins no escape, even if it is a backslash.
     if (text[i] == '\\' && i + 1 < text.size()) joined += text[++i];
   }
   return joined;

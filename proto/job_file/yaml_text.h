@@ -7,16 +7,17 @@
 
 namespace tandem {
 
-// What a text holds as YAML.
+// The documents of a YAML text.
 struct YamlText {
-  YAML::Node first;       // Its first document; null where there is none.
-  bool is_empty = false;  // Whether there is none.
-  bool has_more = false;  // Whether there is another after the first.
+  YAML::Node first;       // The first document. Null if there is none.
+  bool is_empty = false;  // Whether there is no document.
+  bool has_more = false;  // Whether a second document follows the first.
 };
 
-// Throws as yaml-cpp does, and if the text has more than 80,000 keys and values. Reads JSON's pairs of
-// escapes for a character beyond U+FFFF, as `\ud83d\ude00`, which yaml-cpp refuses. In place of
-// YAML::LoadAll, which makes documents without end of a text that begins with a comma (yaml-cpp 0.7).
+// Parses a YAML text. Throws yaml-cpp's exceptions, also if the text has more than 80,000 keys and values.
+// Accepts JSON's pairs of escapes for a character beyond U+FFFF, such as `\ud83d\ude00`, which yaml-cpp
+// refuses. Replaces YAML::LoadAll, which returns documents without end if a text begins with a comma
+// (yaml-cpp 0.7).
 YamlText LoadYaml(const std::string& content);
 
 }  // namespace tandem

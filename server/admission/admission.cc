@@ -14,6 +14,7 @@
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/checkpoint_fit.h"
+#include "engine/training/fit_data.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/model_description.h"
 #include "engine/training/trained_model.h"
@@ -92,7 +93,8 @@ absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
                                                         const DataNames* names) const {
   if (!spec.has_dataset()) return absl::InvalidArgumentError("is required: what to train on");
   const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
-  absl::StatusOr<DatasetInfo> data = resolved.ok() ? catalog_->Describe(*resolved, names) : resolved.status();
+  absl::StatusOr<DatasetInfo> data =
+      resolved.ok() ? catalog_->Describe(FitData(spec, *resolved), names) : resolved.status();
   if (data.ok() || spec.dataset().name().empty()) return data;
   return BlameName(data.status(), spec.dataset().name());
 }
@@ -195,7 +197,8 @@ absl::Status SpecAdmission::CheckCheckpoint(const AdmittedJob& job,
                                             const SafetensorsHeader& checkpoint) const {
   TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec resolved, catalog_->Resolve(job.spec.dataset()));
   TANDEM_ASSIGN_OR_RETURN(const TrainingState state, StateOfCheckpoint(checkpoint));
-  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data, catalog_->Describe(resolved, &state.names));
+  TANDEM_ASSIGN_OR_RETURN(const DatasetInfo data,
+                          catalog_->Describe(FitData(job.spec, resolved), &state.names));
   absl::Status fits = CheckCheckpointFits(job.spec, data, checkpoint);
   if (fits.ok()) fits = CheckSomethingIsLeft(job.spec, data, state);
   if (fits.ok() || !absl::IsInvalidArgument(fits)) return fits;

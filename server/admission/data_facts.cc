@@ -122,6 +122,7 @@ internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   facts.set_mixes_classes(info.mixes_classes);
   facts.set_one_label(info.one_label);
   facts.set_one_class_mend(info.one_class_mend);
+  if (info.ignored_label.has_value()) facts.set_ignored_label(*info.ignored_label);
   return facts;
 }
 
@@ -158,6 +159,7 @@ absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v
   info.notices.assign(dataset.notices().begin(), dataset.notices().end());
   info.one_label = facts.one_label();
   info.one_class_mend = facts.one_class_mend();
+  if (facts.has_ignored_label()) info.ignored_label = facts.ignored_label();
   if (info.sample_type == SampleType::kTokens) return info;
   absl::StatusOr<ResolvedNormalization> normalization =
       ResolveNormalization(spec.normalization(), info.shape, DTypeOfSamples(info.sample_type));

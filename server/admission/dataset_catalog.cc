@@ -17,11 +17,11 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
+#include "engine/base/spelling.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/data/source_paths.h"
 #include "proto/data_folder/data_folder.h"
-#include "server/admission/closest_name.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
@@ -266,7 +266,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
     names.erase(kFashionMnist);
     std::vector<std::string> offered = {kFashionMnist};
     offered.insert(offered.end(), names.begin(), names.end());
-    const std::string close = ClosestName(name, offered);
+    const std::string close = NearestName(name, offered);
     if (offered.size() > kMaxOffered) {
       offered.resize(kMaxOffered);
       offered.push_back("and others (tandem datasets lists them)");
@@ -492,6 +492,14 @@ void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* data
   *dataset->mutable_mean() = facts->dataset().mean();
   *dataset->mutable_standard_deviation() = facts->dataset().standard_deviation();
   *dataset->mutable_class_counts() = facts->dataset().class_counts();
+}
+
+absl::Status DatasetCatalog::CheckSamples(const v1::DatasetSpec& resolved) const {
+  internal::v1::DataTask task;
+  *task.mutable_dataset() = SourceAlone(resolved);
+  task.set_counts(true);
+  TANDEM_ASSIGN_OR_RETURN(const Question question, Ask(std::move(task), {}));
+  return Answer(question).status();
 }
 
 absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {

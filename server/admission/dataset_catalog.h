@@ -74,6 +74,10 @@ class DatasetCatalog {
   absl::StatusOr<DatasetInfo> Describe(const v1::DatasetSpec& resolved,
                                        const DataNames* model = nullptr) const;
 
+  // Reads all samples of a resolved spec with a source. INVALID_ARGUMENT names the first place of a number
+  // that is not finite, or of a label that is no class. Other errors are those of Describe.
+  absl::Status CheckSamples(const v1::DatasetSpec& resolved) const;
+
   // Lists sets sorted by name, without class names: at most `most`, from index `begin` on. A set that cannot
   // be used has its problem. If the sets together exceed `most_bytes`, the list ends after the set that
   // exceeds the limit. Fashion-MNIST is always listed; if it is missing, its problem says how to install it.

@@ -48,8 +48,9 @@ absl::Status DataBeingFetched(const FetchProgress& progress) {
   if (progress.files_total > 1) {
     absl::StrAppend(&how_far, ", ", progress.files_done, " of ", progress.files_total, " files");
   }
-  absl::Status status = absl::UnavailableError(absl::StrCat(
-      "the daemon is fetching the data (", how_far, ") and goes on with it; send the same request again"));
+  absl::Status status =
+      absl::UnavailableError(absl::StrCat("cannot answer yet: the daemon is still fetching the data (",
+                                          how_far, "); send the same request again, the fetch continues"));
   status = WithReason(std::move(status), kDataBeingFetched);
   return WithReasonDetails(std::move(status), {{"bytes_done", absl::StrCat(progress.bytes_done)},
                                                {"bytes_total", absl::StrCat(progress.bytes_total)},

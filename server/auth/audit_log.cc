@@ -112,14 +112,14 @@ void AuditLog::Run() {
                     std::make_move_iterator(batch.end()));
     state_.waiting = static_cast<int64_t>(waiting_.size());
     if (!status.ok() && !was_failing) {
-      spdlog::error("the audit log cannot be written, and what happens is kept in memory meanwhile: {}",
-                    status.ToString());
+      spdlog::error("cannot write the audit log, so records wait in memory: {}", status.ToString());
     } else if (status.ok() && was_failing) {
-      spdlog::warn("the audit log is written again, lost records={}", state_.lost);
+      spdlog::warn("the audit log can be written again, lost records={}", state_.lost);
     }
     if (!last) continue;
     if (!waiting_.empty())
-      spdlog::error("the daemon ends with audit records that could not be written: {}", waiting_.size());
+      spdlog::error("lost audit records={}: the daemon stops, and they could not be written",
+                    waiting_.size());
     return;
   }
 }

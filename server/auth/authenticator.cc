@@ -31,12 +31,14 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
   }
   if (authorizations == 0) {
     return absl::UnauthenticatedError(
-        "this call carries no token; send the metadata 'authorization: Bearer <token>' with the content of "
-        "the file 'token' in the daemon's state folder, or with a token that an administrator made for you");
+        "cannot identify the caller: the call has no token; send the metadata 'authorization: Bearer "
+        "<token>' with the content of the file 'token' in the daemon's state folder, or a token from an "
+        "administrator");
   }
   // RFC 7235: the scheme is case-insensitive.
   if (authorizations > 1 || !absl::StartsWithIgnoreCase(authorization, kScheme)) {
-    return absl::UnauthenticatedError("the metadata 'authorization' must be given once, as 'Bearer <token>'");
+    return absl::UnauthenticatedError(
+        "cannot identify the caller: the metadata 'authorization' is not one 'Bearer <token>'; send it once");
   }
   const absl::string_view secret = authorization.substr(kScheme.size());
   if (ConstantTimeEqual(secret, token_)) return Caller{kAdminUser, v1::TOKEN_ROLE_ADMIN, 0};
@@ -45,8 +47,8 @@ absl::StatusOr<Caller> Authenticator::Identify(absl::Span<const Metadata> metada
     if (!absl::IsNotFound(caller.status())) return caller;
   }
   return absl::UnauthenticatedError(
-      "the token is not this daemon's, or was revoked; its own is in the file 'token' in its state folder, "
-      "which it names when it starts");
+      "cannot identify the caller: the daemon does not know this token, or it was revoked; the daemon's own "
+      "token is in the file 'token' in the daemon's state folder");
 }
 
 absl::Status Authenticator::CheckStillValid(const Caller& caller) const {

@@ -23,13 +23,12 @@ absl::Status CallLimits::Admit(const std::string& user) {
   if (rate <= 0) return absl::OkStatus();
   const absl::Duration wait = rates_.Take(absl::StrCat("u:", user), {rate, rate * kBurstSeconds});
   if (wait == absl::ZeroDuration()) return absl::OkStatus();
-  return WithRetryDelay(
-      WithReason(absl::ResourceExhaustedError(
-                     absl::StrCat("\"", user, "\" calls more often than ", absl::StrFormat("%.10g", rate),
-                                  " times a second, which is what the daemon allows "
-                                  "(--user-max-call-rate): wait a moment between calls")),
-                 "CALL_RATE_EXCEEDED"),
-      wait);
+  return WithRetryDelay(WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                                       "cannot take the call of \"", user, "\": it makes more than ",
+                                       absl::StrFormat("%.10g", rate),
+                                       " calls per second (--user-max-call-rate); wait a moment")),
+                                   "CALL_RATE_EXCEEDED"),
+                        wait);
 }
 
 absl::StatusOr<std::unique_ptr<CallLimits::Stream>> CallLimits::Open(const std::string& user) {
@@ -38,11 +37,11 @@ absl::StatusOr<std::unique_ptr<CallLimits::Stream>> CallLimits::Open(const std::
   int& open = streams_[user];
   if (most > 0 && open >= most) {
     return WithRetryDelay(
-        WithReason(
-            absl::ResourceExhaustedError(absl::StrCat(
-                "\"", user, "\" has ", open, " streams open (watches, logs, uploads, downloads), and ", most,
-                " are allowed at a time (--user-max-streams, or the token's max_streams): end some")),
-            "TOO_MANY_STREAMS"),
+        WithReason(absl::ResourceExhaustedError(absl::StrCat(
+                       "cannot open another stream for \"", user, "\": ", open, " of at most ", most,
+                       " are open (--user-max-streams, or the token's max_streams); end some watches, logs, "
+                       "uploads or downloads")),
+                   "TOO_MANY_STREAMS"),
         kStreamDelay);
   }
   ++open;

@@ -19,7 +19,8 @@ absl::StatusOr<absl::Time> TimeOf(const ASN1_TIME* time, const std::string& path
   std::tm parts = {};
   if (time == nullptr || ASN1_TIME_to_tm(time, &parts) != 1) {
     return absl::FailedPreconditionError(
-        absl::StrCat("the TLS certificate ", path, " does not say when it is valid"));
+        absl::StrCat("cannot use the TLS certificate ", path,
+                     ": it does not say when it is valid; use another certificate"));
   }
   return absl::FromTimeT(timegm(&parts));
 }
@@ -35,12 +36,11 @@ std::string Shown(absl::Time time) {
 std::optional<CertificateTrouble> TroubleOf(const CertificateValidity& validity, absl::Time now) {
   if (validity.end <= now) {
     return CertificateTrouble{
-        true, absl::StrCat("has expired on ", Shown(validity.end), ": clients refuse it; renew it")};
+        true, absl::StrCat("expired on ", Shown(validity.end), ", so clients refuse it; renew it")};
   }
   if (validity.begin > now) {
-    return CertificateTrouble{true,
-                              absl::StrCat("is valid from ", Shown(validity.begin),
-                                           " on only: clients refuse it; is this machine's clock right?")};
+    return CertificateTrouble{true, absl::StrCat("is valid only from ", Shown(validity.begin),
+                                                 ", so clients refuse it; check this machine's clock")};
   }
   if (validity.end - now < kExpiresSoon) {
     return CertificateTrouble{false, absl::StrCat("expires on ", Shown(validity.end), "; renew it")};
@@ -57,7 +57,8 @@ absl::StatusOr<CertificateValidity> ReadCertificateValidity(const std::string& p
   const std::unique_ptr<X509, void (*)(X509*)> certificate(
       PEM_read_X509(file.get(), nullptr, nullptr, nullptr), X509_free);
   if (certificate == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat("the TLS certificate ", path, " holds none in PEM"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use the TLS certificate ", path, ": it has no certificate in PEM form"));
   }
   CertificateValidity validity;
   TANDEM_ASSIGN_OR_RETURN(validity.begin, TimeOf(X509_get0_notBefore(certificate.get()), path));

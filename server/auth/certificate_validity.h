@@ -19,7 +19,7 @@ struct CertificateValidity {
 struct CertificateTrouble {
   // True if clients refuse the certificate.
   bool is_refused = false;
-  // Completes a sentence that begins with the certificate's name: "has expired on ...: clients refuse it;
+  // Completes a sentence that begins with the certificate's name: "expired on ..., so clients refuse it;
   // renew it".
   std::string text;
 };

@@ -27,8 +27,9 @@ bool ListenAddress::IsLoopback() const {
 
 absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   const auto error = [&](absl::string_view problem) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the address '", text, "' ", problem, "; write HOST:PORT, such as 127.0.0.1:7447 or [::1]:7447"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot use the address '", text, "': it ", problem,
+                     "; write HOST:PORT, such as 127.0.0.1:7447 or [::1]:7447"));
   };
   const size_t colon = text.rfind(':');
   if (colon == absl::string_view::npos) return error("has no port");
@@ -38,7 +39,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
   if (bracketed) {
     host = host.substr(1, host.size() - 2);
   } else if (absl::StrContains(host, ':')) {
-    return error("has more than one colon; an IPv6 address stands in brackets");
+    return error("has more than one colon; put an IPv6 address in brackets");
   }
   if (host.empty()) return error("has no host");
   ListenAddress address;
@@ -52,12 +53,10 @@ absl::StatusOr<ListenAddress> ParseListenAddress(absl::string_view text) {
 absl::Status CheckListenPolicy(const ListenAddress& address, bool tls, bool insecure_beyond_loopback) {
   if (tls || insecure_beyond_loopback || address.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("refusing to listen on ", address.ToString(),
-                   " without TLS: other machines can reach it, and whoever sees the traffic could read the "
-                   "token and take over the "
-                   "daemon. Give --tls-cert and --tls-key, or listen on 127.0.0.1; if the network between is "
-                   "trusted all the same, "
-                   "say --insecure-listen-beyond-loopback"));
+      absl::StrCat("cannot listen on ", address.ToString(),
+                   " without TLS: other machines can reach it, and anyone who sees the traffic can read the "
+                   "token; give --tls-cert and --tls-key, or listen on 127.0.0.1. If the network is trusted, "
+                   "give --insecure-listen-beyond-loopback"));
 }
 
 }  // namespace tandem

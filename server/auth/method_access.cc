@@ -25,6 +25,7 @@ constexpr MethodAccess kTable[] = {
     {kJobs, "CreateJob", kSubmitter, kChanges},
     {kJobs, "ParseJob", kViewer, kReads},
     {kJobs, "GetJob", kViewer, kReads},
+    {kJobs, "GetJobHistory", kViewer, kReads},
     {kJobs, "ListJobs", kViewer, kReads},
     {kJobs, "UpdateJob", kSubmitter, kChanges},
     {kJobs, "CancelJob", kSubmitter, kChanges},
@@ -91,15 +92,14 @@ absl::Status CheckRole(const Caller& caller, absl::string_view method) {
   // A role with a larger number may do more.
   if (caller.role >= least) return absl::OkStatus();
   if (least == kAdmin) {
-    return WithReason(absl::PermissionDeniedError(
-                          absl::StrCat(method, " is for administrators, and \"", caller.user, "\" is none")),
+    return WithReason(absl::PermissionDeniedError(absl::StrCat("cannot call ", method, " as \"", caller.user,
+                                                               "\": only administrators may")),
                       "ADMIN_ONLY");
   }
-  return WithReason(absl::PermissionDeniedError(absl::StrCat(
-                        method, " wants the role ", RoleName(least), ", and the token of \"", caller.user,
-                        "\" has ", RoleName(caller.role),
-                        ", which looks at everything and changes nothing; an administrator can make another "
-                        "token")),
+  return WithReason(absl::PermissionDeniedError(
+                        absl::StrCat("cannot call ", method, " as \"", caller.user, "\": it needs the role ",
+                                     RoleName(least), ", and the token has ", RoleName(caller.role),
+                                     ", which can only read; ask an administrator for another token")),
                     "ROLE_TOO_LOW");
 }
 

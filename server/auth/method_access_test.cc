@@ -91,7 +91,9 @@ TEST(MethodAccess, RolesAreChecked) {
   EXPECT_TRUE(CheckRole(viewer, "WatchJob").ok());
   const absl::Status refused = CheckRole(viewer, "CreateJob");
   EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_NE(refused.message().find("\"vic\" has viewer"), absl::string_view::npos) << refused;
+  EXPECT_NE(refused.message().find("as \"vic\": it needs the role submitter, and the token has viewer"),
+            absl::string_view::npos)
+      << refused;
   for (const char* const running : {"Predict", "Evaluate", "CreateToken", "ListTokens"}) {
     EXPECT_FALSE(CheckRole(viewer, running).ok()) << running;
   }

@@ -60,11 +60,11 @@ absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
                                 &X509_free);
   // Also check the certificates after the first: TLS would fail on them later.
   if (certificate == nullptr || CountCertificates(content.certificate) < 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS certificate ", files.certificate, " holds no certificate in PEM form",
-                     CountCertificates(content.key) < 1
-                         ? ""
-                         : absl::StrCat(", but ", files.key, " does: are the two swapped?")));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot use the TLS certificate ", files.certificate, ": it has no certificate in PEM form",
+        CountCertificates(content.key) < 1
+            ? ""
+            : absl::StrCat(", but ", files.key, " has: are the two swapped?")));
   }
   const Bio key_reader = Reader(content.key);
   // An empty passphrase: a daemon has nobody to ask.
@@ -72,12 +72,12 @@ absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
   const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
       PEM_read_bio_PrivateKey(key_reader.get(), nullptr, nullptr, no_passphrase), &EVP_PKEY_free);
   if (key == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS key ", files.key, " holds no private key in PEM form without a passphrase"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot use the TLS key ", files.key, ": it has no private key in PEM form without a passphrase"));
   }
   if (X509_check_private_key(certificate.get(), key.get()) != 1) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the TLS key ", files.key, " is not the key of the certificate ", files.certificate));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot use the TLS key ", files.key, ": it does not belong to the certificate ", files.certificate));
   }
   return absl::OkStatus();
 }
@@ -92,7 +92,7 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
   struct stat info;
   if (stat(files.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
     return absl::FailedPreconditionError(
-        absl::StrFormat("the TLS key %s has mode %04o, so anyone on this machine can use it: chmod 600 %s",
+        absl::StrFormat("cannot use the TLS key %s: its mode %04o lets other users read it; chmod 600 %s",
                         files.key, info.st_mode & 07777, files.key));
   }
   TANDEM_ASSIGN_OR_RETURN(const CertificateValidity validity, ReadCertificateValidity(files.certificate));
@@ -100,8 +100,8 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
   if (files.client_ca.empty()) return content;
   TANDEM_ASSIGN_OR_RETURN(content.client_ca, ReadPem(files.client_ca, "authorities of clients"));
   if (CountCertificates(content.client_ca) < 1) {
-    return absl::FailedPreconditionError(absl::StrCat("the file of clients' authorities ", files.client_ca,
-                                                      " holds no certificates in PEM form"));
+    return absl::FailedPreconditionError(absl::StrCat("cannot use the clients' authorities ", files.client_ca,
+                                                      ": the file has no certificate in PEM form"));
   }
   return content;
 }

@@ -35,7 +35,7 @@ void TlsReloader::Use(TlsContent content) {
 void TlsReloader::WarnOfTrouble() {
   warned_ = Clock::Real()->Elapsed();
   if (const auto trouble = TroubleOf(current_->validity, absl::Now()); trouble.has_value()) {
-    spdlog::warn("the TLS certificate {}; a new one is taken by itself", trouble->text);
+    spdlog::warn("the TLS certificate {}; the daemon reads a new file without a restart", trouble->text);
   }
 }
 
@@ -103,7 +103,7 @@ void TlsReloader::Reload() {
     if (content.status() == failure_) return;
     failure_ = content.status();
     ++state_.failures;
-    spdlog::error("the TLS files changed and cannot be used, so those from before stay in use until {}: {}",
+    spdlog::error("cannot use the new TLS files, so the old ones stay in use (valid until {}): {}",
                   absl::FormatTime("%Y-%m-%d %H:%M UTC", state_.valid_until, absl::UTCTimeZone()),
                   std::string(content.status().message()));
     return;

@@ -244,7 +244,7 @@ class CountingSink : public spdlog::sinks::base_sink<std::mutex> {
 // Logged at the reading, and every day.
 TEST_F(TlsTest, ACertificateThatIsRefusedIsToldToTheLog) {
   servers_.Issue("localhost", File("server.pem"), File("server.key"), -absl::Hours(48));
-  const auto sink = std::make_shared<CountingSink>("the TLS certificate has expired on ");
+  const auto sink = std::make_shared<CountingSink>("the TLS certificate expired on ");
   const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("log", sink));
   auto reloader = TlsReloader::Start({File("server.pem"), File("server.key"), ""},
@@ -266,11 +266,11 @@ TEST(CertificateValidityTest, TroubleIsToldInTime) {
   const auto late = TroubleOf({now - 9 * day, now}, now);
   ASSERT_TRUE(late.has_value());
   EXPECT_TRUE(late->is_refused);
-  EXPECT_THAT(late->text, ::testing::HasSubstr("has expired on 2027-01-15 08:00 UTC"));
+  EXPECT_THAT(late->text, ::testing::HasSubstr("expired on 2027-01-15 08:00 UTC, so clients refuse it"));
   const auto early = TroubleOf({now + day, now + 99 * day}, now);
   ASSERT_TRUE(early.has_value());
   EXPECT_TRUE(early->is_refused);
-  EXPECT_THAT(early->text, ::testing::HasSubstr("is valid from 2027-01-16 08:00 UTC on only"));
+  EXPECT_THAT(early->text, ::testing::HasSubstr("is valid only from 2027-01-16 08:00 UTC"));
 }
 
 TEST_F(TlsTest, SaysWhichFileIsWrong) {
@@ -282,7 +282,7 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
   };
   TlsFiles files = Files(true);
   files.key = File("ann.key");
-  EXPECT_THAT(message(files), HasSubstr("is not the key of the certificate"));
+  EXPECT_THAT(message(files), HasSubstr("does not belong to the certificate"));
   files = Files(true);
   files.certificate = File("missing.pem");
   EXPECT_THAT(message(files), HasSubstr(File("missing.pem")));
@@ -295,10 +295,10 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
   files = Files(true);
   std::swap(files.certificate, files.key);
   ASSERT_EQ(chmod(files.key.c_str(), 0644), 0);
-  EXPECT_THAT(message(files), HasSubstr(files.key + " does: are the two swapped?"));
+  EXPECT_THAT(message(files), HasSubstr(files.key + " has: are the two swapped?"));
   files = Files(true);
   ASSERT_EQ(chmod(files.key.c_str(), 0644), 0);
-  EXPECT_THAT(message(files), HasSubstr("mode 0644"));
+  EXPECT_THAT(message(files), HasSubstr("its mode 0644"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -29,35 +30,18 @@ absl::Status FileError(absl::string_view what, const std::string& path, int erro
   return absl::InternalError(absl::StrCat("cannot ", what, " the token file ", path, ": ", strerror(error)));
 }
 
-// Writes a temporary file and renames it, so that `path` never holds half a token.
-absl::Status WriteToken(const std::string& path, const std::string& token) {
-  const std::string temporary = path + ".new";
-  unlink(temporary.c_str());
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return FileError("create", temporary, errno);
-  absl::Cleanup remove = [&] { unlink(temporary.c_str()); };
-  const std::string line = token + "\n";
-  const bool written =
-      write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && fsync(fd) == 0;
-  const int error = errno;
-  close(fd);
-  if (!written) return FileError("write", temporary, error);
-  if (rename(temporary.c_str(), path.c_str()) != 0) return FileError("create", path, errno);
-  std::move(remove).Cancel();
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::string> ReadToken(int fd, const std::string& path) {
   struct stat info;
   if (fstat(fd, &info) != 0) return FileError("inspect", path, errno);
   if (!S_ISREG(info.st_mode)) {
-    return absl::FailedPreconditionError(absl::StrCat("the token file ", path, " is not a plain file"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use the token file ", path, ": it is not a regular file"));
   }
   if ((info.st_mode & 077) != 0) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "the token file %s has mode %04o, so others than its owner may use it. If nobody can have read it: "
-        "chmod 600 %s. Otherwise remove it; the next start makes a new one",
-        path, info.st_mode & 07777, path));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot use the token file %s: its mode %04o lets other users read it; chmod 600 %s "
+                        "if nobody read it, otherwise remove it, and the next start makes a new one",
+                        path, info.st_mode & 07777, path));
   }
   char buffer[kMaxCharacters + 3];
   const ssize_t got = read(fd, buffer, sizeof(buffer));
@@ -65,10 +49,10 @@ absl::StatusOr<std::string> ReadToken(int fd, const std::string& path) {
   const absl::string_view token = absl::StripAsciiWhitespace(absl::string_view(buffer, got));
   if (token.size() < kMinCharacters || token.size() > kMaxCharacters ||
       !std::all_of(token.begin(), token.end(), [](char c) { return absl::ascii_isgraph(c); })) {
-    return absl::FailedPreconditionError(absl::StrFormat(
-        "the token file %s holds no token (%d to %d characters of visible ASCII). Remove it; the "
-        "next start makes a new one",
-        path, kMinCharacters, kMaxCharacters));
+    return absl::FailedPreconditionError(
+        absl::StrFormat("cannot use the token file %s: it has no token (%d to %d characters of visible "
+                        "ASCII); remove it, and the next start makes a new one",
+                        path, kMinCharacters, kMaxCharacters));
   }
   return std::string(token);
 }
@@ -82,7 +66,8 @@ absl::StatusOr<std::string> RandomToken() {
     const ssize_t got = getrandom(bytes + filled, sizeof(bytes) - filled, 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0)
-      return absl::InternalError(absl::StrCat("the system gives no random bytes: ", strerror(errno)));
+      return absl::InternalError(
+          absl::StrCat("cannot make a token: the system gives no random bytes: ", strerror(errno)));
     filled += got;
   }
   std::string text = absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
@@ -98,7 +83,9 @@ absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
   }
   if (errno != ENOENT) return FileError("read", path, errno);
   TANDEM_ASSIGN_OR_RETURN(std::string token, RandomToken());
-  TANDEM_RETURN_IF_ERROR(WriteToken(path, token));
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), path,
+                                             [&](WritableFile& file) { return file.Append(token + "\n"); },
+                                             {.is_private = true}));
   return token;
 }
 

@@ -41,15 +41,16 @@ bool IsTime(const google::protobuf::Timestamp& time) {
 
 void CheckRoleAndExpiry(const v1::Token& wanted, absl::Time now, FieldViolations* violations) {
   if (!v1::TokenRole_IsValid(wanted.role())) {
-    violations->Add("token.role", absl::StrCat("is ", static_cast<int>(wanted.role()), ", which is no role"));
+    violations->Add("token.role",
+                    absl::StrCat("is ", static_cast<int>(wanted.role()), ", which is not a role"));
   }
   if (!wanted.has_expire_time()) return;
   if (!IsTime(wanted.expire_time())) {
-    violations->Add("token.expire_time", "is no time of the years 1 to 9999");
+    violations->Add("token.expire_time", "must be a time of the years 1 to 9999");
   } else if (ExpiryOf(wanted) <= now) {
     violations->Add("token.expire_time",
                     absl::StrCat("is ", absl::FormatTime(ExpiryOf(wanted), absl::UTCTimeZone()),
-                                 ", which is not in the future"));
+                                 "; must be in the future"));
   }
 }
 
@@ -63,16 +64,14 @@ absl::Status Check(const v1::Token& wanted, absl::Time now) {
   FieldViolations violations;
   const std::string shown = absl::CHexEscape(wanted.user().substr(0, 80));
   if (wanted.user().empty()) {
-    violations.Add("token.user", "is required: whom the token is for");
+    violations.Add("token.user", "is required: the user of the token");
   } else if (!IsUserName(wanted.user())) {
     violations.Add("token.user",
-                   absl::StrCat("is '", shown,
-                                "'; it may have letters, digits, '_', '-' and '.', the first a letter or "
-                                "a digit, and at most ",
-                                kMaxUserCharacters, " characters"));
+                   absl::StrCat("is '", shown, "'; must have at most ", kMaxUserCharacters,
+                                " letters, digits, '_', '-' or '.', and start with a letter or digit"));
   } else if (wanted.user() == kAdminUser) {
-    violations.Add("token.user",
-                   absl::StrCat("is '", kAdminUser, "', which is the user of the daemon's token file"));
+    violations.Add("token.user", absl::StrCat("is '", kAdminUser,
+                                              "', the user of the daemon's token file; use another name"));
   }
   CheckRoleAndExpiry(wanted, now, &violations);
   CheckAtLeastOne("max_devices", wanted.has_max_devices(), wanted.max_devices(), &violations);
@@ -83,8 +82,8 @@ absl::Status Check(const v1::Token& wanted, absl::Time now) {
 }
 
 absl::Status AlreadyExists(const std::string& user) {
-  return WithReason(absl::AlreadyExistsError(
-                        absl::StrCat("\"", user, "\" has a token already; revoke it to make another one")),
+  return WithReason(absl::AlreadyExistsError(absl::StrCat("cannot make a token for \"", user,
+                                                          "\": the user has one already; revoke it first")),
                     "TOKEN_EXISTS");
 }
 
@@ -178,9 +177,9 @@ std::optional<v1::Token> TokenRegistry::Find(const std::string& user) const {
 absl::Status TokenRegistry::CheckExpiry(const Known& token) const {
   if (clock_->Now() < token.expiry) return absl::OkStatus();
   return WithReason(absl::UnauthenticatedError(absl::StrCat(
-                        "the token of \"", token.stored.token.user(), "\" expired at ",
+                        "cannot accept the token of \"", token.stored.token.user(), "\": it expired at ",
                         absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", token.expiry, absl::UTCTimeZone()),
-                        "; an administrator can revoke it and make another one")),
+                        "; ask an administrator for a new one")),
                     "TOKEN_EXPIRED");
 }
 
@@ -189,7 +188,7 @@ absl::StatusOr<Caller> TokenRegistry::Identify(absl::string_view secret) const {
   MutexLock lock(&mutex_);
   // The time of the look-up depends only on hashes.
   const auto user = users_.find(hash);
-  if (user == users_.end()) return absl::NotFoundError("the token is nobody's");
+  if (user == users_.end()) return absl::NotFoundError("no token has this secret");
   const Known& token = tokens_.at(user->second);
   TANDEM_RETURN_IF_ERROR(CheckExpiry(token));
   return Caller{user->second, token.stored.token.role(), token.number};
@@ -200,7 +199,8 @@ absl::Status TokenRegistry::CheckStillValid(const Caller& caller) const {
   const auto token = tokens_.find(caller.user);
   if (token == tokens_.end() || token->second.number != caller.token_number) {
     return WithReason(
-        absl::UnauthenticatedError(absl::StrCat("the token of \"", caller.user, "\" was revoked")),
+        absl::UnauthenticatedError(absl::StrCat("cannot accept the token of \"", caller.user,
+                                                "\": it was revoked; ask an administrator for a new one")),
         "TOKEN_REVOKED");
   }
   return CheckExpiry(token->second);

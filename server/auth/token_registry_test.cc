@@ -77,9 +77,9 @@ TEST_F(TokenRegistryTest, RolesHaveADefault) {
 
 TEST_F(TokenRegistryTest, WrongRolesTimesAndLimitsAreNamed) {
   v1::Token wrong = For("ann", static_cast<v1::TokenRole>(77));
-  EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("is 77, which is no role"));
+  EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("is 77, which is not a role"));
   wrong = Expiring("ann", absl::ZeroDuration());
-  EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("not in the future"));
+  EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("must be in the future"));
   wrong.mutable_expire_time()->set_seconds(int64_t{1} << 60);
   EXPECT_THAT(std::string(Create(wrong).status().message()), HasSubstr("token.expire_time"));
   wrong = For("ann");
@@ -105,7 +105,7 @@ TEST_F(TokenRegistryTest, ExpiresAtItsTimeAndNotBefore) {
   EXPECT_EQ(expired.code(), absl::StatusCode::kUnauthenticated);
   EXPECT_EQ(GetReason(expired), "TOKEN_EXPIRED");
   EXPECT_THAT(std::string(expired.message()),
-              HasSubstr("the token of \"ann\" expired at 2027-01-15 09:00:00 UTC"));
+              HasSubstr("the token of \"ann\": it expired at 2027-01-15 09:00:00 UTC"));
   EXPECT_EQ(GetReason(tokens_->CheckStillValid(*caller)), "TOKEN_EXPIRED");
   // The call's error also says so.
   const Authenticator authenticator("daemons-own-token-0123", tokens_.get());

@@ -64,14 +64,13 @@ absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
     }
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot look through ", jobs_folder));
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot list ", jobs_folder));
   }
   if (running.empty()) return absl::OkStatus();
   std::sort(running.begin(), running.end());
-  return absl::FailedPreconditionError(absl::StrCat(
-      "workers still run: ", absl::StrJoin(running, ", "),
-      "; end them with `kill`, and then begin anew (a daemon that is started as usual takes them "
-      "over)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot begin anew: workers still run: ", absl::StrJoin(running, ", "),
+                   "; end them with `kill` first, or start the daemon normally, which takes them over"));
 }
 
 }  // namespace
@@ -79,7 +78,7 @@ absl::Status CheckNoWorkerRuns(const std::string& jobs_folder) {
 std::string RemainsOf(const std::string& state_folder) {
   const absl::StatusOr<std::vector<std::string>> names = NamesIn(state_folder);
   if (absl::IsNotFound(names.status())) return "";
-  if (!names.ok()) return "what cannot be read";
+  if (!names.ok()) return "unreadable files";
   std::vector<std::string> shown;
   for (const std::string& name : *names) {
     if (name == kDatabase) continue;
@@ -93,7 +92,8 @@ absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesIn(folder->path()));
   if (names.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat(folder->path(), " holds no database and nothing of one: start tandemd as usual"));
+        absl::StrCat("cannot begin anew: ", folder->path(),
+                     " has no database and nothing that belongs to one; start tandemd normally"));
   }
   TANDEM_RETURN_IF_ERROR(CheckNoWorkerRuns(folder->JobsFolder()));
   const std::string first =
@@ -104,7 +104,7 @@ absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
   for (int i = 2; std::filesystem::exists(aside, error); ++i) aside = absl::StrCat(first, "-", i);
   Env* const env = Env::Real();
   if (mkdir(aside.c_str(), 0700) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", aside));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot create the folder ", aside));
   }
   // Move the database first: a database without its jobs' files would be incomplete.
   for (const std::string& name : names) {
@@ -113,8 +113,8 @@ absl::StatusOr<std::string> BeginAnew(const std::string& state_folder) {
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(aside));
   TANDEM_RETURN_IF_ERROR(env->SyncDirectory(folder->path()));
   return absl::StrCat(absl::StrJoin(names, ", "), " of ", folder->path(), " are now in ", aside,
-                      ".\nNo daemon looks there: remove it when nobody needs what is in it, or move it all "
-                      "back, with no daemon running, to undo this.\n");
+                      ".\nThe daemon does not use this folder: remove it if nobody needs its content, or "
+                      "move everything back while no daemon runs to undo this.\n");
 }
 
 }  // namespace tandem

@@ -77,7 +77,7 @@ bool IsHeld(const std::string& state_folder) {
 absl::Status TryToWrite(const std::string& folder) {
   std::string path = folder + "/check-XXXXXX";
   const int file = mkostemp(path.data(), O_CLOEXEC);
-  if (file < 0) return absl::ErrnoToStatus(errno, "cannot make a file in it");
+  if (file < 0) return absl::ErrnoToStatus(errno, "cannot create a file in it");
   unlink(path.c_str());
   const std::string page(kStartWrites, 'x');
   errno = 0;
@@ -107,9 +107,9 @@ bool CheckDatabaseOpens(const std::string& path, Checks* checks) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::read_symlink(path, error);
   checks->Fail(path, absl::StrCat(error ? "" : absl::StrCat("is a link to ", target.string(), ", which "),
-                                  "cannot be opened to read and write: ", strerror(why),
+                                  "cannot be opened for reading and writing: ", strerror(why),
                                   why == ENOENT   ? "; is its disk mounted?"
-                                  : why == EACCES ? "; it must belong to the user that runs tandemd"
+                                  : why == EACCES ? "; give it to the user that runs tandemd"
                                                   : ""));
   return false;
 }
@@ -130,24 +130,24 @@ void CheckDatabaseFile(const std::string& folder, Checks* checks) {
     const std::string what = is_missing ? "is missing" : "is empty";
     const std::string remains = RemainsOf(folder);
     if (has_backups) {
-      checks->Warn(path, what + ": the daemon will put the newest whole backup in its place (backups/)");
+      checks->Warn(path, what + ": the daemon will restore the newest undamaged backup (backups/)");
     } else if (!remains.empty()) {
-      checks->Fail(path, absl::StrCat(what, ", and beside it is what belongs to one: ", remains,
-                                      ". Bring it back, or a backup of it with --restore-backup FILE; or "
-                                      "begin anew: --begin-anew puts what is there aside"));
+      checks->Fail(
+          path, absl::StrCat(what, ", but ", remains,
+                             " belong to it; bring it back, restore a backup with --restore-backup FILE, or "
+                             "move everything aside with --begin-anew"));
     }
     return;
   }
   char magic[16] = "";
   std::ifstream database(path, std::ios::binary);
   if (database && (!database.read(magic, sizeof(magic)) || memcmp(magic, "SQLite format 3", 16) != 0)) {
-    const std::string mend = "is no database: the daemon will put the newest whole backup in its place";
     if (has_backups) {
-      checks->Warn(path, mend + " (backups/)");
+      checks->Warn(path, "is not a database: the daemon will restore the newest undamaged backup (backups/)");
     } else {
-      checks->Fail(path, mend +
-                             ", and there is none: bring one with --restore-backup FILE, or begin anew with "
-                             "--begin-anew");
+      checks->Fail(path,
+                   "is not a database, and there is no backup; restore one with --restore-backup FILE, or "
+                   "move everything aside with --begin-anew");
     }
   }
 }
@@ -166,16 +166,16 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
   }
   if (access(existing.c_str(), W_OK | X_OK) != 0) {
     const int why = errno;
-    checks->Fail(subject,
-                 why == EROFS
-                     ? absl::StrCat(existing.string(), " is on a disk that is mounted read-only")
-                     : absl::StrCat("user ", geteuid(), " may not write to ", existing.string(), ": ",
-                                    strerror(why), "; give it to the user that the daemon runs as"));
+    checks->Fail(subject, why == EROFS
+                              ? absl::StrCat(existing.string(),
+                                             " is on a disk that is mounted read-only; mount it writable")
+                              : absl::StrCat("user ", geteuid(), " may not write to ", existing.string(),
+                                             ": ", strerror(why), "; give it to the user that runs tandemd"));
     return;
   }
   struct stat info = {};
   if (is_there && stat(folder.c_str(), &info) == 0 && (info.st_mode & 022) != 0) {
-    checks->Fail(subject, absl::StrFormat("others than its owner may write to it (mode %04o): chmod 700 %s",
+    checks->Fail(subject, absl::StrFormat("other users may write to it (mode %04o); chmod 700 %s",
                                           info.st_mode & 07777, folder));
   }
   struct statvfs disk = {};
@@ -187,22 +187,22 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     const bool is_full = !taken.ok() ? absl::IsResourceExhausted(taken) : free < kStartWrites;
     const uintmax_t kept = std::filesystem::file_size(folder + "/tandem.db-reserve", error);
     if (is_full && !error && kept >= static_cast<uintmax_t>(ReservedRoom::kSlice)) {
-      checks->Warn(subject,
-                   absl::StrCat("its disk is full; ", left,
-                                ": make room. A daemon starts on what is kept for that, and jobs can "
-                                "be deleted, but none is taken"));
+      checks->Warn(subject, absl::StrCat("its disk is full; ", left,
+                                         "; make room. The daemon starts with its reserved room, and jobs "
+                                         "can be deleted, but not submitted"));
     } else if (!taken.ok() || is_full) {
-      checks->Fail(subject,
-                   absl::StrCat(taken.ok() ? "its disk is full" : taken.message(), "; ", left,
-                                ": make room. With a daemon, tandem delete works on a full disk, too"));
+      checks->Fail(
+          subject,
+          absl::StrCat(taken.ok() ? "its disk is full" : taken.message(), "; ", left,
+                       "; make room. While a daemon runs, `tandem delete` works on a full disk, too"));
     } else if (free < kLittleSpace) {
       checks->Warn(subject, absl::StrCat(left,
-                                         ", which checkpoints and events soon fill; make room, as with "
-                                         "tandem delete, which works on a full disk, too"));
+                                         ", which checkpoints and events soon fill; make room, for example "
+                                         "with `tandem delete`, which works on a full disk, too"));
     } else {
-      checks->Fine(subject, absl::StrCat(is_running ? "a daemon runs on it, so that no other starts; "
+      checks->Fine(subject, absl::StrCat(is_running ? "a daemon uses it, so no other can start; "
                                          : is_there ? ""
-                                                    : "will be made; ",
+                                                    : "will be created; ",
                                          left));
     }
   }
@@ -212,12 +212,11 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     const std::string name = entry->path().filename().string();
     if (!absl::StartsWith(name, "tandem.db.damaged-")) continue;
     checks->Warn(entry->path().string(),
-                 "is a database that was damaged, or replaced by hand: when nobody needs it, remove it; and "
-                 "look at the "
-                 "disk (dmesg, smartctl) where nobody replaced it");
+                 "is an old database that was damaged or replaced; remove it if nobody needs it, and check "
+                 "the disk (dmesg, smartctl) if nobody replaced it");
   }
   if (const std::vector<std::string> reports = FindCrashReports(folder); !reports.empty()) {
-    checks->Warn(subject, absl::StrCat("daemons have crashed here ", reports.size(), " times, last as ",
+    checks->Warn(subject, absl::StrCat("daemons crashed here ", reports.size(), " times, the last one as ",
                                        reports.front(), " says; report it, and remove the files"));
   }
 }
@@ -229,14 +228,14 @@ void CheckToken(const std::string& state_folder, Checks* checks) {
   if ((info.st_mode & 077) != 0) {
     checks->Fail(
         absl::StrCat("token file ", path),
-        absl::StrFormat("has mode %04o, so others than its owner may use it: chmod 600 %s, or remove it "
-                        "if somebody may have read it",
-                        info.st_mode & 07777, path));
+        absl::StrFormat(
+            "its mode %04o lets other users read it; chmod 600 %s, or remove it if somebody may have read it",
+            info.st_mode & 07777, path));
   } else if (access(path.c_str(), R_OK) != 0) {
     checks->Fail(absl::StrCat("token file ", path),
                  absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
   } else {
-    checks->Fine(absl::StrCat("token file ", path), "for its owner alone");
+    checks->Fine(absl::StrCat("token file ", path), "readable only by its owner");
   }
 }
 
@@ -270,9 +269,9 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
     if (checks->Require(subject,
                         is_its_own ? absl::OkStatus() : RpcServer::CheckAddress(*address, "--listen"))) {
       if (options.insecure_listen_beyond_loopback && !address->IsLoopback() && options.tls_cert.empty()) {
-        checks->Warn(subject, "without TLS, as was asked for: tokens and data can be read on the way");
+        checks->Warn(subject, "without TLS, as requested: others on the network can read tokens and data");
       } else {
-        checks->Fine(subject, is_its_own ? "the daemon that runs listens there" : "free");
+        checks->Fine(subject, is_its_own ? "used by the running daemon" : "free");
       }
     }
   }
@@ -284,7 +283,7 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
     const absl::Status free = RpcServer::CheckAddress(*metrics_address, "--metrics-listen");
     // The metrics address of a running daemon is unknown.
     if (!free.ok() && is_running) {
-      checks->Fine(metrics, "taken, by the daemon that runs most likely");
+      checks->Fine(metrics, "in use, probably by the running daemon");
     } else if (checks->Require(metrics, free)) {
       checks->Fine(metrics, "free");
     }
@@ -301,24 +300,26 @@ void CheckFolders(const DaemonOptions& options, Checks* checks) {
   const std::string sandbox = absl::StrCat("--worker-sandbox ", options.worker_sandbox);
   const std::string missing = MissingOfSandbox();
   if (options.worker_sandbox == "off") {
-    checks->Warn(sandbox, "workers may do whatever the daemon's user may");
+    checks->Warn(sandbox, "workers have all rights of the daemon's user");
   } else if (missing.empty()) {
-    checks->Fine(sandbox, absl::StrCat("Landlock ", LandlockVersion(), " and filters of system calls"));
+    checks->Fine(sandbox, absl::StrCat("Landlock ", LandlockVersion(), " and filters for system calls"));
   } else if (options.worker_sandbox == "on") {
-    checks->Fail(sandbox, absl::StrCat(missing, "; best-effort does what can be done"));
+    checks->Fail(
+        sandbox,
+        absl::StrCat(missing, "; --worker-sandbox=best-effort confines workers as far as the kernel can"));
   } else {
-    checks->Warn(sandbox, absl::StrCat("workers are confined in part: ", missing));
+    checks->Warn(sandbox, absl::StrCat("workers are only partly confined: ", missing));
   }
   for (const std::string& folder : options.data_folders) {
     const std::string subject = absl::StrCat("data folder ", folder);
     std::error_code error;
     const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
     if (found == std::filesystem::file_type::not_found) {
-      checks->Warn(subject, "does not exist; no data is found there until it does");
+      checks->Warn(subject, "does not exist; the daemon finds no data there until it does");
     } else if (error) {
       checks->Warn(subject, absl::StrCat("user ", geteuid(), " cannot reach it: ", error.message()));
     } else if (found != std::filesystem::file_type::directory) {
-      checks->Warn(subject, "is no folder; name the one that it is in");
+      checks->Warn(subject, "is not a folder; name its folder");
     } else if (access(folder.c_str(), R_OK | X_OK) != 0) {
       checks->Warn(subject, absl::StrCat("user ", geteuid(), " may not read it: ", strerror(errno)));
     } else {
@@ -343,9 +344,9 @@ std::vector<Check> CheckDaemon(const DaemonOptions& options) {
 std::string ConclusionOf(const std::vector<Check>& checks, const DaemonOptions& options) {
   const bool is_wrong = std::any_of(checks.begin(), checks.end(),
                                     [](const Check& check) { return check.verdict == Verdict::kProblem; });
-  if (is_wrong) return "tandemd could not run so";
-  return IsHeld(options.state_folder) ? "tandemd could run so, once the one that runs there has ended"
-                                      : "tandemd could run so";
+  if (is_wrong) return "tandemd could not run with these options";
+  return IsHeld(options.state_folder) ? "tandemd could run with these options once the running one has ended"
+                                      : "tandemd could run with these options";
 }
 
 }  // namespace tandem

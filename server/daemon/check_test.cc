@@ -48,17 +48,16 @@ class CheckTest : public testing::Test {
 
 TEST_F(CheckTest, ANewDaemonCouldRun) {
   EXPECT_EQ(Wrong(), "");
-  EXPECT_FALSE(std::filesystem::exists(options_.state_folder)) << "it was made";
+  EXPECT_FALSE(std::filesystem::exists(options_.state_folder)) << "it was created";
 }
 
 TEST_F(CheckTest, OneThatRunsIsNoProblem) {
   const auto state = StateFolder::Lock(options_.state_folder);
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_EQ(Wrong(), "");
-  EXPECT_THAT(CheckDaemon(options_).front().message,
-              HasSubstr("a daemon runs on it, so that no other starts"));
+  EXPECT_THAT(CheckDaemon(options_).front().message, HasSubstr("a daemon uses it, so no other can start"));
   EXPECT_EQ(ConclusionOf(CheckDaemon(options_), options_),
-            "tandemd could run so, once the one that runs there has ended");
+            "tandemd could run with these options once the running one has ended");
 }
 
 // Only ports of the running daemon may be in use.
@@ -85,16 +84,16 @@ TEST_F(CheckTest, APortThatSomebodyElseHas) {
 TEST_F(CheckTest, ADatabaseThatIsMissing) {
   std::filesystem::create_directories(options_.state_folder + "/jobs/a-1");
   chmod(options_.state_folder.c_str(), 0700);
-  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is missing, and beside it is what belongs to one: jobs/"));
+  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is missing, but jobs/ belong to it"));
   std::filesystem::create_directories(options_.state_folder + "/backups");
   // A file that is no backup to the daemon.
   std::ofstream(options_.state_folder + "/backups/x.db") << "x";
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + options_.state_folder + "/tandem.db: is missing"));
   std::ofstream(options_.state_folder + "/backups/20261122T141530Z.db") << "x";
-  EXPECT_THAT(Wrong(),
-              HasSubstr("warning " + options_.state_folder + "/tandem.db: is missing: the daemon will put"));
+  EXPECT_THAT(Wrong(), HasSubstr("warning " + options_.state_folder +
+                                 "/tandem.db: is missing: the daemon will restore"));
   std::ofstream(options_.state_folder + "/tandem.db").close();
-  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is empty: the daemon will put"));
+  EXPECT_THAT(Wrong(), HasSubstr("tandem.db: is empty: the daemon will restore"));
   // An empty database without backups counts as new.
   std::filesystem::remove_all(options_.state_folder + "/backups");
   std::filesystem::remove_all(options_.state_folder + "/jobs");
@@ -107,20 +106,20 @@ TEST_F(CheckTest, ADatabaseThatCannotBeOpened) {
   std::ofstream(options_.state_folder + "/backups/20261122T141530Z.db") << "x";
   const std::string path = options_.state_folder + "/tandem.db";
   std::filesystem::create_symlink("/no/such/disk/tandem.db", path);
-  EXPECT_THAT(Wrong(),
-              HasSubstr("PROBLEM " + path +
-                        ": is a link to /no/such/disk/tandem.db, which cannot be opened to read and write: "
-                        "No such file or directory; is its disk mounted?"));
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + path +
+                                 ": is a link to /no/such/disk/tandem.db, which cannot be opened for reading "
+                                 "and writing: No such file or directory; is its disk mounted?"));
   std::filesystem::remove(path);
   std::filesystem::create_directory(path);
-  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM " + path + ": cannot be opened to read and write: Is a directory"));
+  EXPECT_THAT(Wrong(),
+              HasSubstr("PROBLEM " + path + ": cannot be opened for reading and writing: Is a directory"));
 }
 
 TEST_F(CheckTest, AFolderThatOthersMayWriteTo) {
   std::filesystem::create_directories(options_.state_folder);
   chmod(options_.state_folder.c_str(), 0777);
   EXPECT_THAT(Wrong(),
-              HasSubstr("PROBLEM state folder " + options_.state_folder + ": others than its owner"));
+              HasSubstr("PROBLEM state folder " + options_.state_folder + ": other users may write to it"));
 }
 
 // The system reports a little space there, but nobody can use it.
@@ -147,8 +146,8 @@ TEST_F(CheckTest, AFullDisk) {
 TEST_F(CheckTest, AddressesThatMustNotBe) {
   options_.listen = "0.0.0.0:0";
   options_.metrics_listen = "0.0.0.0:0";
-  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen 0.0.0.0:0: refusing to listen"));
-  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --metrics-listen 0.0.0.0:0: refusing to serve metrics"));
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen 0.0.0.0:0: cannot listen"));
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --metrics-listen 0.0.0.0:0: cannot serve metrics"));
   options_.insecure_listen_beyond_loopback = true;
   options_.metrics_beyond_loopback = true;
   EXPECT_THAT(Wrong(), HasSubstr("warning --listen 0.0.0.0:0: without TLS"));
@@ -191,10 +190,10 @@ TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
   options_.tls_cert = options_.tls_key = "/no/such/cert.pem";
   const std::string wrong = Wrong();
   for (const char* part :
-       {"token: has mode 0644", "tandem.db: is no database", "crash-1.txt says",
-        "tandem.db.damaged-20261122T141530Z: is a database that was damaged",
+       {"token: its mode 0644", "tandem.db: is not a database", "crash-1.txt says",
+        "tandem.db.damaged-20261122T141530Z: is an old database that was damaged",
         "PROBLEM --worker-program: cannot run /no/such/worker",
-        "warning data folder /no/such/data: does not exist", "/token: is no folder; name the one",
+        "warning data folder /no/such/data: does not exist", "/token: is not a folder; name its folder",
         "/loop: user ", " cannot reach it: Too many levels of symbolic links",
         "PROBLEM TLS certificate /no/such/cert.pem: cannot read"}) {
     EXPECT_THAT(wrong, HasSubstr(part));

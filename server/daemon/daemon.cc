@@ -1,6 +1,5 @@
 #include "server/daemon/daemon.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "server/auth/authenticator.h"
@@ -49,18 +49,6 @@ constexpr absl::Duration kCallGrace = absl::Seconds(2);
 constexpr absl::Duration kWatcherGrace = absl::Milliseconds(500);
 constexpr absl::Duration kWorkerGrace = absl::Seconds(1);
 
-// Writes a temporary file and renames it, so that readers never see half a file.
-absl::Status WriteWhole(const std::string& path, const std::string& content) {
-  const std::string temporary = path + ".new";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool written = fd >= 0 && write(fd, content.data(), content.size()) == static_cast<ssize_t>(content.size());
-  if (fd >= 0) written = close(fd) == 0 && written;
-  if (!written || rename(temporary.c_str(), path.c_str()) != 0) {
-    return absl::InternalError(absl::StrCat("cannot write ", path, ": ", strerror(errno)));
-  }
-  return absl::OkStatus();
-}
-
 // Returns nullopt if the environment does not have the variable.
 std::optional<std::string> Variable(const char* name) {
   const char* value = getenv(name);
@@ -90,9 +78,9 @@ absl::StatusOr<std::vector<v1::DeviceKind>> DevicePriority() {
   const char* text = getenv(kDevicePriority);
   absl::StatusOr<std::vector<v1::DeviceKind>> kinds = ParseDevicePriority(text == nullptr ? "" : text);
   if (kinds.ok()) return kinds;
-  return absl::InvalidArgumentError(absl::StrCat("the environment's ", kDevicePriority, " is '", text,
-                                                 "': ", kinds.status().message(),
-                                                 "; give kinds, the best first, such as 'gpu,cpu'"));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "cannot use the environment's ", kDevicePriority, " '", text, "': ", kinds.status().message(),
+      "; give device kinds, the preferred one first, such as 'gpu,cpu'"));
 }
 
 }  // namespace
@@ -113,9 +101,9 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
                                                       "; name it with --worker-program"));
   }
   if (options.worker_sandbox == "on" && !MissingOfSandbox().empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "workers cannot be confined here, which --worker-sandbox=on asks for: ", MissingOfSandbox(),
-        "; --worker-sandbox=best-effort does what can be done"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot confine workers as --worker-sandbox=on requires: ", MissingOfSandbox(),
+                     "; --worker-sandbox=best-effort confines them as far as the kernel can"));
   }
   std::unique_ptr<Daemon> daemon(new Daemon(lifecycle, service_manager));
   TANDEM_RETURN_IF_ERROR(daemon->OpenState(options));
@@ -136,15 +124,19 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
           } else if (absl::IsCancelled(made.status())) {
-            spdlog::info("the daily backup was stopped, as the daemon stops");
+            spdlog::info("stopped the daily backup, because the daemon stops");
           } else {
-            spdlog::error("the daily backup failed, and is tried again soon: {}", made.status().ToString());
+            spdlog::error("cannot make the daily backup, will try again soon: {}", made.status().ToString());
           }
         });
   }
   if (daemon->retention_ != nullptr) daemon->retention_->Start();
   // Write the address last: whoever finds it can use the whole daemon.
-  TANDEM_RETURN_IF_ERROR(WriteWhole(daemon->AddressFile(), absl::StrCat(daemon->address(), "\n")));
+  // Readers of the file must never see a part of it. It has no use after a crash of the machine.
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+      Env::Real(), daemon->AddressFile(),
+      [&](WritableFile& file) { return file.Append(absl::StrCat(daemon->address(), "\n")); },
+      {.durable = AtomicWrite::Durable::kNothing, .is_private = true}));
   daemon->Audit("start");
   return daemon;
 }
@@ -240,7 +232,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
         TellOfRestoration(state_folder_->DatabasePath(), *restoration_, state_folder_->JobsFolder(),
                           uploads_->FromBeforeRestoration(), store_.get(), jobs_.get());
     if (!told.ok()) {
-      spdlog::warn("the next daemon will tell of the restoration again: {}", told.ToString());
+      spdlog::warn("cannot report the restoration, so the next daemon reports it again: {}", told.ToString());
     }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
@@ -259,7 +251,7 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   for (v1::Job& job : workers_->FindLingering()) left.push_back(std::move(job));
   for (v1::Job& job : left) RenameLeasedGpus(inventory_->Devices(), &job);
   if (absl::Status status = scheduler_->Restore(left); !status.ok()) {
-    spdlog::warn("some leases of jobs that go on could not be restored: {}", std::string(status.message()));
+    spdlog::warn("cannot restore the leases of some running jobs: {}", std::string(status.message()));
   }
   TANDEM_RETURN_IF_ERROR(workers_->Begin(left, [this](const std::string& id, int32_t attempt, bool crashed) {
     if (crashed) return gpu_health_->OnCrash(id, attempt);
@@ -280,9 +272,10 @@ std::unique_ptr<GpuHealth> Daemon::WatchGpus(GpuProber::Options checks) {
   };
   parts.exclude = [this](const std::string& device, const std::string& message) {
     scheduler_->SetDeviceState(device, v1::DEVICE_STATE_EXCLUDED, message,
-                               [](const absl::StatusOr<v1::Device>& excluded) {
+                               [device](const absl::StatusOr<v1::Device>& excluded) {
                                  if (!excluded.ok())
-                                   spdlog::warn("this is not recorded: {}", excluded.status().ToString());
+                                   spdlog::warn("cannot record that device={} is excluded: {}", device,
+                                                excluded.status().ToString());
                                });
   };
   parts.release_lease = [this](const std::string& job_id, int32_t attempt) {
@@ -291,7 +284,7 @@ std::unique_ptr<GpuHealth> Daemon::WatchGpus(GpuProber::Options checks) {
   parts.tell = [this](const std::string& job_id, const std::string& text) {
     jobs_->AddNotice(job_id, text, [job_id](const absl::StatusOr<v1::Job>& told) {
       // The job may just have ended.
-      if (!told.ok()) spdlog::info("job={} is not told: {}", job_id, told.status().ToString());
+      if (!told.ok()) spdlog::info("cannot add a notice to job={}: {}", job_id, told.status().ToString());
     });
   };
   return std::make_unique<GpuHealth>(std::move(checks), std::move(parts));

@@ -86,9 +86,8 @@ void Daemon::OnDamage(const absl::Status& damage) {
   if (is_damaged_.exchange(true)) return;
   SuspectDatabase(state_folder_->DatabasePath(), damage.ToString());
   spdlog::error(
-      "the database is damaged, and this daemon ends: the next one on the state folder looks at all of it "
-      "and, "
-      "where it is damaged indeed, restores the newest whole backup; workers go on. {}",
+      "the database is damaged, so this daemon stops: the next daemon checks all of it and, if it is "
+      "damaged, restores the newest undamaged backup; workers continue. {}",
       std::string(damage.message()));
   lifecycle_->Stop();
 }
@@ -97,16 +96,15 @@ bool Daemon::OnLost(const absl::Status& loss, Connection* connection) {
   const absl::StatusOr<v1::Backup> saved = backups_->CreateFrom(connection);
   if (!saved.ok()) {
     spdlog::error(
-        "{}. Nothing is written from now on, and what was cannot be saved yet, which is tried again: do not "
-        "stop this daemon before it is. {}",
+        "{}. Nothing is written any more, and the content could not be saved yet, which is tried again; do "
+        "not stop this daemon before it says that the content is saved. {}",
         std::string(loss.message()), std::string(saved.status().message()));
     return false;
   }
   is_damaged_ = true;
   spdlog::error(
-      "{}. All that was in it is saved, as {}, and this daemon ends: the next one on the state folder "
-      "restores "
-      "it where there is no database then, and otherwise takes what is there; workers go on",
+      "{}. The content is saved as {}, and this daemon stops: the next daemon restores it if there is no "
+      "database, and otherwise uses the database that it finds; workers continue",
       std::string(loss.message()), saved->path());
   lifecycle_->Stop();
   return true;
@@ -121,7 +119,8 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
     TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs(
         [&needed](const v1::Job& job) { Fetcher::AddNeeded(job.spec().dataset(), &needed); }));
     // The registry does not exist during the start.
-    if (registry_ == nullptr) return absl::UnavailableError("the daemon starts");
+    if (registry_ == nullptr)
+      return absl::UnavailableError("cannot answer yet: the daemon is starting; try again soon");
     for (const v1::Dataset& dataset : registry_->List()) Fetcher::AddNeeded(dataset.spec(), &needed);
     return needed;
   };
@@ -147,7 +146,7 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
       spdlog::warn("data folder {} does not exist", folder);
     } else {
       spdlog::warn("data folder {} {}", folder,
-                   error ? "cannot be reached: " + error.message() : "is no folder");
+                   error ? "cannot be reached: " + error.message() : "is not a folder");
     }
   }
   // The catalog finds fetched public sets like sets in data folders.
@@ -208,11 +207,9 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
   JobRetention::Options options;
   options.keep = keep;
   if (restoration_.has_value()) options.restored = restoration_->time;
-  options.clock_file = state_folder_->path() + "/clock";
-  options.boot_id = BootId();
   JobRetention::Listener listener;
   listener.deleted = [this](const std::string& name) {
-    spdlog::info("deleted {}, which ended longer ago than --keep-ended-jobs", name);
+    spdlog::info("deleted {}: it ended longer ago than --keep-ended-jobs", name);
     AuditRecord record;
     record.event = "expired";
     record.resource = name;
@@ -220,14 +217,13 @@ std::unique_ptr<JobRetention> Daemon::KeepJobsFor(absl::Duration keep) {
   };
   listener.failed = [](int64_t count, const std::string& first, const absl::Status& why) {
     if (first.empty()) {
-      spdlog::error("the jobs that ended cannot be read for --keep-ended-jobs, and it is tried again: {}",
-                    why.ToString());
+      spdlog::error("cannot read the ended jobs for --keep-ended-jobs, will try again: {}", why.ToString());
       return;
     }
-    spdlog::error("{} jobs and sweeps cannot be deleted by --keep-ended-jobs, and are tried again; {}: {}",
-                  count, first, why.ToString());
+    spdlog::error("cannot delete {} jobs and sweeps for --keep-ended-jobs, will try again; {}: {}", count,
+                  first, why.ToString());
   };
-  listener.clock_news = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
+  listener.clock_jumped = [](const std::string& what) { spdlog::warn("for --keep-ended-jobs: {}", what); };
   return std::make_unique<JobRetention>(jobs_.get(), options, BootClock(), std::move(listener));
 }
 
@@ -238,7 +234,7 @@ std::vector<JobDiskUse::Owned> Daemon::OwnedFolders() {
   while (true) {
     const absl::StatusOr<JobPage> page = store_->ListJobs(query);
     if (!page.ok()) {
-      spdlog::warn("the disk use of earlier jobs is not counted: {}", page.status().ToString());
+      spdlog::warn("cannot count the disk use of earlier jobs: {}", page.status().ToString());
       return folders;
     }
     for (const v1::Job& job : page->jobs) {

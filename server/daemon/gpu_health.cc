@@ -32,8 +32,9 @@ absl::Status GpuHealth::AskDriver(const v1::Device& device) const {
   v1::GpuStatus status = device.gpu();
   absl::Status answer = parts_.ask_driver(&status, kDriverDelay);
   if (!answer.ok() && !absl::IsCancelled(answer)) {
-    spdlog::warn("device={} is not free yet: its driver is asked for up to {} more, as it says at first: {}",
-                 device.name(), absl::FormatDuration(kDriverPatience), std::string(answer.message()));
+    spdlog::warn(
+        "device={} is not free yet: its driver reports an error, and is asked again for up to {}: {}",
+        device.name(), absl::FormatDuration(kDriverPatience), std::string(answer.message()));
     answer = parts_.ask_driver(&status, kDriverPatience);
   }
   if (answer.ok() || absl::IsCancelled(answer)) return answer;
@@ -41,8 +42,8 @@ absl::Status GpuHealth::AskDriver(const v1::Device& device) const {
 }
 
 void GpuHealth::Exclude(const std::string& device, const std::string& reason) const {
-  const std::string message =
-      absl::StrCat(reason, " When it is mended: tandem devices resume ", device.substr(device.find('/') + 1));
+  const std::string message = absl::StrCat(reason, " When it is repaired: tandem devices resume ",
+                                           device.substr(device.find('/') + 1));
   spdlog::error("device excluded device={}: {}", device, message);
   parts_.exclude(device, message);
 }
@@ -54,7 +55,7 @@ void GpuHealth::OnCrash(const std::string& job_id, int32_t attempt) {
     if (!device.has_gpu() || std::find(jobs.begin(), jobs.end(), JobName(job_id)) == jobs.end()) continue;
     // An excluded device already has a reason.
     if (device.state() == v1::DEVICE_STATE_EXCLUDED) continue;
-    spdlog::info("device={} is checked, and is not free until then: the worker of job={} failed on it",
+    spdlog::info("checking device={} before another job gets it: the worker of job={} failed on it",
                  device.name(), job_id);
     doubtful.push_back(std::move(device));
   }
@@ -86,7 +87,7 @@ void GpuHealth::OnDriverError(const GpuMonitor::Error& error) {
     for (const std::string& job : device.jobs()) {
       parts_.tell(JobId(job),
                   absl::StrCat("The driver reports an error of ", device.name(), ", ", text,
-                               " No other job gets the device; this one's results may be wrong."));
+                               " Other jobs will not get the device; this job's results may be wrong."));
     }
   }
 }

@@ -35,7 +35,7 @@ absl::Status CheckRoom(const std::string& state_folder) {
   const uintmax_t free = geteuid() == 0 ? disk.free : disk.available;
   if (error || disk.capacity == 0 || free >= kLeastRoom) return absl::OkStatus();
   return absl::ResourceExhaustedError(
-      absl::StrCat("the disk of ", state_folder, " is full: ", free, " bytes are free"));
+      absl::StrCat("the disk of ", state_folder, " is full: ", free, " bytes are free; make room"));
 }
 
 }  // namespace
@@ -43,9 +43,9 @@ absl::Status CheckRoom(const std::string& state_folder) {
 absl::Status CheckMetricsListenPolicy(const ListenAddress& address, bool beyond_loopback) {
   if (beyond_loopback || address.IsLoopback()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      "refusing to serve metrics on ", address.ToString(),
-      ": other machines can reach it, and whoever does could read the names of jobs and devices and how busy "
-      "they are. Listen on 127.0.0.1; if all who can reach it may know, say --metrics-beyond-loopback"));
+      "cannot serve metrics on ", address.ToString(),
+      ": other machines can reach it, and anyone there could read the names of jobs and devices and how busy "
+      "they are; listen on 127.0.0.1, or give --metrics-beyond-loopback if they may be read"));
 }
 
 Monitoring::Monitoring() : jobs_(&metrics_), service_(&metrics_) {}

@@ -5,9 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -16,10 +18,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/backend/collective_time_limit.h"
+#include "engine/base/spelling.h"
 #include "engine/base/version.h"
-#include "server/admission/closest_name.h"
 #include "server/auth/listen_policy.h"
-#include "server/daemon/size_option.h"
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
@@ -28,29 +29,62 @@
 namespace tandem {
 namespace {
 
+constexpr int64_t kLeastSize = int64_t{1} << 20;
+
+// Returns the size in bytes; -1 if `text` is no size. CLI11 would read "-1" as a very large number.
+int64_t BytesOf(std::string text) {
+  int64_t bytes = 0;
+  try {
+    const bool is_size = !absl::StartsWith(absl::StripAsciiWhitespace(text), "-") &&
+                         CLI::AsSizeValue(false)(text).empty() && absl::SimpleAtoi(text, &bytes);
+    return is_size ? bytes : -1;
+  } catch (const CLI::Error&) {
+    return -1;
+  }
+}
+
+std::string ReadSize(std::string& text) {
+  const std::string written = text;
+  const int64_t bytes = BytesOf(text);
+  if (bytes < 0) {
+    return absl::StrCat("'", written, "' is not a size; write a size such as 500MiB, 16GiB or 2TiB");
+  }
+  text = absl::StrCat(bytes);
+  if (bytes == 0 || bytes >= kLeastSize) return "";
+  return absl::StrCat("is ", bytes, " bytes; must be at least 1MiB. Add a unit, as in 16GiB");
+}
+
+// Makes CLI11 parse an option's value, such as "16GiB" or "500MB", as bytes. The size must be 0 or at least
+// 1MiB, because a number without a unit means bytes and is probably a mistake.
+CLI::Validator SizeValue() {
+  CLI::Validator validator;
+  validator.operation(ReadSize);
+  return validator;
+}
+
 constexpr absl::Duration kLongestDuration = absl::Hours(24);
 constexpr absl::Duration kLongestSchedulingDuration = absl::Hours(24 * 365);
 
 constexpr char kFooter[] = R"(
 Examples:
   tandemd
-      Loopback only, state in the default folder, one CPU device a core.
+      Loopback only, state in the default folder, one CPU device per core.
   tandemd --state-folder /srv/tandem --data-folder /usr/share/datasets --data-folder /srv/data --cpu-devices 4
   tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key
-      For other machines. Clients need the token (--token-file) and, for a certificate of one's own, its authority.
+      For other machines. Clients need the token (--token-file) and, for a private certificate, its authority.
   tandemd --listen 0.0.0.0:7447 --tls-cert server.pem --tls-key server.key --tls-client-ca clients.pem
-      Besides, clients need a certificate (tandem --tls-cert and --tls-key) by an authority in clients.pem.
+      Clients also need a certificate (tandem --tls-cert and --tls-key) of an authority in clients.pem.
   tandemd --config /etc/tandem/tandemd.yaml --check
-      Is all as it must be? Without --check: run.
+      Checks the options and this machine. Without --check: runs.
       A file such as:
         state-folder: /srv/tandem
         listen: 127.0.0.1:7447
         data-folder: [/usr/share/datasets, /srv/data]
         cpu-devices: 4
 
-Files in the state folder: token (what clients must send; mode 0600), address (where the daemon listens, while it
-runs), audit.log (who did what), tandem.db (jobs and their events), backups/ (copies of it), jobs/ (a folder a job: log,
-model), cache/ (data that was fetched for jobs), public/ (public data sets that were fetched by name).
+Files in the state folder: token (the daemon's token for clients; mode 0600), address (the daemon's address while it
+runs), audit.log (the users' actions), tandem.db (jobs and their events), backups/ (copies of tandem.db), jobs/ (a folder
+for each job: log, model), cache/ (data fetched for jobs), public/ (public data sets fetched by name).
 
 Data by URL: https://..., http://... and s3://bucket/key in a job's data set. For S3 the daemon reads what the AWS tools
 read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or
@@ -59,10 +93,10 @@ AWS_ENDPOINT_URL (paths are then endpoint/bucket/key), AWS_CA_BUNDLE; or the pro
 
 SIGTERM or SIGINT stops the daemon within 5 seconds and leaves workers running: the next daemon on the same state folder
 takes them over. 'tandem shutdown --cancel-jobs' stops everything.
-A crash leaves its stack in crash-*.txt in the state folder, that of a worker in its job's folder. Under systemd the daemon
-says when it is ready and that it still works (deploy/systemd/tandem.service in the sources).
-Exit status: 0 stopped when asked to; 1 could not start or failed; 2 wrong options.
-With --check: 0 it could run; 1 something is to be mended.)";
+A crash leaves its stack in crash-*.txt in the state folder, a worker's crash in its job's folder. Under systemd the daemon
+reports its readiness and sends watchdog signals (deploy/systemd/tandem.service in the sources).
+Exit status: 0 stopped by a signal or `tandem shutdown`; 1 could not start or failed; 2 wrong options.
+With --check: 0 no faults; 1 faults.)";
 
 // The `tandem` command uses the same places.
 std::string DefaultStateFolder() {
@@ -164,33 +198,28 @@ CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const st
 void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option(
          "--fetch-from", options->fetch_from,
-         "Where data that jobs name by a URL may be fetched from, in place of the default; may be "
-         "given several times. "
-         "'public': any host of the public Internet. HOST, HOST:PORT or *.DOMAIN: this one, also "
-         "where it has a private "
-         "address, to which a job can otherwise not make the daemon connect. s3://BUCKET, "
-         "s3://BUCKET/PREFIX or s3://*: "
-         "these, with the daemon's own credentials, so that all who may submit jobs can use what "
-         "those may read. "
-         "'none', alone: nowhere. Behind a proxy (https_proxy for https alone, http_proxy for "
-         "http alone, or all_proxy) it is the proxy that looks names up, and 'public' holds only what "
-         "is an address in numbers; no_proxy counts for hosts that are named here alone")
+         "Where data that jobs name by URL may be fetched from, instead of the default; repeatable. "
+         "'public': any host of the public Internet. HOST, HOST:PORT or *.DOMAIN: this host, even with a "
+         "private address. s3://BUCKET, s3://BUCKET/PREFIX or s3://*: these objects, with the daemon's "
+         "credentials, so all users who may submit jobs can use data that those credentials can read. "
+         "'none': nowhere; it must be the only value. Behind a proxy (https_proxy for https, http_proxy for "
+         "http, or all_proxy) the proxy resolves names, and 'public' checks only numeric addresses. no_proxy "
+         "applies only to hosts that this option names")
       ->type_name("PATTERN")
       ->capture_default_str()
       ->allow_extra_args(false)
       ->group("Data from elsewhere");
   app->add_option("--cache-size", options->cache_bytes,
-                  "The most that fetched data may take in the state folder, such as 200GiB. Where room is "
-                  "needed, what "
-                  "was not used for longest goes; never what a job that has not ended, or a registered data "
-                  "set, names")
+                  "The most space that fetched data may use in the state folder, such as 200GiB. When room "
+                  "is needed, the data unused for longest are removed, but never data of a job that has not "
+                  "ended or of a registered data set")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->default_str("50GiB")
       ->group("Data from elsewhere");
   app->add_option("--datasets-mirror", options->datasets_mirror,
                   "http:// or https:// address below which public data sets are looked for first, as "
-                  "<address>/mnist/train-images-idx3-ubyte.gz; checksums are verified whoever sends them")
+                  "<address>/mnist/train-images-idx3-ubyte.gz; checksums are always verified")
       ->type_name("URL")
       ->envname("TANDEM_DATASETS_MIRROR")
       ->group("Data from elsewhere");
@@ -198,134 +227,126 @@ void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
 
 void AddOptions(DaemonOptions* options, CLI::App* app) {
   app->add_option("--state-folder", options->state_folder,
-                  "Folder of jobs, their events and files; made where it is missing. One daemon a folder. "
-                  "TANDEM_STATE "
-                  "gives another default, here and to the command line")
+                  "Folder for jobs, their events and files; created if missing. Each daemon needs its own. "
+                  "TANDEM_STATE sets another default, for tandemd and tandem")
       ->type_name("DIR")
       ->capture_default_str()
       ->group("State and data");
   app->add_option("--data-folder", options->data_folders,
-                  "Folder that data may be read from, in place of the default; may be given several times. A "
-                  "subfolder "
-                  "with the four IDX files of MNIST's names is a data set of the subfolder's name")
+                  "Folder that data may be read from, instead of the default; repeatable. A subfolder with "
+                  "MNIST's four IDX files is a data set of the subfolder's name")
       ->type_name("DIR")
       ->capture_default_str()
       ->allow_extra_args(false)
       ->group("State and data");
   app->add_option("--upload-limit", options->upload_limit,
-                  "The largest upload of data that is taken in, such as 20GiB; 0: of any size")
+                  "The largest upload that is accepted, such as 20GiB; 0: no limit")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->default_str("256GiB")
       ->group("State and data");
-  app->add_option(
-         "--upload-space", options->upload_space,
-         "Space of the state folder that uploaded data may take in all, such as 1TiB; 0: as the disk "
-         "has, but for 1 GiB")
+  app->add_option("--upload-space", options->upload_space,
+                  "Space for all uploaded data in the state folder, such as 1TiB; 0: the whole disk except 1 "
+                  "GiB, which stays free")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->capture_default_str()
       ->group("State and data");
 
-  AddDuration(
-      "--backup-every", absl::ZeroDuration(),
-      "How often the database is copied to backups/ in the state folder, without being asked to; 0s: never",
-      &options->backup_every, app, kLongestSchedulingDuration)
+  AddDuration("--backup-every", absl::ZeroDuration(),
+              "How often the daemon copies its database to backups/ in the state folder; 0s: never",
+              &options->backup_every, app, kLongestSchedulingDuration)
       ->group("State and data");
   app->add_option("--backups-kept", options->backups_kept,
-                  "Copies kept of those that were made so; what `tandem backup` makes stays")
+                  "Number of these copies to keep; copies by `tandem backup` are always kept")
       ->type_name("N")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str()
       ->group("State and data");
-  AddDuration("--keep-ended-jobs", absl::ZeroDuration(),
-              "How long after its end a job is kept, such as 30d: then it is deleted with its log, its "
-              "checkpoints and its model, unless a job that has not ended begins with them. A sweep goes as "
-              "a whole, by its last job's end. What the clock was set ahead, and what passed over a reboot, "
-              "does not count. 0s: for ever",
-              &options->keep_ended_jobs, app, kLongestSchedulingDuration)
+  AddDuration(
+      "--keep-ended-jobs", absl::ZeroDuration(),
+      "How long an ended job is kept, such as 30d. Then it is deleted with its log, checkpoints and model, "
+      "unless an unfinished job starts from them. A sweep is deleted as a whole, counted from the end of its "
+      "last job. Nothing is deleted on the first day after the daemon's start or a jump of the clock. "
+      "0s: for ever",
+      &options->keep_ended_jobs, app, kLongestSchedulingDuration)
       ->group("State and data");
 
   AddFetchOptions(options, app);
 
-  app->add_option("--listen", options->listen, "HOST:PORT to serve on; port 0 takes any that is free")
+  app->add_option("--listen", options->listen, "HOST:PORT to listen on; port 0: any free port")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->group("Network");
-  CLI::Option* certificate = app->add_option("--tls-cert", options->tls_cert,
-                                             "Certificate chain, PEM: serve over TLS alone. Needs --tls-key");
+  CLI::Option* certificate = app->add_option(
+      "--tls-cert", options->tls_cert, "Certificate chain in PEM form: serve only over TLS. Needs --tls-key");
   certificate->type_name("FILE")->group("Network");
-  CLI::Option* key =
-      app->add_option("--tls-key", options->tls_key, "Its private key, PEM, without a passphrase");
+  CLI::Option* key = app->add_option("--tls-key", options->tls_key,
+                                     "Private key of the certificate in PEM form, without a passphrase");
   key->type_name("FILE")->group("Network");
-  app->add_option(
-         "--tls-client-ca", options->tls_client_ca,
-         "Authorities, PEM: clients must show a certificate by one of them, besides their token. The three "
-         "files are read again when they change, for connections made from then on")
+  app->add_option("--tls-client-ca", options->tls_client_ca,
+                  "Authorities in PEM form: clients must also show a certificate of one of them. Changes of "
+                  "the three files apply to new connections without a restart")
       ->type_name("FILE")
       ->group("Network");
-  app->add_option(
-         "--max-connections", options->max_connections,
-         "Connections that are open at a time; more are closed as they come. A client needs one; 0: as "
-         "many as there may be open files")
+  app->add_option("--max-connections", options->max_connections,
+                  "The most open connections; further connections are closed at once. A client needs one. 0: "
+                  "the limit on open files")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str()
       ->group("Network");
   app->add_flag("--insecure-listen-beyond-loopback", options->insecure_listen_beyond_loopback,
-                "Allow --listen on an address that other machines reach, without TLS: the token and all data "
-                "can then "
-                "be read on the way")
+                "Allow --listen on an address that other machines reach, without TLS: others on the network "
+                "can then read the token and all data")
       ->group("Network");
 
-  app->add_option(
-         "--metrics-listen", options->metrics_listen,
-         "HOST:PORT to serve /metrics (for Prometheus), /healthz and /readyz on, over plain HTTP and "
-         "without a token, such as 127.0.0.1:7448; port 0 takes any that is free. Default: nowhere")
+  app->add_option("--metrics-listen", options->metrics_listen,
+                  "HOST:PORT to serve /metrics (for Prometheus), /healthz and /readyz on, over plain HTTP "
+                  "and without a token, such as 127.0.0.1:7448; port 0: any free port. Default: nowhere")
       ->type_name("ADDRESS")
       ->group("Network");
   app->add_flag("--metrics-beyond-loopback", options->metrics_beyond_loopback,
-                "Allow --metrics-listen on an address that other machines reach: all who do can read the "
+                "Allow --metrics-listen on an address that other machines reach: everyone there can read the "
                 "names of jobs and devices and how busy they are")
       ->group("Network");
 
   app->add_option("--cpu-devices", options->cpu_devices,
-                  "CPU devices to offer, each for one replica; 0: one a core")
+                  "Number of CPU devices, each for one replica; 0: one per core")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str()
       ->group("Devices");
   app->add_option("--threads-per-cpu-device", options->threads_per_cpu_device,
-                  "Threads of each; 0: the cores split evenly, at least 1 each")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
-      ->group("Devices");
-  app->add_option("--reference-devices", options->reference_devices,
-                  "Devices that compute in double precision by plain loops: slow, to check results against")
+                  "Threads per CPU device; 0: the cores divided evenly, at least 1 each")
       ->type_name("N")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str()
       ->group("Devices");
   app->add_option(
-         "--memory", options->memory_bytes,
-         "Memory that all devices together may plan for, such as 16GiB, split evenly; 0: nine tenths of the "
-         "machine's")
+         "--reference-devices", options->reference_devices,
+         "Number of devices that compute in double precision with plain loops: slow, to check results")
+      ->type_name("N")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group("Devices");
+  app->add_option("--memory", options->memory_bytes,
+                  "Memory for all CPU and reference devices together, such as 16GiB, divided evenly; 0: nine "
+                  "tenths of the machine's memory")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->capture_default_str()
       ->group("Devices");
-  app->add_option(
-         "--gpu-memory-limit", options->gpu_memory_limit,
-         "The most of its GPU's memory that one replica may take, such as 20GiB, and what jobs get that do "
-         "not say (gpu.memory_limit_bytes); 0: all that is free")
+  app->add_option("--gpu-memory-limit", options->gpu_memory_limit,
+                  "The most GPU memory for one replica, such as 20GiB, and the default of jobs without "
+                  "gpu.memory_limit_bytes; 0: all free memory")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->capture_default_str()
       ->group("Devices");
   app->add_option("--gpu-workspace-limit", options->gpu_workspace_limit,
-                  "Scratch memory of a convolution or product on a GPU, at most, in jobs that do not say "
-                  "(gpu.workspace_limit_bytes); 0: 256MiB")
+                  "The most scratch memory of a convolution or product on a GPU, for jobs without "
+                  "gpu.workspace_limit_bytes; 0: 256MiB")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->capture_default_str()
@@ -336,114 +357,108 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->group("Devices");
   app->add_option(
          "--worker-sandbox", options->worker_sandbox,
-         "How workers are confined to the files and the system calls that they need: on, where the kernel "
-         "must be able to (Landlock and seccomp; the daemon does not start otherwise); best-effort, as far "
-         "as "
-         "it can; off")
+         "Confine workers to the files and system calls that they need: on (the daemon does not start if the "
+         "kernel lacks Landlock or seccomp), best-effort (as far as the kernel can), or off")
       ->type_name("MODE")
       ->check(CLI::IsMember({"on", "best-effort", "off"}))
       ->capture_default_str()
       ->group("Devices");
-  AddDuration(
-      "--cancel-grace", absl::ZeroDuration(),
-      "How long a worker may take to write its checkpoint and its model after its job was cancelled or "
-      "ran out of time, before it is ended",
-      &options->cancel_grace, app)
+  AddDuration("--cancel-grace", absl::ZeroDuration(),
+              "Time for a worker to write its checkpoint and model after its job was cancelled or reached "
+              "its time limit; then it is killed",
+              &options->cancel_grace, app)
       ->group("Devices");
-  AddDuration(
-      "--worker-silence-limit", kLeastSilence * kReconnectInterval,
-      "How long one of several workers of a job may be silent, because its process or host hangs, before "
-      "the others give it up and the job starts again. One that trains alone is killed when it has not "
-      "answered the daemon for this long and has not come back for as long; one that an earlier daemon "
-      "started has a little longer to find this one",
-      &options->worker_silence_limit, app, kLongestDuration,
-      absl::StrCat("a worker that is well looks for its daemon every ",
-                   absl::FormatDuration(kReconnectInterval), ", and must not be killed in between"))
+  AddDuration("--worker-silence-limit", kLeastSilence * kReconnectInterval,
+              "How long a worker may be silent, because its process or host hangs. In a group, the other "
+              "workers then give it up and the job restarts. A worker that trains alone is killed; a worker "
+              "of an earlier daemon gets a little more time to connect",
+              &options->worker_silence_limit, app, kLongestDuration,
+              absl::StrCat("a healthy worker looks for its daemon every ",
+                           absl::FormatDuration(kReconnectInterval), ", and must not be killed in between"))
       ->group("Devices");
-  AddDuration(
-      "--collective-time-limit", kLeastCollectiveTime,
-      "How long the replicas of a job wait for one that lives and does not come where they meet, before its "
-      "training ends and names it. They wait for each other in every step, and while each in its turn "
-      "compiles and times the network: leave it longer than that takes",
-      &options->collective_time_limit, app, kMostCollectiveTime)
+  AddDuration("--collective-time-limit", kLeastCollectiveTime,
+              "How long the replicas of a job wait for a replica that is alive but late; then training ends "
+              "and names it. They wait for each other in every step, and while each replica compiles and "
+              "times the network, so the limit must be longer than that",
+              &options->collective_time_limit, app, kMostCollectiveTime)
       ->group("Devices");
 
-  app->add_option(
-         "--model-workers", options->model_workers,
-         "Predictions and evaluations that run at once, each with the threads of one CPU device and at a "
-         "lower priority than jobs; others wait")
+  app->add_option("--model-workers", options->model_workers,
+                  "Predictions and evaluations that run at the same time, each with the threads of one CPU "
+                  "device and a lower priority than jobs; others wait")
       ->type_name("N")
       ->check(CLI::Range(1, 64))
       ->capture_default_str()
       ->group("Predictions and evaluations");
-  AddDuration("--model-time-limit", absl::Seconds(1), "The longest that each of them may take",
+  AddDuration("--model-time-limit", absl::Seconds(1), "The longest time of one prediction or evaluation",
               &options->model_time_limit, app)
       ->group("Predictions and evaluations");
 
-  app->add_option(
-         "--user-max-devices", options->user_max_devices,
-         "Devices that a user's jobs may hold at a time, unless the user's token says otherwise; 0: any "
-         "number. It does not bind the user of the token file, admin")
+  app->add_option("--user-max-devices", options->user_max_devices,
+                  "The most devices that a user's jobs may hold, if the user's token has no limit of its "
+                  "own; 0: no limit. Does not apply to admin, the user of the token file")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--user-max-queued-jobs", options->user_max_queued_jobs,
-                  "Jobs of a user that may be queued at a time, likewise")
+                  "The most queued jobs of a user, if the user's token has no limit of its own; 0: no limit. "
+                  "Does not apply to admin")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str()
       ->group("Users and scheduling");
-  app->add_option(
-         "--user-max-streams", options->user_max_streams,
-         "Streams of a user that may be open at a time (watches, logs, uploads, downloads), likewise")
+  app->add_option("--user-max-streams", options->user_max_streams,
+                  "The most open streams of a user (watches, logs, uploads, downloads), if the user's token "
+                  "has no limit of its own; 0: no limit. Does not apply to admin")
       ->type_name("N")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--user-max-call-rate", options->user_max_call_rate,
-                  "Calls of a user that are answered a second on average, and five times as many at once, "
-                  "likewise; others are told when to come again")
+                  "The most calls of a user per second on average, with bursts of five times as many; "
+                  "further calls are refused with a time to try again. 0: no limit. Does not apply to admin")
       ->type_name("N")
       ->check(CLI::Range(0.0, 1e6))
       ->check([](const std::string& text) {
         double rate = 0;
         // CLI11 accepts "nan" in any range.
-        return absl::SimpleAtod(text, &rate) && std::isnan(rate) ? "is no number" : std::string();
+        return absl::SimpleAtod(text, &rate) && std::isnan(rate) ? "is not a number" : std::string();
       })
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--user-max-disk", options->user_max_disk,
-                  "Space that the folders of a user's jobs, and a user's uploads, may take together, such as "
-                  "500GiB, likewise. A job that trains is not stopped by it, but no other is taken in")
+                  "The most space for a user's jobs and uploads together, such as 500GiB, if the user's "
+                  "token has no limit of its own; 0: no limit. A running job is not stopped by it, but new "
+                  "jobs are refused. Does not apply to admin")
       ->type_name("SIZE")
       ->transform(SizeValue())
       ->capture_default_str()
       ->group("Users and scheduling");
   app->add_option("--max-queued-jobs", options->max_queued_jobs,
-                  "Jobs of all users together that may be queued at a time; 0: any number")
+                  "The most queued jobs of all users; 0: no limit")
       ->type_name("N")
       ->check(CLI::Range(int64_t{0}, int64_t{10000000}))
       ->capture_default_str()
       ->group("Users and scheduling");
   AddDuration("--fair-share-half-life", absl::Seconds(1),
-              "After this, the device-seconds that a user has used count half against the user's next jobs",
+              "After this time, a user's past device-seconds count only half in the order of the queue",
               &options->fair_share_half_life, app, kLongestSchedulingDuration)
       ->group("Users and scheduling");
-  AddDuration(
-      "--ageing-interval", absl::Seconds(1),
-      "The first of a user's jobs of one priority goes up a level of priority for each time that passes like "
-      "this, so that none waits for ever",
-      &options->ageing_interval, app, kLongestSchedulingDuration)
+  AddDuration("--ageing-interval", absl::Seconds(1),
+              "After each such interval, the first job of a user at one priority moves up one level, so that "
+              "no job waits for ever",
+              &options->ageing_interval, app, kLongestSchedulingDuration)
       ->group("Users and scheduling");
 
   app->add_option("--log-level", options->log_level,
-                  "What to log, to standard error: debug, info, warn or error")
+                  "The least severe messages to log, to standard error: debug, info, warn or error")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str()
       ->group("Log");
-  app->add_option("--log-format", options->log_format, "text, or json: one object a line")
+  app->add_option("--log-format", options->log_format,
+                  "Format of log lines: text, or json (one object per line)")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str()
@@ -469,11 +484,11 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
     if (name == "config" || name == "check" || name == "restore-backup" || name == "begin-anew" ||
         name == "help" || name == "version" || std::find(names.begin(), names.end(), name) != names.end())
       continue;
-    const std::string close = ClosestName(name, names);
+    const std::string close = NearestName(name, names);
     return absl::StrCat("there is no option ", flag,
                         close.empty() ? "" : absl::StrCat("; did you mean --", close, "?"));
   }
-  return "there are arguments that no option takes; everything is given as --option value";
+  return "unexpected arguments; give everything as --option value";
 }
 
 // If a value is missing, CLI11 takes the next option as the value.
@@ -482,7 +497,7 @@ absl::Status CheckValues(const CLI::App& app) {
     for (const std::string& value : option->results()) {
       if (!absl::StartsWith(value, "--")) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat(option->get_name(), ": '", value, "' is an option; a value is missing before it"));
+          absl::StrCat(option->get_name(), ": needs a value before the option '", value, "'"));
     }
   }
   return absl::OkStatus();
@@ -498,9 +513,9 @@ absl::Status CheckPorts(const DaemonOptions& options) {
   if (calls->host != metrics->host && !takes_all(calls->host) && !takes_all(metrics->host)) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(absl::StrCat("--listen ", options.listen, " and --metrics-listen ",
-                                                 options.metrics_listen,
-                                                 " have one port: give the metrics another one"));
+  return absl::InvalidArgumentError(absl::StrCat("cannot use one port for --listen ", options.listen,
+                                                 " and --metrics-listen ", options.metrics_listen,
+                                                 "; give the metrics another port"));
 }
 
 absl::Status CheckFetchOptions(const DaemonOptions& options) {
@@ -533,25 +548,24 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   app.get_formatter()->label("OPTIONS", "OPTIONS");
   app.footer(kFooter);
   app.set_version_flag("--version", std::string("tandemd ") + kVersion, "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
   AddOptions(&options, &app);
   const std::vector<std::string> names = OptionNames(app);
   app.set_config("--config", "",
-                 "YAML file with any of these options by their names; a flag counts more than the file")
+                 "YAML file with any of these options by name; options of the command line win")
       ->type_name("FILE");
   app.add_flag("--check", parsed.check,
-               "Say whether a daemon could run with these options, and what is to be mended; start none, and "
-               "change nothing")
+               "Check whether a daemon could run with these options, and print all faults; starts and "
+               "changes nothing")
       ->configurable(false);
-  app.add_option(
-         "--restore-backup", options.restore_backup,
-         "Put a copy of this backup, a file or an id of `tandem backup list`, in the place of the database, "
-         "keep what was there beside it, and end. No daemon may run on the state folder")
+  app.add_option("--restore-backup", options.restore_backup,
+                 "Replace the database by this backup (a file, or an id of `tandem backup list`), keep the "
+                 "old database beside it, and exit. No daemon may use the state folder")
       ->type_name("BACKUP")
       ->configurable(false);
   app.add_flag("--begin-anew", parsed.begin_anew,
-               "Move the database, backups, jobs and uploads of the state folder into a new folder in it, so "
-               "that the next daemon begins with nothing, and end. No daemon may run on the state folder")
+               "Move the database, backups, jobs and uploads of the state folder into a new folder in it, "
+               "and exit; the next daemon then starts empty. No daemon may use the state folder")
       ->configurable(false)
       ->excludes("--restore-backup");
   app.config_formatter(std::make_shared<YamlConfig>(names));

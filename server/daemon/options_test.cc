@@ -84,7 +84,7 @@ TEST(DaemonOptionsTest, AWorkersSilenceIsSeveralOfItsLooksForADaemon) {
         ErrorOf({"--worker-silence-limit", text}),
         HasSubstr(absl::StrCat("--worker-silence-limit: must be a duration from 5s to 24h such as 30s "
                                "or 2m, not '",
-                               text, "': a worker that is well looks for its daemon every 1s")));
+                               text, "': a healthy worker looks for its daemon every 1s")));
   }
 }
 
@@ -201,7 +201,7 @@ TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
                                                         {"0.0.0.0:7447", "127.0.0.1:7447"},
                                                         {"[::1]:7447", "[::]:7447"}}) {
     EXPECT_THAT(ErrorOf({"--listen", calls, "--metrics-listen", metrics}),
-                HasSubstr("--metrics-listen " + metrics + " have one port"));
+                HasSubstr("--metrics-listen " + metrics + "; give the metrics another port"));
   }
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"}).ok());
   EXPECT_TRUE(ParseDaemonOptions({"--listen", "127.0.0.1:7447", "--metrics-listen", "127.0.0.2:7447"}).ok());
@@ -211,15 +211,16 @@ TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
 TEST(DaemonOptionsTest, SizesWithoutAUnitAreSeldomMeant) {
   for (const char* flag : {"--memory", "--gpu-memory-limit", "--gpu-workspace-limit", "--user-max-disk",
                            "--cache-size", "--upload-limit", "--upload-space"}) {
-    EXPECT_THAT(ErrorOf({flag, "20"}), HasSubstr(absl::StrCat(flag, ": is 20 bytes; at least 1MiB")));
+    EXPECT_THAT(ErrorOf({flag, "20"}), HasSubstr(absl::StrCat(flag, ": is 20 bytes; must be at least 1MiB")));
     for (const char* value : {"-5GiB", "16XB", "lots", "99999999999GiB", "nan"}) {
-      EXPECT_THAT(ErrorOf({flag, value}),
-                  HasSubstr(absl::StrCat(flag, ": '", value, "' is no size; sizes are such as 500MiB")));
+      EXPECT_THAT(
+          ErrorOf({flag, value}),
+          HasSubstr(absl::StrCat(flag, ": '", value, "' is not a size; write a size such as 500MiB")));
     }
   }
   EXPECT_THAT(ErrorOf({"--data-folder", "--check"}),
-              HasSubstr("--data-folder: '--check' is an option; a value is missing before it"));
-  EXPECT_THAT(ErrorOf({"--user-max-call-rate", "nan"}), HasSubstr("--user-max-call-rate: is no number"));
+              HasSubstr("--data-folder: needs a value before the option '--check'"));
+  EXPECT_THAT(ErrorOf({"--user-max-call-rate", "nan"}), HasSubstr("--user-max-call-rate: is not a number"));
   EXPECT_TRUE(ParseDaemonOptions({"--memory", "1MiB"}).ok());
 }
 

@@ -42,21 +42,21 @@ absl::StatusOr<bool> CheckSum(const std::string& path) {
   TANDEM_RETURN_IF_ERROR(written.status());
   TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(path));
   if (written->substr(0, written->find(' ')) == sum) return true;
-  return absl::DataLossError(absl::StrCat(path, " is not what was written: its SHA-256 is ", sum, ", ", path,
-                                          ".sha256 says another one"));
+  return absl::DataLossError(absl::StrCat("cannot use ", path, ": its SHA-256 is ", sum, ", not the one in ",
+                                          path, ".sha256; use another backup"));
 }
 
 void LogRestoration(const Restoration& restoration, const std::string& jobs_folder,
                     const std::vector<v1::Upload>& uploads, JobMachine* jobs) {
   spdlog::error(
-      "THE DATABASE {} RESTORED from {} of {}: what was acknowledged since then, jobs, events, tokens, data "
-      "sets, is lost, but for what the folders of jobs tell. Damage: {}. The database before it: {}",
+      "THE DATABASE {} RESTORED from {} of {}: jobs, events, tokens and data sets since then are lost, "
+      "except what the folders of jobs still have. Damage: {}. The old database: {}",
       restoration.damage.empty()                          ? "WAS"
       : absl::EndsWith(restoration.damage, " is missing") ? "WAS MISSING AND IS"
                                                           : "WAS DAMAGED AND IS",
       restoration.backup_path, TimeOf(restoration),
-      restoration.damage.empty() ? "none is known" : restoration.damage,
-      restoration.aside.empty() ? "not there" : restoration.aside);
+      restoration.damage.empty() ? "unknown" : restoration.damage,
+      restoration.aside.empty() ? "none" : restoration.aside);
   std::vector<std::string> unknown;
   std::error_code error;
   std::filesystem::directory_iterator entry(jobs_folder, error);
@@ -68,16 +68,14 @@ void LogRestoration(const Restoration& restoration, const std::string& jobs_fold
   std::sort(unknown.begin(), unknown.end());
   for (const std::string& id : unknown) {
     spdlog::error(
-        "job={} is not in the restored database: it was made after the backup, or deleted. Its folder {}/{} "
-        "stays; "
-        "remove it when nobody needs what is in it",
+        "job={} is not in the restored database: it was created after the backup, or deleted. Its folder "
+        "{}/{} stays; remove it if nobody needs it",
         id, jobs_folder, id);
   }
   for (const v1::Upload& upload : uploads) {
     spdlog::error(
-        "{} (files={} bytes={} user={}) is from before the database was restored, which knows no data set of "
-        "it. It stays until it is registered again, with the same files and `tandem datasets add --upload`, "
-        "or "
+        "{} (files={} bytes={} user={}) is older than the restored database, which has no data set of it. It "
+        "stays until it is registered again, with the same files and `tandem datasets add --upload`, or "
         "removed with `tandem datasets uploads --remove`",
         upload.name(), upload.files(), upload.bytes(), upload.user());
   }
@@ -106,8 +104,7 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
   // The time identifies the restoration, because a job may live through several.
   const std::string notice = absl::StrCat(
       "The daemon's database was restored on ", ShowTime(restoration.time), " from a backup of ",
-      TimeOf(restoration),
-      ": what happened to the job between then and now is not in this log, and part of it may happen again.");
+      TimeOf(restoration), ": this log has nothing of the time between, and the job may repeat part of it.");
   TANDEM_ASSIGN_OR_RETURN(const std::vector<v1::Job> left, jobs->NonTerminalJobs());
   std::vector<std::pair<std::string, PendingResult<v1::Job>>> asked;
   int64_t failed = 0;
@@ -133,8 +130,8 @@ absl::Status TellJobs(const Restoration& restoration, Store* store, JobMachine* 
   await();
   if (failed == 0) return absl::OkStatus();
   // A full disk fails all of them, so return only the first error.
-  return absl::Status(first.code(),
-                      absl::StrCat("jobs that are not told: ", failed, "; the first, ", first.message()));
+  return absl::Status(first.code(), absl::StrCat("cannot add the restoration's notice to ", failed,
+                                                 " jobs; the first: ", first.message()));
 }
 
 }  // namespace
@@ -169,9 +166,9 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
     const absl::string_view id = absl::StripPrefix(options.restore_backup, "backups/");
     path = absl::StrCat(folder->BackupsFolder(), "/", id, ".db");
     if (!std::filesystem::exists(path, error)) {
-      return absl::NotFoundError(absl::StrCat("--restore-backup ", options.restore_backup,
-                                              ": there is no such file, and no such backup in ",
-                                              folder->BackupsFolder()));
+      return absl::NotFoundError(absl::StrCat(
+          "cannot restore ", options.restore_backup, ": there is no such file, and no such backup in ",
+          folder->BackupsFolder(), "; `tandem backup list` lists the backups"));
     }
   }
   path = std::filesystem::absolute(path, error).string();
@@ -186,16 +183,16 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(
       const Restoration restored,
       RestoreDatabase(folder->DatabasePath(), wanted, NewestAttemptIn(folder->JobsFolder()), Clock::Real()));
-  return absl::StrCat(path,
-                      has_sum
-                          ? " was read and is whole; a copy"
-                          : absl::StrCat(" was read, and its structure is whole; whether all in it is as it "
-                                         "was written nobody can say, as there is no ",
-                                         path, ".sha256. A copy"),
-                      " of it is now ", folder->DatabasePath(), ".\n",
-                      restored.aside.empty() ? "" : absl::StrCat("What was there is ", restored.aside, ".\n"),
-                      "Folders of jobs and of uploads are as they were. Start tandemd as usual: running jobs "
-                      "go on, or start again from their checkpoints.\n");
+  return absl::StrCat(
+      path,
+      has_sum ? " was read and is undamaged; a copy"
+              : absl::StrCat(" was read, and its structure is undamaged; its content cannot be checked, "
+                             "because there is no ",
+                             path, ".sha256. A copy"),
+      " of it is now ", folder->DatabasePath(), ".\n",
+      restored.aside.empty() ? "" : absl::StrCat("The old database is ", restored.aside, ".\n"),
+      "Folders of jobs and of uploads are unchanged. Start tandemd normally: running jobs continue, or "
+      "restart from their checkpoints.\n");
 }
 
 absl::Status TellOfRestoration(const std::string& database_path, const Restoration& restoration,
@@ -210,8 +207,8 @@ absl::Status TellOfRestoration(const std::string& database_path, const Restorati
 void LogUnreadableUploads(const std::string& uploads_folder, const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
     spdlog::error(
-        "{}/{}, a folder from before the database was restored, holds no upload that can be read. It stays; "
-        "remove it when nobody needs what is in it",
+        "cannot read the upload in {}/{}, which is older than the restored database. It stays; remove it if "
+        "nobody needs it",
         uploads_folder, id);
   }
 }

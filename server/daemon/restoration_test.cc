@@ -65,7 +65,7 @@ TEST_F(RestorationTest, WhatCouldNotBeToldIsToldByTheNext) {
   // The store can be read but not written.
   jobs_.store().Close();
   // One error for all jobs.
-  EXPECT_THAT(Tell().message(), testing::HasSubstr("not told: 2; the first, jobs/"));
+  EXPECT_THAT(Tell().message(), testing::HasSubstr("cannot add the restoration's notice to 2"));
   EXPECT_FALSE(Mark().told);
   jobs_.Reopen();
   EXPECT_EQ(Notices(id), 0);

@@ -64,7 +64,7 @@ void ServiceManager::Ready(absl::string_view status) const {
   Send(absl::StrCat("READY=1\n", StatusLine(status)));
 }
 
-void ServiceManager::Stopping() const { Send("STOPPING=1\nSTATUS=stopping; workers go on"); }
+void ServiceManager::Stopping() const { Send("STOPPING=1\nSTATUS=stopping; workers continue"); }
 
 void ServiceManager::Alive() const { Send("WATCHDOG=1"); }
 

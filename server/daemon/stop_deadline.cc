@@ -12,7 +12,7 @@ StopDeadline::StopDeadline(absl::Duration limit, int exit_status)
           MutexLock lock(&mutex_);
           if (mutex_.AwaitWithTimeout(absl::Condition(&stopped_), limit)) return;
         }
-        spdlog::warn("stopping takes longer than {}: the daemon ends without waiting for work that runs",
+        spdlog::warn("stopping took longer than {}: the daemon ends now and does not wait for running work",
                      absl::FormatDuration(limit));
         spdlog::default_logger()->flush();
         // Run no destructors, because they would wait for the threads.

@@ -7,7 +7,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/admission/closest_name.h"
+#include "engine/base/spelling.h"
 
 namespace tandem {
 namespace {
@@ -22,7 +22,7 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
   YAML::Node root;
   try {
     const std::vector<YAML::Node> documents = YAML::LoadAll(input);
-    if (documents.size() > 1) Fail(documents[1].Mark(), "there is a second document: one is read");
+    if (documents.size() > 1) Fail(documents[1].Mark(), "has a second document; keep only one");
     if (!documents.empty()) root = documents[0];
   } catch (const YAML::Exception& error) {
     Fail(error.mark, error.msg);
@@ -32,26 +32,26 @@ std::vector<CLI::ConfigItem> YamlConfig::from_config(std::istream& input) const 
   if (!root.IsMap()) Fail(root.Mark(), "the file must be a mapping of option names to values");
   std::set<std::string> seen;
   for (const auto& entry : root) {
-    if (!entry.first.IsScalar()) Fail(entry.first.Mark(), "an option's name must be a word");
+    if (!entry.first.IsScalar()) Fail(entry.first.Mark(), "an option's name must be a plain word");
     const std::string written = entry.first.Scalar();
     CLI::ConfigItem item;
     item.name = written;
     std::replace(item.name.begin(), item.name.end(), '_', '-');
     if (std::find(options_.begin(), options_.end(), item.name) == options_.end()) {
-      const std::string close = ClosestName(item.name, options_);
+      const std::string close = NearestName(item.name, options_);
       Fail(entry.first.Mark(),
            absl::StrCat("there is no option '", absl::CHexEscape(written), "'",
                         close.empty() ? "; see --help" : absl::StrCat("; did you mean '", close, "'?")));
     }
     if (!seen.insert(item.name).second)
-      Fail(entry.first.Mark(), absl::StrCat("'", item.name, "' stands here twice"));
+      Fail(entry.first.Mark(), absl::StrCat("'", item.name, "' is given twice"));
     if (entry.second.IsScalar()) {
       item.inputs.push_back(entry.second.Scalar());
     } else if (entry.second.IsSequence()) {
       // An empty list would leave the option at its default, so refuse it.
       if (entry.second.size() == 0) {
         Fail(entry.second.Mark(),
-             absl::StrCat("'", item.name, "' is an empty list; leave the line out for the default"));
+             absl::StrCat("'", item.name, "' is an empty list; remove the line to use the default"));
       }
       for (const YAML::Node& value : entry.second) {
         if (!value.IsScalar())

@@ -2,26 +2,35 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/random/random.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/source_paths.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/admission/data_facts.h"
+#include "server/admission/remote_data.h"
 #include "server/datasets/dataset_request.h"
-#include "server/datasets/request_digest.h"
-#include "server/datasets/uploaded_source.h"
+#include "server/datasets/upload_path.h"
 #include "server/store/request_owner.h"
 #include "server/store/scheduling_records.h"
+#include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/dataset_service.pb.h"
 
 namespace tandem {
 namespace {
@@ -58,6 +67,50 @@ absl::Status BeingChanged(const std::string& id) {
 }
 
 std::string UploadId(const std::string& name) { return std::string(absl::StripPrefix(name, "uploads/")); }
+
+// Returns the SHA-256 of the fields that identify a repeated request. Empty if the digest cannot be computed.
+std::string DigestOf(const v1::CreateDatasetRequest& request) {
+  v1::CreateDatasetRequest counts;
+  counts.set_dataset_id(request.dataset_id());
+  counts.mutable_dataset()->set_description(request.dataset().description());
+  *counts.mutable_dataset()->mutable_spec() = request.dataset().spec();
+  counts.set_upload(request.upload());
+  counts.DiscardUnknownFields();
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    counts.SerializeToCodedStream(&coded);
+  }
+  return Sha256Of(bytes).value_or("");
+}
+
+// Returns `spec` with each relative path of its source made absolute below `files_folder`, the folder of its
+// upload. INVALID_ARGUMENT if no upload can have the path, or if an absolute path is below `uploads_folder`,
+// the folder of all uploads.
+absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
+                                                const std::string& files_folder) {
+  FieldViolations violations;
+  for (const SourcePath& path : PathsOf(&spec)) {
+    if (path.path->empty() || IsUrl(*path.path)) continue;
+    if (path.path->front() == '/') {
+      // An absolute path must not lead to uploaded files of any set.
+      const std::string normal = std::filesystem::path(*path.path).lexically_normal().string();
+      if (absl::StartsWith(normal, uploads_folder + "/")) {
+        violations.Add(path.field, "leads to uploaded files; those of the upload have relative paths");
+      }
+      continue;
+    }
+    const absl::string_view relative = absl::StripSuffix(absl::StripPrefix(*path.path, "./"), "/");
+    if (const absl::Status inside = CheckUploadPath(relative); !inside.ok()) {
+      violations.Add(path.field, inside.message());
+    }
+    *path.path = absl::StrCat(files_folder, "/", relative);
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  return spec;
+}
 
 }  // namespace
 
@@ -211,7 +264,12 @@ absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& sp
     TANDEM_ASSIGN_OR_RETURN(located, AtUploadedFiles(spec, Folder(), uploads_->FilesFolder(upload)));
   }
   TANDEM_ASSIGN_OR_RETURN(located, catalog_->ResolvePaths(std::move(located), !upload.empty()));
-  return catalog_->Describe(located);
+  absl::StatusOr<DatasetInfo> info = catalog_->Describe(located);
+  // Describing reads all numbers and labels of the other formats.
+  if (info.ok() && (located.has_npy() || located.has_cifar())) {
+    TANDEM_RETURN_IF_ERROR(catalog_->CheckSamples(located));
+  }
+  return info;
 }
 
 absl::Status DatasetRegistry::Write(Store::Body body) {

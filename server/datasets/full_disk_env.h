@@ -21,6 +21,9 @@ class FullDiskEnv : public Env {
   absl::StatusOr<std::unique_ptr<WritableFile>> CreateFile(const std::string& path) override {
     return Wrap(Env::Real()->CreateFile(path));
   }
+  absl::StatusOr<std::unique_ptr<WritableFile>> CreatePrivateFile(const std::string& path) override {
+    return Wrap(Env::Real()->CreatePrivateFile(path));
+  }
   absl::StatusOr<std::unique_ptr<WritableFile>> AppendToFile(const std::string& path) override {
     return Wrap(Env::Real()->AppendToFile(path));
   }

@@ -183,17 +183,17 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
 absl::Status UploadFolder::Begin(const v1::UploadFile& file) {
   const auto elsewhere = [&](int64_t offset) {
     return absl::AbortedError(absl::StrCat("file.offset: is ", file.offset(),
-                                           ", but the upload stands at byte ", offset, " of its file ",
-                                           Files(), "; GetUpload says where to go on"));
+                                           ", but the upload expects byte ", offset, " of its file ", Files(),
+                                           "; GetUpload says where to continue"));
   };
   if (current_.has_value()) {
     // A new call may continue the file of a broken call.
     v1::UploadFile same = file;
     same.set_offset(current_->header.offset());
     if (same.SerializeAsString() != current_->header.SerializeAsString()) {
-      return absl::AbortedError(absl::StrCat("file: begins while '",
+      return absl::AbortedError(absl::StrCat("file: starts before '",
                                              absl::CHexEscape(current_->header.path()),
-                                             "' is not whole; GetUpload says where to go on"));
+                                             "' is complete; GetUpload says where to continue"));
     }
     return file.offset() == current_->offset ? absl::OkStatus() : elsewhere(current_->offset);
   }
@@ -258,10 +258,9 @@ absl::Status UploadFolder::EndFile() {
   const std::string& path = current.header.path();
   if (digest != absl::BytesToHexString(current.header.sha256())) {
     TANDEM_RETURN_IF_ERROR(env_->RemoveFile(PartialPath()));
-    return absl::DataLossError(absl::StrCat("file.sha256: '", absl::CHexEscape(path),
-                                            "' came with another content: its SHA-256 is ", digest, ", not ",
-                                            absl::BytesToHexString(current.header.sha256()),
-                                            "; it was dropped, and is to be sent anew"));
+    return absl::DataLossError(absl::StrCat(
+        "file.sha256: '", absl::CHexEscape(path), "' arrived with the SHA-256 ", digest, ", not ",
+        absl::BytesToHexString(current.header.sha256()), ", and was dropped; send it again"));
   }
   const std::string files = FilesFolder(folder_);
   std::string made = files;

@@ -49,7 +49,7 @@ bool IsId(const std::string& id) {
 absl::Status NoSuchUpload(const std::string& id) {
   return WithReason(
       absl::NotFoundError(absl::StrCat("there is no upload \"uploads/", absl::CHexEscape(id.substr(0, 100)),
-                                       "\"; one that does not go on is removed after a while")),
+                                       "\"; it may have expired")),
       "UPLOAD_NOT_FOUND");
 }
 
@@ -365,7 +365,8 @@ absl::StatusOr<std::unique_ptr<Uploads::Call>> Uploads::Begin(const std::string&
 absl::Status Uploads::Call::CheckGoesOn() {
   if (entry_->state != State::kOpen) return NoSuchUpload(id_);
   if (entry_->call == number_) return absl::OkStatus();
-  return WithReason(absl::AbortedError("another call goes on with this upload"), "UPLOAD_TAKEN_OVER");
+  return WithReason(absl::AbortedError("cannot continue the upload: another call took it over"),
+                    "UPLOAD_TAKEN_OVER");
 }
 
 absl::Status Uploads::Call::Take(const v1::UploadFilesRequest& piece) {

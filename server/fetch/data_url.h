@@ -38,7 +38,8 @@ absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text);
 // Returns `url` with its content pinned.
 std::string Pin(const DataUrl& url, absl::string_view sha256);
 
-// Returns the last part of the URL's path as a file's name; "data" if it is no valid name.
+// Returns the last part of the URL's path as a file's name: its last 100 characters, with "_" for all but
+// letters, digits, ".", "-" and "_". Returns "data" if nothing is left or the name begins with ".".
 std::string FileNameOf(const DataUrl& url);
 
 }  // namespace tandem

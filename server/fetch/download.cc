@@ -89,7 +89,7 @@ class Transfer : public HttpSink {
         return WithReason(absl::InvalidArgumentError(
                               absl::StrCat("is ", shown_, ", which could not be fetched in ",
                                            backoff_.tries(), " tries: ", came.status().message(),
-                                           "; what came is kept, and another try goes on from there")),
+                                           "; the fetched part is kept, and the next try continues there")),
                           kOriginUnreachable);
       }
       if (!context_.sleep(*wait)) return absl::CancelledError("the daemon stops");

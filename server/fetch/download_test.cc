@@ -125,7 +125,7 @@ TEST_F(DownloadTest, GoesOnAfterARestart) {
   for (int i = 0; i < 4; ++i) web_.Befall(kUrl, {.cut_after = i == 0 ? 6000 : 0});
   const auto failed = Run();
   ASSERT_FALSE(failed.ok());
-  EXPECT_THAT(std::string(failed.status().message()), HasSubstr("another try goes on from there"));
+  EXPECT_THAT(std::string(failed.status().message()), HasSubstr("the next try continues there"));
   const auto file = Run();
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(web_.requests().back().headers.front(), "Range: bytes=6000-");

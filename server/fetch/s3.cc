@@ -35,8 +35,8 @@ absl::StatusOr<S3Bucket::Page> ParseS3Page(const std::string& xml) {
   const pugi::xml_parse_result parsed = document.load_buffer(xml.data(), xml.size());
   const pugi::xml_node root = document.child("ListBucketResult");
   if (!parsed || !root) {
-    return absl::UnavailableError(absl::StrCat("the server's listing cannot be read: ",
-                                               parsed ? "it is no listing" : parsed.description()));
+    return absl::UnavailableError(absl::StrCat("cannot read the server's list of objects: ",
+                                               parsed ? "it is not a list" : parsed.description()));
   }
   S3Bucket::Page page;
   for (const pugi::xml_node entry : root.children("Contents")) {
@@ -45,7 +45,8 @@ absl::StatusOr<S3Bucket::Page> ParseS3Page(const std::string& xml) {
     object.size_bytes = entry.child("Size").text().as_llong(-1);
     object.etag = entry.child_value("ETag");
     if (object.key.empty() || object.size_bytes < 0) {
-      return absl::UnavailableError("the server's listing cannot be read: an object has no key or no size");
+      return absl::UnavailableError(
+          "cannot read the server's list of objects: an object has no key or no size");
     }
     page.objects.push_back(std::move(object));
   }
@@ -53,7 +54,7 @@ absl::StatusOr<S3Bucket::Page> ParseS3Page(const std::string& xml) {
     page.next_token = root.child_value("NextContinuationToken");
     if (page.next_token.empty()) {
       return absl::UnavailableError(
-          "the server's listing cannot be read: it is cut, and does not say how it goes on");
+          "cannot read the server's list of objects: it is incomplete, and does not say how to continue");
     }
   }
   return page;

@@ -55,7 +55,7 @@ Health HealthMonitor::Now() const {
     if (state.asked != absl::InfiniteDuration() && now - state.asked > options_.patience) {
       health.alive.Update(absl::UnavailableError(
           absl::StrCat(parts_[i].name, " has not answered for ", absl::ToInt64Seconds(now - state.asked),
-                       " seconds; the daemon must be restarted, and jobs that run will go on")));
+                       " seconds; restart the daemon, running jobs continue")));
     }
     if (!state.answer.ok()) {
       health.ready.Update(absl::UnavailableError(absl::StrCat(parts_[i].name, ": ", state.answer.message())));

@@ -20,7 +20,7 @@ void JobChanges::UnpackSpec() {
 }
 
 absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
-  return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waits for its devices.", time);
+  return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waiting for devices.", time);
 }
 
 absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::string& message,
@@ -86,8 +86,9 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
 absl::Status JobEdit::Append(v1::JobEvent event, const google::protobuf::Timestamp& time) {
   v1::Job& job = changes_->job.job;
   if (IsTerminal(job.state())) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the job \"", job.name(), "\" is ", StateName(job.state()), ": its log is complete"));
+    return absl::FailedPreconditionError(absl::StrCat("cannot add to the log of \"", job.name(),
+                                                      "\": the job is ", StateName(job.state()),
+                                                      ", so its log is complete"));
   }
   return AppendToLog(std::move(event), time);
 }

@@ -35,7 +35,7 @@ absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, 
     return absl::OkStatus();
   }
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
-                                               "\" was used for another spec, which made \"",
+                                               "\" was already used for another spec, of \"",
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
 
@@ -47,7 +47,7 @@ absl::Status CheckSameSource(const StoredRequest& known, const JobMachine::NewJo
     return absl::OkStatus();
   }
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", job.request_id,
-                                               "\" was used for something else, which made \"",
+                                               "\" was already used for another request, of \"",
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
 
@@ -232,12 +232,12 @@ void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::
   Write(
       [this, id, reason](Transaction& transaction, JobChanges& changes) -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const std::string message =
-            reason == v1::STATE_REASON_SHUTDOWN ? "The daemon is being shut down with its jobs."
-            : reason == v1::STATE_REASON_TIME_LIMIT_EXCEEDED
-                ? absl::StrCat("It has held its devices for the ",
-                               changes.job.job.spec().time_limit_seconds(), " s that its time limit allows.")
-                : "Someone asked for it to be cancelled.";
+        const std::string message = reason == v1::STATE_REASON_SHUTDOWN
+                                        ? "Cancelled, because the daemon shuts down with its jobs."
+                                    : reason == v1::STATE_REASON_TIME_LIMIT_EXCEEDED
+                                        ? absl::StrCat("It reached its time limit of ",
+                                                       changes.job.job.spec().time_limit_seconds(), " s.")
+                                        : "A user cancelled it.";
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
@@ -251,10 +251,10 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         const bool waits = changes.job.job.state() == v1::JOB_STATE_QUEUED;
         JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kPause, v1::STATE_REASON_PAUSE_REQUESTED,
-                                         waits ? "Someone asked for it to be paused; it was waiting."
-                                               : "Someone asked for it to be paused.",
-                                         TimestampOf(clock_->Now())));
+        TANDEM_RETURN_IF_ERROR(
+            edit.Take(Trigger::kPause, v1::STATE_REASON_PAUSE_REQUESTED,
+                      waits ? "A user paused it while it was waiting." : "A user paused it.",
+                      TimestampOf(clock_->Now())));
         return changes.moved ? edit.Finish() : absl::OkStatus();
       },
       GiveJob(std::move(done)));
@@ -277,13 +277,14 @@ std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
   const int64_t known = job.last_checkpoint().step();
   const int64_t step = newest.value_or(known);
   const std::string gone =
-      step < known ? absl::StrCat("Its checkpoint of step ", known, " is not there any more: it ") : "";
+      step < known ? absl::StrCat("Its checkpoint of step ", known, " is gone, so it ") : "";
   if (step > 0) {
-    return gone.empty() ? absl::StrCat("It goes on from its checkpoint of step ", step, ".")
-                        : absl::StrCat(gone, "goes on from that of step ", step, ".");
+    return gone.empty() ? absl::StrCat("It continues from its checkpoint of step ", step, ".")
+                        : absl::StrCat(gone, "continues from its checkpoint of step ", step, ".");
   }
-  if (!gone.empty()) return absl::StrCat(gone, "begins anew.");
-  return job.attempt() > 0 ? "It has no checkpoint, and begins anew." : "It waits for its devices.";
+  if (!gone.empty()) return absl::StrCat(gone, "starts from the beginning.");
+  return job.attempt() > 0 ? "It has no checkpoint, so it starts from the beginning."
+                           : "It waits for devices.";
 }
 
 }  // namespace
@@ -326,9 +327,9 @@ void JobMachine::SetPriority(const std::string& id, int priority, Done<v1::Job> 
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         v1::Job& job = changes.job.job;
         if (IsTerminal(job.state())) {
-          return WithReason(absl::FailedPreconditionError(
-                                absl::StrCat("the job \"jobs/", id, "\" is ", StateName(job.state()),
-                                             ": only a job that has not ended can be changed")),
+          return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                                "cannot change the job \"jobs/", id, "\": it is ", StateName(job.state()),
+                                ", and only a job that has not ended can be changed")),
                             "JOB_HAS_ENDED");
         }
         if (job.priority() == priority) return absl::OkStatus();
@@ -350,7 +351,7 @@ void JobMachine::AddNotice(const std::string& id, const std::string& message, Do
         const v1::JobState state = changes.job.job.state();
         if (IsTerminal(state)) {
           return absl::FailedPreconditionError(
-              absl::StrCat("the job \"jobs/", id, "\" is ", StateName(state)));
+              absl::StrCat("cannot add a notice to the job \"jobs/", id, "\": it is ", StateName(state)));
         }
         v1::JobEvent event;
         event.mutable_notice()->set_message(message);
@@ -403,15 +404,16 @@ void JobMachine::Requeue(const std::string& id, int32_t attempt, Done<v1::Job> d
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
         TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
         if (changes.job.last_worker_sequence != 0) {
-          return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"jobs/", id,
-                                                            "\" has reported events: it was started"));
+          return absl::FailedPreconditionError(absl::StrCat("cannot queue the job \"jobs/", id,
+                                                            "\" again: attempt ", attempt,
+                                                            " reported events, so it did start"));
         }
         changes.job.job.clear_devices();
         // The job used its devices for nothing.
         changes.job.job.clear_lease_time();
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,
-                                         "Its worker had not been started; it waits again.",
+                                         "Its worker was not started, so it waits again.",
                                          TimestampOf(clock_->Now())));
         return edit.Finish();
       },

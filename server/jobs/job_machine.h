@@ -221,6 +221,10 @@ class JobMachine {
   absl::StatusOr<std::vector<v1::Checkpoint>> Checkpoints(const std::string& id) {
     return store_->Checkpoints(id);
   }
+  absl::StatusOr<int64_t> VisitEvents(const std::string& id, int64_t after_sequence, int limit,
+                                      absl::FunctionRef<bool(const v1::JobEvent&)> visit) {
+    return store_->VisitEvents(id, after_sequence, limit, visit);
+  }
   absl::StatusOr<StoredSweep> GetSweep(const std::string& id) { return store_->GetSweep(id); }
   absl::StatusOr<SweepPage> ListSweeps(int64_t before, int limit, int64_t most_jobs = kMostListedJobs) {
     return store_->ListSweeps(before, limit, most_jobs);

@@ -45,7 +45,8 @@ TEST_F(JobMachineStopsTest, AJobOutOfTimeSaysSo) {
   ASSERT_TRUE(done.Get().ok());
   ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED, "Stopped after step 7.")}).ok());
   EXPECT_EQ(jobs_.Get(id).reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
-  EXPECT_THAT(jobs_.Get(id).message(), HasSubstr("its time limit allows. Stopped after step 7."));
+  EXPECT_THAT(jobs_.Get(id).message(), HasSubstr("It reached its time limit of "));
+  EXPECT_THAT(jobs_.Get(id).message(), HasSubstr(" s. Stopped after step 7."));
 }
 
 TEST_F(JobMachineStopsTest, AModelFromAPauseIsTheJobsUntilTrainingGoesOn) {
@@ -134,25 +135,21 @@ TEST_F(JobMachineStopsTest, WhatHasEndedIsNotPaused) {
   internal::v1::WorkerEvent checkpoint = MakeWorkerEvent(2);
   checkpoint.mutable_checkpoint()->set_step(8);
   ASSERT_TRUE(jobs_.Apply(id, 1, {checkpoint, Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
-  const std::string job = "the job \"jobs/" + id + "\" is SUCCEEDED: ";
+  const std::string job = " the job \"jobs/" + id + "\": it is SUCCEEDED";
   const absl::Status pause = jobs_.Pause(id).status();
   EXPECT_EQ(std::string(pause.message()),
-            job +
-                "it has ended, so that there is nothing to pause; to train on, fork it from its last "
-                "checkpoint, or submit it again");
+            "cannot pause" + job + "; fork it from its last checkpoint, or submit it again");
   EXPECT_EQ(GetReason(pause), "JOB_HAS_ENDED");
-  EXPECT_EQ(
-      std::string(jobs_.Resume(id).status().message()),
-      job +
-          "it has trained to its end, and only a job that is paused or has failed goes on; to train on, "
-          "fork it from its last checkpoint, or submit it again");
+  EXPECT_EQ(std::string(jobs_.Resume(id).status().message()),
+            "cannot resume" + job +
+                ", and only a paused or failed job can be resumed; fork it from its last checkpoint, or "
+                "submit it again");
   EXPECT_EQ(std::string(jobs_.Cancel(id).status().message()),
-            job +
-                "it has ended, so that there is nothing to cancel; delete it to remove its record and its "
-                "files");
+            "cannot cancel" + job + "; delete it to remove its record and files");
   const std::string failed = jobs_.RunningJob();
   ASSERT_TRUE(jobs_.WorkerLost(failed, 1).ok());
-  EXPECT_THAT(std::string(jobs_.Pause(failed).status().message()), HasSubstr("resume it to let it go on"));
+  EXPECT_THAT(std::string(jobs_.Pause(failed).status().message()),
+              HasSubstr("it is FAILED; resume it to continue its training"));
 }
 
 TEST_F(JobMachineStopsTest, AJobThatMakesRoomWaitsAgain) {
@@ -244,7 +241,7 @@ TEST_F(JobMachineStopsTest, APausedJobWaitsForSomeoneToResumeIt) {
   ASSERT_TRUE(resumed.ok()) << resumed.status();
   EXPECT_EQ(resumed->state(), v1::JOB_STATE_QUEUED);
   EXPECT_EQ(resumed->reason(), v1::STATE_REASON_RESUMED);
-  EXPECT_EQ(resumed->message(), "Resumed. It goes on from its checkpoint of step 8.");
+  EXPECT_EQ(resumed->message(), "Resumed. It continues from its checkpoint of step 8.");
   EXPECT_FALSE(resumed->has_summary());
   EXPECT_THAT(resumed->devices(), IsEmpty());
   EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued " + job.name()));
@@ -276,7 +273,7 @@ TEST_F(JobMachineStopsTest, AFailedJobCanBeResumed) {
   internal::v1::WorkerEvent started = Started(1);
   started.mutable_started()->set_step(100);
   ASSERT_TRUE(jobs_.Apply(id, 2, {started}).ok());
-  EXPECT_EQ(jobs_.machine().Get(id)->message(), "Training goes on from step 100.");
+  EXPECT_EQ(jobs_.machine().Get(id)->message(), "Training continues from step 100.");
   EXPECT_EQ(jobs_.Resume(id)->state(), v1::JOB_STATE_RUNNING);
   int64_t sequence = 0;
   for (const v1::JobEvent& event : jobs_.Log(id)) EXPECT_EQ(event.sequence(), ++sequence);
@@ -297,11 +294,12 @@ TEST_F(JobMachineStopsTest, ACheckpointThatIsGoneIsTold) {
     EXPECT_TRUE(jobs_.Apply(id, attempt, {Finished(2, v1::JOB_STATE_FAILED, "")}).ok());
     return message;
   };
-  EXPECT_EQ(begin(2, 693), "Training goes on from step 693.");
+  EXPECT_EQ(begin(2, 693), "Training continues from step 693.");
   EXPECT_EQ(begin(3, 400),
-            "Training goes on from step 400: there is no whole checkpoint of step 693 any more.");
-  EXPECT_EQ(begin(4, 0),
-            "Training began anew: the checkpoint of step 693 is not in the job's folder any more.");
+            "Training continues from step 400: the checkpoint of step 693 is gone or damaged.");
+  EXPECT_EQ(
+      begin(4, 0),
+      "Training started from the beginning: the checkpoint of step 693 is no longer in the job's folder.");
   EXPECT_FALSE(jobs_.machine().Get(id)->has_last_checkpoint());
   EXPECT_EQ(begin(5, 0), "Training began.");
 }
@@ -310,7 +308,7 @@ TEST_F(JobMachineStopsTest, AWaitingJobIsPausedAtOnce) {
   const std::string id = jobs_.NewJob();
   EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(jobs_.Schedule(id).status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It waits for its devices.");
+  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It waits for devices.");
   EXPECT_EQ(jobs_.Pause(id)->state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(jobs_.Cancel(id)->state(), v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(jobs_.Resume(id).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -324,8 +322,8 @@ TEST_F(JobMachineStopsTest, AWorkerThatIsLostWhilePausingLeavesThePauseToItsLast
   const v1::Job lost = *jobs_.WorkerLost(id, 1, "The worker was killed.");
   EXPECT_EQ(lost.state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(lost.reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_EQ(lost.message(), "Paused, without a new checkpoint. The worker was killed.");
-  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It has no checkpoint, and begins anew.");
+  EXPECT_EQ(lost.message(), "Paused without a new checkpoint. The worker was killed.");
+  EXPECT_EQ(jobs_.Resume(id)->message(), "Resumed. It has no checkpoint, so it starts from the beginning.");
 }
 
 TEST_F(JobMachineStopsTest, AJobThatStopsEarlySaysWhy) {

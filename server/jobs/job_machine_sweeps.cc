@@ -24,7 +24,7 @@ absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& u
   TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.sweep.sweep.user(), user));
   if (google::protobuf::util::MessageDifferencer::Equals(known.submitted, submitted)) return absl::OkStatus();
   return absl::AlreadyExistsError(
-      absl::StrCat("request_id: \"", request_id, "\" was used for another sweep, which is \"",
+      absl::StrCat("request_id: \"", request_id, "\" was already used for another sweep, \"",
                    known.sweep.sweep.name(), "\"; use a new one for a new sweep"));
 }
 
@@ -92,7 +92,8 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
           job.user = sweep.user;
           job.planned_memory_bytes = part.planned_memory_bytes;
           job.planned_operations = part.planned_operations;
-          if (!job.spec.ParseFromString(part.spec)) return absl::InternalError("a spec does not parse");
+          if (!job.spec.ParseFromString(part.spec))
+            return absl::InternalError("cannot read a stored spec: it is damaged");
           v1::Job of_sweep;
           of_sweep.set_sweep(made->sweep.name());
           of_sweep.set_sweep_index(i);
@@ -129,8 +130,8 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
                                         [](const StoredJob& job) { return !IsTerminal(job.job.state()); });
         if (!active) {
           if (cancelled->sweep.state() == v1::SWEEP_STATE_CANCELLING) return absl::OkStatus();
-          return absl::FailedPreconditionError(absl::StrCat("all jobs of the sweep \"sweeps/", id,
-                                                            "\" have ended: there is nothing to cancel"));
+          return absl::FailedPreconditionError(
+              absl::StrCat("cannot cancel the sweep \"sweeps/", id, "\": all its jobs have ended"));
         }
         const google::protobuf::Timestamp now =
             TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
@@ -140,7 +141,7 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
           change.job = job;
           JobEdit edit(&transaction, &change);
           TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, v1::STATE_REASON_CANCEL_REQUESTED,
-                                           "Someone asked for its sweep to be cancelled.", now));
+                                           "A user cancelled its sweep.", now));
           if (!change.moved) continue;
           TANDEM_RETURN_IF_ERROR(edit.Finish());
           change.PackSpec();
@@ -162,10 +163,9 @@ void JobMachine::DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl
         TANDEM_ASSIGN_OR_RETURN(StoredSweep sweep, transaction.GetSweep(id));
         for (StoredJob& job : sweep.jobs) {
           if (!IsTerminal(job.job.state())) {
-            return absl::FailedPreconditionError(
-                absl::StrCat("the job \"", job.job.name(), "\" of the sweep \"sweeps/", id, "\" is ",
-                             StateName(job.job.state()),
-                             ": only a sweep whose jobs have all ended can be deleted; cancel it first"));
+            return absl::FailedPreconditionError(absl::StrCat(
+                "cannot delete the sweep \"sweeps/", id, "\": its job \"", job.job.name(), "\" is ",
+                StateName(job.job.state()), "; cancel the sweep, or wait until all its jobs have ended"));
           }
           TANDEM_RETURN_IF_ERROR(transaction.LoadSpec(&job));
           TANDEM_RETURN_IF_ERROR(transaction.DeleteJob(job));

@@ -83,7 +83,10 @@ TEST_F(JobMachineSweepsTest, ARepeatedRequestGivesTheSameSweep) {
 TEST_F(JobMachineSweepsTest, OverTheQuotaNothingIsMade) {
   const auto refused = Create(3, "", /*max_queued_jobs=*/2);
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(refused.status().message(), HasSubstr("this would add 3: make it smaller"));
+  EXPECT_THAT(
+      refused.status().message(),
+      HasSubstr(
+          "queued jobs (--user-max-queued-jobs, or the token's max_queued_jobs); make the sweep smaller"));
   EXPECT_TRUE(jobs_.machine().NonTerminalJobs()->empty());
   EXPECT_TRUE(jobs_.machine().ListSweeps(0, 10)->sweeps.empty());
   EXPECT_TRUE(Create(2, "", /*max_queued_jobs=*/2).ok());

@@ -13,11 +13,14 @@ namespace tandem {
 namespace {
 
 using ::google::protobuf::util::TimeUtil;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr absl::StatusCode kNotFound = absl::StatusCode::kNotFound;
 constexpr absl::StatusCode kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
@@ -308,34 +311,26 @@ TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
 // A refusal names the remedy.
 TEST_F(JobMachineTest, RefusalsSayWhatToDo) {
   const std::string id = jobs_.RunningJob();
-  const std::string job = "the job \"jobs/" + id + "\" is ";
+  const std::string job = " the job \"jobs/" + id + "\": it is ";
   const auto expect = [&](const absl::Status& status, const std::string& what, const std::string& reason) {
     EXPECT_EQ(status.code(), kFailedPrecondition);
-    EXPECT_EQ(std::string(status.message()), job + what);
+    EXPECT_THAT(std::string(status.message()), AllOf(StartsWith("cannot "), EndsWith(job + what)));
     EXPECT_EQ(GetReason(status), reason);
   };
-  expect(jobs_.Delete(id), "RUNNING: only a job that has ended can be deleted; cancel it first",
+  expect(jobs_.Delete(id), "RUNNING, and only a job that has ended can be deleted; cancel it first",
          "JOB_HAS_NOT_ENDED");
   ASSERT_TRUE(jobs_.Pause(id).ok());
   expect(jobs_.Resume(id).status(),
-         "PAUSING: its worker is still writing its checkpoint; resume it when it is PAUSED",
+         "PAUSING, and its worker is still writing its checkpoint; resume it when it is PAUSED",
          "JOB_IS_STOPPING");
   ASSERT_TRUE(jobs_.Cancel(id).ok());
-  expect(jobs_.Delete(id), "CANCELLING: it is being stopped; delete it when it has ended",
-         "JOB_HAS_NOT_ENDED");
-  expect(jobs_.Pause(id).status(),
-         "CANCELLING: it is being stopped for good, and cannot be paused; to train it, submit it again",
-         "JOB_IS_STOPPING");
+  expect(jobs_.Delete(id), "CANCELLING; delete it when it has ended", "JOB_HAS_NOT_ENDED");
+  expect(jobs_.Pause(id).status(), "CANCELLING; submit it again", "JOB_IS_STOPPING");
   expect(jobs_.Resume(id).status(),
-         "CANCELLING: it was stopped for good, and only a job that is paused or has failed goes on; to train "
-         "it, "
-         "submit it again",
-         "JOB_IS_STOPPING");
+         "CANCELLING, and only a paused or failed job can be resumed; submit it again", "JOB_IS_STOPPING");
   ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_CANCELLED)}).ok());
-  expect(jobs_.Pause(id).status(),
-         "CANCELLED: it has ended, so that there is nothing to pause; to train it, submit it again",
-         "JOB_HAS_ENDED");
-  expect(jobs_.SetPriority(id, -1).status(), "CANCELLED: only a job that has not ended can be changed",
+  expect(jobs_.Pause(id).status(), "CANCELLED; submit it again", "JOB_HAS_ENDED");
+  expect(jobs_.SetPriority(id, -1).status(), "CANCELLED, and only a job that has not ended can be changed",
          "JOB_HAS_ENDED");
 }
 
@@ -407,7 +402,8 @@ TEST_F(JobMachineTest, AUserHasNoMoreQueuedJobsThanMayBe) {
   ASSERT_TRUE(create("ann").ok());
   const absl::Status refused = create("ann").status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("\"ann\" has 2 queued jobs, and the quota is 2"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("cannot queue the job: \"ann\" has 2 of at most 2 queued jobs"));
   EXPECT_TRUE(create("bob").ok());
   ASSERT_TRUE(jobs_.Cancel(JobId(first->name())).ok());
   EXPECT_TRUE(create("ann").ok());

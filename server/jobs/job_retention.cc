@@ -20,9 +20,14 @@ constexpr absl::Duration kBatchPause = absl::Seconds(1);
 // another share a batch.
 constexpr absl::Duration kPause = absl::Minutes(1);
 constexpr absl::Duration kRetry = absl::Minutes(10);
-// Somebody may set the clock meanwhile, or the power may fail.
+// Somebody may set the clock meanwhile.
 constexpr absl::Duration kLongestWait = absl::Minutes(10);
 constexpr int kPageSize = 1000;
+// Time to see that the clock is wrong, and to set it.
+constexpr absl::Duration kLongestHold = absl::Hours(24);
+// A smaller step of the clock is no jump: clocks are adjusted, and a job's end is stored before it is
+// observed.
+constexpr absl::Duration kTolerance = absl::Minutes(1);
 
 absl::Time EndOf(const v1::Job& job) {
   return absl::FromUnixSeconds(job.end_time().seconds()) + absl::Nanoseconds(job.end_time().nanos());
@@ -33,23 +38,22 @@ absl::Time EndOf(const v1::Job& job) {
 JobRetention::JobRetention(JobMachine* jobs, const Options& options, const Clock* clock, Listener listener)
     : jobs_(jobs),
       keep_(options.keep),
+      hold_(std::min(options.keep, kLongestHold)),
       restored_(options.restored),
       clock_(clock),
       listener_(std::move(listener)),
-      watch_({.path = options.clock_file,
-              .boot_id = options.boot_id,
-              .longest_age = options.keep,
-              .env = options.env},
-             clock) {}
+      steady_since_(clock->Now()),
+      origin_(steady_since_ - clock->Elapsed()),
+      not_before_(steady_since_ + hold_) {}
 
 JobRetention::~JobRetention() { Stop(); }
 
-absl::Duration JobRetention::DueOf(const v1::Job& job) const {
-  return std::max(watch_.KnownAt(EndOf(job)), std::min(watch_.KnownAt(restored_), started_)) + keep_;
+absl::Time JobRetention::DueOf(const v1::Job& job, absl::Time now) const {
+  const auto past = [&](absl::Time stamp) { return stamp > now ? std::min(stamp, steady_since_) : stamp; };
+  return std::max(past(EndOf(job)), past(restored_)) + keep_;
 }
 
 void JobRetention::Start() {
-  started_ = LookAtClock();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -68,20 +72,21 @@ void JobRetention::Wake() {
 }
 
 void JobRetention::OnTerminal(const v1::Job& job) {
-  const absl::Duration age = std::max(clock_->Now() - EndOf(job), absl::ZeroDuration());
   MutexLock lock(&mutex_);
-  LookLocked(job.sweep().empty() ? job.name() : job.sweep(), KnownNow() - age + keep_);
+  const absl::Time end = EndOf(job);
+  if (absl::AbsDuration(AheadBy(end)) > kTolerance) was_off_ = woken_ = true;
+  LookLocked(job.sweep().empty() ? job.name() : job.sweep(), end + keep_);
   // This job may have been the last that kept its source.
   const std::string& source = job.spec().initial_weights().artifact().job();
-  if (!source.empty()) LookLocked(source, KnownNow());
+  if (!source.empty()) LookLocked(source, clock_->Now());
 }
 
-void JobRetention::Look(const std::string& name, absl::Duration at) {
+void JobRetention::Look(const std::string& name, absl::Time at) {
   MutexLock lock(&mutex_);
   LookLocked(name, at);
 }
 
-void JobRetention::LookLocked(const std::string& name, absl::Duration at) {
+void JobRetention::LookLocked(const std::string& name, absl::Time at) {
   const auto [found, is_new] = times_.emplace(name, at);
   if (!is_new) {
     due_.erase({found->second, name});
@@ -91,44 +96,43 @@ void JobRetention::LookLocked(const std::string& name, absl::Duration at) {
   if (std::max(at, not_before_) < next_look_) woken_ = true;
 }
 
-absl::Duration JobRetention::LookAtClock() {
-  const absl::Duration now = watch_.Look();
-  if (!watch_.news().empty()) {
-    listener_.clock_news(watch_.news());
-    // Timestamps that seemed to be in the future may now be in the past.
-    find_at_ = -absl::InfiniteDuration();
+absl::Duration JobRetention::AheadBy(absl::Time time) const { return time - (origin_ + clock_->Elapsed()); }
+
+absl::Time JobRetention::LookAtClock() {
+  const absl::Time now = clock_->Now();
+  std::string what = "the clock was wrong while a job ended";
+  {
+    MutexLock lock(&mutex_);
+    const absl::Duration ahead = AheadBy(now);
+    const bool jumped = absl::AbsDuration(ahead) > kTolerance;
+    const bool was_off = std::exchange(was_off_, false);
+    if (!jumped && !was_off) return now;
+    if (jumped) {
+      what = absl::StrCat("the clock was set ", ahead < absl::ZeroDuration() ? "back" : "ahead", " by ",
+                          absl::FormatDuration(absl::Trunc(absl::AbsDuration(ahead), absl::Seconds(1))));
+      origin_ += ahead;
+    }
+    not_before_ = now + hold_;
   }
-  TellOfFile();
-  MutexLock lock(&mutex_);
-  offset_ = watch_.offset();
+  steady_since_ = now;
+  // Timestamps that seemed to be in the future may now be in the past.
+  find_at_ = absl::InfinitePast();
+  listener_.clock_jumped(absl::StrCat(what, "; no job is deleted before ",
+                                      absl::FormatTime(absl::RFC3339_sec, now + hold_, absl::UTCTimeZone())));
   return now;
 }
-
-void JobRetention::TellOfFile() {
-  const absl::Status& written = watch_.written();
-  if (!written.ok() && !told_of_file_) {
-    listener_.clock_news(
-        absl::StrCat("what the clock was cannot be noted, so that ended jobs may be kept for longer "
-                     "once the daemon has been started anew: ",
-                     written.message()));
-  }
-  told_of_file_ = !written.ok();
-}
-
-absl::Duration JobRetention::KnownNow() const { return offset_ + clock_->Elapsed(); }
 
 void JobRetention::Run() {
   do {
     // Deletes by this look's time, even if the clock is set right after.
-    const absl::Duration now = LookAtClock();
+    const absl::Time now = LookAtClock();
     if (now >= find_at_) FindEnded(now);
     DeleteDue(now);
   } while (AwaitDue());
-  watch_.Look(/*last=*/true);
 }
 
-void JobRetention::FindEnded(absl::Duration now) {
-  find_at_ = absl::InfiniteDuration();
+void JobRetention::FindEnded(absl::Time now) {
+  find_at_ = absl::InfiniteFuture();
   JobQuery query;
   query.states = {v1::JOB_STATE_SUCCEEDED, v1::JOB_STATE_FAILED, v1::JOB_STATE_CANCELLED};
   query.descending = false;
@@ -147,7 +151,7 @@ void JobRetention::FindEnded(absl::Duration now) {
       return;
     }
     for (const v1::Job& job : page->jobs) {
-      Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job));
+      Look(job.sweep().empty() ? job.name() : job.sweep(), DueOf(job, now));
     }
     if (page->next_page_token.empty()) return;
     query.page_token = page->next_page_token;
@@ -156,18 +160,18 @@ void JobRetention::FindEnded(absl::Duration now) {
 
 bool JobRetention::AwaitDue() {
   MutexLock lock(&mutex_);
-  const absl::Duration now = KnownNow();
-  next_look_ = due_.empty() ? absl::InfiniteDuration() : std::max(due_.begin()->first, not_before_);
+  const absl::Time now = clock_->Now();
+  next_look_ = due_.empty() ? absl::InfiniteFuture() : std::max(due_.begin()->first, not_before_);
   if (next_look_ > now) {
     mutex_.AwaitWithTimeout(absl::Condition(&woken_), std::min(next_look_ - now, kLongestWait));
   }
   woken_ = false;
   // Until the next wait, nobody needs to wake the thread.
-  next_look_ = -absl::InfiniteDuration();
+  next_look_ = absl::InfinitePast();
   return !stopping_;
 }
 
-void JobRetention::DeleteDue(absl::Duration now) {
+void JobRetention::DeleteDue(absl::Time now) {
   // A name that becomes due from here on gets a new entry, even if it is in the batch.
   std::vector<std::string> batch;
   {
@@ -185,7 +189,7 @@ void JobRetention::DeleteDue(absl::Duration now) {
   TellOfFailures(now);
 }
 
-void JobRetention::Delete(const std::vector<std::string>& batch, absl::Duration now) {
+void JobRetention::Delete(const std::vector<std::string>& batch, absl::Time now) {
   std::set<std::string> needed;
   const absl::Status looked = jobs_->VisitNonTerminalJobs([&needed](const v1::Job& job) {
     const std::string& source = job.spec().initial_weights().artifact().job();
@@ -204,7 +208,7 @@ void JobRetention::Delete(const std::vector<std::string>& batch, absl::Duration 
   }
 }
 
-void JobRetention::Fail(const std::string& name, const absl::Status& why, absl::Duration now) {
+void JobRetention::Fail(const std::string& name, const absl::Status& why, absl::Time now) {
   if (failed_++ == 0) {
     first_failed_ = name;
     why_failed_ = why;
@@ -212,7 +216,7 @@ void JobRetention::Fail(const std::string& name, const absl::Status& why, absl::
   Look(name, now + kRetry);
 }
 
-void JobRetention::TellOfFailures(absl::Duration now) {
+void JobRetention::TellOfFailures(absl::Time now) {
   {
     MutexLock lock(&mutex_);
     // On a full disk all deletions fail, so report once.
@@ -222,7 +226,7 @@ void JobRetention::TellOfFailures(absl::Duration now) {
 }
 
 absl::Status JobRetention::Consider(const std::string& name, const std::set<std::string>& needed,
-                                    absl::Duration now) {
+                                    absl::Time now) {
   if (name.empty()) return absl::OkStatus();
   const absl::Status status =
       absl::StartsWith(name, "sweeps/") ? ConsiderSweep(name, needed, now) : ConsiderJob(name, needed, now);
@@ -232,10 +236,10 @@ absl::Status JobRetention::Consider(const std::string& name, const std::set<std:
 }
 
 absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<std::string>& needed,
-                                       absl::Duration now) {
+                                       absl::Time now) {
   TANDEM_ASSIGN_OR_RETURN(const v1::Job job, jobs_->Get(JobId(name)));
   if (!IsTerminal(job.state())) return absl::OkStatus();
-  const absl::Duration due = DueOf(job);
+  const absl::Time due = DueOf(job, now);
   if (!job.sweep().empty() || due > now) {
     Look(job.sweep().empty() ? name : job.sweep(), due);
     return absl::OkStatus();
@@ -247,15 +251,15 @@ absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<s
 }
 
 absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
-                                         absl::Duration now) {
+                                         absl::Time now) {
   TANDEM_ASSIGN_OR_RETURN(const StoredSweep sweep, jobs_->GetSweep(SweepId(name)));
   // All its jobs were deleted one by one.
   if (sweep.jobs.empty()) return absl::OkStatus();
-  absl::Duration due = -absl::InfiniteDuration();
+  absl::Time due = absl::InfinitePast();
   bool is_needed = false;
   for (const StoredJob& stored : sweep.jobs) {
     if (!IsTerminal(stored.job.state())) return absl::OkStatus();
-    due = std::max(due, DueOf(stored.job));
+    due = std::max(due, DueOf(stored.job, now));
     is_needed = is_needed || needed.count(stored.job.name()) != 0;
   }
   if (due > now) {

@@ -15,9 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
-#include "engine/base/env.h"
 #include "engine/base/mutex.h"
-#include "server/jobs/clock_watch.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 
@@ -29,9 +27,9 @@ namespace tandem {
 // when its last job is old enough. A sweep without jobs is kept. Deletes due jobs one by one, in batches with
 // a pause in between, so that the store's writer and the removal of folders are not overloaded.
 //
-// A job's age is the known time since its end (ClockWatch). Forward jumps of the clock, and reboots while no
-// daemon ran, do not count. So a wrong clock deletes nothing early. A machine that is switched off now and
-// then deletes later by these times, and no more.
+// A job's age is the wall-clock time since its end. The clock may be wrong at a start, and may jump. So
+// nothing is deleted for a day, or for `keep` if `keep` is shorter, after this object is created and after
+// each jump of more than a minute. A timestamp in the future counts as the time of the last start or jump.
 class JobRetention : public JobObserver {
  public:
   struct Options {
@@ -40,11 +38,6 @@ class JobRetention : public JobObserver {
     // The time of the database's last restoration. Jobs are also kept for `keep` after it, because the
     // restored database does not know what happened to them since.
     absl::Time restored = absl::InfinitePast();
-    // As ClockWatch::Options::path and boot_id.
-    std::string clock_file = {};
-    std::string boot_id = {};
-    // Must outlive this object.
-    Env* env = Env::Real();
   };
 
   // Called on the deleting thread or in Start.
@@ -54,8 +47,8 @@ class JobRetention : public JobObserver {
     // `count` due jobs and sweeps could not be deleted and are retried later. Called once for all of them.
     // `first` is the first of them, and `why` its error. If `first` is empty, the jobs could not be read.
     std::function<void(int64_t count, const std::string& first, const absl::Status& why)> failed;
-    // A sentence: the clock was set, some time does not count, or the clock's file cannot be written.
-    std::function<void(const std::string& what)> clock_news;
+    // The clock jumped. `what` says how, and until when no job is deleted.
+    std::function<void(const std::string& what)> clock_jumped;
   };
 
   // Add the object to JobMachine as an observer, then call Start. `jobs` and `clock` must outlive this
@@ -67,7 +60,7 @@ class JobRetention : public JobObserver {
   JobRetention(const JobRetention&) = delete;
   JobRetention& operator=(const JobRetention&) = delete;
 
-  // Reads the clock, finds the jobs that have ended, and deletes until Stop. Call once.
+  // Finds the jobs that have ended, and deletes until Stop. Call once.
   void Start();
   // Blocks until a running deletion ends, which needs the store's writer. Idempotent.
   void Stop();
@@ -79,65 +72,64 @@ class JobRetention : public JobObserver {
 
  private:
   void Run();
-  // Returns the known time. All times below are known times, except absl::Time.
-  absl::Duration LookAtClock();
-  // Reports once that the clock's file cannot be written.
-  void TellOfFile();
-  // Returns the known time, extrapolated from the last look.
-  absl::Duration KnownNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Finds the jobs that have ended. Runs once, and again if the jobs could not be read or the clock was set.
-  void FindEnded(absl::Duration now);
+  // Returns the time. After a jump of the clock, forbids deletions for `hold_`.
+  absl::Time LookAtClock();
+  // Returns the difference of `time` from the time that the clock should show.
+  absl::Duration AheadBy(absl::Time time) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Finds the jobs that have ended. Runs once, and again if the jobs could not be read or the clock jumped.
+  void FindEnded(absl::Time now);
   // Blocks until a job may be due or the clock must be read. Returns false after Stop.
   bool AwaitDue();
   // Deletes a batch of the jobs due at `now`.
-  void DeleteDue(absl::Duration now);
+  void DeleteDue(absl::Time now);
   // Deletes the jobs of a batch.
-  void Delete(const std::vector<std::string>& batch, absl::Duration now);
+  void Delete(const std::vector<std::string>& batch, absl::Time now);
   // Notes a failed deletion, and schedules another try.
-  void Fail(const std::string& name, const absl::Status& why, absl::Duration now);
+  void Fail(const std::string& name, const absl::Status& why, absl::Time now);
   // Reports the failures since the last report, unless more is due at once.
-  void TellOfFailures(absl::Duration now);
-  // Deletes the job or sweep `name`, or schedules another look. If a job in `needed` keeps it, the end of
-  // that job's user schedules the look.
-  absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
-  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Duration now);
-  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed,
-                             absl::Duration now);
-  // Returns the time at which an ended job is due. Only Start and the thread call it.
-  absl::Duration DueOf(const v1::Job& job) const;
+  void TellOfFailures(absl::Time now);
+  // Deletes the job or sweep `name`, or schedules another look. `needed` has the jobs whose models unfinished
+  // jobs start from. If `name` must stay for one of them, the end of the unfinished job schedules the look.
+  absl::Status Consider(const std::string& name, const std::set<std::string>& needed, absl::Time now);
+  absl::Status ConsiderJob(const std::string& name, const std::set<std::string>& needed, absl::Time now);
+  absl::Status ConsiderSweep(const std::string& name, const std::set<std::string>& needed, absl::Time now);
+  // Returns the time at which an ended job is due. Only the thread calls it.
+  absl::Time DueOf(const v1::Job& job, absl::Time now) const;
   // Schedules the only look at `name`.
-  void Look(const std::string& name, absl::Duration at) ABSL_LOCKS_EXCLUDED(mutex_);
-  void LookLocked(const std::string& name, absl::Duration at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Look(const std::string& name, absl::Time at) ABSL_LOCKS_EXCLUDED(mutex_);
+  void LookLocked(const std::string& name, absl::Time at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs a deletion and blocks until its answer.
   absl::Status Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask);
 
   JobMachine* const jobs_;
   const absl::Duration keep_;
+  // The time without deletions after a start or a jump of the clock.
+  const absl::Duration hold_;
   const absl::Time restored_;
   const Clock* const clock_;
   const Listener listener_;
-  // From here on, only Start uses the members, and then only the thread.
-  ClockWatch watch_;
-  // The known time at the first look: earlier events cannot be later, whatever their timestamps say.
-  absl::Duration started_;
-  // True if the failure to write the clock's file was reported.
-  bool told_of_file_ = false;
+  // From here on, only the thread uses the members.
+  // The time of the start or of the last jump of the clock. Earlier events cannot be later, whatever their
+  // timestamps say.
+  absl::Time steady_since_;
   // The time of the next FindEnded.
-  absl::Duration find_at_ = -absl::InfiniteDuration();
+  absl::Time find_at_ = absl::InfinitePast();
   int64_t failed_ = 0;
   std::string first_failed_;
   absl::Status why_failed_;
 
   Mutex mutex_;
-  // A copy of ClockWatch::offset().
-  absl::Duration offset_ ABSL_GUARDED_BY(mutex_);
+  // The time at which Clock::Elapsed() was 0, by the clock since its last jump.
+  absl::Time origin_ ABSL_GUARDED_BY(mutex_);
+  // True if a job ended while the clock was off, whatever the clock shows now.
+  bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
   // The times of the next looks, both ways. They are hints: a look reads the real state.
-  std::map<std::string, absl::Duration> times_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::pair<absl::Duration, std::string>> due_ ABSL_GUARDED_BY(mutex_);
-  // The end of the thread's pause.
-  absl::Duration not_before_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  std::map<std::string, absl::Time> times_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<absl::Time, std::string>> due_ ABSL_GUARDED_BY(mutex_);
+  // The end of the thread's pause, or of the time without deletions.
+  absl::Time not_before_ ABSL_GUARDED_BY(mutex_);
   // The end of the thread's wait.
-  absl::Duration next_look_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   // True if the thread must compute its wait again.
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -11,7 +11,6 @@
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/jobs/settable_clock.h"
-#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -19,7 +18,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-constexpr absl::Duration kKeep = absl::Hours(24);
+constexpr absl::Duration kDay = absl::Hours(24);
+// As long as nothing is deleted after a start.
+constexpr absl::Duration kKeep = kDay;
 // Longer than the pause between two batches.
 constexpr absl::Duration kBetween = absl::Minutes(2);
 
@@ -84,13 +85,13 @@ class JobRetentionTest : public testing::Test {
     listener.failed = [](int64_t, const std::string& first, const absl::Status& why) {
       ADD_FAILURE() << first << ": " << why;
     };
-    listener.clock_news = [](const std::string& what) { ADD_FAILURE() << what; };
+    listener.clock_jumped = [](const std::string& what) { ADD_FAILURE() << what; };
     return listener;
   }
   // The same, and counts the news of the clock.
   JobRetention::Listener NoteNews() {
     JobRetention::Listener listener = NoteDeleted();
-    listener.clock_news = [this](const std::string&) {
+    listener.clock_jumped = [this](const std::string&) {
       MutexLock lock(&mutex_);
       ++news_;
     };
@@ -151,6 +152,8 @@ TEST_F(JobRetentionTest, FindsWhatEndedBeforeItCame) {
   Advance(2 * kKeep);
   JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), NoteDeleted());
   later.Start();
+  jobs_.clock().Advance(kKeep);
+  later.Wake();
   std::vector<std::string> deleted = TakeDeleted(16);
   // The rest follows after a pause.
   EXPECT_THAT(deleted, SizeIs(16));
@@ -180,78 +183,88 @@ TEST_F(JobRetentionTest, ARestorationWasBeforeTheStartWhateverItsStampSays) {
   ExpectDeletedAt(started + kKeep, job, &later);
 }
 
-TEST_F(JobRetentionTest, TellsOnceThatTheClockCannotBeNoted) {
-  const TemporaryFolder folder;
+// A clock that is wrong at the start has a day to be set.
+TEST_F(JobRetentionTest, DeletesNothingOnTheFirstDayAfterAStart) {
   const std::string job = Ended("job");
-  JobRetention later(&jobs_.machine(), {.keep = kKeep, .clock_file = folder.path() + "/missing/clock"},
-                     &jobs_.clock(), NoteNews());
+  jobs_.clock().Advance(100 * kDay);
+  JobRetention later(&jobs_.machine(), {.keep = 30 * kDay}, &jobs_.clock(), NoteDeleted());
   later.Start();
-  AwaitNews(1);
-  jobs_.clock().Advance(kKeep);
-  later.Wake();
-  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
-  later.Stop();
-  MutexLock lock(&mutex_);
-  EXPECT_EQ(news_, 1);
+  ExpectDeletedAt(jobs_.clock().Now() + kDay, job, &later);
 }
 
-TEST_F(JobRetentionTest, WhereTheClockIsSetJobsAreDeletedAtTheirTime) {
+TEST_F(JobRetentionTest, DeletesNothingOnTheFirstDayAfterAJumpOfTheClock) {
+  const std::string job = Ended("job");
+  SettableClock clock(&jobs_.clock());
+  JobRetention later(&jobs_.machine(), {.keep = 30 * kDay}, &clock, NoteNews());
+  later.Start();
+  jobs_.clock().Advance(10 * kDay);
+  Set(&clock, 3650 * kDay, &later, 1);
+  ExpectDeletedAt(jobs_.clock().Now() + kDay, job, &later);
+}
+
+TEST_F(JobRetentionTest, AJumpThatIsTakenBackWithinADayChangesNothing) {
   const std::string job = Ended("job");
   const absl::Time ended = jobs_.clock().Now();
   SettableClock clock(&jobs_.clock());
-  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &clock, NoteNews());
+  JobRetention later(&jobs_.machine(), {.keep = 30 * kDay}, &clock, NoteNews());
   later.Start();
-  jobs_.clock().Advance(absl::Hours(2));
-  Set(&clock, absl::Hours(24 * 3650), &later, 1);
-  jobs_.clock().Advance(absl::Hours(2));
-  Set(&clock, -absl::Hours(24 * 3650), &later, 2);
-  jobs_.clock().Advance(absl::Hours(2));
+  jobs_.clock().Advance(10 * kDay);
+  Set(&clock, 3650 * kDay, &later, 1);
+  jobs_.clock().Advance(kDay - absl::Seconds(1));
+  Set(&clock, -3650 * kDay, &later, 2);
+  jobs_.clock().Advance(kDay - absl::Seconds(1));
   Set(&clock, absl::ZeroDuration(), &later, 3);
-  ExpectDeletedAt(ended + kKeep, job, &later);
+  ExpectDeletedAt(ended + 30 * kDay, job, &later);
 }
 
-TEST_F(JobRetentionTest, TimeOfARebootDoesNotCountAndThatOfARestartDoes) {
+// Its end seems to be long ago as soon as the clock is right again.
+TEST_F(JobRetentionTest, KeepsAJobThatEndedWhileTheClockWasSetBack) {
+  jobs_.settable_clock().Set(-30 * kDay);
   const std::string job = Ended("job");
-  const absl::Time ended = jobs_.clock().Now();
-  const TemporaryFolder folder;
-  JobRetention::Options options = {.keep = kKeep, .clock_file = folder.path() + "/clock", .boot_id = "first"};
-  SettableClock clock(&jobs_.clock());
-  {
-    JobRetention first(&jobs_.machine(), options, &clock, NoteDeleted());
-    first.Start();
-  }
-  clock.Set(absl::Hours(24 * 3650));
-  jobs_.clock().Advance(absl::Hours(5));
-  {
-    JobRetention second(&jobs_.machine(), options, &clock, NoteNews());
-    second.Start();
-    AwaitNews(1);
-  }
-  jobs_.clock().Advance(absl::Hours(7));
-  options.boot_id = "second";
-  JobRetention third(&jobs_.machine(), options, &clock, NoteNews());
-  third.Start();
-  AwaitNews(2);
-  ExpectDeletedAt(ended + kKeep + absl::Hours(7), job, &third);
+  jobs_.settable_clock().Set(absl::ZeroDuration());
+  jobs_.clock().Advance(absl::Seconds(3));
+  const absl::Time restarted = jobs_.clock().Now();
+  JobRetention next(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.clock(), NoteDeleted());
+  next.Start();
+  ExpectDeletedAt(restarted + kDay, job, &next);
+}
+
+TEST_F(JobRetentionTest, SeesByAJobsEndThatTheClockWasSetBackForAMoment) {
+  JobRetention later(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.clock(), NoteNews());
+  later.Start();
+  jobs_.clock().Advance(20 * kDay);
+  jobs_.settable_clock().Set(-30 * kDay);
+  const absl::StatusOr<v1::Job> job = jobs_.machine().Get(Ended("job"));
+  ASSERT_TRUE(job.ok()) << job.status();
+  jobs_.settable_clock().Set(absl::ZeroDuration());
+  later.OnTerminal(*job);
+  AwaitNews(1);
+  ExpectDeletedAt(jobs_.clock().Now() + kDay, JobId(job->name()), &later);
+}
+
+TEST_F(JobRetentionTest, AJobFromTheFutureEndedBeforeTheClockWasSet) {
+  JobRetention later(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.settable_clock(), NoteNews());
+  later.Start();
+  Set(&jobs_.settable_clock(), 3650 * kDay, &later, 1);
+  const std::string job = Ended("job");
+  jobs_.clock().Advance(5 * kDay);
+  Set(&jobs_.settable_clock(), absl::ZeroDuration(), &later, 2);
+  ExpectDeletedAt(jobs_.clock().Now() + 10 * kDay, job, &later);
 }
 
 TEST_F(JobRetentionTest, AMachineThatIsOffEachWeekendDeletesAllJobs) {
-  constexpr absl::Duration kDay = absl::Hours(24);
-  const TemporaryFolder folder;
   std::string last;
   for (int week = 0; week < 20; ++week) {
     const std::string job = Ended(absl::StrCat("job-", week));
-    JobRetention monday(
-        &jobs_.machine(),
-        {.keep = 10 * kDay, .clock_file = folder.path() + "/clock", .boot_id = absl::StrCat("boot-", week)},
-        &jobs_.clock(), NoteNews());
+    JobRetention monday(&jobs_.machine(), {.keep = 7 * kDay}, &jobs_.clock(), NoteDeleted());
     monday.Start();
-    jobs_.clock().Advance(5 * kDay);
+    jobs_.clock().Advance(kDay);
     monday.Wake();
-    // After ten days including one weekend.
     if (!last.empty()) {
       EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(last)));
     }
+    jobs_.clock().Advance(4 * kDay);
+    monday.Wake();
     monday.Stop();
     EXPECT_TRUE(Exists(job));
     last = job;

@@ -40,19 +40,19 @@ absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::strin
   }
   const std::string shown = absl::CHexEscape(wanted.substr(0, 80));
   if (!IsTerminal(job.state()) && models.empty()) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          job.name(), " has not made a model yet; wait for its end (tandem watch)")),
+    return WithReason(absl::FailedPreconditionError(
+                          absl::StrCat("cannot use the model of ", job.name(),
+                                       ": it has none yet; wait until the job ends (tandem watch)")),
                       "NO_MODEL_YET");
   }
-  return WithReason(
-      absl::NotFoundError(
-          absl::StrCat(job.name(), " has no model '", shown, "'; ",
-                       !models.empty() ? absl::StrCat("it has ", absl::StrJoin(models, ", "))
-                       : job.has_last_checkpoint()
-                           ? absl::StrCat("it ended without one; a fork goes on from its checkpoint of step ",
-                                          job.last_checkpoint().step(), " (tandem fork)")
-                           : "it ended without one")),
-      "ARTIFACT_NOT_FOUND");
+  return WithReason(absl::NotFoundError(absl::StrCat(
+                        "cannot use the model '", shown, "' of ", job.name(), ": it ",
+                        !models.empty() ? absl::StrCat("has ", absl::StrJoin(models, ", "))
+                        : job.has_last_checkpoint()
+                            ? absl::StrCat("ended without a model; its checkpoint of step ",
+                                           job.last_checkpoint().step(), " can be forked (tandem fork)")
+                            : "ended without a model")),
+                    "ARTIFACT_NOT_FOUND");
 }
 
 }  // namespace tandem

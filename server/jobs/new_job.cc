@@ -30,13 +30,13 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
   if (queued + added <= most) return absl::OkStatus();
   // Several jobs belong to a sweep.
   const absl::string_view what_to_do =
-      added > most ? "make it smaller, or ask an administrator for more"
-                   : "wait until some have started, cancel some, or ask an administrator for more";
+      added > most ? "make the sweep smaller, or ask an administrator for more"
+                   : "wait until some start, cancel some, or ask an administrator for more";
   absl::Status refused = WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
-          added > 1 ? "sweep: " : "", "\"", user, "\" has ", queued, " queued jobs, and the quota is ", most,
-          " (--user-max-queued-jobs, or the token's max_queued_jobs)",
-          added > 1 ? absl::StrCat("; this would add ", added) : "", ": ", what_to_do)),
+          added > 1 ? absl::StrCat("cannot queue the ", added, " jobs of the sweep") : "cannot queue the job",
+          ": \"", user, "\" has ", queued, " of at most ", most,
+          " queued jobs (--user-max-queued-jobs, or the token's max_queued_jobs); ", what_to_do)),
       "QUOTA_EXCEEDED");
   return added > most ? refused : WithRetryDelay(std::move(refused), kQueueDelay);
 }
@@ -44,12 +44,12 @@ absl::Status CheckQueuedJobs(Transaction* transaction, const std::string& user, 
 absl::Status CheckQueueLength(int64_t queued, int64_t added, int64_t most) {
   if (most <= 0) return absl::OkStatus();
   if (queued + added <= most) return absl::OkStatus();
-  const std::string message =
-      added > 1 ? absl::StrCat("sweep: has ", added, " jobs, and of the ", most,
-                               " that the daemon's queue keeps (--max-queued-jobs) there are ", queued,
-                               " already: make it smaller", added <= most ? ", or try again later" : "")
-                : absl::StrCat("the daemon's queue has ", queued, " jobs, and it keeps ", most,
-                               " (--max-queued-jobs): try again later");
+  const std::string message = absl::StrCat(
+      added > 1 ? absl::StrCat("cannot queue the ", added, " jobs of the sweep") : "cannot queue the job",
+      ": the daemon's queue has ", queued, " of at most ", most, " jobs (--max-queued-jobs); ",
+      added == 1      ? "try again later"
+      : added <= most ? "make the sweep smaller, or try again later"
+                      : "make the sweep smaller");
   absl::Status full = WithReason(absl::ResourceExhaustedError(message), "QUEUE_FULL");
   return added <= most ? WithRetryDelay(std::move(full), kQueueDelay) : full;
 }

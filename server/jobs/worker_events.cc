@@ -42,14 +42,14 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
           return Trigger::kFinishedPaused;
         default:
           return absl::InvalidArgumentError(
-              absl::StrCat("worker event ", event.worker_sequence(), ": finished with ",
-                           StateName(event.finished().state()), ", which is not an end"));
+              absl::StrCat("cannot apply worker event ", event.worker_sequence(), ": ",
+                           StateName(event.finished().state()), " is not an end of training"));
       }
     case WorkerEvent::KIND_NOT_SET:
       break;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("worker event ", event.worker_sequence(), " has no kind that this daemon knows"));
+  return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", event.worker_sequence(),
+                                                 ": this daemon does not know its kind"));
 }
 
 // Returns the reason and message of a job's end, from its worker's report.
@@ -58,7 +58,7 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
     // The cancellation's reason stays.
     switch (finished.state()) {
       case v1::JOB_STATE_SUCCEEDED:
-        return {job.reason(), "Cancelled; training was complete when the worker was told to stop."};
+        return {job.reason(), "Cancelled; training was already complete."};
       case v1::JOB_STATE_FAILED:
         return {job.reason(),
                 absl::StrCat("Cancelled; the worker ended with an error: ", finished.message())};
@@ -76,24 +76,24 @@ std::pair<v1::StateReason, std::string> WhyEnded(const v1::Job& job, const Finis
     case v1::JOB_STATE_SUCCEEDED:
       return {
           finished.reason() == v1::STATE_REASON_UNSPECIFIED ? v1::STATE_REASON_COMPLETED : finished.reason(),
-          finished.message().empty() ? "Trained to the end." : finished.message()};
+          finished.message().empty() ? "Training completed." : finished.message()};
     case v1::JOB_STATE_PAUSED:
       if (job.state() == v1::JOB_STATE_PREEMPTING) {
         return {job.reason(),
-                "A job of higher priority has its devices; it goes on from its checkpoint later."};
+                "A job of higher priority uses its devices; it continues from its checkpoint later."};
       }
       if (job.state() == v1::JOB_STATE_PAUSING) {
         return {job.reason(), finished.message().empty() ? "Paused." : finished.message()};
       }
       return {v1::STATE_REASON_TRAINING_ERROR,
-              absl::StrCat("The worker paused, though no one had asked for it. ", finished.message())};
+              absl::StrCat("The worker paused without an order. ", finished.message())};
     case v1::JOB_STATE_CANCELLED:
       return {v1::STATE_REASON_TRAINING_ERROR,
-              absl::StrCat("The worker stopped, though no one had cancelled the job. ", finished.message())};
+              absl::StrCat("The worker stopped without an order. ", finished.message())};
     default:
       return {finished.reason() == v1::STATE_REASON_UNSPECIFIED ? v1::STATE_REASON_TRAINING_ERROR
                                                                 : finished.reason(),
-              finished.message().empty() ? "The worker gave up and did not say why." : finished.message()};
+              finished.message().empty() ? "The worker failed and gave no reason." : finished.message()};
   }
 }
 
@@ -124,8 +124,8 @@ std::string Brief(const std::string& text, size_t most = kMostText) {
 absl::Status CheckSize(const WorkerEvent& event, const google::protobuf::Message& part, size_t most) {
   const size_t bytes = part.ByteSizeLong();
   if (bytes <= most) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), ": has ", bytes,
-                                                 " bytes; at most ", most, " are taken"));
+  return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", event.worker_sequence(),
+                                                 ": it has ", bytes, " bytes, more than ", most));
 }
 
 // Forgets the model of an earlier stop: training continues, so the file is no longer the job's model.
@@ -180,16 +180,17 @@ absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp
     case WorkerEvent::kArtifact:
       if (!IsFileName(report.artifact().name())) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "worker event ", report.worker_sequence(), ": the artifact '",
-            absl::CHexEscape(report.artifact().name().substr(0, 80)), "' is no file of the job's folder"));
+            "cannot apply worker event ", report.worker_sequence(), ": the artifact '",
+            absl::CHexEscape(report.artifact().name().substr(0, 80)), "' is not a file of the job's folder"));
       }
       *event.mutable_artifact() = report.artifact();
       event.mutable_artifact()->set_description(Brief(report.artifact().description(), kMostDescription));
       TANDEM_RETURN_IF_ERROR(CheckSize(report, event.artifact(), kMostArtifact));
       SetArtifact(event.artifact(), job);
       if (job->artifacts_size() > kMostArtifacts) {
-        return absl::InvalidArgumentError(absl::StrCat("worker event ", report.worker_sequence(),
-                                                       ": a job has at most ", kMostArtifacts, " artifacts"));
+        return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", report.worker_sequence(),
+                                                       ": the job already has ", kMostArtifacts,
+                                                       " artifacts, the most"));
       }
       break;
     case WorkerEvent::kNotice:
@@ -232,12 +233,12 @@ std::string HowItBegan(const v1::Job& job, int64_t step) {
   const int64_t known = job.last_checkpoint().step();
   if (step == 0) {
     return known == 0 ? "Training began."
-                      : absl::StrCat("Training began anew: the checkpoint of step ", known,
-                                     " is not in the job's folder any more.");
+                      : absl::StrCat("Training started from the beginning: the checkpoint of step ", known,
+                                     " is no longer in the job's folder.");
   }
-  return step >= known ? absl::StrCat("Training goes on from step ", step, ".")
-                       : absl::StrCat("Training goes on from step ", step,
-                                      ": there is no whole checkpoint of step ", known, " any more.");
+  return step >= known ? absl::StrCat("Training continues from step ", step, ".")
+                       : absl::StrCat("Training continues from step ", step, ": the checkpoint of step ",
+                                      known, " is gone or damaged.");
 }
 
 absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timestamp& now,
@@ -245,9 +246,9 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
   const v1::Job* const job = &changes->job.job;
   TANDEM_ASSIGN_OR_RETURN(const Trigger trigger, TriggerOf(event));
   if (NextState(job->state(), trigger).outcome == Transition::Outcome::kRefuse) {
-    return absl::InvalidArgumentError(absl::StrCat("worker event ", event.worker_sequence(), " (",
-                                                   TriggerName(trigger), ") has no place while the job \"",
-                                                   job->name(), "\" is ", StateName(job->state())));
+    return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", event.worker_sequence(),
+                                                   " (", TriggerName(trigger), "): the job \"", job->name(),
+                                                   "\" is ", StateName(job->state())));
   }
   const google::protobuf::Timestamp& time = IsTime(event, now) ? event.time() : now;
   JobEdit edit(transaction, changes);
@@ -284,8 +285,9 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
 
 absl::Status CheckAttempt(const v1::Job& job, int32_t attempt) {
   if (job.attempt() == attempt) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", job.name(),
-                                                    "\" is not its newest, which is ", job.attempt()));
+  return absl::FailedPreconditionError(absl::StrCat("cannot apply events of attempt ", attempt, " of \"",
+                                                    job.name(), "\": its current attempt is ",
+                                                    job.attempt()));
 }
 
 absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::vector<WorkerEvent>& events,
@@ -295,23 +297,26 @@ absl::Status ApplyEvents(Transaction* transaction, int32_t attempt, const std::v
   // A preempted job, or a job that lost another worker, has already reported this worker's end.
   if (row.job.state() == v1::JOB_STATE_QUEUED && row.job.reason() != v1::STATE_REASON_PREEMPTED &&
       row.job.reason() != v1::STATE_REASON_RESTARTING) {
-    return absl::FailedPreconditionError(absl::StrCat("attempt ", attempt, " of the job \"", row.job.name(),
-                                                      "\" was given up: the job is QUEUED"));
+    return absl::FailedPreconditionError(absl::StrCat("cannot apply events of attempt ", attempt, " of \"",
+                                                      row.job.name(),
+                                                      "\": the attempt was given up and the job is QUEUED"));
   }
   bool changed = false;
   for (const WorkerEvent& event : events) {
     if (event.worker_sequence() < 1) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("worker_sequence is ", event.worker_sequence(), "; they begin with 1"));
+      return absl::InvalidArgumentError(absl::StrCat("cannot apply the worker event: its worker_sequence is ",
+                                                     event.worker_sequence(), "; they start at 1"));
     }
     if (event.worker_sequence() <= row.last_worker_sequence) continue;
     if (event.worker_sequence() != row.last_worker_sequence + 1) {
-      return absl::OutOfRangeError(absl::StrCat("worker_sequence ", event.worker_sequence(), " follows ",
-                                                row.last_worker_sequence, ": events were left out"));
+      return absl::OutOfRangeError(absl::StrCat("cannot apply worker event ", event.worker_sequence(),
+                                                ": the last one was ", row.last_worker_sequence,
+                                                ", so events are missing"));
     }
     if (IsAtRest(row.job.state()) || row.job.state() == v1::JOB_STATE_QUEUED) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the job \"", row.job.name(), "\" has stopped: it is ", StateName(row.job.state())));
+      return absl::FailedPreconditionError(absl::StrCat("cannot apply events of attempt ", attempt, " of \"",
+                                                        row.job.name(), "\": the job is ",
+                                                        StateName(row.job.state())));
     }
     TANDEM_RETURN_IF_ERROR(ApplyEvent(event, now, transaction, changes));
     row.last_worker_sequence = event.worker_sequence();

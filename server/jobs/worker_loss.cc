@@ -65,18 +65,18 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                        loss.time, loss.summary);
     case v1::JOB_STATE_PREEMPTING:
       return edit.Take(Trigger::kWorkerLost, job.reason(),
-                       absl::StrCat("Made room, without a new checkpoint. ", loss.message), loss.time);
+                       absl::StrCat("Preempted without a new checkpoint. ", loss.message), loss.time);
     case v1::JOB_STATE_PAUSING:
       return edit.Take(Trigger::kWorkerLost, loss.reason,
-                       absl::StrCat("Paused, without a new checkpoint. ", loss.message), loss.time,
+                       absl::StrCat("Paused without a new checkpoint. ", loss.message), loss.time,
                        loss.summary);
     default:
       return edit.Take(Trigger::kWorkerLost, loss.reason,
                        job.restarts() == 0
                            ? loss.message
-                           : absl::StrCat(Sentence(loss.message), " It had been started again ",
-                                          job.restarts(), job.restarts() == 1 ? " time" : " times",
-                                          " since a checkpoint last had a new epoch, or it began."),
+                           : absl::StrCat(Sentence(loss.message), " It was restarted ", job.restarts(),
+                                          job.restarts() == 1 ? " time" : " times",
+                                          " since its last new epoch in a checkpoint, or since it began."),
                        loss.time, loss.summary);
   }
 }

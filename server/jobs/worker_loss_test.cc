@@ -91,7 +91,7 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   job = *Lose(id, 3, v1::STATE_REASON_WORKER_LOST);
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_THAT(job.message(), HasSubstr("It is gone. It had been started again 2 times"));
+  EXPECT_THAT(job.message(), HasSubstr("It is gone. It was restarted 2 times"));
   // Somebody repaired the job.
   EXPECT_EQ(jobs_.Resume(id)->restarts(), 0);
 }

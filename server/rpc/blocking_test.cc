@@ -57,6 +57,9 @@ TEST_F(BlockingTest, ReadsOnThePool) {
   v1::GetJobRequest get;
   get.set_name(job);
   ExpectOnPool(&rpc::GetJob, get);
+  v1::GetJobHistoryRequest history;
+  history.set_name(job);
+  ExpectOnPool(&rpc::GetJobHistory, history);
   ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
   ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
   v1::CancelJobRequest cancel;

@@ -86,28 +86,100 @@ auto CallHandler(Handler handler, const RpcContext& rpc, const Caller& caller, c
 
 }  // namespace internal
 
+// A call with a stream, without the stream's direction. `Reactor` is gRPC's base class. Lives until gRPC has
+// called OnDone and no callback holds `self()`.
+template <typename Reactor>
+class StreamCall : public Reactor,
+                   public ActiveStreams::Stream,
+                   public std::enable_shared_from_this<StreamCall<Reactor>> {
+ public:
+  // `place` is the caller's place among its open streams until the call is done.
+  StreamCall(CallLog log, std::unique_ptr<CallLimits::Stream> place, ActiveStreams* streams,
+             grpc::CallbackServerContext* context)
+      : log_(std::move(log)), place_(std::move(place)), streams_(streams), context_(context) {}
+
+  void Cut() override {
+    MutexLock lock(&mutex_);
+    // gRPC keeps the context until OnDone returns. TryCancel's effects come on other threads.
+    if (!done_) context_->TryCancel();
+  }
+
+  // The client may read and send slowly.
+  bool IsOverdue(absl::Duration) override { return false; }
+
+  void OnCancel() override { this->End(absl::CancelledError("the client went away")); }
+
+  void OnDone() override {
+    absl::Status status;
+    int64_t messages;
+    {
+      MutexLock lock(&mutex_);
+      done_ = true;
+      status = end_.value_or(absl::OkStatus());
+      messages = messages_;
+    }
+    if (number_ != 0) streams_->Remove(number_);
+    place_ = nullptr;
+    log_.Finish(status, messages);
+    // If the source or sink still owes a callback, it keeps this object alive.
+    std::shared_ptr<StreamCall> last = std::move(self_);
+  }
+
+ protected:
+  std::shared_ptr<StreamCall> self() { return this->shared_from_this(); }
+
+  // Call first, before the method returns.
+  void KeepUntilDone() { self_ = self(); }
+
+  // Adds the call to the open streams, which may End it at once.
+  void Register(const Caller& caller) { number_ = streams_->Add(self(), caller); }
+
+  // Ends the call. Only the first call counts.
+  void FinishOnce(const absl::Status& status) {
+    {
+      MutexLock lock(&mutex_);
+      if (std::exchange(finished_, true)) return;
+      end_ = status;
+    }
+    this->Finish(ToGrpcStatus(status));
+  }
+
+  CallLog log_;
+
+  Mutex mutex_;
+  // True while gRPC writes a response, or while the sink takes a request.
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  // The number of responses that were written, or of requests that were read.
+  int64_t messages_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+
+ private:
+  std::unique_ptr<CallLimits::Stream> place_;
+  ActiveStreams* const streams_;
+  grpc::CallbackServerContext* const context_;
+  int64_t number_ = 0;  // Set before the first callback.
+  std::shared_ptr<StreamCall> self_;
+
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool done_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
 // Writes the responses of a source, one at a time. Lives until gRPC and the source are both done with it.
 template <typename Response>
-class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
-                      public ActiveStreams::Stream,
-                      public std::enable_shared_from_this<StreamReactor<Response>> {
+class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::ByteBuffer>> {
  public:
-  StreamReactor(CallLog log, ActiveStreams* streams, grpc::CallbackServerContext* context)
-      : log_(std::move(log)), streams_(streams), context_(context) {}
-
-  // Keeps the caller's place among its open streams until the call is done. Call before Start.
-  void Hold(std::unique_ptr<CallLimits::Stream> place) { place_ = std::move(place); }
+  using StreamCall::StreamCall;
 
   // Call once, with the handler's result. If it is an error, `caller` may be unset.
   void Start(absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> source, const Caller& caller) {
-    self_ = this->shared_from_this();
+    KeepUntilDone();
     if (!source.ok()) {
       FinishOnce(source.status());
       return;
     }
     source_ = *std::move(source);
-    this->StartSendInitialMetadata();
-    number_ = streams_->Add(this->shared_from_this(), caller);
+    StartSendInitialMetadata();
+    Register(caller);
     Pull();
   }
 
@@ -118,29 +190,18 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       if (end_.has_value()) return;
       end_ = status;
       // If a write is in flight, OnWriteDone finishes the stream.
-      finish = !writing_;
+      finish = !busy_;
     }
     if (source_ != nullptr) source_->Cancel();
     if (finish) FinishOnce(status);
   }
 
-  void Cut() override {
-    MutexLock lock(&mutex_);
-    // gRPC keeps the context until OnDone returns. TryCancel's effects come on other threads.
-    if (!done_) context_->TryCancel();
-  }
-
-  // A watcher may read slowly.
-  bool IsOverdue(absl::Duration) override { return false; }
-
-  void OnCancel() override { End(absl::CancelledError("the client went away")); }
-
   void OnWriteDone(bool ok) override {
     std::optional<absl::Status> end;
     {
       MutexLock lock(&mutex_);
-      writing_ = false;
-      if (ok) ++responses_;
+      busy_ = false;
+      if (ok) ++messages_;
       if (!ok && !end_.has_value()) end_ = absl::CancelledError("the client went away");
       end = end_;
     }
@@ -151,26 +212,10 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     }
   }
 
-  void OnDone() override {
-    absl::Status status;
-    int64_t responses;
-    {
-      MutexLock lock(&mutex_);
-      done_ = true;
-      status = end_.value_or(absl::OkStatus());
-      responses = responses_;
-    }
-    if (number_ != 0) streams_->Remove(number_);
-    place_ = nullptr;
-    log_.Finish(status, responses);
-    // If the source still owes a callback, it keeps this object alive.
-    std::shared_ptr<StreamReactor> last = std::move(self_);
-  }
-
  private:
   void Pull() {
-    source_->Next([self = this->shared_from_this()](typename ResponseSource<Response>::Result result) {
-      self->OnNext(std::move(result));
+    source_->Next([this, self = self()](typename ResponseSource<Response>::Result result) {
+      OnNext(std::move(result));
     });
   }
 
@@ -181,43 +226,21 @@ class StreamReactor : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       if (end_.has_value()) return;
       if (result.ok() && result->has_value()) {
         response_ = internal::BytesOf(**result);
-        writing_ = true;
+        busy_ = true;
       } else {
         end_ = end = result.status();
       }
     }
     // Unlocked, because gRPC may call back at once.
     if (result.ok() && result->has_value()) {
-      this->StartWrite(&response_);
+      StartWrite(&response_);
     } else {
       FinishOnce(end);
     }
   }
 
-  void FinishOnce(const absl::Status& status) {
-    {
-      MutexLock lock(&mutex_);
-      if (std::exchange(finished_, true)) return;
-      end_ = status;
-    }
-    this->Finish(ToGrpcStatus(status));
-  }
-
-  const CallLog log_;
-  ActiveStreams* const streams_;
-  grpc::CallbackServerContext* const context_;
   std::unique_ptr<ResponseSource<Response>> source_;  // Set before the first callback.
-  std::unique_ptr<CallLimits::Stream> place_;         // The same.
-  int64_t number_ = 0;
-  std::shared_ptr<StreamReactor> self_;
-  grpc::ByteBuffer response_;  // Written only while no write is in flight.
-
-  Mutex mutex_;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
-  bool done_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t responses_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
+  grpc::ByteBuffer response_;                         // Written only while no write is in flight.
 };
 
 // Serves a stream of responses. The handler (see handlers.h) returns a source or an error. `prepare` runs on
@@ -238,8 +261,8 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(
   internal::SetResource(small, &log);
   std::unique_ptr<CallLimits::Stream> place;
   const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
-  auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), streams, context);
-  reactor->Hold(std::move(place));
+  auto reactor =
+      std::make_shared<StreamReactor<Response>>(std::move(log), std::move(place), streams, context);
   if (!caller.ok()) {
     reactor->Start(caller.status(), Caller());
   } else if (!parsed.ok()) {

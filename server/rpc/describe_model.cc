@@ -4,6 +4,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/layers/model_template.h"
+#include "engine/training/fit_data.h"
 #include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
 #include "server/rpc/handlers.h"
@@ -38,9 +39,11 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
   FieldViolations violations;
   if (request.has_dataset()) {
     TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset, DataFor(context, caller, request.dataset()));
+    v1::JobSpec job;
+    *job.mutable_model() = model;
     const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
-        resolved.ok() ? context.datasets->Describe(*resolved) : resolved.status();
+        resolved.ok() ? context.datasets->Describe(FitData(job, *resolved)) : resolved.status();
     // An error that is not the request's fault keeps its code.
     if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info.status();
     if (info.ok()) {

@@ -5,11 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/model_call_source.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {
@@ -51,7 +51,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
   *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
   *task.mutable_evaluate()->mutable_request() = std::move(request);
   TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
-  return std::make_unique<ModelCallSource<v1::EvaluateResponse>>(
+  return std::make_unique<AdaptedSource<v1::EvaluateResponse, ModelCall>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
 }

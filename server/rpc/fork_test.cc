@@ -148,7 +148,7 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
   for (const grpc::Status& refused : {stub_->CreateJob(Context(made.secret()).get(), create, &again),
                                       stub_->ForkJob(Context(made.secret()).get(), request, &again)}) {
     EXPECT_EQ(refused.error_code(), StatusCode::ALREADY_EXISTS);
-    EXPECT_THAT(refused.error_message(), HasSubstr("was used by another user"));
+    EXPECT_THAT(refused.error_message(), HasSubstr("was already used by another user"));
     EXPECT_EQ(refused.error_message().find(other.name()), std::string::npos);
   }
 

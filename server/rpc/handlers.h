@@ -34,6 +34,8 @@ void UpdateJob(const RpcContext& context, const Caller& caller, const v1::Update
                Reply<v1::Job> reply);
 void GetJob(const RpcContext& context, const Caller& caller, const v1::GetJobRequest& request,
             Reply<v1::Job> reply);
+void GetJobHistory(const RpcContext& context, const Caller& caller, const v1::GetJobHistoryRequest& request,
+                   Reply<v1::GetJobHistoryResponse> reply);
 void ListJobs(const RpcContext& context, const Caller& caller, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply);
 void CancelJob(const RpcContext& context, const Caller& caller, const v1::CancelJobRequest& request,

@@ -30,9 +30,9 @@ void JobDrain::CancelAll(Done done) {
       // If another call waits, the drain continues.
       if (--looking_ == 0 && waiting_.empty()) draining_ = false;
     }
-    done(absl::Status(jobs.status().code(),
-                      absl::StrCat("the jobs to cancel could not be read, so the daemon goes on: ",
-                                   jobs.status().message())));
+    done(absl::Status(
+        jobs.status().code(),
+        absl::StrCat("cannot shut down: the jobs to cancel cannot be read: ", jobs.status().message())));
     return;
   }
   for (const v1::Job& job : *jobs) CancelJob(JobId(job.name()));

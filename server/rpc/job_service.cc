@@ -19,6 +19,7 @@ std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCal
   service->Unary("CreateJob", &rpc::CreateJob);
   service->Unary("ParseJob", &rpc::ParseJob);
   service->Unary("GetJob", &rpc::GetJob);
+  service->Unary("GetJobHistory", &rpc::GetJobHistory);
   service->Unary("ListJobs", &rpc::ListJobs);
   service->Unary("UpdateJob", &rpc::UpdateJob);
   service->Unary("CancelJob", &rpc::CancelJob);

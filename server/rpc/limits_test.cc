@@ -342,9 +342,10 @@ TEST_F(QueueLimitTest, ASweepCountsWithAllOfItsJobs) {
   grpc::Status refused = SweepOf(3);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
-  EXPECT_THAT(refused.error_message(), HasSubstr("sweep: has 3 jobs, and of the 2 that"));
+  EXPECT_THAT(refused.error_message(),
+              HasSubstr("cannot queue the 3 jobs of the sweep: the daemon's queue has 0 of at most 2 jobs"));
   EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-jobs"));
-  EXPECT_THAT(refused.error_message(), HasSubstr("make it smaller"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("make the sweep smaller"));
   EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "it never fits";
   EXPECT_TRUE(jobs_->NonTerminalJobs()->empty());
 

@@ -1,6 +1,7 @@
 #ifndef TANDEM_SERVER_RPC_METHOD_TABLE_H_
 #define TANDEM_SERVER_RPC_METHOD_TABLE_H_
 
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/support/server_callback.h>

@@ -234,7 +234,7 @@ TEST_F(ModelServiceTest, AJobWithoutAModelMayGetOne) {
   const std::string job = Create("lenet");
   const grpc::Status early = Predict(PredictOf(job, {"answer"})).status;
   EXPECT_EQ(early.error_code(), StatusCode::FAILED_PRECONDITION);
-  EXPECT_THAT(early.error_message(), HasSubstr("has not made a model yet"));
+  EXPECT_THAT(early.error_message(), HasSubstr(": it has none yet"));
 }
 
 TEST_F(ModelServiceTest, ChecksEvaluations) {

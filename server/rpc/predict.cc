@@ -4,9 +4,9 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/model_call_source.h"
 #include "server/rpc/model_task.h"
 
 namespace tandem::rpc {
@@ -56,7 +56,7 @@ Source<v1::PredictResponse> Open(const RpcContext& context, const std::string& u
                           MakeModelTask(context, request.name(), request.artifact()));
   *task.mutable_predict() = std::move(request);
   TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
-  return std::make_unique<ModelCallSource<v1::PredictResponse>>(
+  return std::make_unique<AdaptedSource<v1::PredictResponse, ModelCall>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
 }

@@ -164,7 +164,7 @@ TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
     EXPECT_TRUE(stub_->ResumeJob(Context().get(), request, &resumed).ok());
     return resumed.message();
   };
-  EXPECT_EQ(resume({}), "Resumed. Its checkpoint of step 30 is not there any more: it begins anew.");
+  EXPECT_EQ(resume({}), "Resumed. Its checkpoint of step 30 is gone, so it starts from the beginning.");
 }
 
 // Checkpoints since the backup are also unknown.

@@ -113,7 +113,7 @@ TEST_F(RolesTest, ARefusedCallSaysWhatIsMissing) {
   const grpc::Status status =
       stub_->CreateJob(Context(MakeToken("vic", v1::TOKEN_ROLE_VIEWER)).get(), Request("a"), &job);
   EXPECT_EQ(status.error_code(), StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(status.error_message(), HasSubstr("CreateJob wants the role submitter"));
+  EXPECT_THAT(status.error_message(), HasSubstr("it needs the role submitter"));
   EXPECT_THAT(status.error_details(), HasSubstr("ROLE_TOO_LOW"));
 }
 

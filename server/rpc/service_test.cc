@@ -41,7 +41,7 @@ TEST_F(ServiceTest, WantsTheTokenOnEveryService) {
   EXPECT_EQ(stub_->GetJob(Context("").get(), {}, &job).error_code(), StatusCode::UNAUTHENTICATED);
   const grpc::Status wrong = stub_->CreateJob(Context("wrong").get(), Request("a"), &job);
   EXPECT_EQ(wrong.error_code(), StatusCode::UNAUTHENTICATED);
-  EXPECT_THAT(wrong.error_message(), HasSubstr("the file 'token' in its state folder"));
+  EXPECT_THAT(wrong.error_message(), HasSubstr("the file 'token' in the daemon's state folder"));
   v1::Daemon daemon;
   EXPECT_EQ(daemon_stub_->GetDaemon(Context("").get(), {}, &daemon).error_code(),
             StatusCode::UNAUTHENTICATED);
@@ -428,7 +428,7 @@ TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
   const grpc::Status status = daemon_stub_->Shutdown(Context().get(), request, &response);
   EXPECT_FALSE(status.ok());
   EXPECT_NE(status.error_code(), StatusCode::DEADLINE_EXCEEDED);
-  EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel could not be read"));
+  EXPECT_THAT(status.error_message(), HasSubstr("the jobs to cancel cannot be read"));
   database.exec("ALTER TABLE hidden_jobs RENAME TO jobs");
   // The daemon accepts jobs again, and another shutdown works.
   const std::string job = Create("a");

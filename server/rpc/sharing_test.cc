@@ -131,7 +131,7 @@ TEST_F(SharingTest, ARequestIdIsItsUsersAlone) {
   // Bob gets neither her job nor a job of his own.
   const grpc::Status replayed = stub_->CreateJob(Context(bob).get(), Request("a", "r1"), &again);
   EXPECT_EQ(replayed.error_code(), StatusCode::ALREADY_EXISTS);
-  EXPECT_THAT(replayed.error_message(), HasSubstr("was used by another user"));
+  EXPECT_THAT(replayed.error_message(), HasSubstr("was already used by another user"));
   v1::ListJobsResponse jobs;
   ASSERT_TRUE(stub_->ListJobs(Context(bob).get(), {}, &jobs).ok());
   EXPECT_EQ(jobs.jobs_size(), 1);
@@ -143,7 +143,7 @@ TEST_F(SharingTest, ARequestIdOfAnotherTellsNothing) {
   const std::string bob = MakeToken("bob");
   const auto expect_nothing = [](const grpc::Status& status, const std::string& name) {
     EXPECT_EQ(status.error_code(), StatusCode::ALREADY_EXISTS);
-    EXPECT_THAT(status.error_message(), HasSubstr("was used by another user"));
+    EXPECT_THAT(status.error_message(), HasSubstr("was already used by another user"));
     EXPECT_THAT(status.error_message(), testing::Not(HasSubstr(name)));
   };
   v1::Job job, other;
@@ -217,7 +217,7 @@ TEST_F(SharingTest, QuotasAreKept) {
   ASSERT_TRUE(CreateAs(ann, &job).ok());
   const grpc::Status many = CreateAs(ann, &job);
   EXPECT_EQ(many.error_code(), StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(many.error_message(), HasSubstr("\"ann\" has 2 queued jobs, and the quota is 2"));
+  EXPECT_THAT(many.error_message(), HasSubstr("\"ann\" has 2 of at most 2 queued jobs"));
   EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());
 
   v1::ListQueueResponse queue;

@@ -1,7 +1,6 @@
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "server/rpc/adapted_source.h"
 #include "server/rpc/handlers.h"
 
 namespace tandem::rpc {
@@ -17,28 +16,6 @@ v1::WatchJobsResponse ToResponse(const JobChange& change) {
   return response;
 }
 
-class JobChanges : public ResponseSource<v1::WatchJobsResponse> {
- public:
-  explicit JobChanges(std::unique_ptr<ChangeSubscription> subscription)
-      : subscription_(std::move(subscription)) {}
-
-  void Next(Callback callback) override {
-    subscription_->Next([callback = std::move(callback)](ChangeSubscription::Result change) mutable {
-      if (!change.ok()) {
-        callback(change.status());
-      } else if (*change == nullptr) {
-        callback(std::nullopt);
-      } else {
-        callback(ToResponse(**change));
-      }
-    });
-  }
-  void Cancel() override { subscription_->Cancel(); }
-
- private:
-  const std::unique_ptr<ChangeSubscription> subscription_;
-};
-
 }  // namespace
 
 Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request) {
@@ -47,7 +24,8 @@ Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::Wat
                                                    "; must be a cursor, 0 for all changes, or -1 for "
                                                    "those from now on"));
   }
-  return std::make_unique<JobChanges>(context.events->SubscribeChanges(request.after_cursor()));
+  return std::make_unique<AdaptedSource<v1::WatchJobsResponse, ChangeSubscription>>(
+      context.events->SubscribeChanges(request.after_cursor()), &ToResponse);
 }
 
 }  // namespace tandem::rpc

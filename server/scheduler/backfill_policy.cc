@@ -147,9 +147,9 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     }
     if (fit == DevicePlan::Fit::kOutOfService) {
       because(v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE,
-              absl::StrCat("Needs ", Needs(*job, kind), "; of the ", CountAll(snapshot, kind, *job),
-                           " that this daemon has, ", plan.CountSuitable(*job),
-                           " are in service: the others are drained or excluded."));
+              absl::StrCat("Needs ", Needs(*job, kind), "; ", plan.CountSuitable(*job), " of this daemon's ",
+                           CountAll(snapshot, kind, *job),
+                           " are in service, the others are drained or excluded."));
       continue;
     }
     if (job->is_delayed) {
@@ -161,7 +161,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
       continue;
     }
     if (job->is_held_up) {
-      because(v1::Waiting::REASON_LAST_ATTEMPT_ENDING, "The worker of its last attempt is not gone yet.");
+      because(v1::Waiting::REASON_LAST_ATTEMPT_ENDING, "The worker of its last attempt has not ended yet.");
       continue;
     }
     if (!limits.QuotaAllows(*job)) {
@@ -171,7 +171,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
                                               " of at most ", limits.MaxDevices(job->user),
                                               " devices, and it needs ", job->gang.devices, ".")
                                : absl::StrCat("The quota of \"", job->user, "\" is kept for \"jobs/",
-                                              kept_for, "\", which goes first."));
+                                              kept_for, "\", which is ahead of it."));
       if (readiness(*job) == Readiness::kHeldByQuota) limits.KeepQuota(*job);
       continue;
     }

@@ -453,7 +453,7 @@ TEST_F(BackfillPolicyTest, AUsersSmallJobsDoNotPassAGangThatWaitsForTheQuota) {
               HasSubstr("\"ann\" holds 1 of at most 2 devices, and it needs 2."));
   EXPECT_EQ(WaitingOf("small").reason(), v1::Waiting::REASON_QUOTA);
   EXPECT_EQ(WaitingOf("small").message(),
-            "The quota of \"ann\" is kept for \"jobs/gang\", which goes first.");
+            "The quota of \"ann\" is kept for \"jobs/gang\", which is ahead of it.");
   // A wait for the user's own quota raises nothing.
   queue_.RestoreWait({"ann", 0}, snapshot_.now - absl::Hours(13));
   EXPECT_THAT(Placed(), ElementsAre("other: cpu:1"));
@@ -468,7 +468,7 @@ TEST_F(BackfillPolicyTest, DevicesOutOfServiceGetNothing) {
   Wait(Job("one"));
   EXPECT_THAT(Placed(), ElementsAre("one: cpu:1"));
   EXPECT_EQ(WaitingOf("both").reason(), v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE);
-  EXPECT_THAT(WaitingOf("both").message(), HasSubstr("1 are in service"));
+  EXPECT_THAT(WaitingOf("both").message(), HasSubstr("1 of this daemon's 2 are in service"));
   EXPECT_EQ(WaitingOf("three").reason(), v1::Waiting::REASON_DEVICES_MISSING);
   EXPECT_THAT(WaitingOf("three").message(), HasSubstr("this daemon has 2."));
 }

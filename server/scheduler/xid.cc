@@ -14,13 +14,12 @@ struct Known {
 
 constexpr Known kKnown[] = {
     {8, false, "Work took longer than the driver allows and was stopped."},
-    {13, false, "A program did on the GPU what it must not, such as reading beyond a tensor; it has ended."},
-    {31, false, "A program touched memory of the GPU that it does not have; it has ended."},
-    {32, false,
-     "The driver was sent commands that make no sense, by a program or over a bad PCIe connection."},
+    {13, false, "A program used the GPU wrongly, for example read beyond a tensor; it has ended."},
+    {31, false, "A program used GPU memory that does not belong to it; it has ended."},
+    {32, false, "The driver got commands that make no sense, from a program or over a bad PCIe connection."},
     {38, false, "The driver's own program on the GPU failed; update the driver if it comes again."},
-    {43, false, "A program's work on the GPU was stopped because it had failed; the GPU is well."},
-    {45, false, "Work of a program that had failed or was killed was cleared away; the GPU is well."},
+    {43, false, "A program's work on the GPU was stopped because it had failed; the GPU works."},
+    {45, false, "The work of a failed or killed program was removed; the GPU works."},
     {48, true,
      "The GPU's memory had an error that could not be corrected (double-bit ECC). Reset the GPU "
      "(nvidia-smi --gpu-reset); if it comes again, have it replaced."},
@@ -36,11 +35,11 @@ constexpr Known kKnown[] = {
     {68, false, "The GPU's video decoder failed, which training does not use."},
     {69, false, "A program gave the GPU a command that it does not have; it has ended."},
     {74, true,
-     "An NVLink connection of the GPU failed. Look at nvidia-smi nvlink --status; reset all GPUs that it "
-     "joins, and have its seat or bridge looked at."},
+     "An NVLink connection of the GPU failed. Check nvidia-smi nvlink --status; reset all GPUs on it, and "
+     "have the slot or bridge checked."},
     {79, true,
-     "The GPU has fallen off the bus: the driver cannot reach it. Restart the machine; look at its power, "
-     "its cooling and its seat."},
+     "The GPU has fallen off the bus: the driver cannot reach it. Restart the machine; check the GPU's "
+     "power, cooling and slot."},
     {92, false,
      "The GPU's memory corrects single errors more often than it should. Results are right; watch it, and "
      "have it replaced if errors come that cannot be corrected."},
@@ -65,7 +64,7 @@ XidMeaning MeaningOfXid(int64_t xid) {
   const auto found = std::find_if(std::begin(kKnown), std::end(kKnown),
                                   [xid](const Known& known) { return known.xid == xid; });
   if (found != std::end(kKnown)) return {found->text, found->is_of_hardware};
-  return {"What it means stands in NVIDIA's list of XID errors; dmesg has the driver's own words.", false};
+  return {"NVIDIA's list of XID errors explains it; dmesg has the driver's text.", false};
 }
 
 }  // namespace tandem

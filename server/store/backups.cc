@@ -69,7 +69,8 @@ absl::StatusOr<std::string> Sha256Unless(const Interruption& interruption, const
   Sha256 sum;
   while (file.read(piece.data(), static_cast<std::streamsize>(piece.size())) || file.gcount() > 0) {
     sum.Add(absl::string_view(piece).substr(0, file.gcount()));
-    if (interruption.requested()) return absl::CancelledError(absl::StrCat("reading ", path, " was stopped"));
+    if (interruption.requested())
+      return absl::CancelledError(absl::StrCat("cannot read ", path, ": the daemon is shutting down"));
   }
   if (!file.eof()) return absl::InternalError(absl::StrCat("cannot read ", path));
   return sum.Finish();
@@ -110,13 +111,13 @@ absl::StatusOr<v1::Backup> Backups::CreateBeforeMigration(int64_t version) {
 absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind, Connection* connection) {
   while (making_.exchange(true)) {
     if (connection == nullptr) {
-      return absl::AbortedError("another backup is being made; list them when it is done, or try again");
+      return absl::AbortedError("cannot make a backup: another one is being made; try again later");
     }
     absl::SleepFor(kMakingInterval);
   }
   absl::StatusOr<v1::Backup> made = [&]() -> absl::StatusOr<v1::Backup> {
     if (mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", options_.folder));
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot create the folder ", options_.folder));
     }
     const absl::Time now = options_.clock->Now();
     const std::string first = absl::StrCat(absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), kind);
@@ -152,11 +153,11 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
     // Find out if the database or only its copy is damaged.
     TANDEM_RETURN_IF_ERROR(CheckDatabaseInUse(connection, interruption));
     return absl::DataLossError(
-        absl::StrCat("the database is whole, but its copy is not: ", copied.status().message()));
+        absl::StrCat("the database is undamaged, but its copy is damaged: ", copied.status().message()));
   }
   TANDEM_RETURN_IF_ERROR(copied.status());
   if (*copied != version) {
-    return absl::DataLossError(absl::StrCat("the copy ", temporary, " is not what was copied"));
+    return absl::DataLossError(absl::StrCat("the copy ", temporary, " differs from the database"));
   }
   return Sha256Unless(interruption, temporary);
 }
@@ -182,7 +183,7 @@ absl::StatusOr<v1::Backup> Backups::Copy(const std::string& id, absl::Time now, 
     for (const std::string& left : {temporary, temporary + "-journal", path, path + kChecksum}) {
       env->RemoveFile(left).IgnoreError();
     }
-    absl::Status failed(sum.status().code(), absl::StrCat("no backup was made: ", sum.status().message()));
+    absl::Status failed(sum.status().code(), absl::StrCat("cannot make a backup: ", sum.status().message()));
     // Keep the mark of a damaged database.
     sum.status().ForEachPayload(
         [&](absl::string_view type, const absl::Cord& payload) { failed.SetPayload(type, payload); });
@@ -250,8 +251,8 @@ std::optional<absl::Duration> Backups::NewestAge() const {
 absl::Status Backups::Verify(const v1::Backup& backup) {
   TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256OfFile(backup.path()));
   if (sum != backup.sha256()) {
-    return absl::DataLossError(absl::StrCat(
-        backup.path(), " is not what was written: its SHA-256 is not that of ", backup.path(), kChecksum));
+    return absl::DataLossError(absl::StrCat("cannot use ", backup.path(), ": its SHA-256 is not the one in ",
+                                            backup.path(), kChecksum, "; use another backup"));
   }
   return CheckDatabase(backup.path(), CheckDepth::kWhole).status();
 }

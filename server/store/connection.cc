@@ -19,11 +19,11 @@ constexpr char kDamage[] = "tandem/damaged-database";
 }  // namespace
 
 absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& error) {
-  const std::string message = absl::StrCat("database: ", doing, ": ", error.what());
+  const std::string message = absl::StrCat("cannot ", doing, ": ", error.what());
   switch (error.getErrorCode()) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
-          absl::StrCat(message, "; make room in the state folder's file system, or delete jobs"));
+          absl::StrCat(message, "; make room on the disk of the state folder, or delete jobs"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: {
       absl::Status status = absl::DataLossError(message);
@@ -48,11 +48,11 @@ absl::Status StatusOfDatabase(absl::string_view doing, const SQLite::Exception& 
       // Opening a database also needs space for the log's index.
       if (error.getExtendedErrorCode() == SQLITE_IOERR_SHMSIZE) {
         return absl::ResourceExhaustedError(
-            absl::StrCat(message, "; make room in the state folder's file system, or delete jobs"));
+            absl::StrCat(message, "; make room on the disk of the state folder, or delete jobs"));
       }
       return absl::InternalError(absl::StrCat(message,
-                                              "; the disk of the state folder does not take or give what it "
-                                              "should: is it read-only, or failing?"));
+                                              "; the disk of the state folder failed to read or write: check "
+                                              "whether it is read-only or damaged"));
     default:
       return absl::InternalError(message);
   }
@@ -74,9 +74,9 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
     SQLite::Database& database = connection->database_;
     const std::string mode = database.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {
-      return absl::FailedPreconditionError(
-          absl::StrCat(path, ": the file system offers no write-ahead log (journal mode is \"", mode,
-                       "\"): use a state folder on a local disk"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot use ", path, ": its file system supports no write-ahead log (journal mode is \"", mode,
+          "\"); use a state folder on a local disk"));
     }
     database.exec("PRAGMA synchronous = FULL");
     database.exec("PRAGMA foreign_keys = ON");
@@ -87,16 +87,16 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 }
 
 absl::Status Connection::Execute(const std::string& sql) {
-  return WithoutExceptions("execute", [&]() -> absl::Status {
+  return WithoutExceptions("execute a statement", [&]() -> absl::Status {
     database_.exec(sql);
     return absl::OkStatus();
   });
 }
 
 absl::StatusOr<int64_t> Connection::QueryInt(const std::string& sql) {
-  return WithoutExceptions("query", [&]() -> absl::StatusOr<int64_t> {
+  return WithoutExceptions("query the database", [&]() -> absl::StatusOr<int64_t> {
     SQLite::Statement statement(database_, sql);
-    if (!statement.executeStep()) return absl::NotFoundError("no row");
+    if (!statement.executeStep()) return absl::NotFoundError("the query returned no row");
     return statement.getColumn(0).getInt64();
   });
 }

@@ -34,7 +34,7 @@ absl::StatusOr<std::string> FindProblems(const std::string& path, const Prepare&
   }
   // An interrupted check reports unvisited pages as lost.
   if (interruption != nullptr && interruption->requested()) {
-    return absl::CancelledError(absl::StrCat("the check of ", path, " was stopped"));
+    return absl::CancelledError(absl::StrCat("cannot check ", path, ": the daemon is shutting down"));
   }
   return problems;
 }

@@ -20,7 +20,7 @@ absl::Status ParseStored(absl::string_view bytes, absl::string_view what,
                          google::protobuf::MessageLite* message) {
   if (message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return absl::OkStatus();
   return absl::DataLossError(
-      absl::StrCat("database: a stored ", what, " of ", bytes.size(), " bytes does not parse"));
+      absl::StrCat("cannot read a stored ", what, " of ", bytes.size(), " bytes: it is damaged"));
 }
 
 absl::Status NoSuchJob(absl::string_view id) {

@@ -83,7 +83,7 @@ TEST_F(LostDatabaseTest, AllOfItIsSavedAndNothingMoreIsWritten) {
   std::filesystem::remove(Path() + "-shm");
   const absl::Status refused = AddJob("b");
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable) << refused;
-  EXPECT_THAT(refused.message(), HasSubstr(Path() + " was removed while"));
+  EXPECT_THAT(refused.message(), HasSubstr(Path() + ": it was removed while"));
   const std::unique_ptr<Store> saved = Saved();
   ASSERT_NE(saved, nullptr);
   EXPECT_TRUE(saved->GetJob("a").ok());

@@ -24,14 +24,14 @@ absl::Status Migrate(Connection* connection, absl::Span<const Migration> migrati
     TANDEM_ASSIGN_OR_RETURN(const int64_t version, connection->QueryInt("PRAGMA user_version"));
     if (version > newest) {
       return absl::FailedPreconditionError(absl::StrCat(
-          connection->path(), " was written by a newer version of tandemd (schema ", version,
-          "; this one knows up to ", newest, "): start that version, or use another state folder"));
+          "cannot use ", connection->path(), ": a newer tandemd wrote it (schema ", version,
+          "; this tandemd supports up to ", newest, "); start that version, or use another state folder"));
     }
     for (int64_t step = version; step < newest; ++step) {
       const absl::Status applied = connection->Execute(migrations[step].sql);
       if (!applied.ok()) {
-        return absl::Status(applied.code(),
-                            absl::StrCat("migration ", migrations[step].name, ": ", applied.message()));
+        return absl::Status(applied.code(), absl::StrCat("cannot apply the migration ", migrations[step].name,
+                                                         ": ", applied.message()));
       }
     }
     return connection->Execute(absl::StrCat("PRAGMA user_version = ", newest));

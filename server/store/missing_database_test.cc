@@ -40,8 +40,8 @@ TEST_F(MissingDatabaseTest, OneThatIsMissingIsMadeOnlyWhereNothingRemains) {
     const auto prepared = Prepare("jobs/, uploads/");
     EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition) << prepared.status();
     EXPECT_THAT(prepared.status().message(),
-                AllOf(HasSubstr(Path()), HasSubstr(": jobs/, uploads/. "), HasSubstr("--restore-backup FILE"),
-                      HasSubstr("--begin-anew")));
+                AllOf(HasSubstr(Path()), HasSubstr(", but jobs/, uploads/ belong to it"),
+                      HasSubstr("--restore-backup FILE"), HasSubstr("--begin-anew")));
     EXPECT_EQ(std::filesystem::exists(Path()), is_empty);
     const auto fresh = Prepare();
     ASSERT_TRUE(fresh.ok()) << fresh.status();

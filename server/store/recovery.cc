@@ -47,8 +47,8 @@ std::string FolderOf(const std::string& path) { return std::filesystem::path(pat
 absl::Status CheckNotNewer(const std::string& path, int64_t version, absl::Span<const Migration> migrations) {
   if (version <= static_cast<int64_t>(migrations.size())) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
-      path, " was written by a newer version of tandemd (schema ", version, "; this one knows up to ",
-      migrations.size(), "): start that version, or use another state folder"));
+      "cannot use ", path, ": a newer tandemd wrote it (schema ", version, "; this tandemd supports up to ",
+      migrations.size(), "); start that version, or use another state folder"));
 }
 
 absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest_attempt) {
@@ -100,13 +100,15 @@ absl::Status MakeCopy(const std::string& backup_path, const std::string& copy,
   TANDEM_RETURN_IF_ERROR(CopyDurably(backup_path, copy));
   const absl::StatusOr<int64_t> version = CheckDatabase(copy, CheckDepth::kWhole);
   if (absl::IsDataLoss(version.status())) {
-    return absl::DataLossError(
-        absl::StrCat(backup_path, " is no backup that can be restored: ",
-                     absl::StrReplaceAll(version.status().message(), {{copy, "its copy"}})));
+    return absl::DataLossError(absl::StrCat(
+        "cannot restore ", backup_path, ": ",
+        absl::StrReplaceAll(version.status().message(), {{copy, "its copy"}}), "; use another backup"));
   }
   TANDEM_RETURN_IF_ERROR(version.status());
   TANDEM_RETURN_IF_ERROR(CheckNotNewer(backup_path, *version, migrations));
-  if (*version == 0) return absl::DataLossError(absl::StrCat(backup_path, " is no database of tandemd"));
+  if (*version == 0)
+    return absl::DataLossError(absl::StrCat("cannot restore ", backup_path,
+                                            ": it is not a database of tandemd; use another backup"));
   TANDEM_RETURN_IF_ERROR(MakeReady(copy, newest_attempt, migrations));
   TANDEM_ASSIGN_OR_RETURN(const auto file,
                           RandomAccessEnv::Real()->OpenRandomAccess(copy, RandomAccessEnv::Open::kExisting));
@@ -121,9 +123,10 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
   if (!marked.ok()) {
     return absl::Status(
         marked.status().code(),
-        absl::StrCat(marked.status().message(),
-                     ". It says of what a restoration that was cut off was made, and where it puts the "
-                     "database aside: remove it, and the restoration goes on without that"));
+        absl::StrCat(
+            marked.status().message(),
+            "; the file records an interrupted restoration: its backup, and the new place of the old "
+            "database. Remove the file to finish the restoration without this record"));
   }
   TANDEM_ASSIGN_OR_RETURN(const std::optional<Restoration> earlier, LastRestoration(database_path));
   Restoration restoration = (*std::move(marked)).value_or(Restoration());
@@ -164,7 +167,7 @@ absl::StatusOr<bool> IsDatabaseThere(const std::string& path) {
   struct stat info = {};
   if (lstat(path.c_str(), &info) == 0) return true;
   if (errno == ENOENT) return false;
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
 }
 
 absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, const Restoration& wanted,
@@ -201,10 +204,9 @@ absl::StatusOr<std::optional<Restoration>> LastRestoration(const std::string& da
   return absl::Status(
       restoration.status().code(),
       absl::StrCat(restoration.status().message(),
-                   ". It says when the database was last restored, and nothing from before that is removed "
-                   "as forgotten. Bring the file back, or write this one line into it, with the time of the "
-                   "restoration or, where nobody knows it, of now: "
-                   "time=2026-01-31T12:00:00Z. Remove it only where the database never was restored"));
+                   "; the file has the time of the last restoration, before which nothing may be removed. "
+                   "Bring it back, or write one line with that time, or the present time, into it: "
+                   "time=2026-01-31T12:00:00Z. Remove the file only if the database was never restored"));
 }
 
 absl::Status NoteTold(const std::string& database_path) {
@@ -236,9 +238,9 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
       version = absl::DataLossError(damage);
     } else if (!remains.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
-          damage, ", and beside it is what belongs to one: ", remains,
-          ". Bring it back, or a backup of it with --restore-backup FILE; or begin anew: --begin-anew puts "
-          "what is there aside"));
+          "cannot start: ", damage, ", but ", remains,
+          " belong to it; bring it back, restore a backup with --restore-backup FILE, or move everything "
+          "aside with --begin-anew"));
     } else if (!is_there) {
       return restored;
     }
@@ -265,10 +267,10 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
       // RestoreDatabase already migrated it.
       return restored;
     }
-    return absl::DataLossError(absl::StrCat(
-        damage,
-        "; and there is no whole backup of it. Bring one back with --restore-backup FILE; or begin "
-        "anew: --begin-anew puts what is there aside"));
+    return absl::DataLossError(absl::StrCat("cannot start: ", damage,
+                                            ", and there is no undamaged backup; restore one with "
+                                            "--restore-backup FILE, or move everything aside "
+                                            "with --begin-anew"));
   }
   TANDEM_RETURN_IF_ERROR(version.status());
   if (is_suspect) Env::Real()->RemoveFile(database_path + kSuspect).IgnoreError();
@@ -277,8 +279,8 @@ absl::StatusOr<std::optional<Restoration>> PrepareDatabase(const std::string& da
     const absl::StatusOr<v1::Backup> made = backups->CreateBeforeMigration(*version);
     if (!made.ok()) {
       return absl::Status(made.status().code(),
-                          absl::StrCat("before the database is brought up to version ", migrations.size(),
-                                       ": ", made.status().message()));
+                          absl::StrCat("cannot make the backup that the migration to schema ",
+                                       migrations.size(), " needs: ", made.status().message()));
     }
   }
   return restored;

@@ -131,7 +131,7 @@ TEST_F(RecoveryTest, WithoutABackupNothingIsTouched) {
   const auto prepared = Prepare();
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(prepared.status().message()),
-              AllOf(HasSubstr(Path()), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+              AllOf(HasSubstr(Path()), HasSubstr("no undamaged backup"), HasSubstr("--restore-backup")));
   EXPECT_EQ(*Env::Real()->ReadFile(Path()), before);
 }
 
@@ -173,8 +173,7 @@ TEST_F(RecoveryTest, WhatIsNoBackupIsNamedAndLeavesNothing) {
                                    Path(), wanted, [](const std::string&) { return 0; }, &clock_)
                                    .status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kDataLoss) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              StartsWith(wanted.backup_path + " is no backup that can be restored: "));
+  EXPECT_THAT(std::string(refused.message()), StartsWith("cannot restore " + wanted.backup_path + ": "));
   EXPECT_THAT(refused.message(), testing::Not(HasSubstr("restoring")));
   EXPECT_FALSE(std::filesystem::exists(Path() + ".restoring"));
   EXPECT_TRUE(Open()->GetJob("a").ok());
@@ -264,7 +263,7 @@ TEST_F(RecoveryTest, TheSchemaIsBroughtUpAfterABackupWhichIsTheWayBack) {
   const std::string bytes = *Env::Real()->ReadFile(Path());
   for (const absl::Status& refused : {Prepare().status(), Store::Open(Path()).status()}) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-    EXPECT_THAT(std::string(refused.message()), HasSubstr("newer version of tandemd"));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("a newer tandemd wrote it"));
   }
   EXPECT_EQ(*Env::Real()->ReadFile(Path()), bytes);
 
@@ -351,7 +350,7 @@ TEST_F(RecoveryTest, ANewerSchemaIsRefusedAndLeftAlone) {
   const auto prepared = Prepare();
   EXPECT_EQ(prepared.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(prepared.status().message()),
-              AllOf(HasSubstr("newer version of tandemd"), HasSubstr("900"), HasSubstr(Path())));
+              AllOf(HasSubstr("a newer tandemd wrote it"), HasSubstr("900"), HasSubstr(Path())));
   EXPECT_EQ(backups_.List()->size(), 1);
 }
 

@@ -31,17 +31,17 @@ ReservedRoom::ReservedRoom(std::string path, Available available)
 
 absl::Status ReservedRoom::Allocate() {
   const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("open ", path_));
+  if (file < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path_));
   const absl::Cleanup closed = [file] { close(file); };
   struct stat info = {};
-  if (fstat(file, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("stat ", path_));
+  if (fstat(file, &info) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path_));
   // Allocate blocks, because a length alone reserves no room. Keeps existing blocks.
   const int error = posix_fallocate(file, 0, kSize);
   bytes_ = kSize;
   if (error == 0) return absl::OkStatus();
   bytes_ = std::min<int64_t>(info.st_size, kSize);
   if (ftruncate(file, bytes_) != 0) bytes_ = 0;
-  return absl::ErrnoToStatus(error, absl::StrCat("keep room in ", path_));
+  return absl::ErrnoToStatus(error, absl::StrCat("cannot reserve room in ", path_));
 }
 
 void ReservedRoom::GiveUpIfFull(bool was_full) {

@@ -46,9 +46,9 @@ absl::StatusOr<std::optional<Restoration>> ReadRestorationMark(const std::string
   if (!content.ok()) return content.status();
   Restoration restoration;
   if (!Parse(*content, &restoration)) {
-    return absl::DataLossError(absl::StrCat(path, " is no mark of a restoration"));
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is not the record of a restoration"));
   }
-  if (restoration.backup_path.empty()) restoration.backup_path = "a backup that is not known";
+  if (restoration.backup_path.empty()) restoration.backup_path = "an unknown backup";
   return std::optional<Restoration>(std::move(restoration));
 }
 

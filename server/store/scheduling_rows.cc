@@ -15,7 +15,7 @@ absl::StatusOr<int> Transaction::CountJobs(absl::string_view user, v1::JobState 
     // The index has both columns, so no row is read. Rows of deleted jobs are in terminal states.
     Query query(connection_, "SELECT count(*) FROM jobs WHERE user = ? AND state = ?");
     if (!query.Text(user).Int(state).Next())
-      return absl::InternalError("database: count jobs: no row came back");
+      return absl::InternalError("cannot count jobs: the database returned no row");
     return static_cast<int>(query.GetInt(0));
   });
 }

@@ -35,10 +35,11 @@ absl::Status MakeFolder(const std::filesystem::path& folder) {
     TANDEM_RETURN_IF_ERROR(MakeFolder(folder.parent_path()));
   }
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder.string()));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot create the folder ", folder.string()));
   }
   if (!std::filesystem::is_directory(folder, error)) {
-    return absl::FailedPreconditionError(absl::StrCat(folder.string(), " is not a folder"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use ", folder.string(), ": it is not a folder"));
   }
   return absl::OkStatus();
 }
@@ -99,10 +100,10 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
       absl::SleepFor(kInterval);
       continue;
     }
-    return absl::FailedPreconditionError(
-        absl::StrCat("another tandemd", holder.pid == 0 ? "" : absl::StrCat(" (process ", holder.pid, ")"),
-                     " holds the state folder ", folder, holder.stops ? " and has not ended yet" : "",
-                     ": stop it, or give another state folder"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot use the state folder ", folder, ": another tandemd",
+        holder.pid == 0 ? "" : absl::StrCat(" (process ", holder.pid, ")"),
+        holder.stops ? " uses it and is stopping" : " uses it", "; stop it, or use another state folder"));
   }
   return absl::OkStatus();
 }
@@ -111,26 +112,26 @@ absl::Status LockFile(int lock_file, const std::string& folder) {
 absl::Status CheckNobodyElseWrites(const std::filesystem::path& folder) {
   struct stat info = {};
   if (stat(folder.c_str(), &info) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at the state folder ", folder.string()));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect the state folder ", folder.string()));
   }
   if ((info.st_mode & 022) == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrFormat(
-      "others than its owner may write to the state folder %s (mode %04o), and so replace its database and "
-      "tokens: chmod go-w %s, or give a folder in it, which is made for its owner alone",
-      folder.string(), info.st_mode & 07777, folder.string()));
+  return absl::FailedPreconditionError(
+      absl::StrFormat("cannot use the state folder %s: its mode %04o lets other users replace its database "
+                      "and tokens; chmod go-w %s, or use a new folder in it",
+                      folder.string(), info.st_mode & 07777, folder.string()));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view path) {
-  if (path.empty()) return absl::InvalidArgumentError("the state folder's path is empty");
+  if (path.empty()) return absl::InvalidArgumentError("the state folder's path must not be empty");
   std::error_code error;
   std::filesystem::path folder = std::filesystem::absolute(std::string(path), error).lexically_normal();
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("state folder ", path));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find the state folder ", path));
   if (!folder.has_filename()) folder = folder.parent_path();  // a trailing slash
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder));
   folder = std::filesystem::canonical(folder, error);
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("state folder ", path));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find the state folder ", path));
 
   TANDEM_RETURN_IF_ERROR(CheckNobodyElseWrites(folder));
   const std::string lock_path = folder.string() + "/daemon.lock";

@@ -158,7 +158,7 @@ TEST(StateFolderTest, SaysWhatIsInTheWay) {
   std::ofstream(parent.path() + "/file") << "x";
   const auto folder = StateFolder::Lock(parent.path() + "/file");
   EXPECT_FALSE(folder.ok());
-  EXPECT_THAT(std::string(folder.status().message()), HasSubstr("/file is not a folder"));
+  EXPECT_THAT(std::string(folder.status().message()), HasSubstr("/file: it is not a folder"));
   EXPECT_EQ(StateFolder::Lock("").status().code(), absl::StatusCode::kInvalidArgument);
 }
 

@@ -1,12 +1,18 @@
 #include "server/store/store.h"
 
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cerrno>
 #include <memory>
+#include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/connection.h"
-#include "server/store/database_file.h"
 #include "server/store/group_writer.h"
 #include "server/store/job_list.h"
 #include "server/store/job_rows.h"
@@ -33,6 +39,42 @@ absl::Status VisitJobs(Connection* connection, Query* query, bool with_spec,
     visit(std::move(job));
   }
   return absl::OkStatus();
+}
+
+// Remembers which file a name leads to, to notice that the file was removed or replaced. Later writes to a
+// removed file are lost with the process. Immutable, so thread-safe.
+class DatabaseFile {
+ public:
+  // Returns the file that `path` leads to now. NOT_FOUND and other errors are the system's.
+  static absl::StatusOr<DatabaseFile> At(const std::string& path);
+
+  // UNAVAILABLE: the file was removed or replaced. OK if the system cannot tell.
+  absl::Status Check() const;
+
+ private:
+  DatabaseFile(std::string path, dev_t device, ino_t inode)
+      : path_(std::move(path)), device_(device), inode_(inode) {}
+
+  std::string path_;
+  dev_t device_;
+  ino_t inode_;
+};
+
+absl::StatusOr<DatabaseFile> DatabaseFile::At(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+  return DatabaseFile(path, info.st_dev, info.st_ino);
+}
+
+absl::Status DatabaseFile::Check() const {
+  struct stat info = {};
+  const bool is_there = stat(path_.c_str(), &info) == 0;
+  if (!is_there && errno != ENOENT && errno != ENOTDIR) return absl::OkStatus();
+  if (is_there && info.st_dev == device_ && info.st_ino == inode_) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("cannot use the database ", path_, ": it was ",
+                                             is_there ? "replaced by another file" : "removed",
+                                             " while the daemon used it"));
 }
 
 }  // namespace
@@ -161,6 +203,24 @@ absl::StatusOr<EventPage> Store::ReadEvents(absl::string_view id, int64_t after_
       TANDEM_RETURN_IF_ERROR(ParseStored(events.GetBlob(0), "event", &page.events.emplace_back()));
     }
     return page;
+  });
+}
+
+absl::StatusOr<int64_t> Store::VisitEvents(absl::string_view id, int64_t after_sequence, int limit,
+                                           absl::FunctionRef<bool(const v1::JobEvent&)> visit) {
+  return readers_->Read("read events", [&](Connection* connection) -> absl::StatusOr<int64_t> {
+    Query job(connection, "SELECT number, last_sequence FROM jobs WHERE id = ?");
+    if (!job.Text(id).Next()) return NoSuchJob(id);
+    Query events(connection,
+                 "SELECT event FROM events WHERE job = ? AND sequence > ? ORDER BY sequence LIMIT ?");
+    events.Int(job.GetInt(0)).Int(after_sequence).Int(limit);
+    // Reused: it keeps its memory from event to event.
+    v1::JobEvent event;
+    while (events.Next()) {
+      TANDEM_RETURN_IF_ERROR(ParseStored(events.GetBlob(0), "event", &event));
+      if (!visit(event)) break;
+    }
+    return job.GetInt(1);
   });
 }
 

@@ -108,6 +108,11 @@ class Store {
   absl::StatusOr<std::optional<StoredRequest>> FindRequest(absl::string_view request_id);
   // Returns at most `limit` events after a sequence number. NOT_FOUND: no such job.
   absl::StatusOr<EventPage> ReadEvents(absl::string_view id, int64_t after_sequence, int limit);
+  // Calls `visit` with at most `limit` events after a sequence number, in order, until it returns false. The
+  // event is valid during the call, and `visit` must not call the store. Returns the job's newest sequence
+  // number. NOT_FOUND: no such job. Takes the memory of one event.
+  absl::StatusOr<int64_t> VisitEvents(absl::string_view id, int64_t after_sequence, int limit,
+                                      absl::FunctionRef<bool(const v1::JobEvent&)> visit);
   // Returns at most `limit` changes after a cursor.
   absl::StatusOr<ChangePage> ReadChanges(int64_t after_cursor, int limit);
   // Returns a job's kept checkpoints, newest first. NOT_FOUND: no such job.

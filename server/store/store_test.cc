@@ -235,6 +235,30 @@ TEST_F(StoreTest, ReadsALogInPieces) {
   EXPECT_EQ(store_->ReadEvents("c", 0, 4).status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST_F(StoreTest, VisitsALogUntilTheVisitorHasEnough) {
+  ASSERT_TRUE(Insert(MakeJob("a")).ok());
+  ASSERT_TRUE(AddEvents("a", 10).ok());
+  std::vector<int64_t> visited;
+  const auto visit = [&](int64_t after, int limit, size_t enough) {
+    visited.clear();
+    return store_->VisitEvents("a", after, limit, [&](const v1::JobEvent& event) {
+      EXPECT_EQ(event.job(), "jobs/a");
+      visited.push_back(event.sequence());
+      return visited.size() < enough;
+    });
+  };
+  auto newest = visit(3, 4, 100);
+  ASSERT_TRUE(newest.ok()) << newest.status();
+  EXPECT_EQ(*newest, 10);
+  EXPECT_THAT(visited, ElementsAre(4, 5, 6, 7));
+  ASSERT_TRUE(visit(0, 100, 2).ok());
+  EXPECT_THAT(visited, ElementsAre(1, 2));
+  ASSERT_TRUE(visit(10, 100, 100).ok());
+  EXPECT_THAT(visited, IsEmpty());
+  EXPECT_EQ(store_->VisitEvents("c", 0, 4, [](const v1::JobEvent&) { return true; }).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
 TEST_F(StoreTest, AnEventIsNeverOverwritten) {
   ASSERT_TRUE(Insert(MakeJob("a")).ok());
   ASSERT_TRUE(AddEvents("a", 1).ok());

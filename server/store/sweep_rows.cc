@@ -103,7 +103,7 @@ absl::Status Transaction::InsertSweep(StoredSweep* sweep, absl::string_view requ
       query.Text(request_id).Blob(request);
     }
     query.Blob(record);
-    if (!query.Next()) return absl::InternalError("database: add a sweep: no row came back");
+    if (!query.Next()) return absl::InternalError("cannot add a sweep: the database returned no row");
     sweep->number = query.GetInt(0);
     return absl::OkStatus();
   });

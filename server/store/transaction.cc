@@ -114,7 +114,7 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
     }
     query.Int(job->keeps_best ? 1 : 0);
     BindResult(*job, &query);
-    if (!query.Next()) return absl::InternalError("database: add a job: no row came back");
+    if (!query.Next()) return absl::InternalError("cannot add a job: the database returned no row");
     job->number = query.GetInt(0);
     return absl::OkStatus();
   });
@@ -150,7 +150,7 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
 }
 
 absl::Status Transaction::Touch() {
-  return WithoutExceptions("write", [&]() -> absl::Status {
+  return WithoutExceptions("write to the database", [&]() -> absl::Status {
     // No job has this id.
     Query(connection_, "INSERT INTO deleted_jobs (id) VALUES ('/')").Run();
     Query(connection_, "DELETE FROM deleted_jobs WHERE id = '/'").Run();
@@ -164,7 +164,8 @@ absl::Status Transaction::ReserveJobId(absl::string_view id) {
                 "INSERT OR IGNORE INTO deleted_jobs (id) SELECT ? WHERE NOT EXISTS (SELECT 1 FROM jobs WHERE "
                 "id = ?)");
     if (query.Text(id).Text(id).Run() == 1) return absl::OkStatus();
-    return absl::AlreadyExistsError(absl::StrCat("there is, or was, a job \"jobs/", id, "\""));
+    return absl::AlreadyExistsError(
+        absl::StrCat("cannot use the job id \"", id, "\": it was already used; use another one"));
   });
 }
 
@@ -243,7 +244,7 @@ absl::StatusOr<int64_t> Transaction::AppendChange(const StoredJob& job, int64_t 
   return WithoutExceptions("add a change", [&]() -> absl::StatusOr<int64_t> {
     Query query(connection_, "INSERT INTO changes (job, sequence) VALUES (?, ?) RETURNING cursor");
     if (!query.Int(job.number).Int(sequence).Next()) {
-      return absl::InternalError("database: add a change: no row came back");
+      return absl::InternalError("cannot add a change: the database returned no row");
     }
     return query.GetInt(0);
   });

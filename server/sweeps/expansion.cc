@@ -11,22 +11,16 @@
 #include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/spelling.h"
 #include "engine/training/job_name.h"
 #include "proto/fields/field_place.h"
 #include "proto/fields/field_value.h"
-#include "server/admission/closest_name.h"
 #include "server/sweeps/random_values.h"
 
 namespace tandem {
 namespace {
 
 using google::protobuf::Value;
-
-std::string Hint(absl::string_view name, const std::vector<std::string>& known) {
-  const std::string closest = ClosestName(name, known);
-  return closest.empty() ? absl::StrCat("known here: ", absl::StrJoin(known, ", "))
-                         : absl::StrCat("did you mean `", closest, "`?");
-}
 
 // If a field got two values, one would be lost.
 bool Overlap(absl::string_view a, absl::string_view b) {
@@ -46,7 +40,7 @@ class PathCheck {
       return;
     }
     v1::JobSpec spec = base_;
-    if (const absl::Status found = FindField(path, &Hint, &spec).status(); !found.ok()) {
+    if (const absl::Status found = FindField(path, &SpellingHint, &spec).status(); !found.ok()) {
       violations_->Add(where, found.message());
       return;
     }
@@ -156,7 +150,7 @@ absl::StatusOr<SweepJob> MakeJob(const v1::Sweep& sweep, std::vector<Assignment>
   job.spec = sweep.base();
   SetObjective(sweep.objective(), job.spec.mutable_training());
   for (Assignment& assignment : assignments) {
-    const absl::StatusOr<FieldPlace> place = FindField(*assignment.field, &Hint, &job.spec);
+    const absl::StatusOr<FieldPlace> place = FindField(*assignment.field, &SpellingHint, &job.spec);
     const absl::Status set = place.ok() ? SetFieldValue(*place, assignment.value) : place.status();
     if (!set.ok()) {
       // Only here the error shows if another field made a list shorter than the path's index.

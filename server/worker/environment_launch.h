@@ -13,7 +13,8 @@ namespace tandem {
 
 // The options of a worker that starts without a daemon.
 struct EnvironmentLaunchOptions {
-  // The path of a JobSpec: JSON if its name ends in ".json", otherwise text format.
+  // The path of a JobSpec: JSON if its name ends in ".json" or its text begins with "{", otherwise text
+  // format. In JSON, a whole Job with a spec is also accepted.
   std::string job_file;
   // The folder of artifacts and checkpoints. All workers must see it at this path.
   std::string output_folder;

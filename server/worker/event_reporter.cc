@@ -82,7 +82,7 @@ absl::Status EventReporter::Report(WorkerEvent event) {
       WorkerEvent notice;
       *notice.mutable_time() = event.time();
       notice.mutable_notice()->set_message(
-          "The daemon has been away for so long that progress reports are dropped until it is back.");
+          "The daemon was away for so long that progress reports are dropped until it is back.");
       return Append(notice);
     }
     absl::Status status = Unspool();
@@ -135,8 +135,8 @@ absl::Status EventReporter::ReportDropped() {
   WorkerEvent notice;
   *notice.mutable_time() =
       google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
-  notice.mutable_notice()->set_message(absl::StrCat(
-      dropped_, " progress reports were dropped: there was no room to keep them for the daemon."));
+  notice.mutable_notice()->set_message(
+      absl::StrCat(dropped_, " progress reports were dropped: there was no room to keep them."));
   TANDEM_RETURN_IF_ERROR(Append(notice));
   dropped_ = 0;
   drop_noted_ = false;
@@ -311,10 +311,8 @@ void EventReporter::Send(Stream& stream) {
     if (!event.ok() || !event->has_value()) {
       // Log once, because each connection reaches the damage again.
       if (std::exchange(damaged_at_, reader_.offset()) != reader_.offset()) {
-        spdlog::error(
-            "cannot read back the event spool at byte {}: {}; the daemon is not told of it, nor of what "
-            "comes after",
-            reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
+        spdlog::error("cannot read the event spool at byte {}: {}; the daemon gets no events from there on",
+                      reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
       }
       return;
     }

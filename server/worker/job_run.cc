@@ -1,6 +1,8 @@
 #include "server/worker/job_run.h"
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,9 +10,9 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
-#include "server/worker/artifact_file.h"
-#include "server/worker/message_yaml.h"
+#include "proto/job_file/yaml_writer.h"
 #include "server/worker/trainer_options.h"
 #include "third_party/spdlog/log.h"
 
@@ -47,9 +49,9 @@ std::string DescribePause(const v1::TrainingSummary& summary) {
   const std::string text = absl::StrCat("Paused after step ", summary.steps());
   if (summary.checkpoint_step() == summary.steps()) return text + ".";
   return summary.checkpoint_step() > 0
-             ? absl::StrCat(text, ", without a new checkpoint: it will go on from step ",
+             ? absl::StrCat(text, " without a new checkpoint: it will continue from step ",
                             summary.checkpoint_step(), ".")
-             : absl::StrCat(text, ", without a checkpoint: it will begin anew.");
+             : absl::StrCat(text, " without a checkpoint: it will start from the beginning.");
 }
 
 // Describes a cancelled training.
@@ -87,6 +89,20 @@ std::string Describe(absl::string_view what, const v1::Evaluation& evaluation) {
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
   for (const auto& [name, value] : metrics) absl::StrAppendFormat(&text, " %s %.4f", name, value);
   return text;
+}
+
+// Describes the file `name` in `folder`: its size and SHA-256. Returns errors of reading the file.
+absl::StatusOr<v1::Artifact> DescribeArtifact(const std::string& folder, const std::string& name,
+                                              const std::string& description) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  v1::Artifact artifact;
+  TANDEM_ASSIGN_OR_RETURN(*artifact.mutable_sha256(), Sha256OfFile(path));
+  std::error_code error;
+  artifact.set_size_bytes(static_cast<int64_t>(std::filesystem::file_size(path, error)));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read the size of ", path));
+  artifact.set_name(name);
+  artifact.set_description(description);
+  return artifact;
 }
 
 }  // namespace
@@ -149,8 +165,8 @@ Finished JobRun::End(const Trainer& trainer, const absl::Status& trained) {
   absl::Status saved;
   const absl::Status memory = CatchNoMemory([&] {
     saved = SaveModel(trainer, launch_.spec().training().best_model().export_best()
-                                   ? "The parameters with the best result, as safetensors."
-                                   : "The trained parameters, as safetensors.");
+                                   ? "The parameters with the best result, in safetensors format."
+                                   : "The trained parameters, in safetensors format.");
     return absl::OkStatus();
   });
   if (!memory.ok()) return MakeFinished(v1::JOB_STATE_FAILED, ReasonOf(memory), memory.message());
@@ -164,9 +180,9 @@ Finished JobRun::EndStopped(const Trainer& trainer, bool cancelled) {
   const absl::Status saved = CatchNoMemory([&] {
     return SaveModel(trainer,
                      best ? absl::StrCat("The parameters with the best result up to step ", summary.steps(),
-                                         ", where training was stopped, as safetensors.")
+                                         ", where training was stopped, in safetensors format.")
                           : absl::StrCat("The parameters after step ", summary.steps(),
-                                         ", where training was stopped, as safetensors."));
+                                         ", where training was stopped, in safetensors format."));
   });
   if (cancelled) return Cancelled(DescribeCancellation(summary, saved));
   // A resumed job needs only the checkpoint.
@@ -208,7 +224,7 @@ std::string JobRun::PathOf(absl::string_view name) const {
 absl::Status JobRun::WriteSpec() const {
   const std::string yaml =
       absl::StrCat("# The job as it was trained, defaults filled in. `tandem submit` takes it again.\n",
-                   MessageToYaml(launch_.spec()));
+                   ToYaml(launch_.spec()));
   return WriteFileAtomically(Env::Real(), PathOf(kSpecFile),
                              [&](WritableFile& file) { return file.Append(yaml); });
 }
@@ -231,13 +247,13 @@ void JobRun::OnStarted(int64_t step) {
   if (step == 0) {
     spdlog::info("training begins");
   } else {
-    spdlog::info("training goes on from the checkpoint of step {}", step);
+    spdlog::info("training continues from the checkpoint of step {}", step);
   }
   WorkerEvent event;
   event.mutable_started()->set_step(step);
   Send(std::move(event));
   absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
-      launch_.job_folder(), kSpecFile, "The job as it was trained; `tandem submit` takes it again.");
+      launch_.job_folder(), kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
   // The file was just written and is only a copy.
   if (!spec.ok()) return OnNotice(spec.status().message());
   WorkerEvent artifact;
@@ -258,7 +274,7 @@ void JobRun::ReportEarlierBest() {
   // The earlier attempt may have ended before reporting the file, and this attempt may find no better result.
   // Reading the file takes less time than reading the larger checkpoint.
   absl::StatusOr<v1::Artifact> best = DescribeArtifact(
-      launch_.job_folder(), kBestFile, "The parameters with the best result until training went on.");
+      launch_.job_folder(), kBestFile, "The parameters with the best result of the earlier attempts.");
   if (absl::IsNotFound(best.status())) return;
   if (!best.ok()) return OnNotice(best.status().message());
   WorkerEvent event;

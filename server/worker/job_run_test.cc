@@ -287,7 +287,7 @@ TEST_F(JobRunTest, WhatIsCancelledKeepsItsCheckpointAndItsModel) {
   ASSERT_EQ(events_.size(), 4);
   EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
   EXPECT_EQ(events_[2].artifact().description(),
-            "The parameters after step 7, where training was stopped, as safetensors.");
+            "The parameters after step 7, where training was stopped, in safetensors format.");
   EXPECT_EQ(events_[2].artifact().sha256(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 
@@ -312,7 +312,7 @@ TEST_F(JobRunTest, WhatIsPausedKeepsItsModel) {
   EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
   EXPECT_EQ(events_[3].finished().state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(events_[3].finished().message(),
-            "Paused after step 7, without a new checkpoint: it will go on from step 5.");
+            "Paused after step 7 without a new checkpoint: it will continue from step 5.");
 }
 
 TEST_F(JobRunTest, ACancelBeforeTrainingStartsNone) {

@@ -77,7 +77,8 @@ absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
   WorkerLaunch launch;
   if (!google::protobuf::TextFormat::ParseFromString(text, &launch)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is not a WorkerLaunch in text format"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read ", path, ": it is not a WorkerLaunch in text format"));
   }
   return launch;
 }
@@ -88,7 +89,7 @@ absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
   std::filesystem::create_directories(options.output_folder, error);
   options.output_folder = std::filesystem::absolute(options.output_folder).string();
   if (!std::filesystem::is_directory(options.output_folder, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot make the folder ", options.output_folder));
+    return absl::InvalidArgumentError(absl::StrCat("cannot create the folder ", options.output_folder));
   }
   return LaunchFromEnvironment(options, [](const char* name) -> std::optional<std::string> {
     const char* const value = getenv(name);
@@ -158,11 +159,11 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   options.daemon_target = launch.daemon_target();
   options.spool_path = JobFolder(launch.job_folder()).SpoolPath(launch.attempt());
   options.on_cancel = [&run] {
-    spdlog::info("told to stop");
+    spdlog::info("stopping for good");
     run.Cancel();
   };
   options.on_pause = [&run] {
-    spdlog::info("told to stop for now");
+    spdlog::info("stopping with a checkpoint, to continue later");
     run.Pause();
   };
   options.on_dismissed = [](absl::string_view message) {
@@ -179,9 +180,9 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
 
   const absl::Status status = run.Run();
   if (!status.ok()) {
-    spdlog::error("cannot report any more: {}", status.ToString());
+    spdlog::error("cannot report to the daemon any more: {}", status.ToString());
   } else if (!reporter->Drain(kPatience)) {
-    spdlog::warn("no daemon took the last events; they wait in the spool");
+    spdlog::warn("the daemon did not take the last events; they stay in the spool");
   }
   // Destroy it before `run`, which its thread may call.
   reporter = nullptr;
@@ -230,10 +231,10 @@ int RunAlone(const WorkerLaunch& launch) {
   std::thread([&run, stops] {
     int signal = 0;
     sigwait(&stops, &signal);
-    spdlog::info("told to stop for now");
+    spdlog::info("stopping with a checkpoint, to continue later");
     run.Pause();
     sigwait(&stops, &signal);
-    spdlog::info("told to stop");
+    spdlog::info("stopping for good");
     std::_Exit(kWorkerTrainingFailed);
   }).detach();
   const absl::Status status = run.Run();
@@ -306,7 +307,7 @@ int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
   }
   if (absl::IsResourceExhausted(status)) {
     // Other processes use the device.
-    spdlog::warn("{} has no room for a check: {}", name, std::string(status.message()));
+    spdlog::warn("cannot check {}: other processes use its memory: {}", name, std::string(status.message()));
     return kWorkerDone;
   }
   if (status.ok()) return kWorkerDone;
@@ -317,68 +318,64 @@ int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
 
 int Main(int argc, char** argv) {
   CLI::App app(
-      "Trains one job and reports to the daemon, which starts it; by hand only with --job, which trains "
-      "without a daemon.",
+      "Trains one job for the daemon, which starts this program. With --job, trains without a daemon.",
       "tandem-worker");
   app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
   std::string launch_path;
   CLI::Option* const launch_option =
-      app.add_option("--launch", launch_path, "What to train: a WorkerLaunch in text format");
+      app.add_option("--launch", launch_path, "The training to run: a WorkerLaunch in text format");
   int lock_fd = -1;
-  app.add_option(
-      "--lock-fd", lock_fd,
-      "An open file of worker.lock in the job's folder, locked by whoever started this; by default it is "
-      "opened and locked here");
+  app.add_option("--lock-fd", lock_fd,
+                 "File descriptor of worker.lock in the job's folder, locked by the parent process; by "
+                 "default this program opens and locks it");
   std::string model;
-  CLI::Option* const model_option = app.add_option(
-      "--model-task", model,
-      "Predict, evaluate or read a data set instead, as a ModelTask on standard input says; the model's file "
-      "stands here for whoever lists processes");
+  CLI::Option* const model_option =
+      app.add_option("--model-task", model,
+                     "Predict, evaluate or read a data set instead, as a ModelTask on standard input says. "
+                     "The value, the model's file, only shows in lists of processes");
   launch_option->excludes(model_option);
   std::string probe;
   CLI::Option* const probe_option =
-      app.add_option("--probe", probe, "Check instead whether a device, such as gpu:0, does what it should")
+      app.add_option("--probe", probe, "Check a device, such as gpu:0, instead of training")
           ->type_name("DEVICE");
   probe_option->excludes(launch_option)->excludes(model_option);
   EnvironmentLaunchOptions alone;
   alone.data_folders = {"/usr/share/datasets"};
   CLI::Option* const job_option =
       app.add_option("--job", alone.job_file,
-                     "Train this job without a daemon: a JobSpec in text format, or in JSON, where the name "
-                     "ends in .json or the text begins with {; `tandem validate FILE -o json` makes one of a "
-                     "YAML file. For several workers RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as "
-                     "torchrun sets them, or Slurm's variables, say which this one is and where they meet")
+                     "Train this job without a daemon: a JobSpec in text format, or in JSON (the name ends "
+                     "in .json, or the text starts with {); make one from YAML with `tandem validate FILE -o "
+                     "json`. Several workers find each other by RANK, WORLD_SIZE, MASTER_ADDR and "
+                     "MASTER_PORT, as torchrun sets them, or by Slurm's variables")
           ->type_name("FILE")
           ->excludes(launch_option)
           ->excludes(model_option)
           ->excludes(probe_option);
   CLI::Option* const output_option =
-      app.add_option(
-             "--output", alone.output_folder,
-             "With --job: the folder for the model and for checkpoints, which is made, and from whose "
-             "checkpoint training goes on; the same for all workers")
+      app.add_option("--output", alone.output_folder,
+                     "With --job: the folder for the model and checkpoints, the same for all workers; "
+                     "created if missing. Training continues from a checkpoint in it")
           ->type_name("FOLDER")
           ->needs(job_option);
   job_option->needs(output_option);
-  app.add_option("--data-folder", alone.data_folders, "With --job: a folder that data may be in; repeatable")
+  app.add_option("--data-folder", alone.data_folders, "With --job: a folder with data; repeatable")
       ->type_name("FOLDER")
       ->needs(job_option)
       ->capture_default_str();
   app.add_option("--threads", alone.threads,
-                 "With --job: threads of each replica on a CPU; 0: this host's, shared among its replicas")
+                 "With --job: CPU threads per replica; 0: the host's threads divided among its replicas")
       ->type_name("N")
       ->check(CLI::Range(0, 1024))
       ->needs(job_option)
       ->capture_default_str();
   SandboxArguments sandbox;
   app.add_option("--sandbox", sandbox.mode,
-                 "Confine this process: off, on, or best-effort, which is as far as the kernel can")
+                 "Confine this process: off, on, or best-effort (as far as the kernel can)")
       ->type_name("MODE")
       ->check(CLI::IsMember({"off", "best-effort", "on"}))
       ->excludes(job_option)
       ->capture_default_str();
-  app.add_option("--may-read", sandbox.readable,
-                 "With --sandbox: a folder or file that may be read; repeatable")
+  app.add_option("--may-read", sandbox.readable, "With --sandbox: a readable folder or file; repeatable")
       ->type_name("PATH")
       ->allow_extra_args(false);
   app.require_option(1, 0);

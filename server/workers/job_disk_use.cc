@@ -8,7 +8,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/store/records.h"
 #include "server/workers/kept_weights.h"
@@ -34,9 +33,6 @@ constexpr int kMostDepth = 16;
 // The most bytes of the paths of folders that are still to be read.
 constexpr size_t kMostPathBytes = 4 << 20;
 
-// The ending of models and checkpoints.
-constexpr char kWeightsEnding[] = ".safetensors";
-
 bool IsGone(const std::string& folder) {
   struct stat info = {};
   return lstat(folder.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
@@ -44,19 +40,16 @@ bool IsGone(const std::string& folder) {
 
 }  // namespace
 
-bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
-  const auto hide = [files] { files->bytes = kMostBytes; };
-  const auto add = [files](const std::string& path, const struct stat& info) {
+std::optional<int64_t> JobDiskUse::Look(const std::string& job_id) const {
+  int64_t bytes = 0;
+  const auto hide = [&bytes] { bytes = kMostBytes; };
+  const auto add = [&bytes](const struct stat& info) {
     // The space on the disk, which may be less or more than the file's size.
-    const int64_t bytes = std::min<int64_t>(info.st_blocks, kMostBytes / kBlockBytes) * kBlockBytes;
-    if (absl::EndsWith(path, kWeightsEnding)) {
-      files->weights.emplace_back(FileId(info.st_dev, info.st_ino), bytes);
-    } else {
-      files->bytes = std::min(files->bytes + bytes, kMostBytes);
-    }
+    bytes += std::min<int64_t>(info.st_blocks, kMostBytes / kBlockBytes) * kBlockBytes;
+    bytes = std::min(bytes, kMostBytes);
   };
   const std::string folder = absl::StrCat(jobs_folder_, "/", job_id);
-  if (IsGone(folder)) return false;
+  if (IsGone(folder)) return std::nullopt;
   struct stat info = {};
   // Only one folder is open at a time, whatever a worker creates.
   std::vector<std::pair<std::string, int>> folders = {{folder, 0}};
@@ -79,7 +72,7 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
       if (lstat(name.c_str(), &info) != 0) {
         if (errno == EACCES || errno == ENAMETOOLONG) hide();
       } else if (S_ISREG(info.st_mode)) {
-        add(name, info);
+        add(info);
       } else if (S_ISDIR(info.st_mode) && depth < kMostDepth) {
         folders.emplace_back(name, depth + 1);
         path_bytes += name.size();
@@ -89,8 +82,8 @@ bool JobDiskUse::Look(const std::string& job_id, Files* files) const {
     }
   }
   const std::string kept = KeptWeightsPath(folder);
-  if (lstat(kept.c_str(), &info) == 0 && S_ISREG(info.st_mode)) add(kept, info);
-  return true;
+  if (lstat(kept.c_str(), &info) == 0 && S_ISREG(info.st_mode)) add(info);
+  return bytes;
 }
 
 void JobDiskUse::Start(std::function<std::vector<Owned>()> list) {
@@ -150,31 +143,6 @@ void JobDiskUse::ForgetRemoved() {
   }
 }
 
-void JobDiskUse::Count(const Use& use) {
-  Total& total = totals_[use.user];
-  total.bytes += use.files.bytes;
-  for (const auto& [id, bytes] : use.files.weights) {
-    Total::Weights& weights = total.weights[id];
-    ++weights.names;
-    // The size is unchanged, unless the inode number was reused.
-    total.bytes += bytes - std::exchange(weights.bytes, bytes);
-  }
-}
-
-void JobDiskUse::Uncount(const Use& use) {
-  const auto found = totals_.find(use.user);
-  if (found == totals_.end()) return;
-  Total& total = found->second;
-  total.bytes -= use.files.bytes;
-  for (const auto& [id, bytes] : use.files.weights) {
-    const auto weights = total.weights.find(id);
-    if (--weights->second.names > 0) continue;
-    total.bytes -= weights->second.bytes;
-    total.weights.erase(weights);
-  }
-  if (total.bytes == 0 && total.weights.empty()) totals_.erase(found);
-}
-
 void JobDiskUse::Add(const Owned& owned, bool replaces) {
   MutexLock lock(&mutex_);
   const auto [found, made] = uses_.try_emplace(owned.job_id);
@@ -194,24 +162,24 @@ void JobDiskUse::Settle(const std::string& job) {
 }
 
 void JobDiskUse::Measure(const std::string& job_id) {
-  Files files;
-  const bool has_folder = Look(job_id, &files);
+  const std::optional<int64_t> bytes = Look(job_id);
   MutexLock lock(&mutex_);
   const auto found = uses_.find(job_id);
   // The job was deleted and forgotten.
   if (found == uses_.end()) return;
   Use& use = found->second;
-  Uncount(use);
-  use.files = std::move(files);
-  Count(use);
-  if (!has_folder && !use.is_active) uses_.erase(found);
+  absl::int128& total = totals_[use.user];
+  total += bytes.value_or(0) - use.bytes;
+  use.bytes = bytes.value_or(0);
+  if (total == 0) totals_.erase(use.user);
+  if (!bytes.has_value() && !use.is_active) uses_.erase(found);
 }
 
 int64_t JobDiskUse::BytesOf(const std::string& user) const {
   MutexLock lock(&mutex_);
   const auto found = totals_.find(user);
   if (found == totals_.end()) return 0;
-  return static_cast<int64_t>(std::min<absl::int128>(found->second.bytes, kMostTotal));
+  return static_cast<int64_t>(std::min<absl::int128>(found->second, kMostTotal));
 }
 
 bool JobDiskUse::IsRemoving(const std::string& user) const {

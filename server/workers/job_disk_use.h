@@ -1,10 +1,9 @@
 #ifndef TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
 #define TANDEM_SERVER_WORKERS_JOB_DISK_USE_H_
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,7 +23,8 @@ namespace tandem {
 // answer is at most a minute old. Deleted jobs count until their files are removed. Thread-safe.
 //
 // A file counts with its space on the disk, because a hijacked worker can give a file any size. A model or
-// checkpoint that several jobs share by hard links counts once for each user with such a job.
+// checkpoint that several jobs share by hard links counts for each of these jobs. So the sum may be too
+// large, but never too small, whichever job is deleted first.
 class JobDiskUse final : public JobObserver {
  public:
   struct Owned {
@@ -57,18 +57,9 @@ class JobDiskUse final : public JobObserver {
   void OnDeleted(const v1::Job& job) override;
 
  private:
-  // Identifies a file, whatever its names: its device and inode.
-  using FileId = std::pair<dev_t, ino_t>;
-  // The files of one job.
-  struct Files {
-    // Models and checkpoints, which may also have names elsewhere, with their bytes.
-    std::vector<std::pair<FileId, int64_t>> weights;
-    // The bytes of all other files.
-    int64_t bytes = 0;
-  };
   struct Use {
     std::string user;
-    Files files;
+    int64_t bytes = 0;
     // The number of measurements left. Active jobs are always measured, and deleted jobs until their folders
     // are gone.
     int measurements = 1;
@@ -76,29 +67,14 @@ class JobDiskUse final : public JobObserver {
     bool is_deleted = false;
   };
 
-  // The files of a user's jobs.
-  struct Total {
-    struct Weights {
-      int64_t bytes = 0;
-      // The number of names among the user's jobs.
-      int names = 0;
-    };
-    absl::flat_hash_map<FileId, Weights> weights;
-    // The bytes of all files, each once. May be very large if many hidden files count.
-    absl::int128 bytes = 0;
-  };
-
-  // Reads a job's files. Returns false, with no files, if the job has no folder.
-  bool Look(const std::string& job_id, Files* files) const;
+  // Returns the bytes of a job's files; nullopt if the job has no folder.
+  std::optional<int64_t> Look(const std::string& job_id) const;
   void Run(const std::function<std::vector<Owned>()>& list);
   void Add(const Owned& owned, bool replaces) ABSL_LOCKS_EXCLUDED(mutex_);
   void Settle(const std::string& job) ABSL_LOCKS_EXCLUDED(mutex_);
   void Measure(const std::string& job_id) ABSL_LOCKS_EXCLUDED(mutex_);
   // Forgets deleted jobs whose folders are gone.
   void ForgetRemoved() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Add a job's files to its user's total, and the reverse.
-  void Count(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Uncount(const Use& use) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string jobs_folder_;
   const absl::Duration interval_;
@@ -107,8 +83,8 @@ class JobDiskUse final : public JobObserver {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // Keyed by job.
   absl::flat_hash_map<std::string, Use> uses_ ABSL_GUARDED_BY(mutex_);
-  // Keyed by user.
-  absl::flat_hash_map<std::string, Total> totals_ ABSL_GUARDED_BY(mutex_);
+  // The bytes of all jobs of a user. May be very large if many hidden files count.
+  absl::flat_hash_map<std::string, absl::int128> totals_ ABSL_GUARDED_BY(mutex_);
   // Only Start and Stop use it.
   std::thread thread_;
 };

@@ -42,7 +42,8 @@ absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy&
 // Limits this process's memory, as SandboxPolicy::memory_bytes. Errors are the system's.
 absl::Status LimitMemory(int64_t bytes);
 
-// Returns a text for the log: "Landlock 7, system calls filtered, no new privileges".
+// Returns a text for the log: "Landlock 7, system calls filtered". A reason for missing parts follows in
+// brackets.
 std::string DescribeSandbox(const SandboxState& state);
 
 }  // namespace tandem

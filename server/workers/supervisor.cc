@@ -10,7 +10,10 @@
 #include <cerrno>
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -21,8 +24,6 @@
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
-#include "server/workers/lingering_jobs.h"
-#include "server/workers/lost_worker.h"
 #include "server/workers/owner_mode.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
@@ -58,20 +59,6 @@ absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed();
 // Returns true if a worker must write a checkpoint and stop.
 bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
-}
-
-bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
-
-// Returns true if no other process of the job would notice that this one hangs.
-bool IsAlone(const Worker& worker) {
-  return worker.workers == 1 ||
-         std::count_if(worker.processes.begin(), worker.processes.end(), IsRunning) == 1;
-}
-
-void SignalAll(const Worker& worker, int signal) {
-  for (const std::unique_ptr<WorkerProcess>& process : worker.processes) {
-    if (IsRunning(process)) process->SignalGroup(signal);
-  }
 }
 
 }  // namespace
@@ -194,113 +181,113 @@ void WorkerSupervisor::Wake() {
 }
 
 void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& devices) {
-  auto worker = std::make_shared<Worker>();
-  worker->job_id = JobId(job.name());
-  worker->attempt = job.attempt();
-  worker->folder = JobFolder(job.folder());
-  worker->workers = std::max(1, job.spec().replicas().workers());
-  worker->replicas = static_cast<int>(devices.size());
-  worker->job = job;
-  worker->devices = devices;
-  worker->launch_until = MonotonicNow() + kEvictionTime;
-  worker->attend_at = absl::InfinitePast();
+  const auto worker = std::make_shared<Worker>(job, devices, MonotonicNow() + kEvictionTime);
   {
     MutexLock lock(&mutex_);
-    workers_[worker->job_id] = worker;
+    workers_[worker->job_id()] = worker;
   }
   Wake();
   // The job may have been cancelled or paused after its lease, when OnCancelling and OnPausing found no
   // worker.
-  jobs_->ApplyWorkerEvents(worker->job_id, worker->attempt, {},
+  jobs_->ApplyWorkerEvents(worker->job_id(), worker->attempt(), {},
                            [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
                              if (!position.ok()) return;
                              {
                                MutexLock lock(&mutex_);
                                if (position->state == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-                               if (IsToStopForNow(position->state)) BeginPause(*worker);
+                               if (IsToStopForNow(position->state)) worker->Pause();
                              }
                              Wake();
                            });
 }
 
 void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
-  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes = absl::UnknownError("");
+  absl::StatusOr<Worker::Processes> processes = absl::UnknownError("");
   absl::StatusOr<std::string> secret = MakeWorkerSecret();
   if (secret.ok()) {
     {
       // The worker may connect before Launch returns.
       MutexLock lock(&mutex_);
-      worker->secret = *secret;
+      worker->SetSecret(*secret);
     }
-    processes = launcher_.Launch(worker->job, worker->devices, *secret);
+    processes = launcher_.Launch(worker->job(), worker->devices(), *secret);
   } else {
     processes = secret.status();
   }
-  const bool is_waiting = absl::IsUnavailable(processes.status()) && MonotonicNow() < worker->launch_until;
-  if (!is_waiting) worker->job.Clear();
+  const bool is_waiting = absl::IsUnavailable(processes.status()) && MonotonicNow() < worker->launch_until();
+  if (!is_waiting) worker->ForgetLaunch();
   MutexLock lock(&mutex_);
   if (processes.ok()) {
     for (const std::unique_ptr<WorkerProcess>& process : *processes) {
-      spdlog::info("worker started job={} attempt={} pid={}", worker->job_id, worker->attempt,
+      spdlog::info("worker started job={} attempt={} pid={}", worker->job_id(), worker->attempt(),
                    process->pid());
     }
-    worker->processes = *std::move(processes);
-    worker->phase = Worker::Phase::kRunning;
-    worker->attend_at = absl::InfiniteFuture();
-    if (worker->session == nullptr) worker->silent_since = MonotonicNow() + options_.connect_grace;
+    worker->Run(*std::move(processes), MonotonicNow() + options_.connect_grace);
   } else if (is_waiting) {
-    worker->attend_at = MonotonicNow() + kResolveInterval;
+    worker->AttendAt(MonotonicNow() + kResolveInterval);
   } else {
-    spdlog::error("worker not started job={} attempt={}: {}", worker->job_id, worker->attempt,
+    spdlog::error("worker not started job={} attempt={}: {}", worker->job_id(), worker->attempt(),
                   processes.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
-    worker->phase = Worker::Phase::kEnded;
-    worker->lost_reason = v1::STATE_REASON_WORKER_START_FAILED;
-    worker->lost_message = absl::StrCat("The worker could not be started: ", processes.status().message());
-    worker->attend_at = absl::InfinitePast();
+    worker->FailStart(processes.status().message());
   }
 }
 
 std::vector<v1::Job> WorkerSupervisor::FindLingering() {
-  return FindLingeringJobs(options_.state_folder + "/jobs", jobs_);
+  const std::string jobs_folder = options_.state_folder + "/jobs";
+  std::vector<v1::Job> lingering;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(jobs_folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string id = entry->path().filename().string();
+    const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(JobFolder(entry->path().string()));
+    if (!running.ok() || running->pids.empty()) continue;
+    absl::StatusOr<v1::Job> job = jobs_->Get(id);
+    const bool was_preempted = job.ok() && job->state() == v1::JOB_STATE_QUEUED;
+    if (job.ok() && (IsAtRest(job->state()) || was_preempted) && job->attempt() == running->attempt) {
+      lingering.push_back(*std::move(job));
+      // Its worker must end.
+      if (was_preempted) lingering.back().set_state(v1::JOB_STATE_PAUSED);
+    } else if (const absl::StatusOr<bool> was_deleted = jobs_->WasDeleted(id);
+               was_deleted.ok() && *was_deleted) {
+      // Its devices are unknown.
+      v1::Job& deleted = lingering.emplace_back();
+      deleted.set_name(JobName(id));
+      deleted.set_attempt(running->attempt);
+      deleted.set_folder(entry->path().string());
+    }
+  }
+  if (error) {
+    spdlog::warn("cannot look for workers whose jobs have ended in {}: {}", jobs_folder, error.message());
+  }
+  return lingering;
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
   // FindLingering returns deleted jobs without a state.
   const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
   const bool has_ended = is_deleted || IsAtRest(job.state());
-  auto worker = std::make_shared<Worker>();
-  worker->job_id = JobId(job.name());
-  worker->attempt = job.attempt();
-  worker->folder = JobFolder(job.folder());
-  worker->workers = std::max(1, job.spec().replicas().workers());
-  worker->replicas = job.devices_size();
-  worker->secret = WorkerSecretOf(worker->folder, worker->attempt);
-  worker->lost_message = kEndedUnwatched;
-  const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder);
+  const auto worker = std::make_shared<Worker>(job);
+  const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder());
   // If the system cannot tell, the monitor keeps trying. Meanwhile nobody else may get the devices.
-  if (!running.ok() || (!running->pids.empty() && running->attempt == worker->attempt)) {
-    spdlog::info("worker adopted job={} attempt={}", worker->job_id, worker->attempt);
-    worker->phase = Worker::Phase::kResolving;
+  if (!running.ok() || (!running->pids.empty() && running->attempt == worker->attempt())) {
+    spdlog::info("worker adopted job={} attempt={}", worker->job_id(), worker->attempt());
+    worker->ExpectProcesses();
   } else if (job.state() == v1::JOB_STATE_STARTING &&
-             !std::filesystem::exists(worker->folder.SpoolPath(worker->attempt))) {
+             !std::filesystem::exists(worker->folder().SpoolPath(worker->attempt()))) {
     // A worker holds its lock from before its start, so no worker exists or will exist.
-    release_lease_(worker->job_id, worker->attempt, /*crashed=*/false);
+    release_lease_(worker->job_id(), worker->attempt(), /*crashed=*/false);
     const PendingResult<v1::Job> requeued;
-    jobs_->Requeue(worker->job_id, worker->attempt, requeued.Callback());
+    jobs_->Requeue(worker->job_id(), worker->attempt(), requeued.Callback());
     const absl::Status status = requeued.Wait().status();
     if (status.ok()) return;
-    spdlog::error("job not queued again job={}: {}", worker->job_id, status.ToString());
-    worker->phase = Worker::Phase::kEnded;
-  } else {
-    worker->phase = Worker::Phase::kEnded;
+    spdlog::error("job not queued again job={}: {}", worker->job_id(), status.ToString());
   }
-  worker->attend_at = absl::InfinitePast();
-  worker->remove_folder = is_deleted;
+  if (is_deleted) worker->RemoveFolderAtEnd();
   MutexLock lock(&mutex_);
-  workers_[worker->job_id] = worker;
+  workers_[worker->job_id()] = worker;
   if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-  if (IsToStopForNow(job.state())) BeginPause(*worker);
-  if (has_ended) worker->terminate_at = MonotonicNow() + options_.exit_grace;
+  if (IsToStopForNow(job.state())) worker->Pause();
+  if (has_ended) worker->TerminateBy(MonotonicNow() + options_.exit_grace);
 }
 
 absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
@@ -309,8 +296,8 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
   {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(hello.job_id());
-    if (stopping_ || found == workers_.end() || found->second->attempt != hello.attempt() ||
-        found->second->phase == Worker::Phase::kEnded) {
+    if (stopping_ || found == workers_.end() || found->second->attempt() != hello.attempt() ||
+        found->second->phase() == Worker::Phase::kEnded) {
       // This daemon is stopping. The next daemon decides.
       if (stopping_) {
         session->Close();
@@ -323,26 +310,22 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
           absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", job_id));
     }
     Worker& worker = *found->second;
-    if (!IsWorkerSecret(hello.secret(), worker.secret)) {
+    if (!worker.HasSecret(hello.secret())) {
       // Dismiss only the caller. The job and its real worker continue.
-      spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id,
-                   worker.attempt, hello.pid());
+      spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id(),
+                   worker.attempt(), hello.pid());
       return absl::FailedPreconditionError(absl::StrCat("it does not know the secret of attempt ",
                                                         hello.attempt(), " of job ", hello.job_id()));
     }
     if (hello.protocol() != kWorkerProtocol) {
-      worker.foreign_protocol = hello.protocol();
-      worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.exit_grace);
+      worker.Dismiss(hello.protocol(), MonotonicNow() + options_.exit_grace);
       spdlog::warn("worker dismissed, as it is of another version job={} attempt={} pid={} protocol={}",
                    hello.job_id(), hello.attempt(), hello.pid(), hello.protocol());
       Wake();
       return absl::FailedPreconditionError(DescribeForeignProtocol(hello.protocol()));
     }
-    spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id, worker.attempt, hello.pid());
-    former = std::exchange(worker.session, session);
-    worker.silent_since = absl::InfiniteFuture();
-    if (worker.cancelling) session->Cancel();
-    if (worker.pausing) session->Pause();
+    spdlog::info("worker connected job={} attempt={} pid={}", worker.job_id(), worker.attempt(), hello.pid());
+    former = worker.Connect(session);
   }
   if (former != nullptr) former->Close();
   return absl::OkStatus();
@@ -352,27 +335,16 @@ void WorkerSupervisor::Leave(const std::string& job_id, const WorkerSession* ses
   {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(job_id);
-    if (found == workers_.end() || found->second->session.get() != session) return;
-    found->second->silent_since = MonotonicNow();
+    if (found == workers_.end() || !found->second->Disconnect(session, MonotonicNow())) return;
   }
   Wake();
 }
 
-void WorkerSupervisor::BeginCancel(Worker& worker) {
-  if (worker.cancelling) return;
-  worker.cancelling = true;
-  worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.cancel_grace);
-  if (worker.session != nullptr) worker.session->Cancel();
-}
-
-void WorkerSupervisor::BeginPause(Worker& worker) {
-  worker.pausing = true;
-  if (worker.session != nullptr) worker.session->Pause();
-}
+void WorkerSupervisor::BeginCancel(Worker& worker) { worker.Cancel(MonotonicNow() + options_.cancel_grace); }
 
 WorkerSupervisor::Worker* WorkerSupervisor::FindWorker(const v1::Job& job) {
   const auto found = workers_.find(JobId(job.name()));
-  if (found == workers_.end() || found->second->attempt != job.attempt()) return nullptr;
+  if (found == workers_.end() || found->second->attempt() != job.attempt()) return nullptr;
   return found->second.get();
 }
 
@@ -386,7 +358,7 @@ void WorkerSupervisor::OnCancelling(const v1::Job& job) {
 
 void WorkerSupervisor::OnPausing(const v1::Job& job) {
   MutexLock lock(&mutex_);
-  if (Worker* worker = FindWorker(job); worker != nullptr) BeginPause(*worker);
+  if (Worker* worker = FindWorker(job); worker != nullptr) worker->Pause();
 }
 
 void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
@@ -405,8 +377,7 @@ void WorkerSupervisor::OnTerminal(const v1::Job& job) {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(JobId(job.name()));
     if (found == workers_.end()) return;
-    Worker& worker = *found->second;
-    worker.terminate_at = std::min(worker.terminate_at, MonotonicNow() + options_.exit_grace);
+    found->second->TerminateBy(MonotonicNow() + options_.exit_grace);
   }
   Wake();
 }
@@ -416,7 +387,7 @@ void WorkerSupervisor::OnDeleted(const v1::Job& job) {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(JobId(job.name()));
     if (found != workers_.end()) {
-      found->second->remove_folder = true;
+      found->second->RemoveFolderAtEnd();
     } else {
       folders_.Add(job.folder());
     }
@@ -434,11 +405,11 @@ void WorkerSupervisor::Monitor() {
     {
       MutexLock lock(&mutex_);
       for (const auto& [job_id, worker] : workers_) {
-        if (worker->phase != Worker::Phase::kRunning) continue;
-        for (const std::unique_ptr<WorkerProcess>& process : worker->processes) {
-          if (!IsRunning(process)) continue;
+        if (worker->phase() != Worker::Phase::kRunning) continue;
+        for (const std::unique_ptr<WorkerProcess>& process : worker->processes()) {
+          if (process == nullptr) continue;
           fds.push_back({process->pidfd(), POLLIN, 0});
-          watched.emplace_back(worker, static_cast<int>(&process - worker->processes.data()));
+          watched.emplace_back(worker, static_cast<int>(&process - worker->processes().data()));
         }
       }
     }
@@ -459,33 +430,13 @@ absl::Time WorkerSupervisor::Attend() {
   {
     MutexLock lock(&mutex_);
     for (const auto& [job_id, worker] : workers_) {
-      if (worker->attend_at <= now) {
-        (worker->phase == Worker::Phase::kLaunching   ? unlaunched
-         : worker->phase == Worker::Phase::kResolving ? unresolved
-                                                      : ended)
+      if (worker->IsDue(now)) {
+        (worker->phase() == Worker::Phase::kLaunching   ? unlaunched
+         : worker->phase() == Worker::Phase::kResolving ? unresolved
+                                                        : ended)
             .push_back(worker);
       }
-      if (worker->phase != Worker::Phase::kRunning) continue;
-      if (worker->terminate_at <= now) {
-        spdlog::warn("worker does not go, sending SIGTERM job={} attempt={}", job_id, worker->attempt);
-        SignalAll(*worker, SIGTERM);
-        worker->killed = true;
-        worker->terminate_at = absl::InfiniteFuture();
-        worker->kill_at = now + options_.kill_grace;
-      }
-      // In a group, the other workers notice and name it.
-      if (IsAlone(*worker) && worker->silent_since + options_.silence_limit <= now) {
-        spdlog::warn("worker is silent, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
-        NoteSilence(*worker, options_.silence_limit);
-        SignalAll(*worker, SIGKILL);
-        worker->killed = true;
-        worker->silent_since = absl::InfiniteFuture();
-      }
-      if (worker->kill_at <= now) {
-        spdlog::warn("worker does not go, sending SIGKILL job={} attempt={}", job_id, worker->attempt);
-        SignalAll(*worker, SIGKILL);
-        worker->kill_at = absl::InfiniteFuture();
-      }
+      worker->SendDueSignals(now, options_.silence_limit, options_.kill_grace);
     }
   }
   for (const std::shared_ptr<Worker>& worker : unlaunched) {
@@ -499,37 +450,31 @@ absl::Time WorkerSupervisor::Attend() {
   MutexLock lock(&mutex_);
   absl::Time next = absl::InfiniteFuture();
   for (const auto& [job_id, worker] : workers_) {
-    next = std::min(next, worker->attend_at);
-    if (worker->phase != Worker::Phase::kRunning) continue;
-    next = std::min({next, worker->terminate_at, worker->kill_at});
-    if (IsAlone(*worker)) next = std::min(next, worker->silent_since + options_.silence_limit);
+    next = std::min(next, worker->NextAction(options_.silence_limit));
   }
   return next;
 }
 
 void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
-  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> processes =
-      FindWorkerProcesses(worker->folder, worker->attempt, [this] { return Stopping(); });
+  absl::StatusOr<Worker::Processes> processes =
+      FindWorkerProcesses(worker->folder(), worker->attempt(), [this] { return Stopping(); });
   MutexLock lock(&mutex_);
   if (!processes.ok()) {
     // At first the holder is about to write its pid. Later it is not our worker, and looking takes long.
-    worker->attend_at = MonotonicNow() + (++worker->looks < kQuickLooks ? kResolveInterval : kRetryInterval);
-  } else if (std::any_of(processes->begin(), processes->end(), IsRunning)) {
-    // Only the first worker can report the end of training.
-    if (!IsRunning(processes->front())) {
-      worker->kill_at = MonotonicNow();
-      worker->killed = true;
-    }
-    worker->processes = *std::move(processes);
-    worker->phase = Worker::Phase::kRunning;
-    worker->attend_at = absl::InfiniteFuture();
-    // A worker that hung while no daemon ran has no connection that could end. Workers can reach this daemon
-    // only since it started to listen.
-    if (worker->session == nullptr) worker->silent_since = MonotonicNow() + options_.adoption_grace;
-  } else {
-    worker->phase = Worker::Phase::kEnded;
-    worker->attend_at = absl::InfinitePast();
+    worker->AttendAt(MonotonicNow() +
+                     (worker->CountLook() < kQuickLooks ? kResolveInterval : kRetryInterval));
+    return;
   }
+  if (std::all_of(processes->begin(), processes->end(),
+                  [](const auto& process) { return process == nullptr; })) {
+    worker->EndWithoutProcess();
+    return;
+  }
+  // Only the first worker can report the end of training.
+  if (processes->front() == nullptr) worker->KillBy(MonotonicNow());
+  // A worker that hung while no daemon ran has no connection that could end. Workers can reach this daemon
+  // only since it started to listen.
+  worker->Run(*std::move(processes), MonotonicNow() + options_.adoption_grace);
 }
 
 void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int index) {
@@ -538,19 +483,18 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
   std::optional<int32_t> foreign_protocol;
   {
     MutexLock lock(&mutex_);
-    process = std::move(worker->processes[index]);
-    killed = worker->killed;
-    foreign_protocol = worker->foreign_protocol;
+    process = worker->TakeProcess(index);
+    killed = worker->killed();
+    foreign_protocol = worker->foreign_protocol();
   }
   const WorkerProcess::End end = process->Reap();
-  spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id, worker->attempt,
+  spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id(), worker->attempt(),
                process->pid(), DescribeEnd(end));
-  NoteEnd(*worker, index, end, killed);
-  if (foreign_protocol.has_value()) worker->lost_message = DescribeForeignProtocol(*foreign_protocol);
+  worker->NoteEnd(index, end, killed, foreign_protocol);
   std::shared_ptr<WorkerSession> session;
   {
     MutexLock lock(&mutex_);
-    if (std::any_of(worker->processes.begin(), worker->processes.end(), IsRunning)) {
+    if (worker->HasProcess()) {
       // A worker that has done its part need not wait for the others. The end of an earlier daemon's worker
       // is unknown: the first worker learns of a loss from the group. Without the first worker nothing more
       // is reported.
@@ -559,13 +503,11 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
         const absl::Duration grace = !end.known            ? options_.exit_grace
                                      : index == 0 && !done ? absl::ZeroDuration()
                                                            : kGroupGrace;
-        worker->kill_at = std::min(worker->kill_at, MonotonicNow() + grace);
-        worker->killed = true;
+        worker->KillBy(MonotonicNow() + grace);
       }
       return;
     }
-    worker->phase = Worker::Phase::kEnded;
-    session = std::move(worker->session);
+    session = worker->End();
   }
   if (session != nullptr) session->Close();
   End(worker);
@@ -574,32 +516,33 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
 // Every step can be repeated if the store fails.
 void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
   const absl::Status settled =
-      SettleWorker(jobs_, worker->job_id, worker->attempt, worker->folder.SpoolPath(worker->attempt),
-                   worker->lost_reason, worker->lost_message, [this] { return Stopping(); });
+      SettleWorker(jobs_, worker->job_id(), worker->attempt(), worker->folder().SpoolPath(worker->attempt()),
+                   worker->lost_reason(), worker->lost_message(), [this] { return Stopping(); });
   if (!settled.ok()) {
     if (!Stopping()) {
-      spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id,
-                    worker->attempt, settled.ToString());
+      spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id(),
+                    worker->attempt(), settled.ToString());
     }
     // A hijacked worker may have closed these files.
-    for (const std::string& path : {worker->folder.path(), worker->folder.AttemptFolder(worker->attempt),
-                                    worker->folder.SpoolPath(worker->attempt)}) {
+    for (const std::string& path :
+         {worker->folder().path(), worker->folder().AttemptFolder(worker->attempt()),
+          worker->folder().SpoolPath(worker->attempt())}) {
       RestoreOwnerMode(path);
     }
     MutexLock lock(&mutex_);
-    worker->attend_at = MonotonicNow() + kRetryInterval;
+    worker->AttendAt(MonotonicNow() + kRetryInterval);
     return;
   }
-  unlink(worker->folder.SpoolPath(worker->attempt).c_str());
-  RemoveWorkerRecord(worker->folder.path());
+  unlink(worker->folder().SpoolPath(worker->attempt()).c_str());
+  RemoveWorkerRecord(worker->folder().path());
   {
     // Erase the worker before the lease returns, because the next attempt may then start.
     MutexLock lock(&mutex_);
-    if (worker->remove_folder) folders_.Add(worker->folder.path());
-    const auto found = workers_.find(worker->job_id);
+    if (worker->remove_folder()) folders_.Add(worker->folder().path());
+    const auto found = workers_.find(worker->job_id());
     if (found != workers_.end() && found->second == worker) workers_.erase(found);
   }
-  release_lease_(worker->job_id, worker->attempt, worker->crashed);
+  release_lease_(worker->job_id(), worker->attempt(), worker->crashed());
 }
 
 }  // namespace tandem

@@ -29,7 +29,7 @@
 
 namespace tandem {
 
-struct SupervisedWorker;
+class SupervisedWorker;
 
 // Starts worker processes, receives their events, watches them, and cleans up after them. Thread-safe.
 //
@@ -82,7 +82,10 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Calls Stop. As an observer of the JobMachine, the supervisor must outlive the store's writer.
   ~WorkerSupervisor() override;
 
-  // Calls FindLingeringJobs. Restore the jobs' leases, and pass them to Begin with the others.
+  // Returns the jobs that have ended, are paused, are queued again or were deleted, but whose worker still
+  // runs: the worker hangs, or the daemon was replaced before the worker's end. A job that is queued again is
+  // returned as PAUSED. A deleted job has only its name, attempt and folder; its state is unspecified.
+  // Restore the jobs' leases, and pass them to Begin with the others.
   std::vector<v1::Job> FindLingering();
   // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
   // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,
@@ -124,8 +127,6 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Adopt(const v1::Job& job);
   // Tells the worker to stop, and starts the time after which it gets SIGTERM.
   void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Tells the worker to pause. Its step and checkpoint may take any time.
-  void BeginPause(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the worker of the job's newest attempt; null if none.
   Worker* FindWorker(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();

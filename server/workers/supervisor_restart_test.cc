@@ -214,10 +214,10 @@ TEST_F(SupervisorRestartTest, RecordsOfWorkersThatAreGoneGo) {
   EXPECT_FALSE(ReadWorkerRecord(folder).has_value());
   // The state if the daemon had died before.
   ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
-  std::ofstream(WorkerRecordPath(folder) + ".new") << "system=";
+  std::ofstream(WorkerRecordPath(folder) + kUnfinishedEnding) << "system=";
   Restart();
   EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder)));
-  EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + ".new"));
+  EXPECT_FALSE(std::filesystem::exists(WorkerRecordPath(folder) + kUnfinishedEnding));
 }
 
 // A hijacked worker can write any pid into its lock. If its record is lost, the process that has the lock

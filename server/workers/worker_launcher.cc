@@ -135,9 +135,10 @@ absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) c
   const absl::Status kept = KeepWeights(file->path, job.folder(), options_.link);
   if (kept.ok()) return ModelFile{KeptWeightsPath(job.folder()), file->sha256};
   if (!absl::IsUnimplemented(kept)) return kept;
-  const std::string message = absl::StrCat("The model of ", weights.artifact().job(),
-                                           " is read where it is, and not kept: ", kept.message(),
-                                           ". Where that job is deleted this one cannot begin anew.");
+  const std::string message =
+      absl::StrCat("The model of ", weights.artifact().job(),
+                   " could not be copied and is read in its place: ", kept.message(),
+                   ". If that job is deleted, this job cannot start from the beginning.");
   spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
   // Tell the job once, because every attempt has the same.
   if (options_.tell != nullptr && job.attempt() <= 1) options_.tell(job, message);

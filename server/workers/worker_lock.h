@@ -18,8 +18,7 @@ namespace tandem {
 // to a process. So a worker never runs without the lock: if the lock is free, the job has no worker. The
 // kernel frees the lock after the last process with the open file has ended in any way.
 //
-// The file names the holder: "attempt=N pid=P". The pid is only for signals, and is valid only while the
-// holder has the lock.
+// The file names the holder: "attempt=N pid=P". The pid is for people. A hijacked worker may write any pid.
 class WorkerLock {
  public:
   // The file descriptor of a worker's inherited lock.

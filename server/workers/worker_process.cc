@@ -24,7 +24,6 @@
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
 #include "server/workers/exit_codes.h"
-#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -207,31 +206,19 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Find(const WorkerR
 }
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const std::string& lock_path) {
-  TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> before, WorkerLock::FindHolder(lock_path));
-  if (!before.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> holder, WorkerLock::FindHolder(lock_path));
+  if (!holder.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
   struct stat file;
   if (lstat(lock_path.c_str(), &file) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", lock_path));
   }
   const std::string job_folder = std::filesystem::path(lock_path).parent_path().string();
-  pid_t pid = before->pid;
-  UniqueFd pidfd;
-  if (pid > 0) pidfd = OpenPidfd(pid);
-  // A hijacked worker may have written any pid, even this process's, or none.
+  // A hijacked worker may have written any pid into the lock.
+  const pid_t pid = FindWorkerWith(job_folder, file);
+  UniqueFd pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
+  // If the pid belongs to the holder after the pidfd was opened, the pidfd is the holder's.
   if (!pidfd.valid() || !IsHolder(pid, job_folder, file)) {
-    pid = FindWorkerWith(job_folder, file);
-    pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
-  }
-  // If the holder is unchanged since before the pidfd was opened, the pid belonged to no other process
-  // meanwhile.
-  TANDEM_ASSIGN_OR_RETURN(const std::optional<WorkerLock::Holder> after, WorkerLock::FindHolder(lock_path));
-  if (!after.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
-  if (!pidfd.valid() || after->pid != before->pid || after->attempt != before->attempt) {
     return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
-  }
-  if (pid != before->pid) {
-    spdlog::warn("{} names process {}, which is no worker that has it; process {} is", lock_path, before->pid,
-                 pid);
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }

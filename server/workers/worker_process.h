@@ -47,7 +47,8 @@ class WorkerProcess {
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Find(const WorkerRecord::Process& process);
 
   // Finds the worker that holds this lock in a job's folder, for an unrecorded worker. NOT_FOUND: nobody
-  // holds the lock. UNAVAILABLE: the holder has not written its pid yet, or is no worker of the job.
+  // holds the lock. UNAVAILABLE: the holder has just been started, or is no worker of the job. Looks through
+  // all processes of the machine.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> FindByLock(const std::string& lock_path);
 
   pid_t pid() const { return pid_; }

@@ -1,6 +1,5 @@
 #include "server/workers/worker_record.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,8 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/env.h"
 #include "server/jobs/boot_clock.h"
-#include "server/workers/unique_fd.h"
 
 namespace tandem {
 namespace {
@@ -66,17 +65,9 @@ absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
   }
-  const std::string next = path + ".new";
-  const UniqueFd fd(open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", next));
-  const ssize_t written = write(fd.get(), text.data(), text.size());
-  if (written != static_cast<ssize_t>(text.size())) {
-    return absl::ErrnoToStatus(written < 0 ? errno : ENOSPC, absl::StrCat("cannot write ", next));
-  }
-  if (rename(next.c_str(), path.c_str()) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", path));
-  }
-  return absl::OkStatus();
+  // The processes do not survive a crash of the machine.
+  return WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) { return file.Append(text); },
+                             {.durable = AtomicWrite::Durable::kNothing, .is_private = true});
 }
 
 std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
@@ -103,7 +94,7 @@ std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
 void RemoveWorkerRecord(const std::string& job_folder) {
   const std::string path = WorkerRecordPath(job_folder);
   unlink(path.c_str());
-  unlink((path + ".new").c_str());
+  unlink((path + kUnfinishedEnding).c_str());
 }
 
 uint64_t StartOfProcess(pid_t pid) {

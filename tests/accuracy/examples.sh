@@ -1,34 +1,34 @@
 #!/usr/bin/env bash
-# The accuracies that jobs of deploy/examples reach on real data, through the real daemon, beside PyTorch's on the same
-# recipe. What counts is the last epoch, never the best one, and the mean over the seeds 1, 2 and 3, which must be within
-# 0.01 of PyTorch's (with fewer seeds 0.02). README.md beside this has the cases, and how long they take.
+# Trains jobs of deploy/examples on real data with the real daemon, and compares their accuracies with PyTorch's on the
+# same recipe. Only the last epoch counts, never the best. The mean over the seeds 1, 2 and 3 must be within 0.01 of
+# PyTorch's (with fewer seeds 0.02). README.md in this folder has the cases and their times.
 #
 #   tests/accuracy/examples.sh                    a sample: lenet-mnist with seed 1
-#   tests/accuracy/examples.sh --whole            LeNet's cases with all seeds (the same by TANDEM_WHOLE=1)
+#   tests/accuracy/examples.sh --whole            LeNet's cases with all seeds (also by TANDEM_WHOLE=1)
 #   tests/accuracy/examples.sh --all              every case with all seeds: hours
-#   tests/accuracy/examples.sh CASE[:SEED]...     those cases, with that seed or all of them
-#   tests/accuracy/examples.sh --table [FILE]     trains nothing: what FILE has (default: figures.tsv)
+#   tests/accuracy/examples.sh CASE[:SEED]...     these cases, with this seed or all seeds
+#   tests/accuracy/examples.sh --table [FILE]     trains nothing: prints the figures in FILE (default: figures.tsv)
 #
-#   --record FILE      append each figure to FILE, with its commit, and judge by all that FILE has then: so that long runs
-#                      can be gathered over time
-#   --pytorch COMMAND  measure PyTorch anew, in place of the figures in figures.tsv: COMMAND runs pytorch_job.py with its
+#   --record FILE      appends each figure with its commit to FILE, and judges by all figures in FILE. So several runs
+#                      can share a long test
+#   --pytorch COMMAND  measures PyTorch again, instead of using figures.tsv: COMMAND runs pytorch_job.py with its
 #                      --data-folder
-#   --only SIDE        train with tandem or with pytorch alone
-#   --gpu              on GPUs, each of which two replicas may share
-#   --describe FOLDER  train nothing, and write each job into FOLDER as pytorch_job.py reads it: CASE-SEED.json
+#   --only SIDE        trains only with tandem, or only with pytorch
+#   --gpu              trains on GPUs; two replicas may share a GPU
+#   --describe FOLDER  trains nothing, and writes each job for pytorch_job.py into FOLDER: CASE-SEED.json
 #
-# MNIST and CIFAR-10 are looked for in $TANDEM_DATA (default: ../shared/data beside the repository); cases whose data is
-# not there are left out. $TANDEM_COMMIT names the programs' commit where it is not the repository's.
+# $TANDEM_DATA (default: ../shared/data beside the repository) is the folder with MNIST and CIFAR-10. Cases without
+# their data are left out. $TANDEM_COMMIT names the programs' commit if it is not the repository's.
 called_from=$PWD
 cd "$(dirname "$0")" || exit
 
 seeds=(1 2 3)
-# CASE, its data set, its file in deploy/examples, and what is changed in it.
+# The cases: name, data set, file in deploy/examples, and changes of the file.
 cases=(
   "lenet-mnist mnist lenet-mnist-dl4j.yaml training.epochs=5"
   "lenet-fashion-mnist fashion-mnist lenet-fashion-mnist.yaml training.epochs=10"
   "lenet-fashion-mnist-mxnet fashion-mnist lenet-fashion-mnist-mxnet.yaml training.epochs=10"
-  # A last step on 96 samples, at this rate, moves an accuracy by more than what is measured: see README.md.
+  # At this rate, a last step on 96 samples moves an accuracy by more than the measured difference: see README.md.
   "resnet18-fashion-mnist fashion-mnist resnet18-fashion-mnist.yaml training.epochs=3 training.precision=bfloat16 training.drop_last=true"
   "matlab-cifar-10 cifar-10 matlab-cifar-10.yaml training.epochs=3"
 )
@@ -52,7 +52,7 @@ table() {
         squares += value * value
         list[side] = list[side] sprintf(" %.4f", value)
       }
-      # Of the mean; rounding may take it below 0.
+      # The variance of the mean. Rounding may make it negative.
       variance[side] = n < 2 || squares * n < total * total ? 0 : (squares - total * total / n) / (n - 1) / n
       return total / n
     }
@@ -206,6 +206,6 @@ done
 wait "$daemon" || true
 if [[ -n $describe ]]; then exit 0; fi
 
-# What was measured now goes before what is kept.
+# New figures precede kept figures.
 cat "$kept" "${record:-$figures}" >"$scratch/both.tsv"
 table "${record:-$figures}" "$scratch/both.tsv" || die "an accuracy is too far from PyTorch's"

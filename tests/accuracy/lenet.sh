@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# LeNet's accuracy after three epochs, two replicas, through the real daemon: at least 0.87 on Fashion-MNIST for each of
-# the seeds 1, 2 and 3, and at least 0.98 on MNIST. What counts is the last epoch, never the best one.
+# Trains LeNet for three epochs on two replicas with the real daemon. The accuracy must be at least 0.87 on
+# Fashion-MNIST for each of the seeds 1, 2 and 3, and at least 0.98 on MNIST. Only the last epoch counts, never the
+# best.
 #
 #   tests/accuracy/lenet.sh           a sample: seed 1 on Fashion-MNIST
-#   tests/accuracy/lenet.sh --whole   all of it (the same by TANDEM_WHOLE=1)
+#   tests/accuracy/lenet.sh --whole   all of it (also by TANDEM_WHOLE=1)
 #
-# MNIST is looked for in $TANDEM_DATA (default: ../shared/data beside the repository) and left out where it is not.
+# $TANDEM_DATA (default: ../shared/data beside the repository) is the folder with MNIST. Without MNIST its case is left
+# out.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 

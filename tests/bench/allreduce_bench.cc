@@ -1,8 +1,9 @@
-// How long an all-reduce between replicas that are threads of one process takes, beside plain copies of as
-// many bytes; prints one JSON line:
+// Measures an all-reduce between replicas that are threads of one process, and compares it with plain copies
+// of the same size. Prints a JSON line:
 //   bazel run -c opt //tests/bench:allreduce_bench -- --ranks=2 --bytes=45000000 --rounds=100
-// Algorithm bandwidth is bytes by time; bus bandwidth is that times 2 (n - 1) / n, what a ring would move
-// over each link, so that it can be compared for any number of ranks. A copy reads and writes each byte once.
+// Algorithm bandwidth is bytes / time. Bus bandwidth is algorithm bandwidth times 2 (n - 1) / n: the bytes
+// that a ring would move over each link. It can be compared for any number of ranks. A copy reads and writes
+// each byte once.
 
 #include <algorithm>
 #include <chrono>

@@ -115,7 +115,7 @@ def main():
     args = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
     env = dict(os.environ, OMP_WAIT_POLICY="passive", OPENBLAS_NUM_THREADS="1")
-    # As in a daemon's state folder: each convolution is measured by the first run that has it.
+    # Like a daemon's state folder, this keeps the choices: only the first run with a convolution measures it.
     scratch = tempfile.TemporaryDirectory()
     env.setdefault("TANDEM_CPU_ALGORITHMS", os.path.join(scratch.name, "cpu-algorithms"))
     missed = False

@@ -12,18 +12,18 @@
 
 namespace tandem::bench {
 
-// How long things took. Thread-safe.
+// Collects durations and computes their quantiles. Thread-safe.
 class Latencies {
  public:
   void Add(absl::Duration latency);
 
   int64_t count() const;
-  // In milliseconds: of `part` from 0 to 1, the value that so many do not exceed; 0 where there are none.
+  // Returns the quantile `part` (from 0 to 1), in milliseconds. 0 without durations.
   double Milliseconds(double part) const;
 
-  // {"count", "p50_ms", "p99_ms", "max_ms"}
+  // Returns {"count", "p50_ms", "p99_ms", "max_ms"}.
   nlohmann::ordered_json ToJson() const;
-  // "name  count  p50  p99  max", under TableHead.
+  // Returns "name  count  p50  p99  max", a row under TableHead.
   std::string ToRow(const std::string& name) const;
   static std::string TableHead();
 

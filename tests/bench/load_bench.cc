@@ -1,4 +1,4 @@
-// The daemon under load, through the real programs on loopback. On a machine with nothing else to do:
+// Measures the daemon under load, with the real programs on loopback. Run it on a machine without other load:
 //
 //   bazel run -c opt //tests/bench:load_bench -- watchers --watchers=1000 --seconds=30 --rounds=3
 //   bazel run -c opt //tests/bench:load_bench -- submits --per-second=500 --seconds=60

@@ -25,13 +25,13 @@ namespace {
 
 constexpr absl::Duration kDeadline = absl::Minutes(2);
 
-// One kind of call, made again and again.
+// A kind of call, which the measurement repeats.
 struct Kind {
   std::string name;
   std::function<absl::Status()> call;
 };
 
-// Submits jobs at a steady rate until it goes.
+// Submits jobs at a steady rate until its destruction.
 class Submitter {
  public:
   Submitter(LoadedDaemon* daemon, double per_second)

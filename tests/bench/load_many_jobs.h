@@ -10,15 +10,15 @@ namespace tandem::bench {
 struct ManyJobsSettings {
   int64_t queued = 10'000;
   int64_t finished = 100'000;
-  // Of each kind of call.
+  // The number of calls of each kind.
   int calls = 300;
-  // While calls are measured for the second time; 0: they are measured once.
+  // The rate of submits during the second measurement. 0: no second measurement.
   double submits_per_second = 20;
 };
 
-// How long lists, looks at single jobs and the beginnings of streams take, one after the other, of a daemon
-// with so many jobs and one that trains; first undisturbed, then while jobs are submitted, so that the queue
-// changes. Prints JSON lines and a table.
+// Measures calls of a daemon with many jobs and a training job: lists, single jobs and starts of streams, one
+// call after the other. Measures first without other load, and then while jobs are submitted, so that the
+// queue changes. Prints JSON lines and a table.
 absl::Status MeasureManyJobs(const ManyJobsSettings& settings);
 
 }  // namespace tandem::bench

@@ -60,7 +60,7 @@ class Soak {
   }
 
  private:
-  // One thing again and again, with a connection of its own, until the end or an error.
+  // Repeats `thing` with its own connection until the end or an error.
   template <typename Thing>
   void Repeat(Thing thing) {
     const auto stub = daemon_.NewStub();
@@ -109,7 +109,7 @@ class Soak {
     for (v1::JobEvent event; reader->Read(&event);) {
     }
     const absl::Status status = FromGrpc(reader->Finish());
-    // By the deadline, as it should.
+    // The call ended by its deadline, as planned.
     return absl::IsDeadlineExceeded(status) ? absl::OkStatus() : status;
   }
 

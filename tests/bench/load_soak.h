@@ -8,15 +8,15 @@ namespace tandem::bench {
 struct SoakSettings {
   double minutes = 30;
   double sample_seconds = 10;
-  // Who each submit a small job, watch it to its end, look at it and at a list, and delete it, again and
-  // again.
+  // The number of clients. Each client repeats: submit a small job, watch it to its end, get it, list jobs,
+  // delete it.
   int clients = 4;
-  // Of a job that trains all the while.
+  // The number of watchers of a job that trains during the whole test.
   int watchers = 50;
 };
 
-// How the daemon's memory, open files and sockets go under a steady load that leaves nothing behind. Prints a
-// JSON line a sample, and a table.
+// Measures the daemon's memory, open files and sockets under a steady load that leaves nothing behind. Prints
+// a JSON line for each sample, and a table.
 absl::Status MeasureSoak(const SoakSettings& settings);
 
 }  // namespace tandem::bench

@@ -62,7 +62,7 @@ class Answers {
   std::map<std::string, int64_t> errors_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One call; deletes itself when it was answered.
+// A call. It deletes itself when its answer arrives.
 struct Submission {
   std::unique_ptr<grpc::ClientContext> context;
   v1::CreateJobRequest request;

@@ -11,9 +11,9 @@ struct SubmitsSettings {
   int connections = 16;
 };
 
-// Jobs submitted at a steady rate, whether those before were answered or not (an open loop), while one job
-// trains: how long after its time each was accepted; then SIGKILL to the daemon, and whether the next has all
-// of them. Prints a JSON line and a table. DATA_LOSS: a job is missing that was accepted.
+// Submits jobs at a steady rate without waiting for answers (an open loop) while a job trains. Measures the
+// time from the planned submit to the answer. Then kills the daemon with SIGKILL, and checks that the next
+// daemon has all accepted jobs. Prints a JSON line and a table. DATA_LOSS if an accepted job is missing.
 absl::Status MeasureSubmits(const SubmitsSettings& settings);
 
 }  // namespace tandem::bench

@@ -29,7 +29,7 @@ absl::Time MadeAt(const v1::JobEvent& event) {
   return absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(event.time()));
 }
 
-// What all watchers of a window got. Thread-safe.
+// The events of all watchers in a window. Thread-safe.
 class Receipts {
  public:
   void Add(const v1::JobEvent& event) {
@@ -50,14 +50,14 @@ class Receipts {
  private:
   // The worker's report, its way to the daemon and the commit are in it.
   Latencies since_made_;
-  // From when the first watcher had it.
+  // Measured from the first watcher's receipt.
   Latencies since_first_;
   mutable Mutex mutex_;
-  // When the first watcher had each event.
+  // The first watcher's receipt of each event.
   std::map<int64_t, absl::Time> first_ ABSL_GUARDED_BY(mutex_);
 };
 
-// One watcher, from the events after a number on until it is stopped.
+// A watcher of the events after a number, until it is stopped.
 class Watch : public grpc::ClientReadReactor<v1::JobEvent> {
  public:
   Watch(const LoadedDaemon& daemon, v1::JobService::Stub* stub, const std::string& job, int64_t after,
@@ -112,11 +112,11 @@ class Watch : public grpc::ClientReadReactor<v1::JobEvent> {
   bool is_whole_ ABSL_GUARDED_BY(mutex_) = true;
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  // Where what it gets is counted.
+  // The counter of its events.
   const std::atomic<Receipts*>* const receipts_;
 };
 
-// Steps a second by the job's own reports between two times; 0 where there are fewer than two.
+// Returns the steps per second between two times, by the job's own reports. 0 with fewer than two reports.
 double StepsPerSecond(const std::vector<v1::JobEvent>& events, absl::Time begin, absl::Time end) {
   const v1::JobEvent* first = nullptr;
   const v1::JobEvent* last = nullptr;
@@ -161,7 +161,7 @@ class Measurement {
     const int connections = settings_.connections > 0 ? settings_.connections : settings_.watchers;
     for (int i = 0; i < connections; ++i) stubs.push_back(daemon_.NewStub());
     TANDEM_ASSIGN_OR_RETURN(const v1::Job job, daemon_.Get(job_));
-    // What comes while they begin is not counted.
+    // Events during the start of the watchers are not counted.
     Receipts early;
     std::atomic<Receipts*> receipts = &early;
     std::vector<std::unique_ptr<Watch>> watchers;
@@ -238,10 +238,10 @@ class Measurement {
   const WatchersSettings settings_;
   LoadedDaemon daemon_;
   std::string job_;
-  // Each round's windows.
+  // The windows of each round.
   std::vector<std::pair<absl::Time, absl::Time>> alone_;
   std::vector<std::pair<absl::Time, absl::Time>> watched_;
-  // Stays where it is.
+  // A deque, because its elements never move.
   std::deque<Receipts> rounds_;
   double memory_mib_ = 0;
 };

@@ -7,19 +7,19 @@ namespace tandem::bench {
 
 struct WatchersSettings {
   int watchers = 1000;
-  // Connections that they share; 0: one each.
+  // The number of connections that the watchers share. 0: each has its own.
   int connections = 0;
-  // Of each window, with watchers and without.
+  // The length of each window, with watchers and without.
   int seconds = 30;
-  // How often one of either kind is measured, one after the other.
+  // The number of windows of each kind. The two kinds alternate.
   int rounds = 3;
-  // Where the job trains, and where the daemon and all watchers are; -1: wherever the system puts them.
+  // The core of the training, and the core of the daemon and all watchers. -1: the system chooses.
   int training_core = 0;
   int daemon_core = 1;
 };
 
-// Watchers on a job that reports once a second: how long after an event was made each has it, and how fast
-// the job trains with them and without. Prints JSON lines and a table.
+// Measures watchers of a job that reports once a second: the time from the creation of an event until each
+// watcher has it, and the job's speed with and without watchers. Prints JSON lines and a table.
 absl::Status MeasureWatchers(const WatchersSettings& settings);
 
 }  // namespace tandem::bench

@@ -116,7 +116,7 @@ absl::Status PinProcess(pid_t process, int core) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
     int thread = 0;
     if (!absl::SimpleAtoi(entry.path().filename().string(), &thread)) continue;
-    // One that has just ended is no error.
+    // A thread that has just ended is not an error.
     if (sched_setaffinity(thread, sizeof(cores), &cores) != 0 && errno != ESRCH) {
       return absl::InternalError(absl::StrCat("core ", core, ": ", std::strerror(errno)));
     }

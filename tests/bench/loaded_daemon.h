@@ -16,8 +16,8 @@
 
 namespace tandem::bench {
 
-// A real daemon on a new folder, and plain calls of it, for measurements. The calls are thread-safe once it
-// was started.
+// A real daemon on a new folder, and plain calls of it, for measurements. The calls are thread-safe after the
+// start.
 class LoadedDaemon {
  public:
   explicit LoadedDaemon(int cpu_devices);
@@ -25,18 +25,19 @@ class LoadedDaemon {
   absl::Status Start();
   testing::DaemonProcess& process() { return process_; }
 
-  // A stub with a connection of its own, and a context for one of its calls.
+  // Returns a stub with its own connection, and a context for one of its calls.
   std::unique_ptr<v1::JobService::Stub> NewStub() const;
   std::unique_ptr<grpc::ClientContext> NewContext(absl::Duration deadline) const;
 
   absl::StatusOr<v1::Job> Create(const v1::JobSpec& spec, bool validate_only = false);
   absl::StatusOr<v1::Job> Get(const std::string& job);
-  // Waits for the state, a minute at most.
+  // Waits for the state, at most a minute.
   absl::Status WaitFor(const std::string& job, v1::JobState state);
-  // A job that trains until it is cancelled, before all others, on one device; RUNNING.
+  // Submits a job that trains on one device until it is cancelled, before all others. Returns it when it is
+  // RUNNING.
   absl::StatusOr<v1::Job> StartEndlessJob();
 
-  // Resident memory of the daemon's process, in MiB.
+  // Returns the resident memory of the daemon's process, in MiB.
   double MemoryMib() const;
 
  private:
@@ -46,14 +47,15 @@ class LoadedDaemon {
   std::unique_ptr<v1::JobService::Stub> stub_;
 };
 
-// Days of training in steps of milliseconds, reported once a second, without checkpoints.
+// Returns a job that trains for days in steps of milliseconds, reports once a second and writes no
+// checkpoints.
 v1::JobSpec EndlessJob();
 
-// Has a process, with all its threads, run on this core alone; 0 is the caller's, whose threads and processes
-// to come follow.
+// Pins a process and all its threads to a core. 0 is the calling process; its new threads and processes use
+// the core, too.
 absl::Status PinProcess(pid_t process, int core);
 
-// The status of a call.
+// Converts the status of a call.
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace tandem::bench

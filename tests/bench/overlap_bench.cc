@@ -1,8 +1,8 @@
-// What it gains that gradients are reduced beside the backward pass: trains a network on several workers,
-// here threads of one process that talk by Gloo over the loopback interface, behind a link of a given speed,
-// once with each reduction in the way of the computation and once beside it, and prints one JSON line:
+// Measures the gain of reducing gradients beside the backward pass. Trains a network on several workers,
+// which are threads of one process. They talk by Gloo over the loopback interface, behind a link of a given
+// speed. The first run computes and reduces in turns, the second at the same time. Prints a JSON line:
 //   bazel run -c opt //tests/bench:overlap_bench -- --network=resnet18 --batch=32 --link=125
-// The link is slept for (engine/collectives/slow_link.h): --link=125 is a gigabit a second.
+// The link is simulated by sleeping (engine/collectives/slow_link.h): --link=125 is a gigabit per second.
 
 #include <chrono>
 #include <filesystem>
@@ -62,7 +62,7 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
   return spec;
 }
 
-// Of the steps after the first few.
+// Times all steps after the first few.
 class StepTimer final : public TrainerObserver {
  public:
   explicit StepTimer(const Settings& settings) : settings_(settings) {}

@@ -3,9 +3,9 @@
 
 namespace tandem {
 
-// Has OpenMP's threads sleep while they wait, unless the environment says how they do: those that spin would
-// slow each other down. Starts the program anew with `argv`, main's, for OpenMP reads it when a process
-// starts.
+// Lets OpenMP's threads sleep while they wait, unless the environment chooses otherwise: threads that spin
+// would slow each other down. Restarts the program with main's `argv`, because OpenMP reads the setting at
+// the start of a process.
 void WaitPassively(char** argv);
 
 }  // namespace tandem

@@ -16,13 +16,13 @@
 namespace tandem::bench {
 namespace {
 
-// Jobs that are being made at a time; the store commits what waits together.
+// The number of jobs that are created at the same time. The store commits waiting jobs together.
 constexpr int64_t kAtOnce = 256;
 constexpr int kReports = 4;
 
 using google::protobuf::util::TimeUtil;
 
-// What the worker of a small job says, from its start to its end.
+// Returns the events of a small job's worker, from its start to its end.
 std::vector<internal::v1::WorkerEvent> Training() {
   std::vector<internal::v1::WorkerEvent> events;
   const auto next = [&events]() -> internal::v1::WorkerEvent& {
@@ -46,7 +46,7 @@ std::vector<internal::v1::WorkerEvent> Training() {
   internal::v1::Finished& finished = *next().mutable_finished();
   finished.set_state(v1::JOB_STATE_SUCCEEDED);
   finished.set_reason(v1::STATE_REASON_COMPLETED);
-  finished.set_message("Trained to the end.");
+  finished.set_message("Training completed.");
   return events;
 }
 

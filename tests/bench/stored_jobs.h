@@ -10,15 +10,15 @@
 
 namespace tandem::bench {
 
-// The names of jobs that were put into a daemon's state folder.
+// The names of jobs in a daemon's state folder.
 struct StoredJobs {
   std::vector<std::string> finished;
   std::vector<std::string> queued;
 };
 
-// Puts jobs into the state folder of a daemon that does not run, by the daemon's own code: `finished` ones
-// that were trained (nine events each), then `queued` ones. `like`: an answer of that daemon, whose spec they
-// have.
+// Adds jobs to the state folder of a stopped daemon with the daemon's own code: `finished` trained jobs with
+// nine events each, then `queued` jobs. `like` is a job from an answer of this daemon; the new jobs have its
+// spec.
 absl::StatusOr<StoredJobs> StoreJobs(const std::string& state_folder, const v1::Job& like, int64_t finished,
                                      int64_t queued);
 

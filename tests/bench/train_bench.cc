@@ -1,10 +1,10 @@
-// Trains a network through the Trainer, data loading and reports included, and prints one JSON line of
-// figures with the keys that PyTorch benchmarks of the same networks print:
+// Trains a network with the Trainer, including data loading and reports. Prints a JSON line with the keys of
+// PyTorch benchmarks of the same networks:
 //   bazel run -c opt //tests/bench:train_bench -- --network=lenet --batch=128 --replicas=2 --steps=200
 //   bazel run -c opt //tests/bench:train_bench -- --network=lenet --data=/usr/share/datasets/fashion-mnist
-//   --epochs=3 bazel run -c opt //tests/bench:train_bench --
-//   --job=$PWD/deploy/examples/lenet-fashion-mnist.yaml
-// --batch is the global batch, of all replicas together.
+//   --epochs=3
+//   bazel run -c opt //tests/bench:train_bench -- --job=$PWD/deploy/examples/lenet-fashion-mnist.yaml
+// --batch is the global batch size, over all replicas.
 
 #include <sys/resource.h>
 #include <algorithm>
@@ -87,7 +87,7 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
     return spec;
   }
   TANDEM_ASSIGN_OR_RETURN(spec, JobOf(settings.network, settings.lr, settings.momentum));
-  // Those of a data set, where there are more steps than it has batches.
+  // At most the 60,000 samples of a usual data set. Longer runs repeat them.
   const int64_t samples = std::clamp(settings.batch * (settings.warmup + settings.steps), settings.batch,
                                      std::max(settings.batch, int64_t{60000}));
   *spec.mutable_dataset() =
@@ -101,8 +101,8 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
   return spec;
 }
 
-// Makes the job as long as the steps to time, in epochs without a short batch and without validation, and
-// report when timing begins and when it ends.
+// Makes the job as long as the timed steps, in epochs without a short batch and without validation. The job
+// reports when timing begins and when it ends.
 absl::Status LimitToSteps(const Settings& settings, v1::JobSpec* spec) {
   v1::DatasetSpec* dataset = spec->mutable_dataset();
   if (dataset->has_idx()) {
@@ -224,7 +224,7 @@ absl::Status RunBench(const Settings& settings) {
   options.spec = spec;
   options.dataset = spec.dataset();
   for (int rank = 0; rank < spec.replicas().count(); ++rank) {
-    // "gpu" is a device a replica, "gpu:0" that one for all of them.
+    // "gpu" gives each replica a device, "gpu:0" gives all replicas this device.
     options.devices.emplace_back().set_name(
         absl::StrContains(settings.device, ':') ? settings.device : absl::StrCat(settings.device, ":", rank));
     options.devices.back().set_threads(settings.threads);

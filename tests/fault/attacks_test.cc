@@ -1,6 +1,5 @@
-// What is tried against a real daemon, over real sockets, by who has no token, a token of less than is
-// needed, or one that has had its day. server/auth/THREATS.md names these tests, and those that try the same
-// on single parts.
+// Attacks on a real daemon, over real sockets, by clients without a token, with a token of a lower role, or
+// with an expired or revoked token. server/auth/THREATS.md names these tests, and the tests of single parts.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <grpcpp/create_channel.h>
@@ -43,7 +42,7 @@ using grpc::StatusCode;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// A connection below gRPC, for what no gRPC library would send.
+// A connection below gRPC, for bytes that no gRPC library sends.
 class RawConnection {
  public:
   explicit RawConnection(const std::string& address) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -62,7 +61,7 @@ class RawConnection {
   RawConnection(const RawConnection&) = delete;
   RawConnection& operator=(const RawConnection&) = delete;
 
-  // Whether the other side still takes it.
+  // Returns whether the other side still takes bytes.
   bool Send(const std::string& bytes) {
     size_t sent = 0;
     while (sent < bytes.size()) {
@@ -72,7 +71,7 @@ class RawConnection {
     }
     return true;
   }
-  // What comes until the other side closes, or says nothing for ten seconds.
+  // Returns all bytes until the other side closes, or is silent for ten seconds.
   std::string ReadToEnd() {
     std::string all;
     char buffer[4096];
@@ -114,7 +113,7 @@ class AttacksTest : public ::testing::Test {
     EXPECT_TRUE(daemon_->Start().ok()) << daemon_->Log();
     channel_ = daemon_->NewChannel();
   }
-  // Whatever was tried, it is there, and serves.
+  // After any attack the daemon must run and serve.
   ~AttacksTest() override {
     EXPECT_TRUE(daemon_->IsRunning()) << daemon_->Log();
     Api(*daemon_).List();
@@ -342,15 +341,15 @@ TEST_F(AttacksTest, GiantTensorsAreRefusedBeforeTheyAreMade) {
 }
 
 TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
-  // One header that is too large, from a client with a token and from one without.
+  // A header that is too large, from a client with a token and from a client without.
   for (const std::string& token : {daemon_->Token(), std::string()}) {
     const grpc::Status status =
         Call("/tandem.v1.JobService/ListJobs", token, "", {{"x-flood", std::string(1 << 20, 'x')}});
     EXPECT_FALSE(status.ok());
   }
-  // Headers that never end, in frames that go on and on, from a stranger. gRPC 1.51 keeps what it was sent
-  // until the connection ends, so a flood costs as much memory as it sends, and no more: here 16 MiB at a
-  // time, at least 256 MiB in all.
+  // Headers without an end, in one frame after the other, from a client without a token. gRPC 1.51 keeps all
+  // received bytes until the connection ends, so a flood costs at most the memory of its own bytes. This test
+  // sends 16 MiB at a time, and at least 256 MiB in all.
   // A literal without indexing: name "x-f", 8,000 bytes of value (RFC 7541, 6.2.2).
   std::string field("\x00\x03x-f", 5);
   field += '\x7f';
@@ -369,15 +368,15 @@ TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
       Api(*daemon_).List();
     }
   };
-  // What an allocator keeps of floods, for each of its arenas and threads, is used again by the next: memory
-  // that is lost shows as growth from each flood to the next, without an end.
+  // An allocator keeps memory of floods for each of its arenas and threads, and uses it again for the next
+  // flood. A leak would show as growth with each flood, without an end.
   flood(4);
   int64_t grown = 0;
   bool settled = false;
   for (int i = 0; i < 4 && !settled; ++i) {
     const int64_t before = ResidentBytes(daemon_->pid());
     flood(12);
-    // The daemon hears of a connection's end when it comes to it.
+    // The daemon notices the end of a connection only when it reaches the connection's event.
     settled = WaitUntil(
         [&] {
           grown = ResidentBytes(daemon_->pid()) - before;
@@ -432,7 +431,7 @@ TEST_F(AttacksTest, RevokedAndExpiredTokensStaySoAcrossRestarts) {
   v1::WatchJobsResponse response;
   EXPECT_FALSE(ann_stream->Read(&response));
   EXPECT_EQ(ann_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
-  // It would go on for a minute.
+  // Without the revocation the stream would last a minute.
   EXPECT_LT(absl::Now() - revoked, absl::Seconds(40));
   EXPECT_FALSE(exp_stream->Read(&response));
   EXPECT_EQ(exp_stream->Finish().error_code(), StatusCode::UNAUTHENTICATED);
@@ -496,9 +495,8 @@ TEST_F(AttacksTest, ATlsPortTalksToCertificatesAlone) {
   EXPECT_TRUE(WaitUntil([&] { return with("ann", "renewed").exit_code == 0; }, absl::Seconds(60)))
       << daemon.Log();
   std::ofstream(scratch_.File("server.pem")) << "broken\n";
-  EXPECT_TRUE(
-      WaitUntil([&] { return daemon.Log().find("those from before stay in use") != std::string::npos; },
-                absl::Seconds(60)));
+  EXPECT_TRUE(WaitUntil([&] { return daemon.Log().find("the old ones stay in use") != std::string::npos; },
+                        absl::Seconds(60)));
   EXPECT_EQ(with("ann", "renewed").exit_code, 0) << daemon.Log();
   EXPECT_EQ(daemon.Terminate(), 0);
 }

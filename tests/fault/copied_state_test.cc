@@ -1,5 +1,5 @@
-// Daemons on a copy of another's state folder, and on one that was moved: what belongs to the original stays
-// as it is, its workers among it, and all jobs are found where they are now.
+// Daemons on a copy of another daemon's state folder, and on a moved state folder. The original must not
+// change, and its workers must continue. The daemon must find all jobs at their new place.
 #include <signal.h>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ TEST_F(CopiedStateTest, ADaemonOnACopyLeavesTheOriginalAlone) {
   Api api(copy);
   EXPECT_EQ(api.Get(ended).folder(), copy.JobFolder(ended));
   EXPECT_TRUE(HasModel(copy, ended));
-  // The job goes on there with a worker of its own, from the checkpoint in the copy.
+  // The job continues in the copy with its own worker, from the copy's checkpoint.
   ASSERT_TRUE(WaitUntil([&] {
     const v1::Job job = api.Get(running);
     return job.state() == v1::JOB_STATE_RUNNING && job.attempt() > 1;

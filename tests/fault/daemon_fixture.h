@@ -12,15 +12,16 @@
 
 namespace tandem::testing {
 
-// A test of a real daemon on a folder of its own, started before the test's body, to which things happen at
-// random moments.
+// A test of a real daemon on its own folder. The daemon starts before the test's body. The test does things
+// to the daemon at random moments.
 class DaemonFixture : public ::testing::Test {
  protected:
-  // `seed` is of all that is random, and printed, so that it can be had again; 0: another one each time.
+  // `seed` is the seed of all random choices. The test prints it, so that a run can be repeated. 0: a new
+  // seed each time.
   DaemonFixture(int64_t seed, int cpu_devices, std::vector<std::string> extra_arguments = {});
   void SetUp() override;
 
-  // From `low` to `high`, both included.
+  // Returns a number from `low` to `high`, both included.
   int Random(int low, int high);
 
   ScratchFolder scratch_;

@@ -1,6 +1,6 @@
-// SIGKILL to the daemon at random moments while a job reports every step: a watcher that comes back each time
-// with the last sequence number that it saw gets every event once and in order, and the job trains on to its
-// end.
+// Sends SIGKILL to the daemon at random moments while a job reports every step. A watcher that returns each
+// time with its last sequence number must receive every event once and in order, and the job must train to
+// its end.
 //
 //   bazel test //tests/fault:daemon_kill_test --test_arg=--rounds=20 --test_arg=--seed=7
 #include <google/protobuf/util/json_util.h>
@@ -31,12 +31,12 @@ namespace {
 
 // --name=number on the command line.
 struct Flags {
-  // How often the daemon is killed; 0: 6, and 20 where $TANDEM_WHOLE is 1.
+  // The number of kills of the daemon. 0: 6, or 20 if $TANDEM_WHOLE is 1.
   int64_t rounds = 0;
-  // Of the moments; 0: another one each time.
+  // The seed of the moments. 0: a new seed each time.
   int64_t seed = 0;
-  // Optimizer steps of a job, each of which it reports; whole hundreds. 0: 2100, and 6000 where $TANDEM_WHOLE
-  // is 1.
+  // Optimizer steps of a job, which reports each step; whole hundreds. 0: 2100, or 6000 if $TANDEM_WHOLE is
+  // 1.
   int64_t steps = 0;
 } flags;
 
@@ -108,7 +108,7 @@ class DaemonKillTest : public DaemonFixture {
     ExpectWholeLog(seen, job);
     EXPECT_GE(seen.size(), 2000);
     EXPECT_EQ(seen.back().state_change().to(), v1::JOB_STATE_SUCCEEDED) << seen.back().DebugString();
-    // The same from the daemon at once, and from its command, which came back by itself each time.
+    // Expects the same events from the daemon, and from the command, which reconnected after each kill.
     ExpectSameLog(ReadEvents(daemon_, job), seen);
     const CliResult followed = follower.Finish();
     EXPECT_EQ(followed.exit_code, 0) << followed.err;
@@ -118,7 +118,7 @@ class DaemonKillTest : public DaemonFixture {
     const std::vector<int64_t> steps = ReportedSteps(seen);
     for (size_t i = 0; i < steps.size(); ++i) ASSERT_EQ(steps[i], i + 1);
     EXPECT_EQ(steps.size(), flags.steps);
-    // A kill that came after the end was none of this job.
+    // A kill after the job's end does not count for this job.
     const absl::Time end =
         absl::FromUnixNanos(google::protobuf::util::TimeUtil::TimestampToNanoseconds(seen.back().time()));
     while (!kills_.empty() && kills_.back() >= end) kills_.pop_back();
@@ -136,8 +136,7 @@ class DaemonKillTest : public DaemonFixture {
 
 TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
   cli_.Use(daemon_);
-  // One job mostly lasts for all rounds; on a machine that trains faster than it starts daemons it takes
-  // more.
+  // A job usually lasts for all rounds. A machine that trains faster than it starts daemons needs more jobs.
   while (KillsOfAllJobs() < rounds_ && !HasFailure()) {
     kills_.clear();
     const std::string job = Submit();

@@ -1,5 +1,6 @@
-// A daemon whose database is damaged while jobs train: it is put aside for the newest backup, what was lost
-// is told, folders stay, and jobs go on. Backups by the command line, and a restoration by hand.
+// A daemon whose database is damaged while jobs train. The daemon must put the database aside, restore the
+// newest backup and report the loss. Folders must stay, and jobs must continue. Also tests backups by the
+// command line, and a manual restoration.
 
 #include <chrono>
 #include <filesystem>
@@ -107,7 +108,7 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   ASSERT_EQ(api.WaitFor(later, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
 
   const int64_t before = api.Get(known).progress().step();
-  // Which carries the log over into the file.
+  // This writes the log into the database file.
   ASSERT_EQ(daemon_.Terminate(), 0);
   ASSERT_EQ(daemon_.Workers().size(), 1);
   Damage();
@@ -117,7 +118,7 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS DAMAGED AND IS RESTORED"), HasSubstr(backup),
                                    HasSubstr(later.substr(5))));
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
-  // The job that it knows trains on, beyond what its worker had to tell again.
+  // The known job trains on, beyond the events that its worker had to send again.
   ASSERT_NO_FATAL_FAILURE(WaitForMore(api, known, before));
   ASSERT_NO_FATAL_FAILURE(WaitForMore(api, known, api.Get(known).progress().step() + 100));
   CancelAndWait(api, known);
@@ -157,12 +158,12 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   const std::string before = ReadFile(daemon_.DatabasePath());
   ASSERT_FALSE(daemon_.Start().ok());
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("tandem.db"), HasSubstr("no whole backup"), HasSubstr("--restore-backup")));
+              AllOf(HasSubstr("tandem.db"), HasSubstr("no undamaged backup"), HasSubstr("--restore-backup")));
   EXPECT_EQ(ReadFile(daemon_.DatabasePath()), before);
   EXPECT_THAT(Asides(), IsEmpty());
 }
 
-// By hand, as with `rm`: what was told is all there again.
+// Someone removes the database with `rm`. Everything acknowledged must be there again.
 TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored) {
   Api api(daemon_);
   const std::string early = api.Create(SmallJob({})).name();
@@ -175,7 +176,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(),
-              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved, as")));
+              AllOf(HasSubstr("was removed while the daemon used it"), HasSubstr("is saved as")));
   EXPECT_FALSE(std::filesystem::exists(daemon_.DatabasePath()));
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(), HasSubstr("THE DATABASE WAS MISSING AND IS RESTORED"));
@@ -205,7 +206,7 @@ TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
   EXPECT_FALSE(std::filesystem::exists(daemon_.JobFolder(job)));
 }
 
-// A backup reads all of the database, and so meets what nobody else does.
+// A backup reads the whole database, so it finds damage that no other reader finds.
 TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
   Api api(daemon_);
   const std::string job = api.Create(SmallJob({})).name();
@@ -257,7 +258,7 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   auto [done, said] = restore(id);
   EXPECT_EQ(done, 0) << said;
   EXPECT_THAT(said, AllOf(HasSubstr(backup), HasSubstr("tandem.db.damaged-")));
-  // As if that had been long ago.
+  // Makes the upload's files old, as if the restoration were long ago.
   std::string upload;
   for (const auto& folder : std::filesystem::directory_iterator(daemon_.state_folder() + "/uploads")) {
     upload = folder.path().filename().string();
@@ -270,7 +271,7 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   EXPECT_EQ(api.Get(first).state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(api.List().size(), 1);
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(second)));
-  // The daemon says what it does not know, once, and keeps it until somebody has looked at it.
+  // The daemon reports missing data once, and keeps this data until someone has looked at it.
   EXPECT_THAT(daemon_.Log(), AllOf(HasSubstr("THE DATABASE WAS RESTORED from " + backup),
                                    HasSubstr(second.substr(5)), HasSubstr("uploads/" + upload)));
   const size_t length = daemon_.Log().size();

@@ -27,7 +27,7 @@ bool ParseFlag(const std::string& argument, std::initializer_list<Flag> flags) {
 }  // namespace
 
 int RunTests(int argc, char** argv, std::initializer_list<Flag> flags) {
-  // GoogleTest's too. What they know is gone from the arguments then.
+  // Reads GoogleTest's flags and removes them from the arguments.
   ::testing::InitGoogleMock(&argc, argv);
   for (int i = 1; i < argc; ++i) {
     if (ParseFlag(argv[i], flags)) continue;

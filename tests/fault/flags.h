@@ -6,17 +6,18 @@
 
 namespace tandem::testing {
 
-// A whole number that the command line may give, as --name=number.
+// A whole number on the command line, as --name=number.
 struct Flag {
   const char* name;
   int64_t* value;
 };
 
-// The main of a test that has flags of its own beside GoogleTest's: reads them and runs the tests. The exit
-// code, which is 2, after a line on stderr, where an argument is none of the flags.
+// The main function of a test with its own flags besides GoogleTest's. Reads the flags and runs the tests.
+// Returns the exit code: 2, after a line on stderr, if an argument is not a flag.
 int RunTests(int argc, char** argv, std::initializer_list<Flag> flags);
 
-// What a flag says; where it is 0, `whole` where long suites run whole ($TANDEM_WHOLE is 1), else `sample`.
+// Returns the flag's value. If it is 0, returns `whole` if long suites run whole ($TANDEM_WHOLE is 1),
+// otherwise `sample`.
 int64_t Amount(int64_t flag, int64_t sample, int64_t whole);
 
 }  // namespace tandem::testing

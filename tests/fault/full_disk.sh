@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# A full disk at every stage of a job, on a small file system of its own: submission, start, training, checkpoint, model,
-# deletion, backup and upload. Errors name the disk, states stay clear, training goes on or ends by its policy, and all works
-# again when there is room. Then a disk that is read-only. Exit code 77: no file system may be mounted here.
+# Fills a small file system at every stage of a job: submission, start, training, checkpoint, model, deletion, backup
+# and upload. Errors must name the disk, and states must stay correct. Training must continue or end by its policy. When
+# the disk has room again, everything must work. Then tests a read-only disk. Exit code 77: this machine cannot mount a
+# file system.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 
@@ -23,7 +24,7 @@ fill() {
   die "the disk is not full: $(df "$state" | tail -n 1)"
 }
 room() { rm -f "$state"/ballast*; }
-# What a person would look for.
+# Words that a user would search for.
 disk_words='disk|space|room'
 
 job_file=$scratch/job.yaml
@@ -109,7 +110,7 @@ await 30 ready 503 || die "ready on a full disk"
 expect_text "$disk_words" "$scratch/ready"
 sleep 8
 kill -0 "$worker" 2>/dev/null || die "the worker has ended: $(tail -n 5 "$state/jobs/$job/worker.log")"
-# It answers, whatever it can still write.
+# The daemon answers on a full disk.
 expect_code 0 "$scratch/out" "$tandem" list
 room
 await 60 ready 200 || die "not ready again: $(<"$scratch/ready")"
@@ -125,13 +126,13 @@ newer() { (($(checkpoints) > newest)); }
 await 60 newer || die "no checkpoint comes after there is room again"
 
 echo "-- deletion and cancellation"
-# Full to the last byte, but for what the daemon keeps for this.
+# The disk is full to the last byte, except the daemon's reserve.
 first=$("$tandem" list --all -o json | python3 -c 'import json, sys; print([j["name"].split("/")[1] for j in json.load(sys.stdin) if j["state"] == "JOB_STATE_SUCCEEDED"][0])')
-# In KiB.
+# The size of the reserve, in KiB.
 kept() { du -k "$state/tandem.db-reserve" | cut -f 1; }
 available() { df --output=avail "$state" | tail -n 1; }
 (($(kept) >= 4096)) || die "$(kept) KiB are kept"
-# What there is to be gained.
+# Adds a file whose deletion will free space.
 head -c 3000000 /dev/zero >"$state/jobs/$first/filling"
 fill
 "$tandem" cancel "$job" >"$scratch/out" 2>&1 || die "not cancelled on a full disk: $(<"$scratch/out")"
@@ -152,7 +153,7 @@ await_state "$running" RUNNING
 submit --set training.epochs=1
 waiting=$job
 fill
-# Its end frees the device while nothing can be written.
+# The worker's end frees the device although nothing can be written.
 kill -9 "$(pgrep -f -- "$state/jobs/$running" | head -n 1)"
 sleep 6
 room
@@ -168,7 +169,7 @@ await_state "$waiting" SUCCEEDED 90
 
 echo "-- the model"
 has_begun() { [[ $(field "$1" state) =~ ^JOB_STATE_(RUNNING|SUCCEEDED|FAILED)$ ]]; }
-# Again with more where it was over before the disk was full.
+# Tries again with more epochs if the job ended before the disk was full.
 in_time=0
 for epochs in 6 100 2000; do
   submit --set training.epochs=$epochs
@@ -178,7 +179,7 @@ for epochs in 6 100 2000; do
   room
 done
 ((in_time)) || die "every job was over before the disk was full"
-# Long enough for it to come to its end, which waits for room to be told.
+# Long enough for the job to end. It then waits for room to report its end.
 sleep 20
 room
 await 60 eval 'state_is "$job" SUCCEEDED || state_is "$job" FAILED' || die "it is $(field "$job" state)"
@@ -199,7 +200,7 @@ code=0
 echo "   $(tail -n 2 "$scratch/out")"
 
 echo "-- start of the daemon"
-# A few slices of what is kept are enough, however the last one ended.
+# A few slices of the reserve are enough, even after a kill.
 for signal in TERM KILL; do
   kill -$signal "$daemon"
   wait "$daemon" 2>/dev/null || [[ $signal == KILL ]] || die "it ended with $?"

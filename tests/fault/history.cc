@@ -26,7 +26,7 @@ std::string EventsText(const Call& call) {
 }
 
 std::string JobsText(const Call& call) {
-  // Of a list, how many.
+  // For a list, the number of its jobs.
   if (call.kind == CallKind::kList) return absl::StrCat(" ", call.jobs.size(), " jobs");
   std::string text;
   for (const SeenJob& seen : call.jobs) {
@@ -63,8 +63,8 @@ Outcome OutcomeOf(const Call& call) {
   switch (call.code) {
     case grpc::StatusCode::OK:
       return Outcome::kDone;
-    // CANCELLED, which nobody asks for, is gRPC's answer to a call that reaches a server in the instant in
-    // which it shuts down.
+    // If a call reaches a server just when it shuts down, gRPC answers CANCELLED, although no client asked
+    // for it.
     case grpc::StatusCode::UNAVAILABLE:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
     case grpc::StatusCode::CANCELLED:

@@ -14,88 +14,89 @@
 
 namespace tandem::testing {
 
-// What clients asked of a daemon and were told, with times; plain data. All times are since the history's
-// beginning, by one clock that does not jump.
+// The calls of clients to a daemon, and the answers, with times. Plain data. All times are since the start of
+// the history, on a single clock that does not jump.
 
-// Which method was called.
+// The method of a call.
 enum class CallKind { kCreate, kGet, kList, kCancel, kPause, kResume, kDelete, kWatch };
 
-// "CreateJob", ...
+// Returns "CreateJob" and so on.
 absl::string_view CallKindName(CallKind kind);
 
-// A job as an answer showed it.
+// A job in an answer.
 struct SeenJob {
   // "jobs/<id>".
   std::string job;
-  // JobSpec.name, which no two requests for different jobs share: so a job tells which request made it.
+  // JobSpec.name. Requests for different jobs have different names, so the name identifies the request that
+  // created the job.
   std::string spec_name;
   v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
   // Job.last_sequence.
   int64_t sequence = 0;
-  // When the call, or the page of a list, that showed it was asked for and had come.
+  // The times of the request and the answer of the call, or of the list's page.
   absl::Duration begin;
   absl::Duration end;
 };
 
-// An event as a watcher got it.
+// An event that a watcher received.
 struct SeenEvent {
   v1::JobEvent event;
   absl::Duration time;
 };
 
-// One call and how it was answered.
+// A call and its answer.
 struct Call {
-  // Its place in History::calls, for people.
+  // The index in History::calls.
   int number = 0;
   int client = 0;
   CallKind kind = CallKind::kGet;
-  // Of which job; empty for CreateJob and ListJobs.
+  // The job. Empty for CreateJob and ListJobs.
   std::string job;
-  // CreateJob's: the request id, the spec's name, and whether the spec is one that is to be accepted.
+  // For CreateJob: the request id, the spec's name, and whether the daemon should accept the spec.
   std::string request_id;
   std::string spec_name;
   bool is_valid = true;
-  // WatchJob's.
+  // For WatchJob.
   int64_t after_sequence = 0;
-  // ListJobs's: only those; empty for all.
+  // For ListJobs: the requested states. Empty: all states.
   std::vector<v1::JobState> states;
 
   absl::Duration begin;
   absl::Duration end;
   grpc::StatusCode code = grpc::StatusCode::OK;
   std::string message;
-  // CreateJob's, GetJob's, CancelJob's, PauseJob's and ResumeJob's: one where the code is OK. ListJobs's: all
-  // pages that came, in their order; all there are where the code is OK.
+  // For CreateJob, GetJob, CancelJob, PauseJob and ResumeJob: a single job if the code is OK. For ListJobs:
+  // the jobs of all received pages, in order; complete if the code is OK.
   std::vector<SeenJob> jobs;
-  // WatchJob's, in the order in which they came.
+  // For WatchJob: the events, in the order of their arrival.
   std::vector<SeenEvent> events;
 };
 
-// Something that was done to the daemon or a worker, for people.
+// A fault that the test caused in the daemon or a worker.
 struct Incident {
   absl::Duration time;
   std::string what;
 };
 
 struct History {
-  // In the order in which they were answered.
+  // The calls, in the order of their answers.
   std::vector<Call> calls;
   std::vector<Incident> incidents;
 };
 
-// What an answer says of what a call did.
+// The effect of a call, by its answer.
 enum class Outcome {
   kDone,
-  // Nothing: an error that follows from the request and the job.
+  // No effect: an error that follows from the request and the job.
   kRefused,
-  // It happened once or not at all: no answer, or none in time.
+  // One effect or none: there was no answer, or no answer in time.
   kUnknown,
-  // An error that the API does not have for such a call.
+  // An error that the API does not have for this call.
   kUnexpected,
 };
 Outcome OutcomeOf(const Call& call);
 
-// One line.
+// Returns the call as a line of text.
 std::string Describe(const Call& call);
 
 }  // namespace tandem::testing

@@ -16,7 +16,7 @@ constexpr char kRequests[] = "1. Requests";
 constexpr char kRefusals[] = "5. Refusals";
 constexpr char kLists[] = "7. Lists";
 
-// Of what Explain prints at most.
+// The largest number of lines that Explain prints.
 constexpr size_t kMostLines = 120;
 
 class Checker {
@@ -68,7 +68,7 @@ class Checker {
     if (!is_asked_for) Fault(kRequests, "nobody had asked for it", job.job(), {job.first_call()});
   }
 
-  // One spec, which is one request, is one job, and another only after that was to be deleted.
+  // A spec is a request, and a request is a job. Another job is allowed only after a delete request.
   void CheckOneJob(const std::string& spec_name) {
     std::vector<const JobChecker*> made;
     for (const auto& [name, job] : jobs_) {
@@ -105,7 +105,7 @@ class Checker {
     if (call.code == grpc::StatusCode::OK) CheckReuse(call);
   }
 
-  // A request id of a job that was there all the while makes no job of another spec.
+  // A request id of an existing job must not create a job with another spec.
   void CheckReuse(const Call& call) {
     for (const Call& other : history_.calls) {
       if (other.kind != CallKind::kCreate || other.request_id != call.request_id ||
@@ -130,7 +130,7 @@ class Checker {
         Fault(kLists, "a list shows it in a state that was not asked for", seen.job, {call.number});
       }
     }
-    // What changes its state meanwhile may fall between pages.
+    // A job whose state changes between two pages may be missing.
     if (call.code != grpc::StatusCode::OK || !call.states.empty()) return;
     for (const auto& [name, job] : jobs_) {
       if (job.first_known() >= call.begin || job.delete_begin() < call.end || listed.count(name) > 0)
@@ -157,7 +157,7 @@ std::vector<Violation> CheckHistory(const History& history, bool is_settled) {
 }
 
 std::string Explain(const History& history, const Violation& violation) {
-  // By time; those that show it are marked.
+  // By time, with a mark on the calls of the violation.
   std::multimap<absl::Duration, std::string> lines;
   std::set<std::string> spec_names;
   for (const Call& call : history.calls) {
@@ -185,7 +185,7 @@ std::string Explain(const History& history, const Violation& violation) {
   std::string text = absl::StrCat(violation.promise, ": ", violation.job, ": ", violation.what, "\n");
   size_t printed = 0;
   for (const auto& [time, line] : lines) {
-    // The calls that show it, whatever else is left out.
+    // Prints the calls of the violation even beyond the limit.
     if (++printed <= kMostLines || line.front() == '*') absl::StrAppend(&text, line, "\n");
   }
   if (printed > kMostLines) absl::StrAppend(&text, "  ... ", printed, " lines in all\n");

@@ -8,44 +8,45 @@
 
 namespace tandem::testing {
 
-// The promises of the API that a history of calls is held against. They hold whatever is killed meanwhile.
+// A violation of a promise of the API in a history of calls. The promises hold whatever process is killed
+// meanwhile.
 //
-//  1. Requests. A job that CreateJob answered for is there until somebody deletes it. All answers to one
-//     request id, as long as its job is not deleted, name one job; another spec under that id is refused, a
-//     wrong spec makes nothing, and there is no job that nobody asked for. A call that failed for want of an
-//     answer happened once or not at all.
-//  2. States. A job's log begins with its acceptance and moves along the table of MayMove alone, each change
-//     from where the one before led. Nothing follows SUCCEEDED and CANCELLED; only a ResumeJob follows
-//     FAILED. Reports come while there is a worker to make them. It is paused and let go on at most as often
-//     as somebody asked for it.
-//  3. Freshness. What a call shows of a job is no older than what any call showed that had been answered
-//     before this one was made, across clients and restarts of the daemon. Each answer agrees with the log:
-//     its state is the one that the log has at its last_sequence.
-//  4. Cancelling. An answer to CancelJob shows the job CANCELLING or CANCELLED, and it is CANCELLED in the
-//     end. Likewise those to PauseJob (PAUSING, PAUSED) and ResumeJob (QUEUED or beyond).
-//  5. Refusals. FAILED_PRECONDITION comes only of a job that was, at some moment of the call, in a state that
-//     calls for it; NOT_FOUND only of one that was deleted, and then from all later calls.
-//  6. Events. A watcher gets those after the number that it named, each once, in order, without a gap, and
-//     the same as any other watcher; the stream ends with OK right after an end that is the log's last event.
-//  7. Lists. All pages together show each job once: each that was known before the list was begun and that
-//     nobody asked to delete before it was done, and none that was gone before. With states given, only jobs
-//     in these.
+//  1. Requests. A job in an answer of CreateJob exists until a client deletes it. All answers to a request id
+//     name the same job, as long as the job is not deleted. Another spec with this id is refused. A wrong
+//     spec creates nothing. Every job has a request. A call without an answer had one effect or none.
+//  2. States. A job's log begins with its acceptance. Each change is allowed by MayMove and starts from the
+//     state of the last change. Nothing follows SUCCEEDED and CANCELLED, and only a ResumeJob follows FAILED.
+//     Reports appear only while the job has a worker. A job is paused and resumed at most as often as clients
+//     asked for.
+//  3. Freshness. A call shows a job at least as new as every answer that arrived before the call was made,
+//     across clients and restarts of the daemon. Each answer agrees with the log: its state is the log's
+//     state at its last_sequence.
+//  4. Cancelling. An answer to CancelJob shows the job CANCELLING or CANCELLED, and the job is CANCELLED in
+//     the end. The same holds for PauseJob (PAUSING, PAUSED) and ResumeJob (QUEUED or later).
+//  5. Refusals. FAILED_PRECONDITION appears only if the job was in a state for this error at some moment of
+//     the call. NOT_FOUND appears only for deleted jobs, and then in all later calls.
+//  6. Events. A watcher receives the events after its sequence number, each once, in order, without a gap,
+//     and the same events as any other watcher. The stream ends with OK directly after a terminal event that
+//     is the last event of the log.
+//  7. Lists. All pages together show each job once. They show every job that was known before the list's
+//     start and that no client asked to delete before its end. They show no job that was deleted before. With
+//     states given, they show only jobs in these states.
 struct Violation {
-  // Which of them: "1. Requests".
+  // The promise: "1. Requests".
   std::string promise;
-  // What is against it.
+  // The violation.
   std::string what;
-  // The job that it is about; empty where none is.
+  // The job. Empty if the violation has none.
   std::string job;
-  // Numbers of the calls that show it.
+  // Numbers of the calls that show the violation.
   std::vector<int> calls;
 };
 
-// All violations that the history shows. Calls must be numbered by their places. `is_settled`: before the
-// history's end all jobs had come to their ends and were watched from their first events to their last.
+// Returns all violations in the history. The numbers of calls must be their indices. `is_settled`: before the
+// end of the history, all jobs had ended and were watched from the first to the last event.
 std::vector<Violation> CheckHistory(const History& history, bool is_settled);
 
-// A violation, with what the history has of its job, in the order of time, for people.
+// Returns a violation as text, with the history of its job in the order of time.
 std::string Explain(const History& history, const Violation& violation);
 
 }  // namespace tandem::testing

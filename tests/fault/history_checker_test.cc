@@ -1,4 +1,5 @@
-// Hand-made histories: one that keeps every promise, and for each promise some that break it and no other.
+// Hand-made histories: a history that keeps every promise, and for each promise some that break only this
+// promise.
 #include "tests/fault/history_checker.h"
 
 #include <string>
@@ -55,8 +56,8 @@ std::vector<v1::JobEvent> Log() {
 
 class HistoryCheckerTest : public ::testing::Test {
  protected:
-  // Each call takes half a second. The base history, which keeps all promises, is of whole seconds; its calls
-  // have the numbers of these.
+  // Each call takes half a second. The base history, which keeps all promises, has a call at each whole
+  // second; its calls have the numbers of these seconds.
   HistoryCheckerTest() {
     AddCreate(0, "r1", kJob);
     AddSeen(1, CallKind::kGet, v1::JOB_STATE_QUEUED, 1);
@@ -117,7 +118,7 @@ class HistoryCheckerTest : public ::testing::Test {
     return call;
   }
 
-  // A log in place of that of the base history, whose other calls go.
+  // Replaces the log of the base history, and removes the history's other calls.
   void UseLog(const std::vector<v1::JobEvent>& events) {
     history_.calls.resize(1);
     AddWatch(6, 0, events);
@@ -134,7 +135,7 @@ class HistoryCheckerTest : public ::testing::Test {
     return promises;
   }
 
-  // Expects violations, all of this promise, one of which says this.
+  // Expects violations of this promise only, and at least one with this text.
   void ExpectBroken(const std::string& promise, const std::string& what) const {
     const std::vector<std::string> broken = Broken();
     EXPECT_THAT(broken, Each(HasSubstr(promise))) << absl::StrJoin(broken, "\n");
@@ -156,7 +157,7 @@ TEST_F(HistoryCheckerTest, WhatMayHappenIsAccepted) {
   AddCreate(11, "r1", "", "r1-other").code = grpc::StatusCode::ALREADY_EXISTS;
   // A read at the same time as another may be older than it.
   AddSeen(4.2, CallKind::kGet, v1::JOB_STATE_CANCELLING, 5);
-  // Refusals that follow from its state, and what is asked of one that is gone.
+  // Refusals because of the job's state, and calls on a deleted job.
   AddFailed(2.6, CallKind::kDelete, grpc::StatusCode::FAILED_PRECONDITION);
   AddFailed(12, CallKind::kPause, grpc::StatusCode::FAILED_PRECONDITION);
   AddFailed(13, CallKind::kWatch, grpc::StatusCode::OUT_OF_RANGE).after_sequence = 9;
@@ -349,9 +350,9 @@ TEST_F(HistoryCheckerTest, ARunningJobIsDeleted) {
   history_.calls.back().code = grpc::StatusCode::NOT_FOUND;
   Add(5.6, CallKind::kDelete, kJob);
   AddSeen(4, CallKind::kGet, v1::JOB_STATE_RUNNING, 4);
-  // Nobody saw what came last: it may have ended.
+  // No watcher saw the last event, so the job may have ended.
   EXPECT_THAT(Broken(), IsEmpty());
-  // Somebody did.
+  // A watcher saw it.
   AddSeen(6.2, CallKind::kGet, v1::JOB_STATE_RUNNING, 4).begin = At(6.15);
   EXPECT_THAT(Broken(), Not(IsEmpty()));
 }

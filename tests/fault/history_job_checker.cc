@@ -36,7 +36,7 @@ const std::set<v1::JobState>* Granted(CallKind kind) {
                                      : nullptr;
 }
 
-// States in which the method is refused.
+// Returns the states in which the method is refused.
 std::set<v1::JobState> Refusing(CallKind kind) {
   switch (kind) {
     case CallKind::kCancel:
@@ -255,7 +255,7 @@ bool JobChecker::MayHaveBeen(const Call& call, const std::set<v1::JobState>& sta
     const std::optional<v1::JobState> state = log_.StateAt(sequence);
     if (!state.has_value() || states.count(*state) > 0) return true;
   }
-  // There may be events that nobody saw: the last of one that was deleted, or that goes on.
+  // Some events may be unknown: the last events of a deleted job, or of a job that continues.
   const bool may_have_more = !is_settled_ || delete_begin_ != absl::InfiniteDuration();
   return may_have_more && most > log_.newest() && timeline_.Least(call.begin) != kGone;
 }

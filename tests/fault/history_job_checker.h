@@ -13,34 +13,33 @@
 
 namespace tandem::testing {
 
-// Holds what a history has of one job against the promises 2 to 6 of history_checker.h. The calls must
-// outlive it.
+// Checks promises 2 to 6 of history_checker.h for a job. The calls must outlive the checker.
 class JobChecker {
  public:
   explicit JobChecker(std::string job) : job_(std::move(job)) {}
 
-  // A call on this job.
+  // Adds a call on this job.
   void AddCall(const Call& call);
-  // The job as the answer to a call, on it or another, showed it.
+  // Adds the job as an answer showed it. The call may be on another job.
   void AddSeen(const SeenJob& seen, const Call& call);
 
-  // After everything was added, once.
+  // Call this once, after all additions.
   std::vector<Violation> Check(bool is_settled);
 
-  // The rest after Check.
+  // Call the functions below after Check.
   const std::string& job() const { return job_; }
   const std::set<std::string>& spec_names() const { return spec_names_; }
-  // When somebody first knew of it, and by which call; InfiniteFuture: never.
+  // Returns the first time at which a client knew of the job, or InfiniteFuture.
   absl::Duration first_known() const { return first_known_; }
   int first_call() const { return first_call_; }
-  // When somebody first asked to delete it and was not refused; InfiniteFuture: never.
+  // Returns the time of the first request to delete the job that was not refused, or InfiniteFuture.
   absl::Duration delete_begin() const { return delete_begin_; }
 
  private:
-  // What an answer says of the job's newest event.
+  // An answer's information about the job's newest event.
   struct Shown {
     int64_t sequence = 0;
-    // UNSPECIFIED where the answer does not tell.
+    // UNSPECIFIED if the answer does not have the state.
     v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
     absl::Duration begin;
     absl::Duration end;
@@ -57,7 +56,7 @@ class JobChecker {
   void CheckCall(const Call& call);
   void CheckStream(const Call& call);
   void CheckRefusal(const Call& call);
-  // Whether the job was, or may have been, in one of the states at some moment of the call.
+  // Returns whether the job may have been in one of the states at some moment of the call.
   bool MayHaveBeen(const Call& call, const std::set<v1::JobState>& states) const;
   void Fault(const char* promise, std::string what, std::vector<int> calls = {});
 

@@ -10,7 +10,7 @@
 namespace tandem::testing {
 namespace {
 
-// How many of the newest jobs are picked mostly: those that have not ended are among them.
+// The number of newest jobs that are usually chosen. Jobs that have not ended are among them.
 constexpr size_t kNewest = 24;
 
 }  // namespace
@@ -111,7 +111,7 @@ void HistoryLoad::SubmitWrong() {
 void HistoryLoad::SubmitAgain(const KnownJobs::Known& known) {
   v1::JobSpec spec = known.spec;
   if (Random(0, 1) == 0) {
-    // One name a request and spec: the seed makes it another spec for certain.
+    // Each request has its own name and its own spec. The seed makes each spec distinct.
     spec.set_name(absl::StrCat("r", number_, "-", ++requests_));
   }
   client_->Create(spec, known.request_id, /*is_valid=*/true, Deadline());

@@ -14,18 +14,18 @@
 
 namespace tandem::testing {
 
-// The jobs that some client was told it had made, for all clients to act on. Thread-safe.
+// The jobs that answers named, for all clients to use. Thread-safe.
 class KnownJobs {
  public:
   struct Known {
     std::string job;
-    // The request that made it.
+    // The request that created the job.
     std::string request_id;
     v1::JobSpec spec;
   };
 
   void Add(Known job);
-  // Mostly one of the newest; empty names where there is none.
+  // Returns a job, usually a recent one. Names are empty without jobs.
   Known Pick(std::mt19937_64* random) const;
   size_t count() const;
 
@@ -34,32 +34,32 @@ class KnownJobs {
   std::vector<Known> jobs_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What one client does: calls of all kinds, drawn from a seed, one after the other; on jobs of all clients.
-// Not thread-safe.
+// A client's load: calls of all kinds, drawn from a seed, one after the other, on jobs of all clients. Not
+// thread-safe.
 class HistoryLoad {
  public:
-  // All must outlive it. `number` tells its requests from those of others. All clients together make about
-  // `most_jobs` jobs.
+  // All arguments must outlive this object. `number` makes this client's requests distinct. All clients
+  // together create about `most_jobs` jobs.
   HistoryLoad(HistoryClient* client, HistoryRecorder* recorder, KnownJobs* jobs, int number, uint64_t seed,
               size_t most_jobs);
 
-  // Until the recorder's time is this, and a call that was begun has ended.
+  // Makes calls until this time of the recorder. The last call runs to its end.
   void Run(absl::Duration until);
 
  private:
   int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  // Mostly time enough; sometimes too little.
+  // Returns a deadline that is usually long enough, and sometimes too short.
   absl::Duration Deadline();
   v1::JobSpec NewSpec(const std::string& name);
 
   void Act();
-  // A new request, repeated until there is an answer, or the time is over.
+  // Sends a new request, and repeats it until an answer arrives or time is over.
   void Submit();
   void SubmitWrong();
-  // A request that was answered before, with its spec or another one.
+  // Sends an answered request again, with its spec or another spec.
   void SubmitAgain(const KnownJobs::Known& known);
   void List();
-  // From somewhere, and again from where it broke off.
+  // Watches from some sequence number, and again from the place of each break.
   void Watch(const std::string& job);
 
   HistoryClient* const client_;

@@ -35,7 +35,7 @@ constexpr Move kMoves[] = {
     {v1::JOB_STATE_RUNNING, v1::JOB_STATE_PREEMPTING},
     // However its worker ends.
     {v1::JOB_STATE_CANCELLING, v1::JOB_STATE_CANCELLED},
-    // It may have come to its end, one way or the other, before it heard.
+    // The job may have ended before its worker received the command.
     {v1::JOB_STATE_PAUSING, v1::JOB_STATE_PAUSED},
     {v1::JOB_STATE_PAUSING, v1::JOB_STATE_SUCCEEDED},
     {v1::JOB_STATE_PAUSING, v1::JOB_STATE_FAILED},
@@ -56,7 +56,7 @@ bool IsEnd(v1::JobState state) {
          state == v1::JOB_STATE_CANCELLED;
 }
 
-// Whether a job in this state has a worker that reports.
+// Returns whether a job in this state has a worker that reports.
 bool HasWorker(v1::JobState state) {
   return !IsEnd(state) && state != v1::JOB_STATE_QUEUED && state != v1::JOB_STATE_PAUSED;
 }

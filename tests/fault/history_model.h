@@ -14,25 +14,25 @@
 
 namespace tandem::testing {
 
-// Whether a job may go from one state to another, as the API's comments on JobState and on JobService's
-// methods say it; written out here once more, so that an error in the daemon's own table is found. A new job
-// comes from UNSPECIFIED.
+// Returns whether a job may change from a state to another, by the API's comments on JobState and on
+// JobService's methods. This table is separate from the daemon's, so that it finds errors in the daemon's
+// table. A new job starts from UNSPECIFIED.
 bool MayMove(v1::JobState from, v1::JobState to);
 
-// One job's log, put together from what all watchers saw of it.
+// A job's log, collected from all watchers.
 class JobLog {
  public:
-  // What is wrong with the event in the light of those before, in words; empty where nothing is.
+  // Returns the problem of the event after the earlier events, or "".
   std::string Add(const v1::JobEvent& event);
 
-  // What the events, taken together, do that no log may do.
+  // Returns the problems of all events together.
   std::vector<std::string> Faults() const;
 
-  // The state that the job was in when this was its newest event; nothing where nobody saw enough.
+  // Returns the job's state when this was its newest event. Unset if no watcher saw enough.
   std::optional<v1::JobState> StateAt(int64_t sequence) const;
-  // The highest number that was seen; 0: none.
+  // Returns the highest known number, or 0.
   int64_t newest() const { return events_.empty() ? 0 : events_.rbegin()->first; }
-  // Whether every event up to the newest was seen.
+  // Returns whether every event up to the newest is known.
   bool is_whole() const { return newest() == static_cast<int64_t>(events_.size()); }
   const std::map<int64_t, v1::JobEvent>& events() const { return events_; }
 
@@ -40,27 +40,27 @@ class JobLog {
   std::map<int64_t, v1::JobEvent> events_;
 };
 
-// Between which numbers a job's newest event was at a time, from what all clients were told.
+// Bounds of the number of a job's newest event at each time, from all answers.
 class JobTimeline {
  public:
-  // The number of a job that was deleted: nothing is newer.
+  // The number after a job's deletion: nothing is newer.
   static constexpr int64_t kGone = std::numeric_limits<int64_t>::max();
 
-  // Somebody knew of this event at `time`.
+  // A client knew of this event at `time`.
   void AddKnown(absl::Duration time, int64_t sequence) { known_.emplace_back(time, sequence); }
-  // Who asked at `time` was told, later, that this was the newest: at `time` it was not newer.
+  // A client that asked at `time` got this newest event: at `time` the newest event was not newer.
   void AddShown(absl::Duration time, int64_t sequence) { shown_.emplace_back(time, sequence); }
-  // After the last addition and before the first question.
+  // Call this after the last addition and before the first query.
   void Finish();
 
-  // The newest event at `time` had at least this number; 0: nobody knows of any.
+  // Returns the least number of the newest event at `time`. 0 if no event is known.
   int64_t Least(absl::Duration time) const;
-  // It had at most this number; kGone: any.
+  // Returns the largest number of the newest event at `time`. kGone if there is no bound.
   int64_t Most(absl::Duration time) const;
 
  private:
-  // By time; once finished, with the highest (known) or the lowest (shown) number from the beginning, or from
-  // the end, to there.
+  // Sorted by time. After Finish, known_ has the highest number so far, and shown_ the lowest number from
+  // there on.
   std::vector<std::pair<absl::Duration, int64_t>> known_;
   std::vector<std::pair<absl::Duration, int64_t>> shown_;
 };

@@ -14,15 +14,15 @@ namespace tandem::testing {
 // Collects a history from many threads. Thread-safe.
 class HistoryRecorder {
  public:
-  // Since the recorder was made.
+  // Returns the time since the recorder was created.
   absl::Duration Now() const;
 
-  // Adds a call that has been answered.
+  // Adds an answered call.
   void Add(Call call);
-  // Adds what happens now.
+  // Adds an incident at the present time.
   void Note(std::string what);
 
-  // All so far.
+  // Returns the history so far.
   History Take();
 
  private:

@@ -1,6 +1,6 @@
-// What 16 clients are told who submit, look at, list, watch, pause, let go on, cancel and delete jobs at the
-// same time, while the daemon and workers are killed at random moments, keeps the promises that
-// history_checker.h lists. Small jobs, which are trained, so that there is something to lose.
+// 16 clients submit, get, list, watch, pause, resume, cancel and delete jobs at the same time, while the
+// daemon and workers are killed at random moments. Their answers must keep the promises of history_checker.h.
+// The jobs are small, but train, so that kills can lose work.
 //
 //   bazel test //tests/fault:history_test --test_arg=--runs=100
 //   bazel test //tests/fault:history_test --test_arg=--runs=1 --test_arg=--seed=7
@@ -40,9 +40,9 @@ namespace {
 struct Flags {
   // 0: 2, and 100 where $TANDEM_WHOLE is 1.
   int64_t runs = 0;
-  // Of the first run; those after it have the numbers that follow. 0: another one each time.
+  // The seed of the first run. Later runs have the following numbers. 0: a new seed each time.
   int64_t seed = 0;
-  // For which each run's clients make calls.
+  // The time for which the clients of each run make calls.
   int64_t seconds = 12;
   int64_t clients = 16;
 } flags;
@@ -50,10 +50,10 @@ struct Flags {
 constexpr size_t kMostJobs = 120;
 constexpr size_t kMostExplained = 5;
 constexpr size_t kLogEnd = 4000;
-// For a call that is to be answered, and for all jobs to end.
+// The longest wait for an answer of a call, and for the end of all jobs.
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-// One daemon, its clients, and what is done to it.
+// A daemon, its clients and their disturbances.
 class HistoryRun {
  public:
   explicit HistoryRun(uint64_t seed) : seed_(seed), random_(seed) {}
@@ -64,7 +64,7 @@ class HistoryRun {
     EXPECT_TRUE(started.ok()) << started;
     if (!started.ok()) return false;
     std::vector<std::unique_ptr<HistoryClient>> clients;
-    // The last is for what comes after.
+    // The last client makes the calls after the run.
     for (int i = 0; i <= flags.clients; ++i) {
       clients.push_back(std::make_unique<HistoryClient>(daemon_, &recorder_, i));
     }
@@ -92,7 +92,7 @@ class HistoryRun {
  private:
   int Random(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
 
-  // Kills the daemon and workers until then. In the end the daemon is there.
+  // Kills the daemon and workers until this time. The daemon runs at the end.
   bool Disturb(absl::Duration until) {
     while (true) {
       absl::SleepFor(absl::Milliseconds(Random(100, 1800)));
@@ -130,7 +130,7 @@ class HistoryRun {
     kill(worker, SIGKILL);
   }
 
-  // Cancels what has not ended, waits until all has, and looks at everything.
+  // Cancels all running jobs, waits for their end, and reads everything.
   bool Settle(HistoryClient* client) {
     Call list;
     const auto is_over = [&] {
@@ -169,7 +169,7 @@ class HistoryRun {
   int kills_ = 0;
 };
 
-// How jobs had ended, of those that nobody deleted: "12 SUCCEEDED, 3 FAILED".
+// Returns how jobs ended that were not deleted: "12 SUCCEEDED, 3 FAILED".
 std::string EndsText(const History& history) {
   std::map<std::string, v1::JobState> last;
   for (const Call& call : history.calls) {
@@ -183,7 +183,7 @@ std::string EndsText(const History& history) {
   });
 }
 
-// How many calls of each kind came to what.
+// The number of calls of each kind and outcome.
 using Counts = std::map<CallKind, std::map<Outcome, int>>;
 
 Counts CountCalls(const History& history) {
@@ -202,7 +202,7 @@ TEST(HistoryTest, EveryPromiseIsKept) {
   const int64_t first = flags.seed != 0 ? flags.seed : 1 + std::random_device()() % 1'000'000;
   Counts all;
   int kills = 0;
-  // A history in which nothing happens keeps all promises.
+  // A history without calls would keep all promises, so the history must have some of each kind.
   const auto has_all = [&] {
     return kills > 0 && std::all_of(std::begin(kAllKinds), std::end(kAllKinds),
                                     [&](CallKind kind) { return all[kind][Outcome::kDone] > 0; });

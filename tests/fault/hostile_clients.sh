@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# Attacks of one user, or of a stranger, on a daemon that others use (server/auth/THREATS.md): each is a bounded script. The
-# daemon runs in a memory control group of 1 GiB with 200 jobs, 3 sweeps of 800 and 20 data sets. It survives, refuses the
-# excess, and a minute after the last attack its memory is within 100 MiB of that at the start. Exit code 77: there are no
-# control groups, or no python3-h2.
+# Attacks by a user, or by a client without a token, on a daemon with other users (server/auth/THREATS.md). Each attack
+# is a bounded script. The daemon runs in a memory control group of 1 GiB with 200 jobs, 3 sweeps of 800 and 20 data
+# sets. It must survive and refuse the excess. A minute after the last attack, its memory must be within 100 MiB of its
+# memory at the start. Exit code 77: the machine has no control groups or no python3-h2.
 #
-#   hostile_clients.sh                 bounds alone, as CI runs it
-#   hostile_clients.sh --attacks NAMES some of the attacks alone, by the names of their functions, with commas
-#   hostile_clients.sh --bench [TABLE] on a free machine: attacks on one core, the daemon and another user on the other; the
-#                                      other user's calls take less than 100 ms (p99), the slowest less than 1 s. Writes to
-#                                      TABLE how much memory each method can hold.
+#   hostile_clients.sh                 checks bounds only, as CI does
+#   hostile_clients.sh --attacks NAMES runs only these attacks, by the names of their functions, with commas
+#   hostile_clients.sh --bench [TABLE] for an idle machine: attacks on one core, the daemon and another user on the
+#   other.
+#                                      The other user's calls must take less than 100 ms (p99), the slowest less than 1
+#                                      s.
+#                                      Writes the memory that each method can hold to TABLE.
 table=$(realpath -m -- "${2:-/dev/null}")
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
@@ -32,7 +34,7 @@ extra_cleanup() {
   done
 }
 parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
-# The daemon, and what it starts, is in the group; the attacks are not.
+# The group includes the daemon and its processes, not the attacks.
 prefix=() attacker=() flags=()
 case ${1:-} in
   --bench)

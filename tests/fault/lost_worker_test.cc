@@ -1,5 +1,5 @@
-// Jobs of several workers through the real programs; and SIGKILL or SIGSTOP to one of the workers at a random
-// step: the job ends within the watchdog's time, with the rank named, and none of its workers is left.
+// Jobs of several workers with the real programs. SIGKILL or SIGSTOP hits one of the workers at a random
+// step. The job must end within the watchdog's time and name the rank, and no worker may remain.
 //
 //   bazel test //tests/fault:lost_worker_test --test_arg=--rounds=20 --test_arg=--seed=7
 #include <signal.h>
@@ -31,15 +31,15 @@ using ::testing::HasSubstr;
 
 // --name=number on the command line.
 struct Flags {
-  // How often a worker is lost; 0: 3, and 20 where $TANDEM_WHOLE is 1.
+  // The number of lost workers. 0: 3, or 20 if $TANDEM_WHOLE is 1.
   int64_t rounds = 0;
-  // Of the moments, workers and signals; 0: another one each time.
+  // The seed of the moments, workers and signals. 0: a new seed each time.
   int64_t seed = 0;
 } flags;
 
 constexpr absl::Duration kSilenceLimit = absl::Seconds(5);
-// Beside that: five seconds for the others to report and five more until they are killed, and what a slow and
-// busy machine takes.
+// Five seconds for the reports of the other workers, five more until they are killed, and a margin for a slow
+// and busy machine.
 constexpr absl::Duration kSlack = absl::Seconds(60);
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
@@ -51,8 +51,8 @@ class LostWorkerTest : public DaemonFixture {
                       {"--worker-silence-limit", absl::FormatDuration(silence_limit),
                        "--collective-time-limit", absl::FormatDuration(collective_time_limit)}) {}
 
-  // Of two workers; it fails with one of them. In many buckets, so that a worker is often lost while some go
-  // on.
+  // Gives the job two workers, and lets it fail if it loses one. Many buckets make it likely that a worker is
+  // lost while others continue.
   static v1::JobSpec TwoWorkers(v1::JobSpec spec) {
     spec.set_max_restarts(0);
     spec.mutable_replicas()->set_count(2);
@@ -62,7 +62,7 @@ class LostWorkerTest : public DaemonFixture {
     return spec;
   }
 
-  // Waits until the job has trained so many steps, or has ended.
+  // Waits until the job has trained this number of steps, or has ended.
   v1::Job WaitForStep(const std::string& job, int64_t step) {
     const absl::Time deadline = absl::Now() + kPatience;
     while (absl::Now() < deadline) {
@@ -74,7 +74,7 @@ class LostWorkerTest : public DaemonFixture {
     return v1::Job();
   }
 
-  // Waits until the job's lease is back, which is when all of its workers are gone.
+  // Waits until the job's lease is free, that is, until all of its workers have exited.
   void WaitUntilNoneIsLeft() {
     const absl::Time deadline = absl::Now() + kPatience;
     while (!daemon_.Workers().empty() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(20));
@@ -112,7 +112,7 @@ TEST_F(LostWorkerTest, PauseAndGoOn) {
   Api api(daemon_);
   std::string job;
   v1::Job paused;
-  // Again with more steps where they ended before the pause came.
+  // Tries again with more steps if the job ended before the pause.
   for (int64_t steps = 300; steps < 200'000; steps *= 8) {
     job = api.Create(TwoWorkers(LongJob(steps))).name();
     WaitForStep(job, 20);
@@ -176,7 +176,7 @@ TEST_F(LostWorkerTest, OneThatIsLostIsNamedInTime) {
   }
 }
 
-// Of a worker that does not come. One that is stopped is silent as well, but silence is not looked at here.
+// A worker that misses a collective. A stopped worker is also silent, but this test ignores silence.
 class HungWorkerTest : public LostWorkerTest {
  protected:
   // Longer than a worker takes to compile while the other waits for it.
@@ -186,7 +186,7 @@ class HungWorkerTest : public LostWorkerTest {
 
 TEST_F(HungWorkerTest, OneThatHangsIsNamedInTime) {
   Api api(daemon_);
-  // Each victim costs the time limit: a sample has one of them.
+  // Each victim costs the time limit, so a sample has only one.
   const int64_t rounds = Amount(0, /*sample=*/1, /*whole=*/2);
   const int first = Random(0, 1);
   for (int64_t round = 0; round < rounds; ++round) {

@@ -1,6 +1,6 @@
-// SIGKILL to a job's workers and to the daemon at random moments, with dropout and augmentation, in both
-// averaging modes: the job goes on by itself and ends with the bits of one that nothing interrupted.
-// Checkpoints that are kept, damaged, and begun from.
+// Sends SIGKILL to a job's workers and to the daemon at random moments, with dropout and augmentation, in
+// both averaging modes. The job must continue by itself and end with the bits of an uninterrupted job. Also
+// tests checkpoints that are kept, damaged, and used as a start.
 //
 //   bazel test //tests/fault:restart_test --test_arg=--kills=20 --test_arg=--seed=7
 #include <signal.h>
@@ -37,9 +37,9 @@ using ::testing::HasSubstr;
 
 // --name=number on the command line.
 struct Flags {
-  // How often a worker of each job is killed, or the daemon; 0: 3, and 100 where $TANDEM_WHOLE is 1.
+  // The number of kills of each job's worker, or of the daemon. 0: 3, or 100 if $TANDEM_WHOLE is 1.
   int64_t kills = 0;
-  // Of the moments; 0: another one each time.
+  // The seed of the moments. 0: a new seed each time.
   int64_t seed = 0;
 } flags;
 
@@ -90,19 +90,21 @@ class RestartTest : public DaemonFixture {
   }
 
   struct Killed {
-    v1::Job job;  // When it has ended.
+    v1::Job job;  // The job after its end.
     std::vector<v1::JobEvent> events;
-    int64_t kills = 0;         // That came before.
-    int64_t daemon_kills = 0;  // Of these.
+    int64_t kills = 0;         // Kills before the job's end.
+    int64_t daemon_kills = 0;  // Kills of the daemon among them.
   };
-  // Trains this and kills so often: twice one of its workers, each time in another attempt, then the daemon.
+  // Trains a job and kills `kills` times: twice a worker of the job, in different attempts, then the daemon,
+  // and so on.
   Killed KillNowAndThen(const v1::JobSpec& spec, int64_t kills) {
     Api api(daemon_);
     const std::string job = api.Create(spec).name();
     Watcher watcher(daemon_, job);
     Killed killed;
     for (int32_t attempt = 0; killed.kills < kills; ++killed.kills) {
-      // Mostly beyond a checkpoint: what never comes to one would only wait longer and longer.
+      // Usually waits for a new checkpoint. A job that never reaches a checkpoint would only wait longer and
+      // longer.
       const int64_t step = api.Get(job).last_checkpoint().step() + Random(1, 120);
       const bool trains = WaitForAttempt(job, attempt, step);
       EXPECT_TRUE(trains) << daemon_.Log();
@@ -111,7 +113,7 @@ class RestartTest : public DaemonFixture {
       const v1::Job now = api.Get(job);
       if (IsTerminal(now.state())) break;
       if (killed.kills % 3 == 2) {
-        // Its workers train on, and the next daemon takes them over.
+        // The job's workers train on, and the next daemon adopts them.
         attempt = now.attempt() - 1;
         daemon_.Kill();
         EXPECT_TRUE(daemon_.Launch().ok());
@@ -122,7 +124,7 @@ class RestartTest : public DaemonFixture {
         continue;
       }
       attempt = now.attempt();
-      // One of them.
+      // Kills a random worker.
       const std::vector<pid_t> processes = daemon_.Workers();
       if (!processes.empty()) kill(processes[Random(0, static_cast<int>(processes.size()) - 1)], SIGKILL);
     }
@@ -132,7 +134,7 @@ class RestartTest : public DaemonFixture {
     return killed;
   }
 
-  // Kills this job's workers; it ends with the model of one that nothing interrupted.
+  // Kills this job's workers. Expects the model of an uninterrupted job.
   void ExpectTheSameBits(bool averaging, int workers) {
     Api api(daemon_);
     const int64_t kills = Amount(flags.kills, /*sample=*/3, /*whole=*/100);
@@ -149,7 +151,7 @@ class RestartTest : public DaemonFixture {
     const std::string whole = api.Create(spec).name();
     ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
     EXPECT_EQ(ModelOf(job), ModelOf(whole));
-    // One log without an end in it.
+    // A single log, without a terminal event before its end.
     ExpectWholeLog(killed.events, job);
     int restarts = 0;
     for (const v1::JobEvent& event : killed.events) {
@@ -158,7 +160,7 @@ class RestartTest : public DaemonFixture {
       EXPECT_EQ(event.state_change().to(), v1::JOB_STATE_QUEUED);
       EXPECT_THAT(event.state_change().message(), HasSubstr("It starts again in "));
     }
-    // One that had reported its end was killed for nothing.
+    // A worker that had reported its end needs no restart.
     EXPECT_GE(restarts, 1);
     EXPECT_LE(restarts, killed.kills - killed.daemon_kills);
     EXPECT_EQ(killed.job.attempt(), restarts + 1);
@@ -189,7 +191,7 @@ class RestartTest : public DaemonFixture {
   Cli cli_{scratch_};
 };
 
-// Each on a daemon of its own: what fails in one says nothing about the others.
+// Each job has its own daemon, so that failures do not affect each other.
 TEST_F(RestartTest, AJobGoesOnByItselfToTheSameBits) {
   ExpectTheSameBits(/*averaging=*/false, /*workers=*/1);
 }
@@ -211,7 +213,7 @@ TEST_F(RestartTest, TheDelayOutlivesTheDaemon) {
   const std::string job = api.Create(spec).name();
   v1::Job before;
   std::string queue, described;
-  // Until one is long enough to be looked at while it lasts.
+  // Waits until a delay is long enough to be observed.
   for (int32_t restarts = 1, attempt = 0; restarts < 8; ++restarts) {
     ASSERT_TRUE(WaitForAttempt(job, attempt));
     attempt = api.Get(job).attempt();
@@ -279,7 +281,7 @@ TEST_F(RestartTest, AForkDoesWhatTheOtherJobDid) {
   const CliResult listed = cli_.Run({"checkpoints", job});
   EXPECT_THAT(listed.out, HasSubstr("checkpoint-150.safetensors"));
 
-  // What does not fit is named.
+  // The error names the field that does not fit.
   const CliResult misfit = cli_.Run({"fork", job, "--set", "model.layers[0].conv2d.filters=8"});
   EXPECT_NE(misfit.exit_code, 0) << misfit;
   EXPECT_THAT(misfit.err, HasSubstr("conv2d_1.weight is float32 [20, 1, 5, 5] there"));

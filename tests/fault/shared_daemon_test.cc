@@ -1,6 +1,6 @@
-// Four users with tokens of their own submit small jobs onto two CPU devices, while jobs are cancelled,
-// paused and given other priorities and workers are killed at random moments: every job ends as it should,
-// users get equal parts of the devices' time, and nothing is left over.
+// Four users with their own tokens submit small jobs to two CPU devices. Meanwhile jobs are cancelled, paused
+// and get other priorities, and workers are killed at random moments. Every job must end as expected, users
+// must get equal shares of the devices' time, and nothing may be left over.
 //
 //   bazel test //tests/fault:shared_daemon_test --test_arg=--jobs=200 --test_arg=--seed=7
 #include <signal.h>
@@ -36,9 +36,9 @@ namespace {
 
 // --name=number on the command line.
 struct Flags {
-  // Of all users together; 0: 24, and 200 where $TANDEM_WHOLE is 1.
+  // The number of jobs of all users together. 0: 24, or 200 if $TANDEM_WHOLE is 1.
   int64_t jobs = 0;
-  // Of what happens when; 0: another one each time.
+  // The seed of all disturbances. 0: a new seed each time.
   int64_t seed = 0;
 } flags;
 
@@ -50,8 +50,8 @@ constexpr int64_t kMemorySlack = 64 << 20;
 
 class SharedDaemonTest : public DaemonFixture {
  protected:
-  // Without the backup that comes a minute after the start, of whose connection SQLite keeps a file for the
-  // next.
+  // Turns off automatic backups: a minute after the start, a backup would open a connection, and SQLite keeps
+  // a file of this connection.
   SharedDaemonTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2, {"--backup-every=0s"}) {
     flags.jobs = Amount(flags.jobs, /*sample=*/24, /*whole=*/200);
   }
@@ -61,12 +61,12 @@ class SharedDaemonTest : public DaemonFixture {
         SmallJob({.epochs = 40, .train_samples = 4096, .seed = static_cast<uint64_t>(Random(1, 1000))});
     spec.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_CPU);
     spec.set_preemptible(Random(0, 1) == 1);
-    // The test lets it go on.
+    // The test itself resumes the job.
     spec.set_max_restarts(0);
     return spec;
   }
 
-  // A job of which something can still be asked.
+  // Returns a job that can still take a command.
   std::string AnyOf(const std::vector<v1::Job>& jobs, const std::set<v1::JobState>& states) {
     std::vector<std::string> names;
     for (const v1::Job& job : jobs) {
@@ -75,7 +75,7 @@ class SharedDaemonTest : public DaemonFixture {
     return names.empty() ? "" : names[Random(0, static_cast<int>(names.size()) - 1)];
   }
 
-  // One thing that happens to a user's job, or to a worker. What cannot be done any more is no error.
+  // Disturbs a user's job or a worker. A disturbance that is no longer possible is not an error.
   void Disturb(const std::vector<v1::Job>& jobs) {
     const auto pick = [&](std::set<v1::JobState> states) { return AnyOf(jobs, states); };
     switch (Random(0, 4)) {
@@ -91,7 +91,7 @@ class SharedDaemonTest : public DaemonFixture {
         }
         break;
       case 2:
-        // For a while: whose goes first is not to change what users get.
+        // Changes priorities only for a while: they must not change the users' shares.
         if (const std::string job = pick({v1::JOB_STATE_QUEUED}); !job.empty()) {
           if (admin_->TrySetPriority(job, Random(-1, 1)).ok()) ++priorities_;
         }
@@ -107,7 +107,7 @@ class SharedDaemonTest : public DaemonFixture {
     }
   }
 
-  // Lets what is paused or was lost go on.
+  // Resumes paused and lost jobs.
   void LetGoOn(const std::vector<v1::Job>& jobs) {
     for (const v1::Job& job : jobs) {
       const bool lost = job.state() == v1::JOB_STATE_FAILED && job.reason() == v1::STATE_REASON_WORKER_LOST;
@@ -115,14 +115,14 @@ class SharedDaemonTest : public DaemonFixture {
     }
   }
 
-  // What users have had, while all of them have jobs that wait.
+  // Measures the users' shares while all of them have waiting jobs.
   void Measure() {
     const v1::ListQueueResponse queue = admin_->Queue();
     for (const v1::QueuedJob& job : queue.jobs()) {
       EXPECT_NE(job.waiting().reason(), v1::Waiting::REASON_UNSPECIFIED) << job.ShortDebugString();
       EXPECT_FALSE(job.waiting().message().empty()) << job.ShortDebugString();
     }
-    // Those with nothing but jobs of lower priority wait for others by right.
+    // Users with jobs of lower priority only must wait for others, so they do not count.
     std::set<std::string> waiting;
     for (const v1::QueuedJob& job : queue.jobs()) {
       if (job.priority() + job.raised_by() >= 0) waiting.insert(job.user());
@@ -160,8 +160,9 @@ TEST_F(SharedDaemonTest, AllEndWellGetFairSharesAndLeaveNothing) {
   for (int user = 0; user < kUsers; ++user) {
     users.push_back(std::make_unique<Api>(daemon_, admin_->MakeToken(absl::StrCat("user-", user))));
   }
-  // Some first, so that all connections and threads are there, and what the allocator keeps of each: with the
-  // address sanitizer 230 MB in the first fourteen jobs, and half of one with each job after these.
+  // Runs some jobs first, so that all connections, threads and the allocator's caches exist before the
+  // measurement. With the address sanitizer, the first fourteen jobs take 230 MB, and each later job half a
+  // MB.
   for (int i = 0; i < kFirstJobs; ++i) admin_->Create(NextJob());
   for (const v1::Job& job : admin_->List()) {
     ASSERT_EQ(admin_->WaitFor(job.name(), v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
@@ -171,7 +172,7 @@ TEST_F(SharedDaemonTest, AllEndWellGetFairSharesAndLeaveNothing) {
   for (const auto& user : users) user->List();
   const Holdings before = HoldingsOf(daemon_.pid());
 
-  // One user after the other: by age alone the last would wait for all others.
+  // Interleaves the users: by age alone, the last user would wait for all others.
   std::map<std::string, std::string> owners;
   for (int i = 0; i < flags.jobs; ++i) {
     const int user = static_cast<int>(i * kUsers / flags.jobs);

@@ -17,7 +17,7 @@ import threading
 import time
 
 LIMIT_SECONDS = 2.0
-# How long a follower that is late is waited for, to say how late it was.
+# The longest wait for a late follower, to report its delay.
 PATIENCE_SECONDS = 60.0
 
 JOB = """
@@ -136,7 +136,7 @@ class Daemon:
         return subprocess.run(self.command("127.0.0.1", list(arguments)), check=True, stdout=subprocess.PIPE, text=True).stdout
 
     def submit(self):
-        # No device takes it, so that nothing happens to it but what this script does.
+        # No device takes the job, so that only this script changes it.
         self.run("devices", "drain", "cpu:0")
         path = f"{self._options.scratch}/job.yaml"
         with open(path, "w", encoding="utf-8") as file:

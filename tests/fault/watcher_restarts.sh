@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Restarts daemons under those who follow them: over TLS and plain text, over loopback and from another host (a network
-# namespace behind a pair of virtual links), by SIGTERM and by SIGKILL in turns. Each follower must be back within 2 s of
-# its daemon, and see everything once. 4 restarts; TANDEM_WHOLE=1: 100. Exit code 77: no root, iproute2 or openssl.
+# Restarts daemons while clients follow their jobs: over TLS and plain text, over loopback and from another host (a
+# network namespace behind a pair of virtual links), by SIGTERM and by SIGKILL in turns. Each follower must be back
+# within 2 s of its daemon, and receive every event once. 4 restarts; TANDEM_WHOLE=1: 100. Exit code 77: not root, or no
+# iproute2 or openssl.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 

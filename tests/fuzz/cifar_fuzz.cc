@@ -1,4 +1,4 @@
-// CIFAR's files: records, archives of them, compressed or not. The first byte says of which variant.
+// CIFAR's files: records and archives of records, compressed or not. The first byte chooses the variant.
 
 #include "engine/data/formats/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   cifar->set_variant(data[0] == 'h' ? tandem::v1::CIFAR_VARIANT_CIFAR100 : tandem::v1::CIFAR_VARIANT_CIFAR10);
   cifar->add_train(path);
   tandem::OpenAndRead(spec);
-  // The same bytes as an archive of all files.
+  // Also reads the same bytes as an archive of all files.
   spec.Clear();
   spec.mutable_cifar()->set_path(
       tandem::WriteInput("cifar.tar.gz", {reinterpret_cast<const char*>(data) + 1, size - 1}));

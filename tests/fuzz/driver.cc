@@ -1,5 +1,5 @@
-// Runs a fuzz target without libFuzzer: every seed and every file of its corpus as it is, then so many inputs
-// that are made from these by random changes, the same in each run.
+// Runs a fuzz target without libFuzzer: first every seed and every file of its corpus, then a number of
+// inputs with random changes. Each run makes the same inputs.
 //
 //   TARGET [--runs=N] [--seed=S] [FILE OR FOLDER OR PACKED FOLDER]...
 //
@@ -32,7 +32,7 @@ std::string ReadWhole(const std::filesystem::path& path) {
 }
 
 void ReadFolder(const std::filesystem::path& folder, std::vector<std::string>* inputs) {
-  // In the order of their names: what is made from them is to be the same in each run.
+  // Sorts the files by name, so that each run makes the same inputs.
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.is_regular_file()) files.push_back(entry.path());

@@ -6,16 +6,16 @@
 #include <string>
 #include <vector>
 
-// What each fuzz target has. README.md says how they are run.
+// The functions of each fuzz target. README.md says how to run the targets.
 
 namespace tandem {
 
-// Inputs that are right, from which wrong ones are made.
+// Returns correct inputs, which the fuzzer changes.
 std::vector<std::string> Seeds();
 
 }  // namespace tandem
 
-// Takes any bytes. Returns 0; what is wrong ends the program.
+// Takes any bytes. Returns 0. An error ends the program.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 #endif  // TANDEM_TESTS_FUZZ_FUZZ_TARGET_H_

@@ -1,4 +1,4 @@
-// PNG and JPEG files: what their headers say is what their decoding gives.
+// PNG and JPEG files. The decoded image must agree with the header.
 
 #include <zlib.h>
 
@@ -69,7 +69,7 @@ std::vector<std::string> Seeds() {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view file(reinterpret_cast<const char*>(data), size);
   const auto header = tandem::ReadImageHeader(file);
-  // As data sets do: what is too large is not decoded.
+  // Like data sets, does not decode images that are too large.
   if (header.ok() && int64_t{header->height} * header->width > (1 << 22)) return 0;
   const auto image = tandem::DecodeImage(file);
   if (!image.ok()) return 0;

@@ -10,18 +10,18 @@
 
 namespace tandem {
 
-// An input that stands for several files: their contents with a line "--next file--" between them.
+// Joins the contents of several files to one input, with a line "--next file--" between them.
 std::string JoinFiles(absl::Span<const std::string> contents);
-// The first `count` of them; what is not there is empty, and the last has all that is left.
+// Returns the first `count` files of an input. Missing files are empty, and the last file has the rest.
 std::vector<absl::string_view> SplitFiles(absl::string_view input, size_t count);
 
-// A file of this process in memory, made anew with this content. Returns its path.
+// Writes a new file in this process's memory, and returns its path.
 std::string WriteInput(const std::string& name, absl::string_view content);
-// The folder of all of them.
+// Returns the folder of these files.
 const std::string& InputFolder();
 
-// Describes and opens the data set, and reads the first samples where there are some: what can be opened can
-// be described, and as it is. Aborts where that does not hold.
+// Describes and opens the data set, and reads its first samples. Aborts if an open data set has no
+// description or differs from it.
 void OpenAndRead(const v1::DatasetSpec& spec);
 
 }  // namespace tandem

@@ -1,9 +1,9 @@
-// Job files and sweep files, as the command line reads them. The first byte says in which format.
+// Job files and sweep files, as the command line reads them. The first byte chooses the format.
 
 #include "absl/strings/str_cat.h"
 #include "client/lib/job_file.h"
 #include "client/lib/sweep_file.h"
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace tandem {
@@ -59,7 +59,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto job = tandem::client::ParseJobFile(content, "job", format);
   if (!job.ok()) return 0;
   // What was read can be written, and is then read as the same.
-  const std::string yaml = tandem::client::ToYaml(job->spec);
+  const std::string yaml = tandem::ToYaml(job->spec);
   const auto again = tandem::client::ParseJobFile(yaml, "job.yaml", JobFileFormat::kYaml);
   if (!again.ok() || again->spec.SerializeAsString() != job->spec.SerializeAsString()) __builtin_trap();
   return 0;

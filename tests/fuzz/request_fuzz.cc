@@ -1,6 +1,6 @@
-// Requests to a daemon: a line that names the method ("tandem.v1.JobService/GetJob"), then the message as it
-// goes over the wire, or as text where "text " stands before the method. Whatever comes, the call ends with a
-// status that is not UNKNOWN or INTERNAL, and the daemon still answers.
+// Requests to a daemon: a line with the method ("tandem.v1.JobService/GetJob"), then the message in binary
+// form, or as text if "text " precedes the method. Every call must end with a status other than UNKNOWN and
+// INTERNAL, and the daemon must still answer.
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/dynamic_message.h>
@@ -41,7 +41,7 @@ namespace {
   std::abort();
 }
 
-// By "<service>/<method>". Without Shutdown, which does what it says.
+// By "<service>/<method>". Without Shutdown, which would stop the daemon.
 std::map<std::string, const google::protobuf::MethodDescriptor*> Methods() {
   std::map<std::string, const google::protobuf::MethodDescriptor*> methods;
   for (const google::protobuf::Descriptor* message :
@@ -63,7 +63,7 @@ std::map<std::string, const google::protobuf::MethodDescriptor*> Methods() {
 class RunningDaemon {
  public:
   RunningDaemon() {
-    // What it logs is made, and shown to nobody.
+    // Formats the log's messages, but writes them nowhere.
     spdlog::set_default_logger(spdlog::create<spdlog::sinks::null_sink_mt>("nowhere"));
     DaemonOptions options;
     options.state_folder = InputFolder() + "/state";
@@ -80,15 +80,14 @@ class RunningDaemon {
     stub_ = std::make_unique<grpc::GenericStub>(channel_);
   }
 
-  // Sends the one message, reads at most two, and gives up after a moment where the call is a stream that
-  // goes on.
+  // Sends the message, and reads at most two answers. Cancels a stream that continues after a moment.
   grpc::StatusCode Call(const std::string& method, const std::string& message) {
     grpc::ClientContext context;
     context.AddMetadata("authorization", "Bearer " + token_);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     grpc::CompletionQueue queue;
     auto call = stub_->PrepareCall(&context, "/" + method, &queue);
-    // Whether the operation in progress succeeded; nothing where it has not ended within `most`.
+    // Returns whether the present operation succeeded, or nothing if it has not ended within `most`.
     const auto next = [&queue](std::chrono::milliseconds most) -> std::optional<bool> {
       void* tag = nullptr;
       bool ok = false;
@@ -118,7 +117,7 @@ class RunningDaemon {
       }
       break;
     }
-    // One that goes on after two messages need not.
+    // A stream may continue after two messages.
     context.TryCancel();
     grpc::Status status;
     call->Finish(&status, nullptr);
@@ -149,6 +148,8 @@ std::vector<std::string> Seeds() {
     seeds.push_back(absl::StrCat("text ", method, "\n", text));
   };
   add("tandem.v1.JobService/GetJob", "name: \"jobs/a-123456\"");
+  add("tandem.v1.JobService/GetJobHistory",
+      "name: \"jobs/a-123456\" first_step: 1 last_step: 9 max_points: 5");
   add("tandem.v1.JobService/ListJobs",
       "page_size: 3 page_token: \"x\" states: JOB_STATE_FAILED order_by: \"name desc\"");
   add("tandem.v1.JobService/WatchJob", "name: \"jobs/a-123456\" after_sequence: 3");

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs fuzz targets by libFuzzer (clang's) with the address sanitizer, from their seeds and kept corpora on.
+# Runs fuzz targets with libFuzzer (clang's) and the address sanitizer, starting from their seeds and kept corpora.
 #
 #   tests/fuzz/run.sh [--runs N] [--keep] [TARGET...]
 #
 #   --runs N   executions of each target; 1000000 by default
-#   --keep     afterwards the fewest and smallest inputs that together reach all that was reached become the kept corpus
+#   --keep     replaces the kept corpus by the fewest and smallest inputs that together reach the same code
 #   TARGET     such as "csv"; all by default
 #
-# The kept corpus is tests/fuzz/corpus/TARGET.tar.gz; inputs that once broke something are in tests/fuzz/finds/TARGET/. What
-# a target finds now stays in fuzz-finds/TARGET/, and the script goes on with the next one; it exits with 1 then.
+# The kept corpus is tests/fuzz/corpus/TARGET.tar.gz. Inputs that once caused a failure are in tests/fuzz/finds/TARGET/.
+# New finds of a target stay in fuzz-finds/TARGET/. The script continues with the next target, and then exits with 1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -31,7 +31,7 @@ if ((${#targets[@]} == 0)); then
   done
 fi
 
-# With an output base of its own: another compiler and other flags would throw away what the usual build has.
+# Uses its own output base, because another compiler and other flags would discard the usual build.
 base=$HOME/.cache/tandem/fuzz
 bazel_fuzz() { bazel --output_base="$base" "$@" --config=fuzz --experimental_convenience_symlinks=ignore; }
 labels=()
@@ -57,7 +57,8 @@ for target in "${targets[@]}"; do
     { found=1; echo "FOUND: $finds"; }
   if ((keep)); then
     mkdir "$work/least"
-    # By edges alone, without how often each is passed; and small inputs alone: they are kept with the sources.
+    # Counts edges only, not how often they are passed. Keeps only small inputs, because they are stored with the
+    # sources.
     find "$work/new" -type f -size +3k -delete
     "$program" -set_cover_merge=1 -use_counters=0 -verbosity=0 "$work/least" "$work/new" "$work/seeds" "$work/kept" 2>/dev/null || true
     tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=644 -C "$work/least" -cf - . | gzip -9n > "$corpus"

@@ -1,5 +1,5 @@
-// Safetensors files, checkpoints and the state within them; the first byte says which. A checkpoint's digest
-// is set right before it is read, so that what lies behind is reached.
+// Safetensors files, checkpoints and their state. The first byte chooses the kind. The target corrects a
+// checkpoint's digest before reading, so that it reaches the code behind this check.
 
 #include <cstdlib>
 #include <vector>

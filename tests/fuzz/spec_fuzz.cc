@@ -1,5 +1,5 @@
-// Job specs at admission: as binary messages ("b" before them) and as text. What is admitted is admitted
-// again, as it is.
+// Job specs at admission, in binary form (after a "b") and as text. An admitted spec must be admitted again
+// unchanged.
 
 #include <google/protobuf/text_format.h>
 
@@ -75,7 +75,7 @@ std::vector<v1::Device> Devices() {
   return devices;
 }
 
-// What a daemon with one data set admits by.
+// Admission of a daemon with a single data set.
 struct Machine {
   Machine() { WriteNamedSet(InputFolder() + "/data/shapes"); }
 
@@ -97,7 +97,7 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (const char* text : {kPlain, kTemplate, kSequence}) {
     v1::JobSpec spec;
-    // What is misspelt or refused would be no seed.
+    // A misspelt or refused seed would be useless.
     if (!google::protobuf::TextFormat::ParseFromString(text, &spec)) std::abort();
     if (const auto admitted = TheMachine().admission.Admit(spec); !admitted.ok()) {
       std::fprintf(stderr, "%s\n", admitted.status().ToString().c_str());

@@ -9,7 +9,7 @@
 
 namespace tandem {
 
-// Appends the function of one element, or the softmax, that PyTorch calls `type`; kNoValue where it is none.
+// Appends the element-wise function or the softmax with PyTorch's name `type`. kNoValue if there is none.
 absl::StatusOr<ValueId> AddGoldenActivation(Graph& graph, const std::string& type, Attributes& attributes,
                                             ValueId input);
 

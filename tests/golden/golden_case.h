@@ -15,9 +15,9 @@
 
 namespace tandem {
 
-// The settings of an operation, a loss or an optimizer, by PyTorch's names. A setting that is there but null
-// is absent. Reading what is of another type, or leaving a setting unread, is an error that Finish returns: a
-// case whose settings are not all understood has not been run.
+// The settings of an operation, a loss or an optimizer, by PyTorch's names. A setting with the value null is
+// absent. A setting of a wrong type and an unread setting are errors, which Finish returns: a case with
+// unknown settings must not count as run.
 class Attributes {
  public:
   explicit Attributes(const nlohmann::json& object) : object_(object) {}
@@ -27,10 +27,10 @@ class Attributes {
   int64_t Whole(const std::string& key, int64_t absent);
   bool Flag(const std::string& key, bool absent);
   std::string Text(const std::string& key, const std::string& absent);
-  // One number for both, or two.
+  // Returns two numbers. A single number counts for both.
   Size2d Pair(const std::string& key, Size2d absent);
   std::vector<double> Numbers(const std::string& key);
-  // Marks as read what the case's tensors say too.
+  // Marks a setting as read that the case's tensors also have.
   void Ignore(const std::string& key) { read_.insert(key); }
 
   absl::Status Finish() const;
@@ -44,7 +44,7 @@ class Attributes {
   absl::Status status_;
 };
 
-// One case: a file of data/, whose README.md says what the tensors mean.
+// A case: a file of data/. data/README.md describes the tensors.
 struct GoldenCase {
   std::string path;
   std::string kind;
@@ -53,15 +53,15 @@ struct GoldenCase {
   std::map<std::string, Tensor> tensors;
 
   bool Has(const std::string& name) const { return tensors.count(name) != 0; }
-  // NOT_FOUND where there is none of the name.
+  // NOT_FOUND if no tensor has this name.
   absl::StatusOr<Tensor> Get(const std::string& name) const;
-  // Names of the tensors that begin with `prefix`, without it, in alphabetical order.
+  // Returns the names of all tensors that begin with `prefix`, without the prefix, in alphabetical order.
   std::vector<std::string> NamesAfter(const std::string& prefix) const;
 };
 
 absl::StatusOr<GoldenCase> LoadGoldenCase(const std::string& path);
 
-// Row `i` of a tensor: [a, b, c] -> [b, c].
+// Returns row `i` of a tensor: [a, b, c] -> [b, c].
 Tensor Row(const Tensor& tensor, int64_t i);
 
 }  // namespace tandem

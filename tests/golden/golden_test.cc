@@ -3,8 +3,8 @@
 //   golden_test [--dir=FOLDER] [--backend=reference|cpu|cpu-bfloat16|gpu|gpu-bfloat16|gpu-float16]
 //   [--case=KIND/NAME]
 //
-// With --dir, cases of types and settings that the engine does not offer yet are counted and named, but do
-// not fail. One that the engine offers but this program does not understand fails.
+// With --dir, cases of types and settings that the engine does not offer are counted and named, but do not
+// fail. A case that the engine offers and this program does not understand fails.
 
 #include <algorithm>
 #include <filesystem>

@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// "gpu", "gpu-bfloat16" and "gpu-float16", on GPU 0 or on the emulation, as the program was linked; none, and
-// a line that says so, where there is no GPU.
+// Returns "gpu", "gpu-bfloat16" and "gpu-float16", on GPU 0 or on the emulation, depending on the linked
+// driver. Without a GPU, prints a line and returns none.
 std::vector<GoldenBackend> GpuBackends();
 
 }  // namespace tandem

@@ -34,8 +34,8 @@ std::vector<ValueId> Join(absl::Span<const ValueId> values, absl::Span<const Val
   return joined;
 }
 
-// The padding of a convolution: numbers, or "valid" or "same". `rest` gets what is below and on the right
-// beyond what is above and on the left.
+// Returns the padding of a convolution: numbers, or "valid" or "same". `rest` receives the difference between
+// the padding below or right and the padding above or left.
 Size2d ConvolutionPadding(Attributes& attributes, const json& attrs, Size2d kernel, Size2d dilation,
                           Size2d& rest) {
   const auto found = attrs.find("padding");
@@ -66,7 +66,7 @@ absl::StatusOr<ValueId> AddConvolution(Graph& graph, Attributes& attributes, con
   return graph.Add(std::make_shared<Conv2dOp>(geometry), std::move(all));
 }
 
-// Weights: IOHW, and a bias where it has one.
+// Weights: IOHW, and an optional bias.
 absl::StatusOr<ValueId> AddConvTranspose(Graph& graph, Attributes& attributes, ValueId input,
                                          absl::Span<const ValueId> weights) {
   for (const char* key : {"in_channels", "out_channels", "kernel_size", "bias"}) attributes.Ignore(key);
@@ -139,7 +139,7 @@ absl::StatusOr<ValueId> AddGlobalMaxPooling(Graph& graph, ValueId input) {
   return input;
 }
 
-// Weights: weight and bias where it is affine. Instance normalisation has a group for each channel.
+// Weights: weight and bias if the layer is affine. Instance normalisation has a group for each channel.
 absl::StatusOr<ValueId> AddGroupNorm(Graph& graph, const std::string& type, Attributes& attributes,
                                      ValueId input, absl::Span<const ValueId> weights) {
   for (const char* key : {"num_channels", "num_features", "affine"}) attributes.Ignore(key);
@@ -159,8 +159,7 @@ absl::StatusOr<ValueId> AddGroupNorm(Graph& graph, const std::string& type, Attr
   return outputs[0];
 }
 
-// Weights: weight and bias where it is affine, then the running mean and variance. Trains unless it says
-// otherwise.
+// Weights: weight and bias if the layer is affine, then the running mean and variance. Trains by default.
 absl::StatusOr<ValueId> AddBatchNorm(Graph& graph, Attributes& attributes, ValueId input,
                                      absl::Span<const ValueId> weights) {
   attributes.Ignore("num_features");
@@ -217,7 +216,7 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
                                      absl::Span<const ValueId> weights,
                                      std::map<std::string, ValueId>* others) {
   Attributes attributes(attrs);
-  // What a network says of every layer.
+  // Every layer of a network has these settings.
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
   const std::string type = attributes.Text("type", "");
   if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));

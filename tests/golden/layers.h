@@ -12,11 +12,11 @@
 
 namespace tandem {
 
-// PyTorch's settings to the engine's ops. All return UNIMPLEMENTED for a type or a setting that the engine
-// does not offer yet, and INVALID_ARGUMENT for a setting that is not understood.
+// Converts PyTorch's settings to the engine's ops. All functions return UNIMPLEMENTED for a type or a setting
+// that the engine does not offer, and INVALID_ARGUMENT for an unknown setting.
 
-// Appends the operation that `attrs` describes. `inputs` are its data inputs, `weights` its parameters in
-// PyTorch's order. Further outputs that a case may hold go to `others`, by name, unless it is null.
+// Appends the operation with the settings `attrs`. `inputs` are its data inputs, `weights` its parameters in
+// PyTorch's order. Further outputs are added to `others` by name, unless it is null.
 absl::StatusOr<ValueId> AddOperation(Graph& graph, const nlohmann::json& attrs,
                                      absl::Span<const ValueId> inputs, absl::Span<const ValueId> weights,
                                      std::map<std::string, ValueId>* others = nullptr);

@@ -23,7 +23,7 @@ Extents ExtentsOf(const Tensor& tensor) {
   return {tensor.shape().extents().begin(), tensor.shape().extents().end()};
 }
 
-// The same elements in another shape.
+// Returns the same elements in another shape.
 Tensor Reshaped(const Tensor& tensor, Extents extents) {
   Tensor result(tensor.dtype(), Shape(std::move(extents)));
   std::memcpy(result.raw_data(), tensor.raw_data(), tensor.bytes());
@@ -115,7 +115,7 @@ Tensor OfPairs(const Tensor& pairs, int which, const Shape& shape) {
   return result;
 }
 
-// What a case becomes.
+// A case in the form that runs.
 struct Prepared {
   Tensor input;
   GoldenLoss loss;

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// What PyTorch ignores where nothing is said.
+// The label that PyTorch ignores by default.
 constexpr int64_t kIgnoreIndex = -100;
 
 absl::StatusOr<bool> ReadsSum(Attributes& attributes) {
@@ -28,7 +28,7 @@ absl::StatusOr<bool> ReadsSum(Attributes& attributes) {
   return absl::UnimplementedError(absl::StrCat("the reduction ", reduction, " is not offered yet"));
 }
 
-// That labels are classes, or ignored; says whether one is ignored.
+// Checks that labels are classes or ignored. Returns whether any label is ignored.
 absl::StatusOr<bool> CheckLabels(const Tensor& labels, int64_t classes, int64_t ignored) {
   bool ignores = false;
   for (const int64_t label : labels.data<int64_t>()) {

@@ -10,21 +10,20 @@
 
 namespace tandem {
 
-// What a loss compares, and PyTorch's weights for it, which are constants.
+// The operands of a loss, and PyTorch's weights, which are constants.
 struct GoldenLoss {
-  ValueId input = kNoValue;             // Of pairs, for cosine_embedding: [samples, 2, size].
-  ValueId target = kNoValue;            // Classes are int32, one a row of [..., classes].
-  Tensor target_values;                 // All that the target will ever be.
-  std::vector<double> weight = {};      // Of classes, or of all elements; empty: none.
-  std::vector<double> pos_weight = {};  // Of all elements; empty: none.
+  ValueId input = kNoValue;             // For cosine_embedding, pairs: [samples, 2, size].
+  ValueId target = kNoValue;            // Classes are int32, one for each row of [..., classes].
+  Tensor target_values;                 // The target's values.
+  std::vector<double> weight = {};      // For classes, or for all elements. Empty: none.
+  std::vector<double> pos_weight = {};  // For all elements. Empty: none.
 };
 
-// Appends the loss that `attrs` describes by PyTorch's settings, a scalar. UNIMPLEMENTED for a type or a
-// setting that the engine does not offer, INVALID_ARGUMENT for a setting that is not understood or a target
-// that is no class.
+// Appends the loss with PyTorch's settings `attrs`, a scalar. UNIMPLEMENTED for a type or a setting that the
+// engine does not offer. INVALID_ARGUMENT for an unknown setting or a target that is not a class.
 absl::StatusOr<ValueId> AddLoss(Graph& graph, const nlohmann::json& attrs, const GoldenLoss& loss);
 
-// Whether the loss that `attrs` describes is of rows of scores of classes.
+// Returns whether the loss takes rows with a score for each class.
 bool IsOfClasses(const nlohmann::json& attrs);
 
 }  // namespace tandem

@@ -37,7 +37,8 @@ def case(name, make, attrs, doc, **shapes):
     write_case(FOLDER, "optimizer", name, attrs, doc, tensors)
 
 
-# torch.optim.Muon iterates in bfloat16 whatever the parameters are. A copy, for what it gets is changed in place.
+# torch.optim.Muon iterates in bfloat16 with any type of parameters. This makes a copy instead, because Muon changes the
+# result in place.
 torch.Tensor.bfloat16 = torch.Tensor.clone
 
 case("muon", torch.optim.Muon, {"type": "muon", "lr": 0.05},

@@ -10,12 +10,12 @@
 
 namespace tandem {
 
-// PyTorch's settings of an optimizer to the API's message. UNIMPLEMENTED for a type or a setting that the
-// engine does not offer yet, INVALID_ARGUMENT for a setting that is not understood.
+// Converts PyTorch's settings of an optimizer to the API's message. UNIMPLEMENTED for a type or a setting
+// that the engine does not offer. INVALID_ARGUMENT for an unknown setting.
 absl::StatusOr<v1::Optimizer> ReadOptimizer(const nlohmann::json& attrs);
 
-// Appends a step of the optimizer, with state of its own, for each parameter. Declares the inputs
-// learning_rate and step.
+// Appends a step of the optimizer, with its own state, for each parameter. Declares the inputs learning_rate
+// and step.
 absl::Status AddOptimizer(Graph& graph, const v1::Optimizer& optimizer, absl::Span<const ValueId> parameters,
                           absl::Span<const ValueId> grads);
 

@@ -14,11 +14,11 @@
 
 namespace tandem {
 
-// A graph on a device, with what its inputs and variables start from. Floating-point values take the device's
-// type, integers become int32.
+// A graph on a device, with its inputs and the initial values of its variables. Floating-point values get the
+// device's type, integers become int32.
 class Program {
  public:
-  // With `like`, variables take the layouts of that program's.
+  // If `like` is given, variables get the layouts of that program.
   explicit Program(std::unique_ptr<Device> device, const Program* like = nullptr);
 
   Graph& graph() { return graph_; }
@@ -28,16 +28,16 @@ class Program {
   ValueId Variable(absl::string_view name, const Tensor& value, VariableKind kind = VariableKind::kParameter);
 
   absl::Status Compile();
-  // Of an input that the graph has, with another value.
+  // Gives an input of the graph another value.
   void Set(const std::string& name, const Tensor& value);
   absl::Status Run(Communicator* communicator = nullptr);
-  // The communicator that Run takes in place of the host's; null if Run takes the host's. It must not outlive
-  // the host's.
+  // Returns the communicator that Run takes in place of the host's, or null if Run takes the host's. It must
+  // not outlive the host's.
   std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) {
     return device_->WrapCommunicator(host);
   }
 
-  // A value that was marked as an output.
+  // Returns a value that was marked as an output.
   absl::StatusOr<Tensor> Output(ValueId value) const;
   absl::StatusOr<Tensor> Read(absl::string_view variable) const { return variables_->Read(variable); }
   Variables& variables() { return *variables_; }
@@ -46,7 +46,7 @@ class Program {
   const std::unique_ptr<Device> device_;
   const std::unique_ptr<Variables> variables_;
   Graph graph_;
-  std::map<std::string, Tensor> values_;  // Of inputs and variables, in the graph's types.
+  std::map<std::string, Tensor> values_;  // Values of inputs and variables, in the graph's types.
   std::unique_ptr<Executable> executable_;
 };
 

@@ -115,7 +115,7 @@ class Replica:
             rows, columns = settings["kernel_size"]
             windows = x.unfold(2, rows, rows).unfold(3, columns, columns).flatten(4)
             first, second = windows.topk(2).values.unbind(-1)
-            # Equal ones are what a relu made zero, and no gradient goes through it.
+            # Equal values are zeros of a relu, and have no gradient.
             gaps = (first - second)[first > 0] if (x >= 0).all() else first - second
             self.decides(gaps, x)
             return F.max_pool2d(x, **settings)

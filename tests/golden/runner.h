@@ -16,21 +16,21 @@ namespace tandem {
 // A backend under test.
 struct GoldenBackend {
   std::string name;
-  // The device of replica `index`.
+  // Makes the device of replica `index`.
   std::function<std::unique_ptr<Device>(int index)> make;
-  // The largest error of a tensor, as data/README.md defines it.
+  // The largest allowed error of a tensor, as data/README.md defines it.
   double tolerance;
-  // Whether it rounds so much that of a network only the first step's logits and loss are compared, and of
-  // the other kinds only operations and losses are run.
+  // Whether the backend rounds strongly. For such a backend, only the first step's logits and loss of a
+  // network are compared, and of the other kinds only operations and losses run.
   bool narrow = false;
 };
 
-// What came of comparing a case's tensors.
+// The results of comparing a case's tensors.
 class GoldenReport {
  public:
   explicit GoldenReport(double tolerance) : tolerance_(tolerance) {}
 
-  // Compares; the error is divided by at least `least_magnitude`.
+  // Compares two tensors. The error is divided by at least `least_magnitude`.
   void Compare(const std::string& name, const Tensor& actual, const Tensor& expected,
                double least_magnitude = 1e-300);
 
@@ -43,11 +43,11 @@ class GoldenReport {
   std::vector<std::string> failures_;
 };
 
-// Computes what the case holds, and compares. Errors: UNIMPLEMENTED, with its name, for a kind, type or
-// setting that the engine does not offer yet; anything else where the case could not be run.
+// Runs a case and compares the results. UNIMPLEMENTED, with the name, for a kind, type or setting that the
+// engine does not offer. Other errors mean that the case could not run.
 absl::Status RunGoldenCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 
-// One a kind of case.
+// The functions for each kind of case.
 absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 absl::Status RunLossCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);
 absl::Status RunOptimizerCase(const GoldenCase& golden, const GoldenBackend& backend, GoldenReport& report);

@@ -148,7 +148,7 @@ absl::StatusOr<ValueId> Joined(Graph& graph, std::vector<ValueId> values) {
   return Reshaped(graph, joined, Shape(std::move(extents)));
 }
 
-// States [N, H] of each layer and direction, from one tensor of them all; zeros where it is missing.
+// Splits a tensor of all states into states [N, H] of each layer and direction. A missing tensor gives zeros.
 absl::StatusOr<std::vector<ValueId>> SplitStates(Graph& graph, absl::Span<const ValueId> given, size_t i,
                                                  int64_t count, const TensorType& state) {
   if (given.size() <= i) {
@@ -176,7 +176,7 @@ absl::StatusOr<ValueId> JoinStates(Graph& graph, std::vector<ValueId> states, bo
   return Reshaped(graph, joined, Shape({count, shape[0], shape[1]}));
 }
 
-// One direction's weights: weight_ih, weight_hh and, where it has them, bias_ih and bias_hh.
+// The weights of a direction: weight_ih, weight_hh and, if present, bias_ih and bias_hh.
 struct LstmWeights {
   ValueId input = kNoValue;
   ValueId recurrent = kNoValue;
@@ -205,7 +205,7 @@ absl::StatusOr<std::vector<LstmWeights>> ReadLstmWeights(const Graph& graph,
   return all;
 }
 
-// One layer in one direction; outputs are LstmOp's.
+// Adds a layer in one direction. Outputs are those of LstmOp.
 absl::StatusOr<std::vector<ValueId>> AddDirection(Graph& graph, const LstmWeights& weights, bool reverse,
                                                   ValueId input, ValueId h0, ValueId c0) {
   std::vector<ValueId> projection = {input, weights.input};

@@ -11,9 +11,9 @@
 
 namespace tandem {
 
-// Appends an operation on sequences: embedding, layer_norm, lstm, attention. kNoValue where `type` is none.
-// `weights` are in PyTorch's order. Further outputs that a case may hold go to `others`, by name, unless it
-// is null. Errors are those of AddOperation.
+// Appends an operation on sequences: embedding, layer_norm, lstm, attention. kNoValue for any other `type`.
+// `weights` are in PyTorch's order. Further outputs are added to `others` by name, unless it is null. Errors
+// are those of AddOperation.
 absl::StatusOr<ValueId> AddGoldenSequence(Graph& graph, const std::string& type, Attributes& attributes,
                                           const nlohmann::json& attrs, absl::Span<const ValueId> inputs,
                                           absl::Span<const ValueId> weights,

@@ -11,8 +11,8 @@
 
 namespace tandem {
 
-// Appends what PyTorch calls `type`, if it puts tensors together, cuts, reshapes or resizes them; kNoValue
-// where it does not.
+// Appends PyTorch's operation `type` if it joins, cuts, reshapes or resizes tensors. kNoValue for any other
+// type.
 absl::StatusOr<ValueId> AddGoldenShaping(Graph& graph, const std::string& type, Attributes& attributes,
                                          const nlohmann::json& attrs, absl::Span<const ValueId> inputs);
 

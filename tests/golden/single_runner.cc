@@ -40,7 +40,7 @@ absl::StatusOr<ValueId> AddProjection(Program& program, ValueId value, const Ten
   return program.graph().Add(std::make_shared<ReshapeOp>(Shape()), {sum});
 }
 
-// What an operation reads, by the names that PyTorch gives it.
+// Returns the names of an operation's inputs, as PyTorch names them.
 std::vector<std::string> InputNames(const GoldenCase& golden) {
   std::vector<std::string> names;
   for (const char* name : {"input", "query", "key", "value", "h0", "c0"}) {
@@ -50,7 +50,7 @@ std::vector<std::string> InputNames(const GoldenCase& golden) {
   return names;
 }
 
-// Its parameters, in PyTorch's order.
+// Returns the names of an operation's parameters, in PyTorch's order.
 std::vector<std::string> ParameterNames(const GoldenCase& golden) {
   std::vector<std::string> names;
   const auto add = [&](const std::string& name) {
@@ -82,7 +82,7 @@ absl::Status RunOperationCase(const GoldenCase& golden, const GoldenBackend& bac
   std::vector<ValueId> inputs;
   std::vector<ValueId> weights;
   std::set<std::string> given;
-  std::vector<std::string> names;  // Of the targets.
+  std::vector<std::string> names;  // The names of the targets.
   std::vector<ValueId> targets;
   for (const std::string& name : InputNames(golden)) {
     TANDEM_ASSIGN_OR_RETURN(const Tensor value, golden.Get(name));

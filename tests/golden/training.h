@@ -13,17 +13,18 @@
 
 namespace tandem {
 
-// The training steps of one replica of a network or data_parallel case.
+// The training steps of a replica in a network or data_parallel case.
 class GoldenTraining {
  public:
-  // How the gradients of the replicas, which are summed, are scaled.
+  // The scale of the replicas' gradients, which are summed.
   struct Scale {
-    // The replica's gradients are multiplied by this share.
+    // The factor of the replica's gradients.
     double share = 1;
-    // The case's loss has weights, and is divided by their sum over so many replicas. 0: `share` is used.
+    // If the case's loss has weights: the number of replicas whose sum of weights divides the loss. 0:
+    // `share` is used.
     int weighted_replicas = 0;
   };
-  // `x` and `y` hold a batch a step.
+  // `x` and `y` have a batch for each step.
   static absl::StatusOr<std::unique_ptr<GoldenTraining>> Create(const GoldenCase& golden,
                                                                 std::unique_ptr<Device> device,
                                                                 const GoldenTraining* like,
@@ -31,35 +32,35 @@ class GoldenTraining {
 
   int64_t steps() const { return x_.shape()[0]; }
   absl::Status RunStep(int64_t step, Communicator* communicator = nullptr);
-  // Replaces parameters and running statistics, and with `state` the optimizer's state, by their means over
-  // the replicas, which count by `shares`: all replicas call this together.
+  // Replaces parameters and running statistics, and with `state` also the optimizer's state, by their means
+  // over the replicas, weighted by `shares`. All replicas call this together.
   absl::Status Average(absl::Span<const double> shares, bool state, Communicator* communicator);
 
-  // See Program.
+  // See Program::WrapCommunicator.
   std::unique_ptr<Communicator> WrapCommunicator(Communicator* host) {
     return program_.WrapCommunicator(host);
   }
 
-  // Of the newest step.
+  // Returns the loss of the newest step.
   absl::StatusOr<double> Loss() const;
   absl::StatusOr<Tensor> Logits() const { return program_.Output(logits_); }
   absl::StatusOr<Tensor> Gradient(size_t parameter) const { return program_.Output(grads_[parameter]); }
   absl::StatusOr<Tensor> Parameter(size_t parameter) const { return program_.Read(names_[parameter]); }
-  // Of the optimizer, of the sort that `state` names ("momentum").
+  // Returns the optimizer's state of the kind `state` ("momentum").
   absl::StatusOr<Tensor> State(const std::string& state, size_t parameter) const {
     return program_.Read(state + "/" + names_[parameter]);
   }
   absl::StatusOr<Tensor> Statistic(size_t statistic) const {
     return program_.Read(statistic_names_[statistic]);
   }
-  // Of the parameters, and of the running statistics.
+  // Return the names of the parameters, and of the running statistics.
   const std::vector<std::string>& names() const { return names_; }
   const std::vector<std::string>& statistic_names() const { return statistic_names_; }
 
  private:
   GoldenTraining(std::unique_ptr<Device> device, const GoldenTraining* like, Tensor x, Tensor y);
   absl::Status Build(const GoldenCase& golden, const Scale& scale);
-  // Appends the loss, `loss_`. Returns the value to differentiate, and what its gradient begins with.
+  // Appends the loss, `loss_`. Returns the value to differentiate and the start of its gradient.
   absl::StatusOr<std::pair<ValueId, ValueId>> BuildLoss(const GoldenCase& golden, const Scale& scale,
                                                         ValueId target);
 

@@ -25,7 +25,7 @@ namespace {
 // Some gradients are zero but for rounding.
 constexpr double kLeastMagnitude = 0.05;
 
-// What one replica's training gave.
+// The results of a replica's training.
 struct ReplicaResult {
   absl::Status status;
   std::vector<double> losses;
@@ -62,7 +62,7 @@ Tensor AsTensor(const std::vector<double>& numbers) {
   return Tensor::Of<double>({static_cast<int64_t>(numbers.size())}, numbers);
 }
 
-// Compares all that stands under `prefix` in the case.
+// Compares all of the case's tensors whose names begin with `prefix`.
 absl::Status CompareAll(const GoldenCase& golden, const std::string& prefix,
                         const std::vector<std::string>& names, const std::vector<Tensor>& tensors,
                         const std::string& label, GoldenReport& report) {
@@ -78,7 +78,7 @@ absl::Status CompareAll(const GoldenCase& golden, const std::string& prefix,
   return absl::OkStatus();
 }
 
-// That the case's settings are all understood: those that are not layers', the loss's or the optimizer's.
+// Checks that no setting is unknown, apart from settings of layers, the loss and the optimizer.
 absl::Status CheckSettings(const GoldenCase& golden, const std::set<std::string>& known) {
   for (const auto& [key, value] : golden.attrs.items()) {
     if (known.count(key) == 0) {
@@ -95,7 +95,7 @@ absl::Status CheckSettings(const GoldenCase& golden, const std::set<std::string>
   return absl::OkStatus();
 }
 
-// One training for each replica.
+// Makes a training for each replica.
 absl::StatusOr<std::vector<std::unique_ptr<GoldenTraining>>> MakeReplicas(
     const GoldenCase& golden, const GoldenBackend& backend,
     const std::vector<GoldenTraining::Scale>& scales) {
@@ -162,7 +162,7 @@ absl::Status RunGradients(const GoldenCase& golden, const GoldenBackend& backend
     results[r] = TrainReplica(*trainings[r], communicator);
     return results[r].status;
   }));
-  std::vector<Tensor> means;  // Of the replicas' statistics.
+  std::vector<Tensor> means;  // The means of the replicas' statistics.
   for (int r = 0; r < replicas; ++r) {
     TANDEM_RETURN_IF_ERROR(CompareLosses(golden, r, results[r].losses, report));
     TANDEM_RETURN_IF_ERROR(CompareAll(golden, "final.", trainings[r]->names(), results[r].parameters,
@@ -186,7 +186,7 @@ absl::Status RunGradients(const GoldenCase& golden, const GoldenBackend& backend
   return absl::OkStatus();
 }
 
-// What there is of a replica just after an averaging, by the case's names.
+// Compares a replica's tensors directly after an averaging, by the case's names.
 absl::Status CompareAveraged(const GoldenCase& golden, int64_t step, const GoldenTraining& training,
                              const std::string& label, bool with_state, GoldenReport& report) {
   std::vector<std::string> names;
@@ -238,7 +238,7 @@ absl::Status RunParameterAveraging(const GoldenCase& golden, const GoldenBackend
   const bool with_state =
       !golden.NamesAfter(absl::StrCat("after", static_cast<int64_t>(points[0]), ".momentum.")).empty();
   std::vector<std::vector<double>> losses(replicas);
-  Mutex mutex;  // Of the report.
+  Mutex mutex;  // Guards the report.
   TANDEM_RETURN_IF_ERROR(OnEachReplica(trainings, [&](size_t r, Communicator& communicator) -> absl::Status {
     for (int64_t step = 0; step < steps; ++step) {
       TANDEM_RETURN_IF_ERROR(trainings[r]->RunStep(step));

@@ -20,7 +20,7 @@ from report import Report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-# Where NVIDIA's tools are if they are not in PATH.
+# The folders of NVIDIA's tools if they are not in PATH.
 TOOL_FOLDERS = ["{CUDA_HOME}/bin", "/usr/local/cuda*/bin", "/opt/nvidia/nsight-compute/*",
                 "/usr/local/cuda*/nsight-compute*", "/usr/local/cuda*/compute-sanitizer", "/usr/local/cuda*/extras/*"]
 

@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Whether there is a GPU; says where there is none.
+// Returns whether there is a GPU. Prints a line if there is none.
 bool HasGpu() {
   const absl::StatusOr<int> count = cuda::CountDevices();
   if (count.ok() && *count > 0) return true;
@@ -87,7 +87,7 @@ TEST(Float16Test, TrainsAsFloat32Does) {
   }
 }
 
-// What overflows makes the scale smaller until it does not, and nothing else.
+// An overflow lowers the scale until nothing overflows, and changes nothing else.
 TEST(Float16Test, AScaleThatIsTooLargeComesDown) {
   if (!HasGpu()) return;
   v1::JobSpec spec = Job(1);

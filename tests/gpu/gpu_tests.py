@@ -19,7 +19,7 @@ PROGRAMS = {
 # Programs that need a GPU but never run here, and why.
 NEVER_RUN = {"fault_test": "it causes a hardware error report, and others may share the machine"}
 BACKENDS = ["gpu", "gpu-bfloat16", "gpu-float16"]
-# Of compute-sanitizer.
+# The tools of compute-sanitizer.
 TOOLS = ["memcheck", "racecheck", "initcheck"]
 
 MOST_FAILURES = 15  # Tests whose failure text is kept.

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Many short jobs in a row on one device, of which some are cancelled, and the workers of some killed, at random moments.
-# Afterwards all of the GPU's memory must be free again, no worker may be left, and the daemon not have grown. Prints a
-# line every 50 jobs, and at last one of JSON.
+# Runs many short jobs on one device, one after the other. Some are cancelled, and the workers of some are killed, at
+# random moments. At the end all of the GPU's memory must be free again, no worker may remain, and the daemon must not
+# have grown. Prints a line every 50 jobs, and a final line of JSON.
 #
 #   tests/gpu/many_jobs.sh [--jobs N] [--cpu]
 #
-# N: default 1000. With --cpu on a CPU device, where memory of GPUs is not looked at. $RANDOM's seed is $SEED (default 1).
+# N: default 1000. --cpu uses a CPU device, and ignores memory of GPUs. $SEED (default 1) is the seed of $RANDOM.
 cd "$(dirname "$0")" || exit
 jobs=1000
 kind=DEVICE_KIND_GPU

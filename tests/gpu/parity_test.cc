@@ -1,6 +1,6 @@
-// Whole networks on a GPU beside the CPU, step by step: before each step the GPU gets the CPU's variables,
-// and after it both must have the same loss and the same parameters. So rounding cannot grow from step to
-// step, and a wrong gradient shows at once.
+// Runs whole networks on a GPU and on the CPU, step by step. Before each step the GPU gets the CPU's
+// variables. After the step both must have the same loss and the same parameters. So rounding cannot grow
+// from step to step, and a wrong gradient shows at once.
 
 #include <algorithm>
 #include <cmath>
@@ -30,13 +30,13 @@ struct ParityCase {
   int64_t batch;
   int steps;
   DType compute = DType::kFloat32;
-  // Of a tensor's largest change, and of the loss; in 16 bits, of the norm of its change; with `together`, of
-  // the norm of all changes.
+  // Relative to a tensor's largest change, and to the loss. In 16 bits, relative to the norm of the tensor's
+  // change; with `together`, to the norm of all changes.
   double tolerance = 1e-4;
-  // Whether images are scaled as jobs scale them; else they are bytes as they are, from 0 to 255.
+  // Whether images are scaled as jobs scale them. If false, images are unscaled bytes from 0 to 255.
   bool scaled = true;
-  // Whether all tensors are judged together. ReLUs and maxima decide otherwise here and there, and a bias
-  // before a normalisation changes by rounding alone.
+  // Whether all tensors are judged together. Some ReLUs and maxima decide differently by rounding, and a bias
+  // before a normalisation changes only by rounding.
   bool together = false;
 };
 
@@ -61,7 +61,7 @@ absl::StatusOr<v1::JobSpec> JobOn(const std::string& network) {
   return spec;
 }
 
-// One side.
+// A device with its network.
 struct Side {
   std::unique_ptr<Device> device;
   std::unique_ptr<Variables> variables;
@@ -116,7 +116,7 @@ TEST_P(ParityTest, AStepOnTheGpuIsAStepOnTheCpu) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   ASSERT_NO_FATAL_FAILURE(Open(*std::move(opened), *gpu_step, gpu));
   if (parity.compute == DType::kFloat16) {
-    // Where nothing overflows in the first steps, whose gradients are the largest.
+    // The scale must not overflow in the first steps, which have the largest gradients.
     ASSERT_TRUE(gpu.variables->Write(kLossScale, Tensor::Of<double>({}, {128})).ok());
   }
   for (const Parameter& parameter : step->parameters) {
@@ -189,7 +189,7 @@ TEST_P(ParityTest, AStepOnTheGpuIsAStepOnTheCpu) {
         worst = std::max(worst, relative);
         continue;
       }
-      // What float32 keeps of the parameter itself cannot be asked for of its change.
+      // float32 rounds the parameter itself, so its change cannot be more exact than this rounding.
       const double limit = parity.tolerance * change + 1e-6 * size;
       for (int64_t e = 0; e < expected.elements(); ++e) {
         const double error = std::fabs(expected.data<double>()[e] - actual.data<double>()[e]);
@@ -217,11 +217,11 @@ std::vector<ParityCase> Cases() {
                 count.ok() ? "there is no GPU" : std::string(count.status().message()).c_str());
     return {};
   }
-  // Some maxima and ReLUs are decided by rounding. In 16 bits they are many, by which a gradient of scaled
-  // images is off by some 7 % of its norm; in float32 one in 12 steps of 64 images was, which made a number
-  // wrong by 3 % of the largest change. So the steps are judged on a network without jumps. "lenet" runs too
-  // briefly for one in float32, and in 16 bits on bytes as they are: their gradients are so much alike from
-  // image to image that a few decisions count little.
+  // Rounding decides some maxima and ReLUs. In 16 bits it decides many, and a gradient of scaled images is
+  // wrong by about 7 % of its norm. In float32 it decided one in 12 steps of 64 images, and a number was
+  // wrong by 3 % of the largest change. So the steps are judged on a network without jumps. "lenet" is judged
+  // too: in float32 its run is too short for such a decision. In 16 bits it gets unscaled bytes; their
+  // gradients are so similar that a few decisions count little.
   std::vector<ParityCase> cases = {
       {"lenet", {1, 28, 28}, 3, 2},
       {"lenet", {1, 28, 28}, 12, 1, DType::kBFloat16, 5e-2, false},

@@ -27,7 +27,7 @@ PRESETS = {
         ("sanitize", 40, {"tools": ["memcheck"], "filter": ":".join(OWN_KERNELS.values()), "kernels": "tandem"}),
         ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
     ],
-    # How fast is it beside PyTorch?
+    # Compares speeds with PyTorch.
     "second": [
         ("bench", 15, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
         ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
@@ -41,7 +41,7 @@ PRESETS = {
         ("golden", 40, {"backends": ["gpu", "gpu-float16"]}),
         ("conformance", 20, {"programs": ["parity_test", "float16_test", "resident_test"]}),
     ],
-    # Is a change of the backend right, and what does it gain?
+    # Checks a change of the backend, and measures its gain.
     "again": [
         ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
         ("conformance", 25, {"programs": ["residual_test"]}),
@@ -50,7 +50,7 @@ PRESETS = {
         ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "search": False}),
         ("bench", 25, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
     ],
-    # How fast is it beside compiled PyTorch? max-autotune takes longer than a GPU may be lent.
+    # Compares speeds with compiled PyTorch. max-autotune takes too long for this preset.
     "compiled": [
         ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
         ("conformance", 40, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),

@@ -90,7 +90,7 @@ class Report:
                 except subprocess.TimeoutExpired:
                     code = None
                 finally:
-                    # What it left running goes too.
+                    # Also ends the processes that it left running.
                     try:
                         os.killpg(process.pid, signal.SIGKILL)
                     except OSError:

@@ -21,7 +21,7 @@ from presets import PRESETS
 from report import Report, Step
 
 PYTHON = [sys.executable, "-c"]
-# As `ncu --csv` prints it.
+# Output of `ncu --csv`.
 LAUNCHES = '''==PROF== Disconnected
 "ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
 "0","7","gemm","gpu__time_duration.sum","us","30"
@@ -30,7 +30,7 @@ LAUNCHES = '''==PROF== Disconnected
 '''
 
 
-# As GoogleTest prints it, with a summary that names the failed test again.
+# Output of GoogleTest, whose summary names the failed test again.
 TESTS = """[==========] Running 4 tests from 1 test suite.
 [ RUN      ] A.Right
 some words[       OK ] A.Right (3 ms)

@@ -1,5 +1,5 @@
-// Trainings whose samples lie on the GPU beside those that load them on the host: the same losses after every
-// step, so the same batches, changes and parameters.
+// Compares trainings with samples on the GPU with trainings that load samples on the host. They must have the
+// same losses after every step, and so the same batches, changes and parameters.
 
 #include <cstdlib>
 #include <map>
@@ -33,7 +33,8 @@ v1::JobSpec Parse(const std::string& text) {
   return spec;
 }
 
-// A small LeNet on 61 images: 7 batches of 8 and one of 5 in an epoch. `more` is of the message.
+// Returns a small LeNet on 61 images: 7 batches of 8 and a batch of 5 in an epoch. `more` is added to the
+// spec.
 v1::JobSpec SmallLenet(const std::string& more = "") {
   v1::JobSpec spec = Parse(R"(
     dataset {
@@ -126,7 +127,7 @@ struct Course {
   TrainingOutcome outcome;
   bool full = false;  // The GPU has no memory for samples.
   std::function<void(Trainer&, int64_t step)> on_report;
-  FaultyEnv* env = nullptr;  // Where checkpoints are kept.
+  FaultyEnv* env = nullptr;  // The file system of the checkpoints.
 
   void Run(const v1::JobSpec& spec) {
     Trainer::Options options;
@@ -159,7 +160,7 @@ void SetHost(v1::JobSpec* spec) { spec->mutable_gpu()->set_data(v1::GpuOptions::
 
 class ResidentTest : public testing::TestWithParam<int> {
  public:
-  // That the job's training is that of samples on the host.
+  // Expects the same training as with samples on the host.
   static void ExpectAsOnTheHost(v1::JobSpec spec) {
     Course resident;
     resident.Run(spec);
@@ -216,7 +217,7 @@ TEST_P(ResidentTest, ValuesAndNumbersToo) {
   ExpectAsOnTheHost(spec);
 }
 
-// However many steps are given at a time, what is reported after the same steps is the same.
+// With any number of steps at a time, the reports after the same steps are the same.
 TEST_P(ResidentTest, SeveralStepsAtATimeAreTheSameSteps) {
   v1::JobSpec spec = SmallLenet("dataset { augmentation { crop { padding: 2 } } }");
   spec.mutable_training()->mutable_report()->set_every_steps(5);
@@ -292,7 +293,7 @@ TEST_P(ResidentTest, WhatIsNotOfferedStaysOnTheHostAndIsSaid) {
   EXPECT_THAT(course.recorder.notices, Contains(HasSubstr("mixup")));
 }
 
-// That the GPU is given steps one by one is said, once.
+// A single notice says that the GPU gets steps one by one.
 TEST_P(ResidentTest, StepsThatAreNotRecordedAreTold) {
   setenv("TANDEM_CUDA_GRAPHS", "0", 1);
   Course course;

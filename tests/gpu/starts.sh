@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The time from the submission of a job to its first step, cold (the daemon's state folder is new, so that algorithms are
-# searched for) and warm (they are remembered), for ResNet-18 of deploy/examples on random data. Prints a line of JSON for
-# each start.
+# Measures the time from the submission of a job to its first step, for ResNet-18 of deploy/examples on random data. A
+# cold start has a new state folder, so the job searches for algorithms. A warm start finds them. Prints a line of JSON
+# for each start.
 #
 #   tests/gpu/starts.sh [--cpu] [--starts N] [--precision PRECISION]
 #
-# N: default 3, of which the first is cold. PRECISION: default bfloat16.
+# N: default 3; the first start is cold. PRECISION: default bfloat16.
 cd "$(dirname "$0")" || exit
 starts=3
 precision=bfloat16

@@ -14,9 +14,9 @@
 
 namespace tandem::testing {
 
-// Plain calls of a daemon's API, with its token or another one. Where a call fails, so does the test, and the
-// result is empty; calls that are to fail give their status instead. Good for one run of the daemon and those
-// after it. Not thread-safe.
+// Plain calls of a daemon's API, with its token or another token. If a call fails, the test fails, and the
+// result is empty. The Try functions return their status instead. Use it for a run of the daemon and its
+// later runs. Not thread-safe.
 class Api {
  public:
   explicit Api(const DaemonProcess& daemon, std::string token = "");
@@ -29,9 +29,9 @@ class Api {
   v1::Job Pause(const std::string& job);
   v1::Job Resume(const std::string& job);
   grpc::Status TryResume(const std::string& job);
-  // Of a step; -1: the newest. Without a spec: as the other job's.
+  // Forks from the checkpoint of `step` (-1: the newest). Default spec: the other job's.
   v1::Job Fork(const std::string& job, int64_t step = -1, const v1::JobSpec* spec = nullptr);
-  // The steps of a job's checkpoints, newest first.
+  // Returns the steps of a job's checkpoints, newest first.
   std::vector<int64_t> Checkpoints(const std::string& job);
   grpc::Status TryCancel(const std::string& job);
   grpc::Status TryPause(const std::string& job);
@@ -39,14 +39,14 @@ class Api {
   void Delete(const std::string& job);
   std::vector<v1::Device> Devices();
   v1::ListQueueResponse Queue();
-  // The secret of a new token for a user.
+  // Creates a token for a user. Returns the secret.
   std::string MakeToken(const std::string& user);
 
-  // Waits for the state, or for a terminal one; the job as it is then.
+  // Waits for the state or a terminal state. Returns the job.
   v1::Job WaitFor(const std::string& job, v1::JobState state, absl::Duration timeout = absl::Minutes(3));
 
  private:
-  // Runs a call to its status and expects OK.
+  // Makes a call and expects OK.
   template <typename Call>
   void Expect(const char* what, Call call);
 
@@ -56,11 +56,11 @@ class Api {
   const std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
 };
 
-// Whether a job in this state has ended.
+// Returns whether a job in this state has ended.
 bool IsTerminal(v1::JobState state);
 
-// How the service "" is, by the standard health check and without a token: 1 is SERVING, 2 NOT_SERVING; -1
-// where the call failed.
+// Returns the health of the service "" by the standard health check, without a token: 1 is SERVING, 2
+// NOT_SERVING, -1 a failed call.
 int CheckHealth(const DaemonProcess& daemon);
 
 }  // namespace tandem::testing

@@ -1,5 +1,5 @@
-// Whatever is wrong with a job, its data, a token or a daemon's surroundings is refused at once by a message
-// that names the place, and leaves nothing behind.
+// Faults of a job, its data, a token or a daemon's surroundings. The daemon must refuse each at once with a
+// message that names the place, and must leave nothing behind.
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -45,7 +45,7 @@ training:
 replicas: {count: 2}
 )";
 
-// One daemon for all tests: what a bad job left behind would be seen by the next.
+// A single daemon for all tests, so that the next test finds the remains of a bad job.
 class BadInputTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -76,7 +76,7 @@ class BadInputTest : public ::testing::Test {
     EXPECT_TRUE(std::filesystem::is_empty(scratch_->File("state/jobs"), error) || error);
   }
 
-  // The job file is refused with exit code 2, and the message has each of these, in whatever case.
+  // Expects a refused job file: exit code 2, and a message with each of these parts, in any case of letters.
   void ExpectRefused(const std::string& yaml, const std::vector<std::string>& parts,
                      const std::vector<std::string>& more_arguments = {}) {
     std::vector<std::string> arguments = {"submit", scratch_->Write("bad.yaml", yaml)};
@@ -147,8 +147,8 @@ TEST_F(BadInputTest, MoreThanAUsersQuota) {
   EXPECT_THAT(refused.err, HasSubstr("Ask for fewer replicas"));
   refused = ann.Run({"sweep", job, "--set", "replicas.count=1", "--grid", "training.epochs=1,2"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
-  EXPECT_THAT(refused.err, HasSubstr("the quota is 1"));
-  EXPECT_THAT(refused.err, HasSubstr("this would add 2"));
+  EXPECT_THAT(refused.err, HasSubstr("of at most 1 queued jobs"));
+  EXPECT_THAT(refused.err, HasSubstr("cannot queue the 2 jobs of the sweep"));
   EXPECT_EQ(cli_.Run({"tokens", "revoke", "ann"}).exit_code, 0);
 }
 
@@ -158,12 +158,12 @@ TEST_F(BadInputTest, ShapesThatDoNotFit) {
   // The input against the data set's samples: both shapes.
   ExpectRefused(With("input: {shape: [1, 28, 28]}", "input: {shape: [3, 32, 32]}"),
                 {"model.input.shape", "[3, 32, 32]", "[1, 28, 28]"});
-  // A window larger than what it reads: the layer, its own and the other's shape.
+  // A window larger than its input. The message has the layer, the window and the input's shape.
   ExpectRefused(With("max_pool2d: {size: [2, 2]}", "max_pool2d: {size: [30, 8]}"),
                 {"model.layers[1]", "pool", "[30, 8]", "[4, 24, 24]"});
   ExpectRefused(With("kernel: [5, 5]", "kernel: [29, 5]"),
                 {"model.layers[0]", "conv2d_1", "29", "[1, 28, 28]"});
-  // A convolution on what is no image.
+  // A convolution on an input that is not an image.
   ExpectRefused(
       With("- dense: {units: 10}", "- flatten: {}\n  - name: late\n    conv2d: {filters: 3, kernel: [3]}"),
       {"model.layers[3]", "late", "[576]"});
@@ -332,7 +332,7 @@ TEST_F(BadInputTest, ASpecOfFiveMebibytes) {
   yaml = absl::StrReplaceAll(yaml, {{"  - dense: {units: 10}\n", layers + "  - dense: {units: 10}\n"}});
   ExpectRefused(yaml, {});
 
-  // The same past the command's own checks.
+  // The same without the command's own checks.
   v1::JobSpec spec = SmallJob({});
   spec.mutable_model()->mutable_layers(0)->set_name(std::string(5 << 20, 'n'));
   const grpc::Status status = Api(*daemon_).TryCreate(spec);

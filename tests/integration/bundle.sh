@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The bundle of deploy/bundle: what is to be in it, all that its tests/gpu/run.sh runs among that; what it has needs no
-# library from outside but glibc's, its daemon trains a job from a folder that it was not made in, and its tests
-# of GPUs begin, and skip what they need a GPU for.
+# Tests the archive of deploy/bundle. The archive must have all of its files, including everything that its
+# tests/gpu/run.sh runs. Its programs must need no library from outside except glibc's. Its daemon must train a job from
+# another folder. Its GPU tests must start, and must skip all parts that need a GPU.
 #
-#   tests/integration/bundle.sh [ARCHIVE]    default: one that is made for this, without tests; with TANDEM_WHOLE=1 with them
+#   tests/integration/bundle.sh [ARCHIVE]    default: a new archive without tests; with tests if TANDEM_WHOLE=1
 if (($#)); then archive=$(readlink -f "$1"); else archive=""; fi
 cd "$(dirname "$0")" || exit
 source ./daemon.bash
@@ -18,10 +18,10 @@ listed() {
   awk -v path="$1" '$0 == path || index(path, $0 "/") == 1 || index($0, path "/") == 1 { found = 1 }
                     END { exit !found }' "$list"
 }
-for path in bin/tandemd bin/tandem-worker bin/tandem deploy/examples README.md tests/golden/data; do
+for path in bin/tandemd bin/tandem-worker bin/tandem share/tandem deploy/examples README.md tests/golden/data; do
   listed "$path" || die "the bundle would be without $path"
 done
-# What run.sh runs, but for what stands outside tests/ or is put together of variables.
+# Files that run.sh runs, except files outside tests/ and names that are composed of variables.
 while IFS=\" read -r kind path _; do
   [[ $path == tests/* ]] || continue
   if [[ $path == tests/engine ]] && grep -q 'no tests of GPUs' "$scratch/list.log"; then continue; fi
@@ -51,14 +51,14 @@ mv "$scratch/tandem" "$root"
 glibc='^(linux-vdso|/lib64/ld-linux-x86-64|lib(c|m|dl|rt|pthread|resolv))\.so'
 while read -r file; do
   head -c 4 "$file" | grep -q ELF || continue
-  # As it stands in the bundle, with nothing else to look in.
+  # Resolves libraries from the file's own place, without LD_LIBRARY_PATH.
   while read -r name arrow path _; do
     [[ $name =~ $glibc || $name == statically ]] && continue
     [[ $arrow == "=>" && $(readlink -f "$path") == "$root/lib/"* ]] || die "${file#"$root/"} takes $name from $path"
   done < <(env -u LD_LIBRARY_PATH ldd "$file")
 done < <(find "$root" -type f \( -perm -100 -o -name '*.so*' \))
 
-# Each says itself what it skips. Of PyTorch's and the machine's libraries none is needed.
+# Each test reports its skips. None needs libraries of PyTorch or of the machine.
 while read -r test; do
   timeout 300 "$test" >"$scratch/test.log" 2>&1 || {
     tail -n 20 "$scratch/test.log" >&2

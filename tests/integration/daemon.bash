@@ -1,7 +1,7 @@
-# For the scripts beside this one: a daemon of their own in a scratch folder. To be sourced.
+# A daemon in a scratch folder, for the scripts of this folder. Source this file.
 #
-# Needs the programs, laid out as bazel-bin, in $TANDEM_BIN_DIR (default: bazel-bin of this repository). Everything that
-# is started is killed, and the scratch folder removed, when the script ends.
+# Needs the programs in $TANDEM_BIN_DIR (default: bazel-bin of this repository), laid out as bazel-bin. At the end of
+# the script, all started processes are killed and the scratch folder is removed.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -9,7 +9,7 @@ bin=${TANDEM_BIN_DIR:-$here/../../bazel-bin}
 tandemd=$bin/server/daemon/tandemd
 tandem=$bin/client/cli/tandem
 
-# skip REASON: ends the script as one that cannot run here.
+# skip REASON: ends the script, because it cannot run on this machine.
 skip() {
   echo "$*"
   exit 77
@@ -43,7 +43,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# await SECONDS COMMAND...: until the command succeeds; fails where it does not in time.
+# await SECONDS COMMAND...: repeats the command until it succeeds. Fails at the time limit.
 await() {
   local end=$((SECONDS + $1))
   shift
@@ -76,7 +76,8 @@ start_daemon() {
   export TANDEM_ADDRESS=$address TANDEM_TOKEN_FILE=$scratch/state/token
 }
 
-# expect_code CODE OUTPUT COMMAND...: fails where the command ends otherwise; what it says goes into the file OUTPUT.
+# expect_code CODE OUTPUT COMMAND...: fails unless the command ends with this code. Writes its output to the file
+# OUTPUT.
 expect_code() {
   local wanted=$1 output=$2 code=0
   shift 2

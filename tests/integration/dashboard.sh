@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The dashboard in a real Chromium (Debian's), on a real daemon with real jobs: dashboard/test.mjs. npm's packages are kept in
-# ~/.cache/tandem/npm. TANDEM_WHOLE=1 breaks the connections 20 times in place of 2. Exit code 77: no Chromium, no Node.js, npm
-# cannot fetch the packages, or the program was built without the page.
+# Tests the dashboard in a real Chromium (Debian's), on a real daemon with real jobs: dashboard/test.mjs. npm's packages
+# are kept in ~/.cache/tandem/npm. TANDEM_WHOLE=1 breaks the connections 20 times instead of 2. Exit code 77: no
+# Chromium, no Node.js, npm cannot fetch the packages, or the program was built without the page.
 #
 #   dashboard.sh               all cases
-#   dashboard.sh --bench FILE  on a free machine: measures how fast the page is, and adds a line to FILE
+#   dashboard.sh --bench FILE  for an idle machine: measures the page's speed, and appends a line to FILE
 cd "$(dirname "$0")"
 source ./daemon.bash
 

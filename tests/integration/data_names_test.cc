@@ -1,5 +1,6 @@
-// Data that meet a model again, through the real programs: in an evaluation, a prediction, a fork, another
-// job's beginning and a resume. Names decide which column or class is which. All right values are by hand.
+// A model that meets data again, with the real programs: in an evaluation, a prediction, a fork, initial
+// weights and a resume. Names decide which column or class is which. All expected values are computed by
+// hand.
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -31,7 +32,7 @@ int A(int row) { return row * 7 % 11 - 5; }
 int B(int row) { return row * 3 % 8 - 3; }
 int Y(int row) { return 3 * A(row) - 5 * B(row); }
 
-// The rows of y = 3a - 5b, with columns in an order of one's own; those that are none of these hold text.
+// Returns rows of y = 3a - 5b with columns in the given order. Other columns hold text.
 std::string Rows(const std::vector<std::string>& columns, const std::string& delimiter = ",",
                  bool header = true) {
   std::string text = header ? absl::StrCat(absl::StrJoin(columns, delimiter), "\n") : "";
@@ -50,7 +51,7 @@ std::string Rows(const std::vector<std::string>& columns, const std::string& del
   return text;
 }
 
-// Steps are over all rows: a network of one layer comes to the weights 3 and -5.
+// Each step uses all rows. A network with a single layer learns the weights 3 and -5.
 constexpr char kExact[] = R"(
 model: {input: {shape: [2]}, layers: [{dense: {units: 1}}]}
 training: {loss: {mse: {}}, optimizer: {sgd: {learning_rate: 0.04}}, global_batch_size: 40, epochs: 400, seed: 1}
@@ -119,14 +120,15 @@ TEST_F(DataNamesTest, ColumnsOfATable) {
   WriteData("more.csv", Rows({"y", "note", "b", "a"}));
   WriteData("other.csv", Rows({"a", "c", "y"}));
   const std::string job = Train(absl::StrCat("dataset: {csv: {train: rows.csv}}", kExact));
-  // By position the loss of the swapped columns would be 64 times the mean of (a - b)^2.
+  // If columns were matched by position, the loss of the swapped columns would be 64 times the mean of (a -
+  // b)^2.
   for (const char* table : {"rows.csv", "swapped.csv", "more.csv"}) {
     SCOPED_TRACE(table);
     EXPECT_LT(Json(EvaluateOn(job, absl::StrCat("csv: {train: ", table, "}"))).value("loss", 1.0), 1e-8);
   }
   ExpectRefused(EvaluateOn(job, "csv: {train: other.csv}"), {"csv.feature_columns", "no column 'b'", "'c'"});
 
-  // A fork goes on with what was learned.
+  // A fork keeps the learned weights.
   const auto fork = [&](const std::string& table) {
     return cli_.Run({"fork", job, "--set", absl::StrCat("dataset.csv.train=", table), "--set",
                      "training.epochs=401", "--follow"},
@@ -198,7 +200,7 @@ checkpoints: {every_epochs: 200}
         "accuracy", -1.0);
   };
   ASSERT_EQ(accuracy("animals"), 1);
-  // By position a cat would be a bird, and a dog a cat.
+  // If classes were matched by position, a cat would be a bird, and a dog a cat.
   EXPECT_EQ(accuracy("part"), 1);
   ExpectRefused(EvaluateOn(job, "image_folder: {train: unknown}"),
                 {"image_folder.train", "'elk'", "does not know", "'bird', 'cat', 'dog'"});
@@ -240,7 +242,8 @@ checkpoints: {every_epochs: 200}
         .value("accuracy", -1.0);
   };
   ASSERT_EQ(accuracy("text.txt"), 1);
-  // The model says c after b, and e after d. By position b would be a, and d would be b: half of it right.
+  // The model predicts c after b, and e after d. If characters were matched by position, b would be a and d
+  // would be b, and half of the answers would be right.
   EXPECT_EQ(accuracy("part.txt"), 0);
   ExpectRefused(EvaluateOn(job, "text: {train: unknown.txt, sequence_length: 3}"),
                 {"text.train", "'f'", "which the model does not have"});
@@ -263,7 +266,7 @@ TEST_F(DataNamesTest, DataThatChangedBeforeAResume) {
     EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
   };
   pause();
-  // The same content, written anew.
+  // Writes the same content again.
   WriteData("changing.csv", Rows({"a", "b", "y"}));
   EXPECT_EQ(cli_.Run({"resume", job}).exit_code, 0);
   ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
@@ -341,7 +344,7 @@ training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batc
   WriteData("y.npy", npy("|u1", "(2,)", std::string("\x00\x01", 2)));
   ExpectInvalid(
       absl::StrCat("dataset: {npy: {train_inputs: {path: x.npy}, train_targets: {path: y.npy}}}", kResnet),
-      {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "transpose"});
+      {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "npy.layout: nhwc"});
 }
 
 }  // namespace

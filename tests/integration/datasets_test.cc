@@ -1,5 +1,5 @@
-// What people do with data sets of their own, through the real programs: send them to the daemon, whatever is
-// killed on the way, look at them, train on them and remove them.
+// A user's own data sets, with the real programs: uploading them while programs are killed, showing them,
+// training on them and removing them.
 #include <signal.h>
 
 #include <filesystem>
@@ -91,7 +91,7 @@ class DatasetsTest : public ::testing::Test {
     return cli_.Run({"datasets", "add", "houses", "--csv", scratch_.File("houses.csv"), "--set",
                      "csv.target_columns=price", "--upload", "--description", "Prices of houses."});
   }
-  // Bytes that came of the upload that is not whole yet.
+  // Returns the received bytes of the incomplete upload.
   int64_t BytesThere() const {
     int64_t bytes = 0;
     std::error_code error;
@@ -104,8 +104,9 @@ class DatasetsTest : public ::testing::Test {
     return bytes;
   }
 
-  // Adds the set "large", by a client that is killed on the way, and then by one whose daemon is: what that
-  // one said. Nothing where an upload was over before it could be disturbed; the set is gone again then.
+  // Adds the set "large" with two interruptions: first the client is killed, then the daemon. Returns the
+  // last client's result. Returns nothing if an upload ended before an interruption; the data set is then
+  // removed again.
   std::optional<CliResult> AddWithMishaps(const std::vector<std::string>& command) {
     const auto killed = cli_.Start(command);
     EXPECT_TRUE(WaitUntil([&] { return BytesThere() > kPart || !killed->IsRunning(); }));
@@ -227,11 +228,11 @@ TEST_F(DatasetsTest, SaysWhatIsWrong) {
   refused({"more", "--csv", houses, "--text", houses}, "not both");
   refused({"more", "--csv", scratch_.File("none.csv"), "--upload"}, "nothing to upload");
   refused({"more", "--csv", "none.csv", "--upload"}, "there is no file");
-  // It is there, but the daemon may not read it.
+  // The file exists, but the daemon may not read it.
   refused({"more", "--csv", houses}, "--upload");
   refused({"more", "--csv", scratch_.Write("ragged.csv", "a,b\n1,2\n3\n"), "--upload"}, "csv.train");
   refused({"more", "--csv", houses, "--set", "csv.targets_columns=x", "--upload"}, "did you mean");
-  // What was uploaded in vain waits for a better try.
+  // The uploaded bytes wait for a better try.
   EXPECT_THAT(cli_.Run({"datasets", "uploads"}).out, Not(HasSubstr("no unfinished")));
 }
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Data by URL: the daemon fetches it from a web server that has mishaps, and from one that speaks S3 and checks
-# signatures; refuses what it must; goes on after a kill; and fetches a public set by name. Exit code 77: no Python.
+# Tests data by URL. The daemon fetches from a faulty web server, and from a server that speaks S3 and checks
+# signatures. It refuses forbidden URLs, continues after a kill, and fetches a public data set by name. Exit code 77: no
+# Python.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
@@ -45,7 +46,7 @@ training:
 END
 }
 requests() { python3 -c 'import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode(), end="")' "$web/log"; }
-# refused TEXT URL: the job is refused, with the field and the text, and without what is secret in the URL.
+# refused TEXT URL: expects a refused job. The message has the field and the text, and no secret of the URL.
 refused() {
   job "$2"
   expect_code 2 "$scratch/refused" "$tandem" validate "$scratch/job.yaml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A server of S3 that no one here wrote (s3rver, from npm, kept in ~/.cache/tandem/npm): a job trains on Fashion-MNIST in a
-# bucket, and a folder of more objects than a page of a listing has comes whole. Exit code 77: no Node.js, or npm cannot
-# fetch the server, or Fashion-MNIST is not installed.
+# Tests an independent S3 server (s3rver, from npm, kept in ~/.cache/tandem/npm). A job trains on Fashion-MNIST in a
+# bucket, and the daemon fetches a whole folder that needs several pages of a listing. Exit code 77: no Node.js, npm
+# cannot fetch the server, or Fashion-MNIST is not installed.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
@@ -16,7 +16,7 @@ if [[ ! -e $packages/complete ]]; then
   npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$packages" >/dev/null || skip "npm cannot fetch the packages"
   touch "$packages/complete"
 fi
-# Its tokens of pages need a cipher that OpenSSL 3 calls old.
+# The server's page tokens need a cipher that OpenSSL 3 counts as legacy.
 NODE_PATH=$packages/node_modules node --openssl-legacy-provider s3rver/server.js "$scratch" >"$scratch/s3.log" 2>&1 &
 await 30 test -s "$scratch/port" || die "the server did not start: $(cat "$scratch/s3.log")"
 export AWS_ENDPOINT_URL=http://127.0.0.1:$(<"$scratch/port") AWS_ACCESS_KEY_ID=S3RVER AWS_SECRET_ACCESS_KEY=S3RVER

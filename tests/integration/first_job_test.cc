@@ -78,7 +78,7 @@ class FirstJobTest : public ::testing::Test {
   // Nothing runs on after a test's jobs have ended, and their devices are free.
   void ExpectIdle() {
     EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); })) << daemon_.Log();
-    // The daemon takes a device back when it has seen that the worker is gone.
+    // The daemon frees a device when it has seen the worker's end.
     Api api(daemon_);
     const auto is_free = [](const v1::Device& device) { return device.job().empty(); };
     EXPECT_TRUE(WaitUntil([&] { return std::ranges::all_of(api.Devices(), is_free); })) << daemon_.Log();
@@ -146,7 +146,7 @@ TEST_F(FirstJobTest, TrainsWithTwoReplicasAndGivesTheModel) {
     has_model = has_model || artifact.name() == "model.safetensors";
   }
   EXPECT_TRUE(has_model);
-  // What the job did can be asked for again.
+  // The fetched job file is valid.
   const CliResult again = cli_.Run({"validate", scratch_.File("fetched/job.yaml")});
   EXPECT_EQ(again.exit_code, 0) << again;
 
@@ -277,7 +277,7 @@ TEST_F(FirstJobTest, CancelStopsARunningAndAQueuedJob) {
   EXPECT_EQ(api.Get(queued).waiting().position(), 1);
 
   const auto follower = cli_.Start({"watch", running});
-  // Whoever follows the one that waits sees why, in the words of the queue.
+  // A user who follows the waiting job sees the reason, in the queue's words.
   const auto waiter = cli_.Start({"watch", queued});
   const std::string why = api.Get(queued).waiting().message();
   EXPECT_TRUE(WaitUntil([&] {
@@ -306,7 +306,7 @@ TEST_F(FirstJobTest, InterruptDetaches) {
   ASSERT_TRUE(WaitUntil([&] { return absl::StrContains(run->Out() + run->Err(), job.substr(5)); }));
   run->Signal(SIGINT);
   const CliResult result = run->Finish();
-  // As shells name an end by SIGINT.
+  // Shells use this code for an end by SIGINT.
   EXPECT_EQ(result.exit_code, 130) << result;
   EXPECT_THAT(result.err, HasSubstr("tandem watch " + job.substr(5)));
   EXPECT_EQ(api.Get(job).state(), v1::JOB_STATE_RUNNING);

@@ -1,5 +1,5 @@
-// Small jobs do not overtake a gang that waits for all devices of a real daemon: not a queue of them, not
-// those that keep coming, and whatever the gang's priority.
+// Small jobs must not overtake a gang that waits for all devices of a real daemon. This holds for a queue of
+// small jobs, for small jobs that keep arriving, and for any priority of the gang.
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -23,9 +23,9 @@ using google::protobuf::util::TimeUtil;
 
 constexpr int kDevices = 4;
 constexpr int kSmallJobs = 60;
-// Of the small jobs that come without end, five a second.
+// The interval of the small jobs, which arrive without end, five per second.
 constexpr absl::Duration kArrivalEvery = absl::Milliseconds(200);
-// Between the ends of two of the jobs that hold the devices: several small jobs could run meanwhile.
+// The time between the ends of two jobs that hold the devices. Several small jobs could run in this time.
 constexpr absl::Duration kBetweenEnds = absl::Seconds(1);
 constexpr int kMostOvertakes = 2;
 

@@ -1,5 +1,5 @@
-// What the daemon does when a GPU, or a worker on it, fails: with a library in NVML's place and a script in
-// the worker's.
+// Tests the daemon when a GPU, or a worker on a GPU, fails. A fake library replaces NVML, and a script
+// replaces the worker.
 
 #include <grpcpp/client_context.h>
 #include <sys/stat.h>
@@ -30,8 +30,7 @@ constexpr char kMachine[] =
     "gpu uuid=GPU-a;name=NVIDIA H200;cc=9.0;memory=150754820096;used=0;events=1\n"
     "gpu uuid=GPU-b;name=NVIDIA H200;cc=9.0;memory=150754820096;used=0;events=1\n";
 
-// Its check of gpu:1 fails. Training fails as CUDA's faults do, or, where the file "hangs" is there, never
-// ends.
+// The check of gpu:1 fails. Training fails like a CUDA fault, or never ends if the file "hangs" exists.
 constexpr char kWorker[] = R"(#!/bin/sh
 if [ "$1" = --probe ]; then
   [ "$2" = devices/gpu:0 ] && exit 0
@@ -63,7 +62,7 @@ class GpuFaultsTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // Whole, for whoever reads it meanwhile.
+  // Renames a complete file, so that no reader sees a part.
   void Machine(const std::string& text) {
     const std::string written = scratch_.Write("machine.new", text);
     ASSERT_EQ(std::rename(written.c_str(), scratch_.File("machine").c_str()), 0);
@@ -118,7 +117,7 @@ TEST_F(GpuFaultsTest, AnErrorOfHardwareExcludesTheGpuAndItsJobsHearOfIt) {
   scratch_.Write("hangs", "");
   const std::string job = Train("gpu:0");
   Await("devices/gpu:0", [](const v1::Device& device) { return !device.jobs().empty(); });
-  // One that a program caused is only told.
+  // The daemon only reports an error that a program caused.
   Machine(absl::StrCat(kMachine, "xid 1 31 a\n"));
   const v1::Device other =
       Await("devices/gpu:1", [](const v1::Device& device) { return device.gpu().has_last_error(); });

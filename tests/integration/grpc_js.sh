@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A client that no one here wrote: @grpc/grpc-js with server reflection, without Tandem's protocol buffers. npm's
-# packages are kept in ~/.cache/tandem/npm. Exit code 77: no Node.js, or npm cannot fetch them.
+# Tests an independent client: @grpc/grpc-js with server reflection, without Tandem's protocol buffers. npm's packages
+# are kept in ~/.cache/tandem/npm. Exit code 77: no Node.js, or npm cannot fetch them.
 cd "$(dirname "$0")"
 source ./daemon.bash
 

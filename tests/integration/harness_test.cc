@@ -1,4 +1,4 @@
-// What the whole-system tests stand on holds by itself.
+// Tests the tools of the whole-system tests.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ TEST(ScratchFolderTest, LeavesNothing) {
     path = scratch.path();
     scratch.Write("deep/file", "content");
     EXPECT_EQ(ReadFile(scratch.File("deep/file")), "content");
-    // One that leaves its parent's group, as a worker does.
+    // A process that leaves its parent's group, as a worker does.
     const auto shell = StartShell(scratch, "setsid sleep 1000 & wait");
     EXPECT_TRUE(WaitUntil([&] { return !FindProcesses("sleep", path).empty(); }));
   }

@@ -9,18 +9,18 @@
 
 namespace tandem::testing {
 
-// What a process holds.
+// The resources of a process.
 struct Holdings {
-  // Open files, sockets among them.
+  // Open files, including sockets.
   int files = 0;
   int sockets = 0;
-  // What each open file is: a path, or "socket:", "pipe:", "anon_inode:[eventfd]" and the like. Sorted.
+  // The target of each open file: a path, or "socket:", "pipe:", "anon_inode:[eventfd]" and so on. Sorted.
   std::vector<std::string> targets;
-  // Resident.
+  // Resident memory.
   int64_t memory_bytes = 0;
 };
 
-// All 0 where there is no such process.
+// Returns the process's resources. All are 0 if the process does not exist.
 Holdings HoldingsOf(pid_t pid);
 
 }  // namespace tandem::testing

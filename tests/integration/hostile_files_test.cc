@@ -26,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr int64_t kMebibyte = int64_t{1} << 20;
-// What answers may take, and allocations that are not the same twice.
+// A margin for answers and for allocations that differ between runs.
 constexpr int64_t kFlat = 48;
 
 std::string Little(uint64_t value, int bytes) {
@@ -43,7 +43,7 @@ std::string NpyHeader(const std::string& descr, const std::string& shape) {
   return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n";
 }
 
-// A piece of a deflated stream that stands for itself, wherever it is in the stream.
+// Returns a part of a deflated stream that is valid at any place of the stream.
 std::string Deflated(const std::string& bytes) {
   std::string packed(bytes.size() + 1000, '\0');
   z_stream stream = {};
@@ -126,7 +126,7 @@ class HostileFilesTest : public ::testing::Test {
     request.set_name(id);
     return stub->GetDataset(&context, request, dataset);
   }
-  // Of a bomb, with labels 0, and a 1 at the end.
+  // Returns arrays with a bomb as inputs. Labels are 0, with a 1 at the end.
   v1::DatasetSpec Arrays(int64_t samples) {
     std::string labels = NpyHeader("|u1", absl::StrCat("(", samples, ",)")) + std::string(samples, '\0');
     labels.back() = 1;
@@ -150,7 +150,7 @@ TEST_F(HostileFilesTest, ANumberInADescriptionCostsNothing) {
   csv.mutable_csv()->set_train(scratch_.Write("data/table.csv", "a,kind\n1,0\n2,1\n"));
   csv.mutable_csv()->set_targets(v1::TARGET_KIND_CLASS);
   v1::DatasetSpec npy = Arrays(2);
-  // Whatever the first reading takes.
+  // Includes the memory of the first reading.
   ASSERT_TRUE(Create(daemon_, "small", idx).ok());
   const int64_t before = Memory("VmRSS");
   ForgetPeak();
@@ -204,12 +204,8 @@ TEST_F(HostileFilesTest, WhatInflatesIsReadElsewhereAndOnce) {
 
 TEST_F(HostileFilesTest, AReadingHoldsUpNoStop) {
   // Some seconds of reading, at least.
-  ASSERT_TRUE(Create(daemon_, "bomb", Arrays(7168)).ok());
   grpc::Status status;
-  std::thread reading([&] {
-    v1::Dataset dataset;
-    status = Get(daemon_, "bomb", &dataset);
-  });
+  std::thread reading([&] { status = Create(daemon_, "bomb", Arrays(7168)); });
   EXPECT_TRUE(WaitUntil([&] { return daemon_.Processes().size() > 1; })) << "no process reads";
   EXPECT_EQ(daemon_.Terminate(absl::Seconds(5)), 0);
   reading.join();

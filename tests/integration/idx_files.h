@@ -7,11 +7,11 @@
 
 namespace tandem::testing {
 
-// An IDX file of unsigned bytes: the header for these extents, then `bytes` as they are, be they too few or
-// too many.
+// Returns an IDX file of unsigned bytes: the header for these extents, then `bytes` unchanged, even if they
+// are too few or too many.
 std::string IdxFile(const std::vector<uint32_t>& extents, const std::string& bytes);
 
-// Unsigned bytes of these extents: 0, 1, 2, ... over and over, each modulo `modulus`.
+// Returns an IDX file of these extents with the bytes 0, 1, 2, ..., each modulo `modulus`.
 std::string IdxFile(const std::vector<uint32_t>& extents, int modulus);
 
 }  // namespace tandem::testing

@@ -8,27 +8,27 @@
 
 namespace tandem::testing {
 
-// What to ask of a small job on synthetic data: a dense network on [1, 8, 8] and four classes.
+// Options of a small job on synthetic data: a dense network on [1, 8, 8] and four classes.
 struct SmallJobOptions {
   int64_t epochs = 2;
   int64_t train_samples = 256;
   int64_t batch = 32;
   int replicas = 1;
-  // 0: by time, as the default is.
+  // 0: reports by time, as by default.
   int64_t report_every_steps = 0;
   uint64_t seed = 1;
 };
 
 v1::JobSpec SmallJob(const SmallJobOptions& options);
 
-// Convolutions on [1, 28, 28] whose steps take some milliseconds each, one replica, reported at every step;
-// `steps` of them (rounded up to hundreds), a hundred an epoch.
+// Returns a job of convolutions on [1, 28, 28] with steps of some milliseconds, one replica and a report at
+// every step. It has `steps` steps (rounded up to hundreds), a hundred in each epoch.
 v1::JobSpec LongJob(int64_t steps);
 
-// As SmallJob, as a job file in YAML.
+// Returns SmallJob as a job file in YAML.
 std::string SmallJobYaml(const SmallJobOptions& options);
 
-// LeNet on the first samples of Fashion-MNIST, as a job file in YAML.
+// Returns LeNet on the first samples of Fashion-MNIST, as a job file in YAML.
 std::string FashionMnistYaml(int64_t train_limit, int64_t validation_limit, int epochs, int replicas);
 
 }  // namespace tandem::testing

@@ -1,5 +1,5 @@
-// What people do with a trained model, through the real programs: look at its layers, measure it, ask it
-// about files, and begin another job with its weights.
+// A trained model, with the real programs: showing its layers, measuring it, predicting files, and starting
+// another job from its weights.
 #include <signal.h>
 #include <zlib.h>
 
@@ -54,7 +54,7 @@ nlohmann::json Json(const CliResult& result) {
   return json;
 }
 
-// One daemon for all tests; its data folders are Debian's and one of the tests' own.
+// A single daemon for all tests. Its data folders are Debian's and the tests' own.
 class ModelUseTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -96,7 +96,7 @@ class ModelUseTest : public ::testing::Test {
     for (const std::string& part : parts) EXPECT_THAT(result.err, HasSubstr(part));
   }
 
-  // That `evaluate` gives what the job's own last validation gave.
+  // Expects `evaluate` to give the result of the job's own last validation.
   void ExpectAgreement(const std::string& job) {
     const v1::Evaluation validation = Api(*daemon_).Get(job).last_epoch().validation();
     const nlohmann::json evaluation = Json(cli_.Run({"evaluate", job, "-o", "json"}));
@@ -112,8 +112,8 @@ class ModelUseTest : public ::testing::Test {
     return contents.ok() ? *std::move(contents) : SafetensorsContents();
   }
 
-  // That the model of a job that was stopped has the parameters of its newest checkpoint, which is of its
-  // last step, and can be fetched, measured and begun with.
+  // Expects the model of a stopped job to have the parameters of the job's newest checkpoint, which is of its
+  // last step. The model can be downloaded and evaluated, and jobs can start from it.
   void ExpectStoppedModel(const std::string& job) {
     Api api(*daemon_);
     const v1::Job stopped = api.Get(job);
@@ -140,7 +140,7 @@ class ModelUseTest : public ::testing::Test {
               ReadFile(daemon_->JobFolder(job) + "/model.safetensors"));
     const nlohmann::json evaluation = Json(cli_.Run({"evaluate", job, "-o", "json"}));
     if (!IsTerminal(stopped.state())) return;
-    // Steps of no length change nothing, so that the validation after them is that of the model.
+    // Steps with a tiny rate change nothing, so the validation after them measures the model.
     v1::JobSpec next = LongJob(100);
     next.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(1e-30);
     next.mutable_initial_weights()->mutable_artifact()->set_job(job);
@@ -222,7 +222,7 @@ TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
     if (counts[label] == 10) continue;
     const absl::string_view grey = absl::string_view(images).substr(784 * i, 784);
     std::string pixels(grey);
-    // Every other one in colours that are grey: they are converted.
+    // Every second image has three equal channels, which the daemon converts to grey.
     const bool colours = counts[label]++ % 2 == 1;
     if (colours) {
       pixels.clear();
@@ -245,14 +245,14 @@ TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
     EXPECT_GE(first.value("probability", 0.0), prediction["classes"][1].value("probability", 0.0));
     EXPECT_NE(first.value("name", ""), "");
   }
-  // What it was measured to be, but for a hundred files being few.
+  // The accuracy of the job, with a margin because a hundred files are few.
   EXPECT_GT(right, 65);
 
   const CliResult table = cli_.Run({"predict", job, command[4], "--top-k", "2"});
   EXPECT_EQ(table.exit_code, 0) << table;
   EXPECT_THAT(table.out, HasSubstr("PROBABILITY"));
 
-  // A file that is cut short, one of another size, and one that is no image.
+  // A truncated file, a file of another size, and a file that is not an image.
   const std::string whole = ReadFile(command[4]);
   const std::string cut = scratch_->Write("cut.png", whole.substr(0, whole.size() / 2));
   const std::string wide = scratch_->Write("wide.png", PngFile(28, 30, 1, std::string(28 * 30, 'x')));
@@ -312,18 +312,18 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
   ASSERT_NE(after.Find("dense_2.weight"), nullptr);
   EXPECT_EQ(after.Find("dense_2.weight")->shape()[0], 3);
 
-  // Nothing trained: the model is the one that it began with.
+  // No parameter is trained, so the model equals its initial weights.
   const std::string whole =
       absl::StrCat(SmallJobYaml({.epochs = 1}), "initial_weights: {artifact: {job: ", first, "}}\n");
   const std::string third = Train(whole, {"--set", "training.optimizer.sgd.learning_rate=1e-30"});
   EXPECT_THAT(Model(third).Find("dense_2.weight")->data<float>(),
               ::testing::ElementsAreArray(before.Find("dense_2.weight")->data<float>()));
-  // What these kept of the first one's is of no use any more.
+  // The kept copy of the first job's weights is no longer needed.
   const std::string kept = scratch_->File("state/kept-weights");
   EXPECT_TRUE(WaitUntil([&] { return std::filesystem::is_empty(kept); }));
 }
 
-// Its header is sound, and numbers are numbers: only its digest tells.
+// The header is valid, and so are the numbers. Only the digest differs.
 TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
   const std::string job = Train(SmallJobYaml({}));
   const std::string path = daemon_->JobFolder(job) + "/model.safetensors";
@@ -384,7 +384,7 @@ TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
   api.WaitFor(running, v1::JOB_STATE_RUNNING);
   const CliResult early = cli_.Run({"evaluate", running});
   EXPECT_NE(early.exit_code, 0);
-  EXPECT_THAT(early.err, HasSubstr("has not made a model yet"));
+  EXPECT_THAT(early.err, HasSubstr(": it has none yet"));
   api.Cancel(running);
   api.WaitFor(running, v1::JOB_STATE_CANCELLED);
 }
@@ -425,7 +425,7 @@ TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
   ExpectStoppedModel(job);
   api.Resume(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
-  ExpectRefused({"evaluate", job}, {"has not made a model yet"});
+  ExpectRefused({"evaluate", job}, {": it has none yet"});
   api.Pause(job);
   EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_PAUSED).state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(api.Cancel(job).state(), v1::JOB_STATE_CANCELLED);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A daemon and its client on two hosts, as far as the network can tell: each in a network namespace of its own, joined by
-# a pair of virtual links. With TLS a job is submitted and followed across; without it the daemon refuses to listen, and
-# a client that speaks plain text to its port fails at once and in so many words. Exit code 77: no root or no iproute2.
+# Tests a daemon and its client on two hosts of the network: each has its own network namespace, joined by a pair of
+# virtual links. With TLS a job is submitted and followed across. Without TLS the daemon refuses to listen, and a client
+# that speaks plain text to its port fails at once with a clear message. Exit code 77: not root, or no iproute2.
 cd "$(dirname "$0")"
 source ./daemon.bash
 

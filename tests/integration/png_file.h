@@ -8,7 +8,7 @@
 
 namespace tandem::testing {
 
-// A PNG file of `height` rows of `width` pixels, of 1 (grey) or 3 (colours) bytes each.
+// Returns a PNG file with `height` rows of `width` pixels. A pixel has 1 (grey) or 3 (colour) bytes.
 std::string PngFile(uint32_t height, uint32_t width, int channels, absl::string_view pixels);
 
 }  // namespace tandem::testing

@@ -12,11 +12,11 @@
 
 namespace tandem::testing {
 
-// Processes, zombies not counted, whose program's file name is `program` ("" for any) and whose arguments,
-// environment or working folder mention `folder`; never the caller itself.
+// Returns all processes, except zombies and the caller, whose program has the file name `program` ("" for
+// any) and whose arguments, environment or working folder mention `folder`.
 std::vector<pid_t> FindProcesses(absl::string_view program, absl::string_view folder);
 
-// Looks again and again until the condition holds; false where it does not by the deadline.
+// Polls until the condition holds. Returns false at the deadline.
 bool WaitUntil(absl::FunctionRef<bool()> condition, absl::Duration timeout = absl::Seconds(60));
 
 }  // namespace tandem::testing

@@ -5,13 +5,13 @@
 
 namespace tandem::testing {
 
-// Absolute paths of the programs under test: below $TANDEM_BIN_DIR where it is set (laid out as bazel-bin),
-// else where Bazel put the test's data.
+// Return absolute paths of the programs under test: below $TANDEM_BIN_DIR if it is set (laid out as
+// bazel-bin), otherwise in the test's data.
 std::string DaemonProgram();
 std::string WorkerProgram();
 std::string CliProgram();
 
-// Whether long suites run whole ($TANDEM_WHOLE is 1) or a sample.
+// Returns whether long suites run whole ($TANDEM_WHOLE is 1) or a sample.
 bool RunsWhole();
 
 }  // namespace tandem::testing

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks deploy/prometheus and deploy/grafana with the real Prometheus: the rules are valid, each alert fires on its fault
-# alone, and each query of the board gives numbers while a live daemon trains a job.
+# Checks deploy/prometheus and deploy/grafana with the real Prometheus. The rules must be valid, and each alert must
+# fire on its own fault only. Each query of the board must give numbers while a live daemon trains a job.
 cd "$(dirname "$0")"
 source ./daemon.bash
 

@@ -1,5 +1,4 @@
-// Jobs that are paused, or whose workers are killed, and go on: through the real programs, to the same
-// weights.
+// Jobs that are paused, or lose their workers, and continue to the same weights. With the real programs.
 #include <signal.h>
 
 #include <algorithm>
@@ -26,11 +25,11 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-// Of what is taken where less has ended before it could be stopped.
+// The largest number of steps to try, if jobs end before they can be stopped.
 constexpr int64_t kMostSteps = 200'000;
 
-// Epochs of a hundred steps each, on two replicas, with an optimizer that remembers. It does not go on by
-// itself.
+// Returns a job with epochs of a hundred steps on two replicas, and an optimizer with state. It does not
+// restart by itself.
 v1::JobSpec Job(int64_t steps) {
   v1::JobSpec spec = LongJob(steps);
   spec.set_max_restarts(0);
@@ -53,7 +52,7 @@ class ResumeTest : public ::testing::Test {
     return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
   }
 
-  // What the job gives where nothing interrupts it.
+  // Returns the model of an uninterrupted job.
   std::string UninterruptedModel(int64_t steps) {
     Api api(daemon_);
     const std::string job = api.Create(Job(steps)).name();
@@ -63,11 +62,11 @@ class ResumeTest : public ::testing::Test {
 
   struct Stopped {
     v1::Job job;
-    int64_t steps = 0;  // That it is to take.
+    int64_t steps = 0;  // The job's planned steps.
   };
-  // A job that `stop`, which is given its name, has brought to this state after more than 150 steps, and with
-  // a checkpoint, before its end. How many steps it must have for that depends on the machine: where it had
-  // ended before, it is tried again with more.
+  // Brings a job to this state by `stop`, which gets its name, after more than 150 steps, with a checkpoint
+  // and before its end. The necessary number of steps depends on the machine, so this tries again with more
+  // steps if the job ended before.
   template <typename Stop>
   Stopped StopInTheMiddle(v1::JobState state, const Stop& stop) {
     Api api(daemon_);
@@ -172,7 +171,7 @@ TEST_F(ResumeTest, AJobWhoseWorkerIsKilledGoesOnFromItsLastCheckpoint) {
   const std::string expected = UninterruptedModel(steps);
   EXPECT_EQ(failed.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_EQ(failed.last_checkpoint().step() % 100, 0);
-  // Its log has ended, for now.
+  // The log has ended for now.
   std::vector<v1::JobEvent> events = ReadEvents(daemon_, job);
   ExpectWholeLog(events, job);
 
@@ -185,7 +184,7 @@ TEST_F(ResumeTest, AJobWhoseWorkerIsKilledGoesOnFromItsLastCheckpoint) {
   EXPECT_EQ(done.attempt(), 2);
   EXPECT_EQ(ModelOf(job), expected);
 
-  // One log, with an end in the middle that was none.
+  // A single log, with a terminal event in the middle.
   events = ReadEvents(daemon_, job);
   ASSERT_EQ(static_cast<int64_t>(events.size()), done.last_sequence());
   int terminal = 0;

@@ -17,8 +17,8 @@
 namespace tandem::testing {
 namespace {
 
-// Waits for the end of what it reads, then does what ~ScratchFolder does. Reads from a named pipe, so that
-// nothing needs to be inherited.
+// Waits for the end of its input, then does the work of ~ScratchFolder. It reads from a named pipe, so that
+// it inherits nothing.
 constexpr char kGuard[] = R"(cat "$1/guard" >/dev/null
 for process in /proc/[0-9]*; do
   id=${process#/proc/}

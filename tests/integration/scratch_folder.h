@@ -9,9 +9,9 @@
 
 namespace tandem::testing {
 
-// A new folder under /tmp (a short path: the daemon puts a Unix socket into its state folder). With the
-// object, or with the test's process however it ends, every process that mentions the folder is killed and
-// the folder removed.
+// A new folder under /tmp. Its path is short because the daemon puts a Unix socket into its state folder. At
+// the end of the object, or of the test's process in any way, every process that mentions the folder is
+// killed and the folder is removed.
 class ScratchFolder {
  public:
   ScratchFolder();
@@ -20,19 +20,19 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   const std::string& path() const { return path_; }
-  // A path in the folder.
+  // Returns a path in the folder.
   std::string File(absl::string_view name) const;
   // Writes a file in the folder and returns its path.
   std::string Write(absl::string_view name, absl::string_view content) const;
 
  private:
   std::string path_;
-  // Held open by this process alone: its end tells the guard that the process is gone.
+  // Only this process holds the pipe open. Its end tells the guard that the process has ended.
   int guard_pipe_ = -1;
   std::unique_ptr<Subprocess> guard_;
 };
 
-// A file's content; empty where there is none.
+// Returns a file's content, or "" if the file does not exist.
 std::string ReadFile(const std::string& path);
 
 }  // namespace tandem::testing

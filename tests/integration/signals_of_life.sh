@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# How a daemon says that it lives: metrics and health over HTTP, the service manager's socket and watchdog, `tandem doctor`,
-# `tandemd --check`, and what a crash of it or of a worker leaves behind.
+# Tests the daemon's signals of life: metrics and health over HTTP, the service manager's socket and watchdog, `tandem
+# doctor`, `tandemd --check`, and the reports of a crash of the daemon or a worker.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
-# What systemd listens on; a line a message, its lines joined by '|'.
+# The socket of systemd. Prints a line for each message, with '|' between the message's lines.
 python3 - "$scratch/notify" >"$scratch/notified" <<'END' &
 import socket, sys
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -32,10 +32,10 @@ is() { scrape && [[ $(value "$1") == "$2" ]]; }
 
 echo "-- options are checked without a start"
 expect_code 0 "$scratch/check" "$tandemd" --state-folder "$scratch/state" --listen 127.0.0.1:0 --check
-expect_text 'tandemd could run so' "$scratch/check"
+expect_text 'tandemd could run with these options' "$scratch/check"
 [[ ! -e $scratch/state ]] || die "--check made the state folder"
 expect_code 1 "$scratch/check" "$tandemd" --state-folder "$scratch/state" --metrics-listen 0.0.0.0:0 --check
-expect_text 'PROBLEM *--metrics-listen 0.0.0.0:0: refusing to serve metrics' "$scratch/check"
+expect_text 'PROBLEM *--metrics-listen 0.0.0.0:0: cannot serve metrics' "$scratch/check"
 
 echo "-- the service manager hears when it serves, and that it lives"
 NOTIFY_SOCKET=$scratch/notify WATCHDOG_USEC=2000000 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 \

@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<v1::JobEvent>> ReadStoredLog(const std::string& datab
       v1::JobEvent& event = events.emplace_back();
       const std::string bytes = query.getColumn(1).getString();
       if (!event.ParseFromString(bytes)) return absl::DataLossError("an event cannot be parsed");
-      // The key stands beside the message; the message may leave it out.
+      // The row has the sequence number as its key, and the message may lack it.
       if (event.sequence() == 0) event.set_sequence(query.getColumn(0).getInt64());
       if (event.sequence() != query.getColumn(0).getInt64()) {
         return absl::DataLossError(

@@ -9,8 +9,8 @@
 
 namespace tandem::testing {
 
-// A job's ("jobs/<id>") events by their sequence numbers, read from the database file itself. No daemon may
-// run on it.
+// Reads the events of a job ("jobs/<id>") by their sequence numbers from the database file. No daemon may use
+// the file.
 absl::StatusOr<std::vector<v1::JobEvent>> ReadStoredLog(const std::string& database_path,
                                                         const std::string& job);
 

@@ -1,5 +1,5 @@
-// Streams of the client library whose daemon ends and is there again after some seconds. A TLS handshake
-// takes several rounds, each of which somebody must drive.
+// Streams of the client library whose daemon stops and returns after some seconds. A TLS handshake takes
+// several rounds, and each needs a waiting thread.
 #include <grpcpp/security/server_credentials.h>
 
 #include <array>
@@ -227,7 +227,7 @@ TEST_P(StreamReconnectTest, EachStreamIsBackSoonAfterItsDaemon) {
   ends_ = true;
   daemon_.reset();
   absl::SleepFor(kAway);
-  // Before it serves, so that no call comes sooner.
+  // Sets the time before the daemon serves, so that no call is earlier.
   back_ = absl::Now();
   daemon_ = MakeDaemon(port, /*second=*/true);
   for (std::thread& thread : threads) thread.join();

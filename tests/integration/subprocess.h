@@ -14,20 +14,20 @@
 
 namespace tandem::testing {
 
-// A program that a test started, in a session of its own. Its whole process group is killed with the object.
-// Not thread-safe.
+// A program that a test started, in its own session. The destructor kills its whole process group. Not
+// thread-safe.
 class Subprocess {
  public:
   struct Options {
     // The program and its arguments.
     std::vector<std::string> arguments;
-    // Set on top of a small environment: PATH, HOME (a folder that does not exist), LC_ALL=C and
+    // Additions to a small environment: PATH, HOME (a folder that does not exist), LC_ALL=C and
     // OMP_WAIT_POLICY.
     std::map<std::string, std::string> environment = {};
-    // Files that take what it writes, appended; both may be one. Required.
+    // Files to which the output is appended. Both may be the same file. Required.
     std::string stdout_path;
     std::string stderr_path;
-    // Where it reads from.
+    // The file of standard input.
     std::string stdin_path = "/dev/null";
   };
 
@@ -38,13 +38,14 @@ class Subprocess {
 
   pid_t pid() const { return pid_; }
 
-  // Waits for its end. Its exit code, or 128 plus the signal that ended it; nothing where it still runs.
+  // Waits for its end. Returns the exit code, or 128 plus the signal that ended it, or nothing if it still
+  // runs.
   std::optional<int> Wait(absl::Duration timeout);
   bool IsRunning() { return !Wait(absl::ZeroDuration()).has_value(); }
 
-  // Sends a signal to the process alone; nothing where it has ended.
+  // Sends a signal to the process only. Does nothing if it has ended.
   void Signal(int signal);
-  // SIGKILL to the process alone, and waits for its end.
+  // Sends SIGKILL to the process only, and waits for its end.
   void Kill();
 
  private:

@@ -67,7 +67,7 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   const std::string said = waiter->Out();
   const std::string name(absl::StripPrefix(said.substr(0, said.find(": 4 jobs")), "submitted "));
   const auto look = [&] { return Ask({"sweep", "show", name}); };
-  // In the middle: one has ended, others wait.
+  // A job of the sweep has ended, and others wait.
   ASSERT_TRUE(WaitUntil([&] { return Count(look(), v1::JOB_STATE_SUCCEEDED) >= 1; }, absl::Minutes(3)))
       << daemon_.Log();
   daemon_.Kill();
@@ -76,7 +76,7 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   ASSERT_TRUE(WaitUntil([&] { return look().state() == v1::SWEEP_STATE_SUCCEEDED; }, absl::Minutes(4)))
       << daemon_.Log();
 
-  // Whoever waits for it is back, too.
+  // The waiting command has also ended.
   const CliResult waited = waiter->Finish();
   EXPECT_EQ(waited.exit_code, 0) << waited;
   EXPECT_THAT(waited.out, HasSubstr("succeeded: 4 succeeded"));
@@ -105,7 +105,7 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
   }
   EXPECT_EQ(sweep.best().value(), best);
   EXPECT_NE(sweep.best().index(), 1);
-  // One at a time, though there are two devices.
+  // One job at a time, although there are two devices.
   std::sort(held.begin(), held.end());
   for (size_t i = 1; i < held.size(); ++i) EXPECT_GE(held[i].first, held[i - 1].second) << i;
 

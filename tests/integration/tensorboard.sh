@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `tandem tensorboard` and `tandem download --tensorboard`: an independent reader checks the framing and each checksum, and
-# finds the values of the event log. The copy survives kills of the program. MNIST and CIFAR-10 are looked for in $TANDEM_DATA
-# (default: ../shared/data beside the repository); examples without their data are skipped.
+# Tests `tandem tensorboard` and `tandem download --tensorboard`. An independent reader checks the framing and each
+# checksum, and finds the values of the event log. The copy must survive kills of the program. $TANDEM_DATA (default:
+# ../shared/data beside the repository) is the folder with MNIST and CIFAR-10. Examples without their data are skipped.
 cd "$(dirname "$0")"
 source ./daemon.bash
 

@@ -1,4 +1,4 @@
-// What the command line says of a daemon's certificate that is not taken.
+// The command line's messages about a daemon's certificate that it refuses.
 
 #include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
@@ -34,7 +34,8 @@ class TlsClientTest : public ::testing::Test {
     content << std::ifstream(Path(name)).rdbuf();
     return content.str();
   }
-  // What `tandem list` says where the server has a certificate with this end, from now on.
+  // Returns the output of `tandem list` if the server has a certificate with this end. Replaces the
+  // certificate.
   std::string List(absl::Duration end, const TestAuthority& trusted) {
     authority_.Issue("gpu-box", Path("server.pem"), Path("server.key"), end);
     trusted.Write(Path("ca.pem"));

@@ -43,7 +43,7 @@ class TlsFileChecksTest : public ::testing::Test {
     Write("proc/1234/cmdline",
           absl::StrCat(absl::StrJoin(words, std::string(1, '\0')), std::string(1, '\0')));
   }
-  // "level subject: message"; empty where nothing was found. The certificate is valid for an hour.
+  // Returns "level subject: message", or "" without findings. The certificate is valid for an hour.
   std::string Check(absl::Time now = absl::Now() - absl::Hours(24 * 30)) {
     const Findings findings = CheckTlsFiles(1234, root_, now, absl::UTCTimeZone());
     if (findings.empty()) return "";

@@ -13,8 +13,8 @@
 namespace tandem::testing {
 namespace {
 
-// What a broken connection or a daemon that goes away gives. CANCELLED, which nobody here asks for, is gRPC's
-// answer to a call that reaches a server in the instant in which it shuts down.
+// Returns whether the status means a broken connection or a daemon that stopped. If a call reaches a server
+// just when it shuts down, gRPC answers CANCELLED, although this client did not cancel.
 bool IsBroken(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE ||
          status.error_code() == grpc::StatusCode::CANCELLED;

@@ -17,27 +17,26 @@
 
 namespace tandem::testing {
 
-// Watches one job over the plain API from its first event to its last on a thread of its own, and calls again
-// with the last sequence number that it saw whenever the stream breaks. Keeps all that came, as it came.
-// Thread-safe.
+// Watches a job over the plain API, from its first event to its last, on its own thread. After each break it
+// calls again with the last sequence number. Keeps all events in the order of their arrival. Thread-safe.
 class Watcher {
  public:
   Watcher(const DaemonProcess& daemon, std::string job);
-  // Breaks the stream off.
+  // Cancels the stream.
   ~Watcher();
 
-  // Waits until a terminal event came and the stream ended, or an error came that is no broken connection.
+  // Waits until the stream ended after a terminal event, or with an error that is not a broken connection.
   bool WaitForEnd(absl::Duration timeout) const;
-  // Waits until so many events came in all, or the end did.
+  // Waits until `count` events have arrived in all, or until the end.
   bool WaitForEvents(int64_t count, absl::Duration timeout) const;
 
   int64_t count() const;
   bool ended() const;
-  // Every event in the order in which it came.
+  // Returns every event in the order of its arrival.
   std::vector<v1::JobEvent> events() const;
-  // The status that ended the last stream; OK after a terminal event.
+  // Returns the status of the last stream. OK after a terminal event.
   grpc::Status status() const;
-  // Calls that were made.
+  // Returns the number of calls.
   int calls() const;
 
  private:
@@ -56,14 +55,14 @@ class Watcher {
   std::thread thread_;
 };
 
-// All events of a job by one WatchJob from sequence 0; expects that it ends with OK.
+// Returns all events of a job by a single WatchJob from sequence 0. Expects the stream to end with OK.
 std::vector<v1::JobEvent> ReadEvents(const DaemonProcess& daemon, const std::string& job);
 
-// Expects the log of a job that ended: numbered from 1 without gaps or repeats, of this job, the last event
-// and no other one terminal.
+// Expects the complete log of a job that ended: numbers from 1 without gaps or repeats, only this job, and
+// only the last event terminal.
 void ExpectWholeLog(const std::vector<v1::JobEvent>& events, const std::string& job);
 
-// Expects two logs to be equal, and names the first difference.
+// Expects two equal logs, and prints the first difference.
 void ExpectSameLog(const std::vector<v1::JobEvent>& expected, const std::vector<v1::JobEvent>& actual);
 
 }  // namespace tandem::testing

@@ -1,5 +1,5 @@
-// That real workers run confined, and do all of their work so: what they may not is
-// server/workers/sandbox_test.
+// Real workers run in their sandbox and do all of their work. server/workers/sandbox_test tests the limits of
+// the sandbox.
 #include <string>
 
 #include "absl/strings/str_cat.h"

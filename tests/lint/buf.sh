@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Lints the protocol buffers with buf, and compares the public API with api_baseline.binpb: a field that was removed,
-# or has another number or type, fails. buf is from npm, kept outside the source tree. Exit code 77: no npm.
+# Lints the protocol buffers with buf, and compares the public API with api_baseline.binpb. A field that was removed, or
+# has another number or type, is an error. buf is from npm, kept outside the source tree. Exit code 77: no npm.
 #
 #   tests/lint/buf.sh             lints and compares
-#   tests/lint/buf.sh --accept    makes the API as it is the new baseline: after a release, or for additions
+#   tests/lint/buf.sh --accept    makes the present API the new baseline: after a release, or for additions
 set -euo pipefail
 cd "$(dirname "$0")/../../proto"
 version=1.75.0

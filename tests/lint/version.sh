@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The daemon and its workers, the command line and the changelog must name one version: client/ and server/ share no code that could.
+# Checks that the daemon and its workers, the command line and the changelog name the same version. client/ and server/
+# share no code that could have it.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 read_constant() { sed -nE 's/.*kVersion\[\] = "([^"]+)".*/\1/p' "$1"; }

@@ -15,13 +15,13 @@ namespace {
 
 // So that the oracle is done soon.
 constexpr int64_t kMostElements = 600;
-// Of fewer numbers, mean and variance leave little but roundings.
+// With fewer numbers, mean and variance leave little but rounding errors.
 constexpr int64_t kLeastNormalized = 4;
 
 class Dice {
  public:
   explicit Dice(uint64_t seed) : engine_(seed) {}
-  // From 0 to below `bound`.
+  // Returns a number from 0 to below `bound`.
   int64_t Below(int64_t bound) { return static_cast<int64_t>(engine_() % static_cast<uint64_t>(bound)); }
   bool Once(int64_t in) { return Below(in) == 0; }
   int64_t Of(std::initializer_list<int64_t> numbers) {
@@ -99,7 +99,7 @@ void AddUpsampling(Dice& dice, v1::Layer& layer) {
   }
 }
 
-// Layers that keep their input's shape, whatever it is.
+// Adds a layer that keeps any input's shape.
 void AddKeeping(Dice& dice, const Shape& input, v1::Layer& layer) {
   int64_t kind = dice.Below(7);
   const int dimensions = 1 + static_cast<int>(dice.Below(input.rank()));
@@ -108,7 +108,7 @@ void AddKeeping(Dice& dice, const Shape& input, v1::Layer& layer) {
   for (int i = 1; i <= dimensions; ++i) normalized *= input[input.rank() - i];
   if (kind == 1 && input.elements() / groups < kLeastNormalized) kind = 3;
   if (kind == 2 && normalized < kLeastNormalized) kind = 3;
-  // Of one number it is the same whatever that is.
+  // A softmax over a single number is constant.
   const int64_t axis = dice.Below(input.rank());
   if ((kind == 4 || kind == 5) && input[axis] == 1) kind = 3;
   switch (kind) {
@@ -222,7 +222,7 @@ void AddPlain(Dice& dice, const Shape& input, v1::Layer& layer) {
   AddOfRows(dice, input, layer);
 }
 
-// A block whose layers keep the input's shape; CheckModel refuses those that do not.
+// Adds a block whose layers keep the input's shape. CheckModel refuses other blocks.
 void AddBlock(Dice& dice, const Shape& input, v1::Layer& layer) {
   auto& layers =
       dice.Once(3) ? *layer.mutable_repeat()->mutable_layers() : *layer.mutable_residual()->mutable_layers();
@@ -290,7 +290,7 @@ v1::Model Beginning(Dice& dice) {
     layer.mutable_embedding()->set_dimension(dice.Of({1, 4, 6}));
     if (dice.Once(2)) layer.mutable_embedding()->set_padding_token(dice.Below(kRandomVocabulary));
   } else {
-    // Something learns, whatever follows.
+    // The first layer learns, so that every network has parameters.
     v1::Layer& layer = *model.add_layers();
     layer.set_name("first");
     layer.mutable_layer_norm()->set_dimensions(static_cast<int32_t>(shape.size()));

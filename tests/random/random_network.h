@@ -7,11 +7,11 @@
 
 namespace tandem {
 
-// How many tokens there are for networks that read tokens.
+// The vocabulary of networks that read tokens.
 inline constexpr int64_t kRandomVocabulary = 11;
 
-// A small network of random layers, with its defaults, that CheckModel takes: of images, rows, sequences or
-// tokens. The same seed gives the same network.
+// Returns a small network of random layers with its defaults. CheckModel accepts it. Its inputs are images,
+// rows, sequences or tokens. The same seed gives the same network.
 v1::Model RandomNetwork(uint64_t seed);
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
-// Random networks on the CPU backend and on the oracle: the same loss, outputs and gradients, and the same
-// parameters after an update. Others than the usual networks are tried with --test_env=FIRST_SEED=N and
-// --test_env=SEEDS=M; where M is 1, the network's layers and steps are shown.
+// Runs random networks on the CPU backend and on the oracle. They must have the same loss, outputs and
+// gradients, and the same parameters after an update. --test_env=FIRST_SEED=N and --test_env=SEEDS=M choose
+// other networks. If M is 1, the test prints the network's layers and steps.
 
 #include <algorithm>
 #include <cmath>
@@ -128,7 +128,8 @@ absl::Status AddUpdates(CaseGraph& g, const Network& network, const std::vector<
   return absl::OkStatus();
 }
 
-// The network of a seed with its loss and gradients. INVALID_ARGUMENT where it does not take such batches.
+// Builds the network of a seed with its loss and gradients. INVALID_ARGUMENT if the network does not take
+// such batches.
 absl::Status Build(const v1::Model& model, uint64_t seed, const Options& options, CaseGraph& g) {
   std::vector<int64_t> extents = {options.batch};
   extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
@@ -157,8 +158,8 @@ absl::Status Build(const v1::Model& model, uint64_t seed, const Options& options
   return absl::OkStatus();
 }
 
-// The largest magnitude among gradients, of which the smallest are made of roundings; all of them where what
-// comes out does not depend on what is learned.
+// Returns the largest magnitude among gradients. The smallest gradients are rounding errors. If the output
+// does not depend on any parameter, all gradients are.
 double LargestOf(const RunResult& result) {
   double largest = 1e-2;
   for (size_t i = 2; i < result.outputs.size(); ++i) {
@@ -214,7 +215,7 @@ TEST(RandomNetworkTest, IsComputedAsTheOracleDoes) {
     SCOPED_TRACE(absl::StrCat("FIRST_SEED=", seed, " SEEDS=1"));
     taken += Try(seed, /*shows=*/count == 1) ? 1 : 0;
   }
-  // Those that do not take their batch are few.
+  // Only a few networks refuse their batch.
   EXPECT_GT(2 * taken, count);
 }
 

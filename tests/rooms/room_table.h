@@ -9,41 +9,41 @@
 
 namespace tandem {
 
-// A folder with one job. What stands further down the table may use what stands above it in the same house,
-// never the reverse; rooms of one row do not know each other.
+// A folder with a single purpose. A room may use rooms in earlier rows of its house. It may not use later
+// rooms or other rooms of its own row.
 struct Room {
-  // From the repository's root, such as "engine/graph"; packages below it belong to it.
+  // The path from the repository's root, such as "engine/graph". Packages below belong to the room.
   absl::string_view path;
-  // Its row within its house, from 0.
+  // The row within the house, from 0.
   int row;
 };
 
-// One dependency, as Bazel's labels without the name of the repository: "//engine/graph:graph".
+// A dependency between Bazel labels without the repository's name: "//engine/graph:graph".
 struct Edge {
   std::string from;
   std::string to;
 };
 
-// Every room of engine/, server/ and client/.
+// Returns all rooms of engine/, server/ and client/.
 const std::vector<Room>& RoomTable();
 
-// The room that a package belongs to ("engine/data/formats" is of "engine/data"), or nullptr.
+// Returns the room of a package ("engine/data/formats" belongs to "engine/data"), or nullptr.
 const Room* FindRoom(absl::string_view package);
 
-// "engine/graph" for "//engine/graph:graph" and for "//engine/graph".
+// Returns "engine/graph" for "//engine/graph:graph" and for "//engine/graph".
 absl::string_view PackageOf(absl::string_view label);
 
-// Why there must be no such edge; nothing where it is allowed. Edges from outside the three houses are
-// allowed but for those from proto/ and third_party/, which know no house.
+// Returns why the edge is wrong, or nothing if it is allowed. Edges from outside the three houses are
+// allowed, except from proto/ and third_party/, which may use no house.
 std::optional<std::string> WhyWrong(const Edge& edge);
 
-// A line "from -> to: why" for each wrong edge, in order and each once.
+// Returns a line "from -> to: why" for each wrong edge, in order and each once.
 std::vector<std::string> WrongEdges(const std::vector<Edge>& edges);
 
-// The edges in what `bazel query --output=graph --nograph:factored` prints.
+// Returns the edges in the output of `bazel query --output=graph --nograph:factored`.
 std::vector<Edge> ParseQueryGraph(absl::string_view text);
 
-// All labels that can be reached from a label, itself included.
+// Returns all labels that can be reached from a label, including the label.
 std::vector<std::string> Reachable(const std::vector<Edge>& edges, const std::string& from);
 
 }  // namespace tandem

@@ -40,12 +40,20 @@ TEST(RoomTableTest, RoomsOfOneRowDoNotKnowEachOther) {
 }
 
 TEST(RoomTableTest, HousesAreHeldApart) {
-  EXPECT_NE(WhyWrong({"//client/lib:lib", "//engine/base:status_macros"}), std::nullopt);
+  EXPECT_NE(WhyWrong({"//client/lib:lib", "//engine/tensor:tensor"}), std::nullopt);
+  EXPECT_NE(WhyWrong({"//client/lib:lib", "//engine/base/testing:from_text"}), std::nullopt);
   EXPECT_NE(WhyWrong({"//server/rpc:rpc", "//client/lib:lib"}), std::nullopt);
   EXPECT_NE(WhyWrong({"//engine/training:trainer", "//server/store:store"}), std::nullopt);
   EXPECT_NE(WhyWrong({"//server/daemon:tandemd", "//engine/backends/reference:reference"}), std::nullopt);
   EXPECT_NE(WhyWrong({"//engine/base:base", "//tests/integration:harness"}), std::nullopt);
   EXPECT_NE(WhyWrong({"//proto:messages", "//engine/base:base"}), std::nullopt);
+}
+
+TEST(RoomTableTest, ClientsAndReadersOfJobFilesUseTheBase) {
+  EXPECT_EQ(WhyWrong({"//client/lib:lib", "//engine/base:sha256"}), std::nullopt);
+  EXPECT_EQ(WhyWrong({"//proto/job_file:job_text", "//engine/base:spelling"}), std::nullopt);
+  EXPECT_NE(WhyWrong({"//proto/fields:field_place", "//engine/base:spelling"}), std::nullopt);
+  EXPECT_NE(WhyWrong({"//proto/job_file:job_text", "//engine/tensor:tensor"}), std::nullopt);
 }
 
 TEST(RoomTableTest, MessagesEnterOnlyWhereTheyMay) {

@@ -11,19 +11,19 @@
 
 namespace tandem {
 
-// The repository's root, found through the symbolic link that Bazel made of one of its files.
-// `source` is that file's path from the root. NOT_FOUND where the link does not lead into a source tree.
+// Returns the repository's root. Follows the symbolic link that Bazel made of `source`, a path from the root.
+// NOT_FOUND if the link does not lead to a source tree.
 absl::StatusOr<std::filesystem::path> SourceRoot(absl::string_view source);
 
-// Folders with a BUILD file below one of the root's folders, as paths from the root.
+// Returns all folders with a BUILD file below a folder of the root, as paths from the root.
 std::vector<std::string> PackagesBelow(const std::filesystem::path& root, absl::string_view folder);
 
-// An edge for each #include line of the C++ and CUDA files below a folder, from the file to the one that it
-// includes; generated headers and those of system libraries count as their targets. Every file is seen, tests
-// included.
+// Returns an edge for each #include line of the C++ and CUDA files below a folder, including tests. The edge
+// leads from the file to the included file. Generated headers and headers of system libraries count as their
+// targets.
 std::vector<Edge> IncludesBelow(const std::filesystem::path& root, absl::string_view folder);
 
-// The label that stands for an included header, or "" where it is no business of the rooms.
+// Returns the label of an included header, or "" if the rooms do not concern it.
 std::string LabelOfInclude(absl::string_view header);
 
 }  // namespace tandem

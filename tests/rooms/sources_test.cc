@@ -1,5 +1,5 @@
-// The #include lines of the source tree hold the order of the rooms, those of tests and of what no program
-// uses too.
+// The #include lines of the source tree must follow the order of the rooms. This includes tests and sources
+// that no program uses.
 #include <filesystem>
 #include <string>
 

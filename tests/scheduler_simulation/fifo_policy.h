@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// What others are compared with: first come, first served; a job for which too few devices are free holds up
-// all behind it. For whole devices of one kind.
+// First come, first served, as a baseline for other policies. A job that needs more devices than are free
+// holds up all jobs behind it. For whole devices of a single kind.
 class FifoPolicy : public PlacementPolicy {
  public:
   Decision Decide(const Snapshot& snapshot) const override;

@@ -27,7 +27,7 @@ absl::Duration ThreadTime() {
   return absl::DurationFromTimespec(now);
 }
 
-// For what must hold whatever the policy: the simulation would mean nothing otherwise.
+// Checks a condition that holds for every policy. Without it, the simulation would mean nothing.
 void Require(bool holds, absl::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "simulation: %s\n", std::string(what).c_str());
@@ -69,13 +69,13 @@ class Simulator {
   }
 
  private:
-  // What has become of a job of the trace.
+  // The present state of a job of the trace.
   struct JobRun {
     absl::Time create_time;
     absl::Time waits_since;
-    // All of its waits that have ended.
+    // The total of all finished waits.
     absl::Duration waited;
-    // What it still has to do.
+    // The remaining run time.
     absl::Duration left;
   };
 
@@ -89,7 +89,7 @@ class Simulator {
     return devices;
   }
 
-  // Lets time pass, and counts what was held meanwhile.
+  // Advances the time, and adds up the held devices.
   void Pass(absl::Time time) {
     const absl::Duration step = time - now_;
     const double seconds = absl::ToDoubleSeconds(step);
@@ -115,7 +115,7 @@ class Simulator {
     Wait(job);
   }
 
-  // From now on.
+  // Starts a wait of the job now.
   void Wait(const TraceJob& job) {
     JobRun& run = runs_[job.number];
     run.waits_since = now_;
@@ -153,7 +153,7 @@ class Simulator {
     }
   }
 
-  // It goes soon, if it does not end before.
+  // The job frees its devices soon, or ends before.
   void Preempt(const std::string& id) {
     HoldingJob& job = holding_.at(id);
     Require(job.preemptible && !job.ending, "a job was preempted that does not allow it, or twice");
@@ -241,7 +241,8 @@ class Simulator {
     --waiting_[job.user];
   }
 
-  // By group: the job that its wait raises, and its priority with that, as the policy's description says.
+  // By group: the job that its wait raises, and its raised priority, as the policy's description defines
+  // them.
   using RaisedJobs = absl::flat_hash_map<const JobQueue::Group*, std::pair<const WaitingJob*, int>>;
   RaisedJobs FindRaised() const {
     RaisedJobs raised;
@@ -252,7 +253,7 @@ class Simulator {
     return raised;
   }
 
-  // Before what was decided is done.
+  // Call this before the decision takes effect.
   void CountInversions(const Decision& decision) {
     if (decision.placements.empty()) return;
     const RaisedJobs raised = FindRaised();
@@ -331,13 +332,13 @@ class Simulator {
   absl::Time now_ = begin_;
   int users_ = 0;
   int busy_ = 0;
-  // By user: jobs that wait, and device-seconds held while all users had some.
+  // By user: waiting jobs, and device-seconds that were held while all users had waiting jobs.
   std::vector<int> waiting_;
   std::vector<double> held_;
   double waiting_seconds_ = 0;
   double held_while_waiting_ = 0;
   int urgent_started_ = 0;
-  // How many jobs waited, and how long the decision took.
+  // The number of waiting jobs at each decision, and the time of the decision.
   std::vector<std::pair<size_t, absl::Duration>> times_;
   Score score_;
 };

@@ -23,7 +23,7 @@ constexpr bool kIsSanitized = true;
 constexpr bool kIsSanitized = false;
 #endif
 
-// Whether what takes its time, or a machine of its own, is to be done, too: TANDEM_WHOLE=1.
+// Returns whether to run tests that are slow or need a machine of their own: TANDEM_WHOLE=1.
 bool RunsWhole() {
   const char* const whole = std::getenv("TANDEM_WHOLE");
   return whole != nullptr && std::string(whole) == "1";
@@ -49,8 +49,8 @@ void Print(const char* name, const Score& score) {
       score.raised_too_much);
 }
 
-// Jobs that came after the job of this number and started before it; those without a time limit alone, if
-// asked for.
+// Counts jobs that arrived after the job with this number and started before it. With `unlimited`, counts
+// only jobs without a time limit.
 int Overtakes(const std::vector<TraceJob>& trace, const Score& score, int number, bool unlimited) {
   int overtakes = 0;
   for (const TraceJob& job : trace) {
@@ -68,8 +68,8 @@ struct Stream {
 };
 constexpr int kFirstJobs = 4;
 constexpr int kGang = kFirstJobs;
-// For a machine of four devices: four jobs of one device that end one after the other, a gang that needs all
-// devices, and the stream. All are of one user and priority and have no time limit.
+// Returns a trace for a machine of four devices: four jobs of one device that end one after the other, a gang
+// that needs all devices, and the stream. All have the same user and priority, and no time limit.
 std::vector<TraceJob> MakeGangTrace(const Stream& stream) {
   std::vector<TraceJob> trace;
   const auto add = [&trace](absl::Duration arrival, int devices, absl::Duration run_time) {
@@ -109,7 +109,7 @@ TEST(SimulationTest, AsTheyCome) {
   EXPECT_LT(backfill.longest_wait, fifo.longest_wait);
 }
 
-// The same, with jobs that make room for those of higher priority.
+// The same trace with preemptible jobs.
 TEST(SimulationTest, WithPreemption) {
   const Score without = Simulate(MakeTrace(kSeed, kJobs, kUsers), kDevices, BackfillPolicy());
   const Score with = Simulate(MakePreemptibleTrace(kSeed, kJobs, kUsers), kDevices, BackfillPolicy());
@@ -119,12 +119,12 @@ TEST(SimulationTest, WithPreemption) {
   EXPECT_EQ(with.started, kJobs + with.preemptions - with.preempted_ends);
   EXPECT_EQ(with.ended, kJobs);
   EXPECT_EQ(with.inversions, 0);
-  // Who has run for hours and makes room has not waited for hours.
+  // A job that ran for hours before its preemption has not waited for hours.
   EXPECT_EQ(with.raised_too_much, 0);
   EXPECT_LT(with.mean_urgent_wait, without.mean_urgent_wait);
 }
 
-// All at once: a queue of ten thousand.
+// A queue of ten thousand jobs that arrive at once.
 TEST(SimulationTest, AllAtOnce) {
   std::vector<TraceJob> trace = MakeTrace(kSeed, kJobs, kUsers);
   for (TraceJob& job : trace) job.arrival = absl::ZeroDuration();
@@ -140,15 +140,16 @@ TEST(SimulationTest, AllAtOnce) {
   EXPECT_GT(backfill.utilisation_while_waiting, fifo.utilisation_while_waiting);
   EXPECT_LT(backfill.worst_share, 0.1);
   EXPECT_LT(backfill.longest_wait, fifo.longest_wait);
-  // A decision with a queue of ten thousand. Other machines, or what else runs, are no fault of the policy.
+  // Times a decision with a queue of ten thousand jobs. Skipped by default, because the time depends on the
+  // machine and its other load.
   EXPECT_GT(backfill.long_queue_decisions, 100);
   if (RunsWhole() && !kIsSanitized) {
     EXPECT_LT(backfill.long_queue_p99, absl::Milliseconds(1));
   }
 }
 
-// Most jobs have no time limit, and estimates are wrong. Nothing that a job was told is taken back, and its
-// wait has a bound: as if those before it ran one after the other.
+// Most jobs have no time limit, and estimates are wrong. A job's reservation never moves to a later time, and
+// its wait has a bound: the time in which the jobs before it would run one after the other.
 TEST(SimulationTest, WithoutTimeLimits) {
   const std::vector<TraceJob> trace = MakeUnlimitedTrace(kSeed, kJobs / 5);
   const Score score = Simulate(trace, kDevices, BackfillPolicy());
@@ -171,11 +172,11 @@ TEST(SimulationTest, WithoutTimeLimits) {
   EXPECT_GT(limited_overtakes, 0);
 }
 
-// Five small jobs come each second, twice as many as the devices run.
+// Five small jobs arrive each second, twice as many as the devices can run.
 TEST(SimulationTest, EndlessArrivalsDoNotPassAGang) {
   const Stream stream = {absl::Milliseconds(200), absl::Minutes(5), absl::Milliseconds(1700)};
   for (const int gang_priority : {0, 50}) {
-    // What the scheduler expects the jobs to take, as a part of what they take.
+    // The scheduler's estimate as a part of the real run time.
     for (const double expected : {0.01, 1.0, 100.0}) {
       SCOPED_TRACE(testing::Message() << "priority " << gang_priority << ", expected " << expected);
       std::vector<TraceJob> trace = MakeGangTrace(stream);
@@ -206,8 +207,8 @@ TEST(SimulationTest, EndlessArrivalsWithLimitsDelayNoReservation) {
   EXPECT_LE(score.starts[kGang], absl::Seconds(40));
 }
 
-// A gang of lower priority starts when its wait has raised it above those that keep coming: a level for each
-// ageing interval, and then the longest run time of one of them.
+// A gang of lower priority starts when its wait has raised it above the arriving jobs. This takes an ageing
+// interval for each level, and then the longest run time of an arriving job.
 TEST(SimulationTest, EndlessArrivalsOfHigherPriorityEndAWait) {
   constexpr int kLevels = 3;
   const Stream stream = {absl::Seconds(2), absl::Hours(5), absl::Seconds(10)};
@@ -219,8 +220,8 @@ TEST(SimulationTest, EndlessArrivalsOfHigherPriorityEndAWait) {
   EXPECT_LE(wait, (kLevels + 1) * kAgeingInterval + stream.run_time);
 }
 
-// Two other users have had less of the devices, and so go first at the same priority. But for an hour nobody
-// could start: then one job of each goes before the gang, and the gang before all others.
+// Two other users have used less device time, and so precede the gang at the same priority. But for an hour
+// no job could start. Then one job of each user precedes the gang, and the gang precedes all others.
 TEST(SimulationTest, EndlessArrivalsOfOtherUsersPassAGangOnceEach) {
   const Stream stream = {absl::Seconds(2), absl::Hours(2), absl::Seconds(10)};
   std::vector<TraceJob> trace = MakeGangTrace(stream);

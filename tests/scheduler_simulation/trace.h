@@ -12,35 +12,35 @@ namespace tandem {
 // A job of a simulated day.
 struct TraceJob {
   int number = 0;
-  // Since the beginning.
+  // The time of arrival since the beginning.
   absl::Duration arrival;
   int user = 0;
   int devices = 1;
   int priority = 0;
-  // It may be told to make room for a job of higher priority, and goes on later from where it was.
+  // The job may be preempted for a job of higher priority. It later continues from its place.
   bool preemptible = false;
-  // How long it really takes.
+  // The real run time.
   absl::Duration run_time;
-  // Its time limit, at least run_time; infinite without one.
+  // The time limit, at least run_time. Infinite without a limit.
   absl::Duration limit;
-  // How long the scheduler expects it to take.
+  // The scheduler's estimate of the run time.
   absl::Duration estimate;
 };
 
-// Jobs as they come on a machine of 64 devices that is asked for about as much as it has: sizes are powers
-// of two with many small ones, run times are log-normal, people overestimate them by up to three times, and a
-// few jobs are of higher or lower priority. Estimates are the limits. The same seed gives the same trace on
-// every machine: integers alone are drawn.
+// Returns jobs for a machine of 64 devices whose load is about its capacity. Sizes are powers of two with
+// many small jobs. Run times are log-normal. Users overestimate run times by up to three times. A few jobs
+// have a higher or lower priority. Estimates are the limits. The same seed gives the same trace on every
+// machine, because all draws are integers.
 std::vector<TraceJob> MakeTrace(uint64_t seed, int jobs, int users);
 
-// The same, but that every other job of a priority of 0 or less is preemptible.
+// Like MakeTrace, but every other job of a priority of 0 or less is preemptible.
 std::vector<TraceJob> MakePreemptibleTrace(uint64_t seed, int jobs, int users);
 
-// The same, but all of one user and priority; two of three jobs have no time limit, and estimates are wrong
-// by up to 16 times in either direction.
+// Like MakeTrace, but all jobs have the same user and priority. Two of three jobs have no time limit, and
+// estimates are wrong by up to 16 times in either direction.
 std::vector<TraceJob> MakeUnlimitedTrace(uint64_t seed, int jobs);
 
-// Of all fields of all jobs, but for `preemptible` and `estimate`: 64-bit FNV-1a.
+// Returns the 64-bit FNV-1a hash of all fields of all jobs, except `preemptible` and `estimate`.
 uint64_t Checksum(const std::vector<TraceJob>& trace);
 
 }  // namespace tandem

@@ -3,7 +3,7 @@
 The repository has `defs.bzl` with CUDA_AVAILABLE, CUDA_MAJOR (its version's; 0 without), CUDA_RELEASE, such as 13.0, NVCC, the path of the compiler, and `if_cuda(yes, no)`, and, where CUDA is there, the library `cuda`.
 """
 
-# Of cuDNN and NCCL, which come with or without the toolkit.
+# cuDNN and NCCL. A toolkit may or may not include them.
 _HEADERS = ["cudnn.h", "nccl.h"]
 _SYSTEM_INCLUDES = ["/usr/include", "/usr/include/x86_64-linux-gnu"]
 
@@ -38,7 +38,7 @@ cc_library(
     name = "cuda",
     hdrs = glob(["include/**"]),
     includes = ["include"],
-    # The runtime goes into the program; what it loads itself is the driver's.
+    # The runtime is linked into the program. Only the driver is loaded at run time.
     linkopts = ["%s/lib64/libcudart_static.a", "-ldl", "-lrt", "-lpthread"],
     visibility = ["//visibility:public"],
 )

@@ -1,16 +1,17 @@
-// Tells the thread sanitizer how gRPC hands work from one thread to another. gRPC and the locks that it uses
-// (Abseil's) were not compiled for the sanitizer, which therefore takes every two callbacks for racing. Here
-// the functions by which gRPC's libraries call each other are defined once more, in the program, where the
-// loader finds them first: each says what happens before what, and calls the library's.
+// Tells the thread sanitizer how gRPC hands work from a thread to another. gRPC and its locks (Abseil's) were
+// not compiled for the sanitizer, so the sanitizer would report a race for every two callbacks. This file
+// defines the functions by which gRPC's libraries call each other a second time, in the program. The loader
+// finds these definitions first. Each definition tells the sanitizer the order of events, and calls the
+// library's function.
 //
-// What is told is what gRPC 1.51 promises, no more, so that races within handlers and callbacks are found:
-// - its locks and condition variables are such;
-// - what precedes the start of a batch of operations happens before the batch's completion is told;
-// - all callbacks of a call happen before its OnDone;
+// The sanitizer learns only the promises of gRPC 1.51, so it still finds races within handlers and callbacks:
+// - gRPC's locks and condition variables are locks and condition variables;
+// - all work before the start of a batch of operations happens before the batch's completion;
+// - all callbacks of a call happen before the call's OnDone;
 // - all callbacks of a server's calls happen before its Shutdown returns.
-// It is enough for services that are generated: for generic ones more of gRPC is the library's alone.
+// This is enough for generated services. Generic services use more functions inside the library.
 //
-// To be compiled without the sanitizer: it does not judge itself.
+// Compile this file without the sanitizer: the sanitizer must not judge it.
 
 #include <absl/base/internal/raw_logging.h>
 #include <absl/synchronization/mutex.h>
@@ -28,7 +29,7 @@
 
 namespace {
 
-// The library's function of this name, which the program's hides.
+// Returns the library's function of this name. The program's definition hides it.
 template <typename Function>
 Function* Library(const char* mangled_name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, mangled_name));
@@ -39,7 +40,7 @@ Function* Library(const char* mangled_name) {
 using Functor = grpc_completion_queue_functor;
 using Run = decltype(Functor::functor_run);
 
-// There is one for calls' statuses and one for all other batches.
+// gRPC has a callback function for calls' statuses and another for all other batches.
 constexpr size_t kMostFunctions = 4;
 std::array<std::atomic<Run>, kMostFunctions> functions;
 
@@ -67,7 +68,8 @@ bool IsCode(void* address) {
   return dl_iterate_phdr(contains, address) != 0;
 }
 
-// A callback's tag begins with the function to be run; that of a queue which is polled with a virtual table.
+// The tag of a callback begins with the function to run. The tag of a polled queue begins with a virtual
+// table.
 void WrapCallback(void* tag) {
   auto* const functor = static_cast<Functor*>(tag);
   const Run run = functor->functor_run;
@@ -90,7 +92,7 @@ void WrapCallback(void* tag) {
 grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op* ops, size_t count, void* tag,
                                       void* reserved) {
   static auto* const library = Library<decltype(grpc_call_start_batch)>("grpc_call_start_batch");
-  // Without operations the tag may be the library's own, which is told of at once.
+  // A batch without operations may have a tag of the library, whose completion follows at once.
   if (count > 0 && tag != nullptr) {
     __tsan_release(tag);
     WrapCallback(tag);
@@ -113,8 +115,8 @@ grpc_event grpc_completion_queue_next(grpc_completion_queue* queue, gpr_timespec
   return event;
 }
 
-// Calls and servers. Their counts of references are let go of in the program, by what gRPC's headers define,
-// where the sanitizer sees it, and in the library, where it does not.
+// Calls and servers. Their reference counts are released in two places: in the program, by code in gRPC's
+// headers that the sanitizer sees, and in the library, where the sanitizer sees nothing.
 
 namespace grpc {
 namespace internal {

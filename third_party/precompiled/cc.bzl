@@ -26,9 +26,10 @@ _HEADERS = {
     "proto/data_folder": "messages",
     "proto/fields": "messages",
     "proto/job_file": "messages",
+    "proto/schema": "messages",
 }
 
-# The engine computes: only there do faster programs repay a slower compilation.
+# Only the engine computes, so only there faster programs are worth a slower compilation.
 _COMPUTING = ["engine"]
 
 # Tests are compiled faster, not run faster. A release and a debug build use their own flags for all other sources.

@@ -12,7 +12,7 @@
 namespace tandem::cli {
 namespace {
 
-// Asks something of one job.
+// A call that changes a job.
 using Request = std::function<absl::StatusOr<v1::Job>(client::Client&, const std::string& name)>;
 
 int RunOnEach(Session& session, const std::vector<std::string>& references, const Request& request) {
@@ -25,7 +25,7 @@ int RunOnEach(Session& session, const std::vector<std::string>& references, cons
     if (job.ok()) job = request(**client, job->name());
     if (!job.ok()) {
       code = session.Fail(job.status());
-      // The others would fail likewise.
+      // The next calls would fail in the same way.
       if (code == kNoDaemon) break;
       continue;
     }

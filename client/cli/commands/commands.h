@@ -6,11 +6,12 @@
 
 namespace tandem::cli {
 
-// Each adds a command to the command line. When the command is chosen it runs with the session and leaves its
-// exit code in `exit_code`; all three must outlive the parsing.
+// Each function adds a command to the command line. If the command line names the command, it runs with the
+// session and sets `exit_code`. All three arguments must outlive the parsing.
 void AddSubmit(Command app, Session& session, int& exit_code);
 void AddValidate(Command app, Session& session, int& exit_code);
 void AddInit(Command app, Session& session, int& exit_code);
+void AddSchema(Command app, Session& session, int& exit_code);
 void AddSweep(Command app, Session& session, int& exit_code);
 void AddList(Command app, Session& session, int& exit_code);
 void AddDescribe(Command app, Session& session, int& exit_code);

@@ -9,7 +9,7 @@
 namespace tandem::cli {
 namespace {
 
-// The ids of the newest jobs, for the scripts.
+// Prints the ids of the newest jobs, for the completion scripts.
 int ListIds(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return ExitCodeOf(client.status());
@@ -21,7 +21,7 @@ int ListIds(Session& session) {
   return kSucceeded;
 }
 
-// The names of the data sets.
+// Prints the names of the data sets.
 int ListNames(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return ExitCodeOf(client.status());
@@ -31,7 +31,7 @@ int ListNames(Session& session) {
   return kSucceeded;
 }
 
-// The ids of the newest sweeps.
+// Prints the ids of the newest sweeps.
 int ListSweeps(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return ExitCodeOf(client.status());

@@ -40,8 +40,8 @@ absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
   return endpoint;
 }
 
-// Has the desktop's browser open the address. False: there is none. The browser has a session of its own, so
-// that Ctrl-C here does not end it.
+// Opens the address in the desktop's browser. Returns false if there is no browser. The browser gets its own
+// process session, so that Ctrl-C here does not end it.
 bool OpenBrowser(const std::string& url) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -57,7 +57,7 @@ bool OpenBrowser(const std::string& url) {
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (!started) return false;
-  // It hands the address to a browser, and ends.
+  // This program hands the address to a browser, and exits.
   int state = 0;
   for (int i = 0; i < 50; ++i) {
     if (waitpid(pid, &state, WNOHANG) == pid) return WIFEXITED(state) && WEXITSTATUS(state) == 0;
@@ -69,7 +69,7 @@ bool OpenBrowser(const std::string& url) {
 int RunDashboard(Session& session, const DashboardOptions& options) {
   const absl::StatusOr<Endpoint> endpoint = ParseListen(options.listen);
   if (!endpoint.ok()) return session.Fail(endpoint.status());
-  // The page outlives any break of the connection.
+  // The page must survive any break of the connection.
   session.options.reconnect_timeout = absl::InfiniteDuration();
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
@@ -78,7 +78,8 @@ int RunDashboard(Session& session, const DashboardOptions& options) {
 
   session.terminal().CatchInterrupt();
   auto dashboard = dashboard::Dashboard::Start(*client, endpoint->host, endpoint->port);
-  // Two dashboards of one machine; who names a port wants that port.
+  // A machine may have two dashboards, so the default port may be in use. A user who names a port wants this
+  // port.
   if (!dashboard.ok() && options.listen == kDefaultListen)
     dashboard = dashboard::Dashboard::Start(*client, endpoint->host, 0);
   if (!dashboard.ok()) return session.Fail(dashboard.status());

@@ -12,17 +12,17 @@
 namespace tandem::cli {
 namespace {
 
-// More channels or features than so many are only in the structured output.
+// With more channels or features, only the structured output has their numbers.
 constexpr int kShownNumbers = 16;
 
-// What a data set is made of, such as "csv"; empty where that is not known.
+// Returns the kind of the source, such as "csv", or "" if unknown.
 std::string Source(const v1::Dataset& dataset) {
   const auto* source = dataset.spec().GetDescriptor()->FindOneofByName("source");
   const auto* field = dataset.spec().GetReflection()->GetOneofFieldDescriptor(dataset.spec(), source);
   return field == nullptr ? "" : field->name();
 }
 
-// What it says of itself; else what it is made of, and since when.
+// Returns the data set's description, or else its kind and its age.
 std::string About(Session& session, const v1::Dataset& dataset) {
   if (!dataset.description().empty() || !dataset.has_create_time()) return dataset.description();
   return absl::StrCat(Source(dataset), ", added ",

@@ -9,12 +9,13 @@
 
 namespace tandem::cli {
 
-// The commands under `tandem datasets`, as those of commands.h; `datasets` is that command.
+// Add the commands of `tandem datasets`, as the functions of commands.h do. `datasets` is the command `tandem
+// datasets`.
 void AddDatasetsAdd(Command datasets, Session& session, int& exit_code);
 void AddDatasetsRemove(Command datasets, Session& session, int& exit_code);
 void AddDatasetsUploads(Command datasets, Session& session, int& exit_code);
 
-// "datasets/flowers" as "flowers".
+// Returns "flowers" for "datasets/flowers".
 std::string DatasetId(const v1::Dataset& dataset);
 
 }  // namespace tandem::cli

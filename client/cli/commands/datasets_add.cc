@@ -1,22 +1,85 @@
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/dataset_options.h"
 #include "client/cli/format.h"
+#include "client/cli/progress_line.h"
+#include "client/cli/session.h"
 #include "client/cli/stream_notes.h"
-#include "client/cli/upload_line.h"
-#include "client/lib/sha256.h"
 #include "client/lib/status_details.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem::cli {
 namespace {
+
+// Says how far the work on so many bytes is, in one line of a terminal that is redrawn in place: a bar,
+// bytes, rate and time left. Elsewhere it says nothing. Not thread-safe.
+class UploadLine {
+ public:
+  // `doing` is what it begins with, such as "uploading".
+  UploadLine(Session& session, std::string doing, int64_t bytes);
+  // Erase().
+  ~UploadLine() { Erase(); }
+  UploadLine(const UploadLine&) = delete;
+  UploadLine& operator=(const UploadLine&) = delete;
+
+  // So many are done. The rate is that since the first call.
+  void Update(int64_t bytes);
+  void Erase();
+
+ private:
+  Session& session_;
+  const std::string doing_;
+  const int64_t bytes_;
+  const bool shown_;
+  int64_t first_ = -1;
+  absl::Time begun_;
+  absl::Time drawn_ = absl::InfinitePast();
+};
+
+UploadLine::UploadLine(Session& session, std::string doing, int64_t bytes)
+    : session_(session),
+      doing_(std::move(doing)),
+      bytes_(bytes),
+      shown_(session.terminal().Interactive() && !session.structured()) {}
+
+void UploadLine::Update(int64_t bytes) {
+  Terminal& terminal = session_.terminal();
+  const absl::Time now = terminal.Now();
+  if (first_ < 0) {
+    first_ = bytes;
+    begun_ = now;
+  }
+  if (!shown_ || now - drawn_ < absl::Milliseconds(100)) return;
+  drawn_ = now;
+  const double share = bytes_ > 0 ? static_cast<double>(bytes) / static_cast<double>(bytes_) : 1;
+  std::string line = absl::StrCat(doing_, "  ", ProgressBar(share, 20, terminal.Unicode(), session_.style()),
+                                  "  ", FormatBytes(bytes), " of ", FormatBytes(bytes_));
+  const double seconds = absl::ToDoubleSeconds(now - begun_);
+  if (seconds > 0.5 && bytes > first_) {
+    const double rate = static_cast<double>(bytes - first_) / seconds;
+    absl::StrAppend(&line, "  ", FormatBytes(static_cast<int64_t>(rate)), "/s  ",
+                    FormatClock(absl::Seconds(static_cast<double>(bytes_ - bytes) / rate)), " left");
+  }
+  terminal.Out(absl::StrCat("\r", Truncate(line, terminal.Width() - 1), "\x1b[K"));
+}
+
+void UploadLine::Erase() {
+  if (drawn_ == absl::InfinitePast()) return;
+  session_.terminal().Out("\r\x1b[K");
+  drawn_ = absl::InfinitePast();
+}
 
 constexpr char kExamples[] = R"(Examples:
   tandem datasets add houses houses.csv --set csv.target_columns=price --upload
@@ -37,7 +100,7 @@ std::string CountOf(int64_t count, absl::string_view noun) {
   return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
-// What could be the matter where the daemon refuses a path that is right on this machine.
+// Returns advice for a path that is right on this machine and that the daemon refuses.
 std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spec) {
   if (options.upload) return "";
   for (const client::NamedPath& path : client::SourcePaths(&spec)) {
@@ -50,13 +113,13 @@ std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spe
   return "";
 }
 
-// Ctrl-C is no error.
+// Ctrl-C is not an error.
 int FailStopped(Session& session, const absl::Status& status) {
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kDetached;
   return session.Fail(status);
 }
 
-// Says what the daemon found wrong, by the names of the spec's fields.
+// Prints the daemon's problems, by the names of the spec's fields.
 int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::DatasetSpec& spec,
             const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
@@ -71,15 +134,20 @@ int FailAdd(Session& session, const DatasetsAddOptions& options, const v1::Datas
     session.terminal().Err(Printable(absl::StrCat("tandem: ", in_spec ? file : "", field,
                                                   field.empty() ? "" : ": ", violation.description, "\n")));
   }
-  session.terminal().Err(AdviceOnFiles(options, spec));
+  // Advice on paths does not mend a file's content.
+  const bool is_about_paths =
+      std::any_of(violations.begin(), violations.end(), [](const client::FieldViolation& violation) {
+        return absl::StrContains(violation.description, "data folder") ||
+               absl::StrContains(violation.description, "the daemon can read");
+      });
+  if (is_about_paths) session.terminal().Err(AdviceOnFiles(options, spec));
   return ExitCodeOf(status);
 }
 
 // The same command again, as after a lost answer, is the same request.
-std::string RequestId(const v1::CreateDatasetRequest& request) {
-  client::Sha256 sum;
-  sum.Update(request.SerializeAsString());
-  return absl::StrCat("cli-", absl::BytesToHexString(sum.Finish()));
+absl::StatusOr<std::string> RequestId(const v1::CreateDatasetRequest& request) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string sum, Sha256Of(request.SerializeAsString()));
+  return absl::StrCat("cli-", sum);
 }
 
 absl::Status NameTaken(const std::string& name) {
@@ -90,7 +158,7 @@ absl::Status NameTaken(const std::string& name) {
                    name));
 }
 
-// What the user hears beside the line that is redrawn.
+// Prints a note besides the line that is redrawn.
 void Note(Session& session, absl::string_view text) {
   if (!session.structured()) session.terminal().Err(absl::StrCat(text, "\n"));
 }
@@ -107,7 +175,7 @@ absl::Status ComputeDigests(Session& session, client::UploadPlan& plan) {
       &plan);
 }
 
-// Brings the plan's files to the daemon.
+// Uploads the plan's files to the daemon.
 absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, const client::UploadPlan& plan) {
   UploadLine line(session, "uploading", plan.bytes);
   StreamNotes observer(session.terminal(), [&](absl::string_view text) {
@@ -135,12 +203,12 @@ absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, cons
   return upload;
 }
 
-// The data set that has this name, where there is one.
+// Returns the data set with this name, if there is one.
 absl::StatusOr<absl::optional<v1::Dataset>> FindNamed(client::Client& client, const std::string& name) {
   absl::StatusOr<std::vector<v1::Dataset>> datasets = client.ListDatasets();
   if (!datasets.ok()) return datasets.status();
   for (v1::Dataset& dataset : *datasets) {
-    // One without an origin is known, but not there.
+    // A data set without an origin is only known by name; its files are not there.
     if (DatasetId(dataset) == name && dataset.origin() != v1::DATASET_ORIGIN_UNSPECIFIED) {
       return absl::optional<v1::Dataset>(std::move(dataset));
     }
@@ -166,7 +234,7 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   if (!checked) session.terminal().Out(absl::StrCat("jobs name it so:  dataset: {name: ", id, "}\n"));
 }
 
-// What is wrong with a request whatever its files are.
+// Checks the parts of a request that do not depend on files.
 absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest request) {
   request.set_validate_only(true);
   const absl::Status status = client.CreateDataset(request).status();
@@ -176,7 +244,7 @@ absl::Status CheckWithoutFiles(client::Client& client, v1::CreateDatasetRequest 
   return absl::OkStatus();
 }
 
-// Has the daemon take the set, which reads all of it.
+// Registers the data set. The daemon reads all of it.
 absl::StatusOr<v1::Dataset> Register(Session& session, client::Client& client,
                                      const v1::CreateDatasetRequest& request) {
   Terminal& terminal = session.terminal();
@@ -198,7 +266,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
                                    client::UploadPlan& plan) {
   if (!plan.files.empty()) {
     const std::string& name = request.dataset_id();
-    // Before minutes are spent on a name that is taken, or none.
+    // Checks the name before minutes of upload.
     absl::StatusOr<absl::optional<v1::Dataset>> named = FindNamed(client, name);
     if (!named.ok()) return named.status();
     const bool may_be_same = named->has_value() && !(*named)->manifest_sha256().empty();
@@ -208,7 +276,7 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     }
     if (absl::Status status = ComputeDigests(session, plan); !status.ok()) return status;
     if (may_be_same) {
-      // As after an answer that was lost.
+      // A repeated command after a lost answer finds the same data set.
       const bool same = (*named)->manifest_sha256() == plan.manifest_sha256 &&
                         (*named)->spec().SerializeAsString() == request.dataset().spec().SerializeAsString();
       if (same) return **std::move(named);
@@ -218,7 +286,9 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
     if (!upload.ok()) return upload.status();
     request.set_upload(upload->name());
   }
-  if (!request.validate_only()) request.set_request_id(RequestId(request));
+  if (!request.validate_only()) {
+    TANDEM_ASSIGN_OR_RETURN(*request.mutable_request_id(), RequestId(request));
+  }
   return Register(session, client, request);
 }
 

@@ -8,10 +8,10 @@
 
 namespace tandem::cli {
 
-// `tandem datasets fetch`, as the commands of commands.h; `datasets` is the command above it.
+// Adds `tandem datasets fetch`, as the functions of commands.h do. `datasets` is its parent command.
 void AddDatasetsFetch(Command datasets, Session& session, int& exit_code);
 
-// Has the daemon bring a public set, waits for it, says so, and gives the exit code.
+// Lets the daemon fetch a public data set, waits, and reports the result. Returns the exit code.
 int FetchKnownDataset(Session& session, const std::string& name);
 
 }  // namespace tandem::cli

@@ -25,7 +25,7 @@ int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
     request.set_allow_missing(options.missing_ok);
     if (const absl::Status status = (*client)->DeleteDataset(request); !status.ok()) {
       code = session.Fail(status);
-      // The others would fail likewise.
+      // The next calls would fail in the same way.
       if (code == kNoDaemon) break;
       continue;
     }

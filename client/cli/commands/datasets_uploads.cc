@@ -31,7 +31,8 @@ int List(Session& session, client::Client& client) {
                   FormatCount(upload.files()), FormatBytes(upload.bytes()),
                   FormatBytes(upload.bytes_received()),
                   absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
-                  // From before a restoration: it may have been a data set.
+                  // The upload is from before the database was restored, and may have become a data set
+                  // since.
                   upload.has_expire_time() ? FormatAge(FromProto(upload.expire_time()) - now)
                                            : "ever: from before the database was restored"});
   }

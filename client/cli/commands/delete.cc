@@ -15,7 +15,7 @@ int RunDelete(Session& session, const std::vector<std::string>& references) {
     const absl::Status status = job.ok() ? (*client)->DeleteJob(job->name()) : job.status();
     if (!status.ok()) {
       code = session.Fail(status);
-      // The others would fail likewise.
+      // The next calls would fail in the same way.
       if (code == kNoDaemon) break;
       continue;
     }

@@ -10,8 +10,8 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/waiting_text.h"
-#include "client/lib/yaml_writer.h"
 #include "proto/job_file/enum_names.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::cli {
 namespace {
@@ -43,7 +43,7 @@ std::string Waiting(const v1::Job& job, absl::Time now) {
   return WaitingText(job.waiting(), now);
 }
 
-// "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
+// Returns "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
 std::string Restarts(const v1::Job& job, absl::Time now) {
   if (job.restarts() == 0) return "";
   const std::string count = absl::StrCat(job.restarts(), " of ", job.spec().max_restarts(),
@@ -138,19 +138,19 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("events", FormatCount(job.last_sequence()));
   std::string text = facts.text();
   absl::StrAppend(&text, style.Dim("spec"), "\n");
-  for (absl::string_view line : absl::StrSplit(client::ToYaml(job.spec()), '\n')) {
+  for (absl::string_view line : absl::StrSplit(ToYaml(job.spec()), '\n')) {
     if (!line.empty()) absl::StrAppend(&text, "  ", line, "\n");
   }
   return text;
 }
 
-// The job file that gives the same job again, headed by where this one stands.
+// Returns a job file that creates the same job again. Its head has the job's state.
 std::string AsJobFile(const v1::Job& job) {
   std::string head = absl::StrCat("# ", job.name(), ": ", ShortEnumName(job.state()));
   if (!job.message().empty()) {
     absl::StrAppend(&head, ", ", absl::StrJoin(absl::StrSplit(job.message(), absl::ByAnyChar("\r\n")), " "));
   }
-  return absl::StrCat(head, "\n", client::ToYaml(job.spec()));
+  return absl::StrCat(head, "\n", ToYaml(job.spec()));
 }
 
 int RunDescribe(Session& session, const std::string& reference) {

@@ -19,11 +19,11 @@
 namespace tandem::cli {
 namespace {
 
-// The jobs on a device, else whether it takes any.
+// Returns the jobs on a device. Without jobs, returns whether the device takes jobs.
 std::string Use(const v1::Device& device, const Style& style) {
   std::string use = absl::StrJoin(device.jobs(), ",",
                                   [](std::string* out, const std::string& job) { out->append(JobId(job)); });
-  // Daemons that know no sharing.
+  // Daemons without sharing set only `job`.
   if (use.empty() && !device.job().empty()) use = JobId(device.job());
   const bool in_service =
       device.state() == v1::DEVICE_STATE_ACTIVE || device.state() == v1::DEVICE_STATE_UNSPECIFIED;
@@ -32,7 +32,8 @@ std::string Use(const v1::Device& device, const Style& style) {
   return use.empty() ? state : absl::StrCat(use, " (", state, ")");
 }
 
-// What changes of a GPU, and what it is known by; a dash for what its driver does not say.
+// Returns a GPU's changing values and its identity, with a dash for each value that its driver does not
+// report.
 std::vector<std::string> GpuColumns(const v1::GpuStatus& gpu) {
   return {gpu.has_utilization_percent() ? absl::StrCat(gpu.utilization_percent(), "%") : "-",
           gpu.has_used_memory_bytes() ? FormatBytes(gpu.used_memory_bytes()) : "-",
@@ -42,10 +43,10 @@ std::vector<std::string> GpuColumns(const v1::GpuStatus& gpu) {
           gpu.uuid().empty() ? "-" : gpu.uuid()};
 }
 
-// "gpu:0".
+// Returns "gpu:0".
 std::string ShortName(const std::string& name) { return name.substr(name.find('/') + 1); }
 
-// "XID 79, 3 min ago: The GPU has ..."; empty where there was none.
+// Returns "XID 79, 3 min ago: The GPU has ...", or "" without an error.
 std::string LastError(Session& session, const v1::GpuStatus& gpu) {
   if (!gpu.has_last_error()) return "";
   const v1::GpuError& error = gpu.last_error();
@@ -54,7 +55,7 @@ std::string LastError(Session& session, const v1::GpuStatus& gpu) {
                       " ago: ", error.message());
 }
 
-// "18 NVLinks, peer access; over a PCIe switch".
+// Returns "18 NVLinks, peer access; over a PCIe switch".
 std::string Describe(const v1::GpuLink& link) {
   std::vector<std::string> parts;
   if (link.nvlinks() > 0)
@@ -79,7 +80,7 @@ std::string Describe(const v1::GpuLink& link) {
   }
 }
 
-// All that is known of a device, a line for each thing.
+// Returns all facts about a device, line by line.
 std::string Facts(Session& session, const v1::Device& device) {
   const Style& style = session.style();
   std::string text;
@@ -204,7 +205,7 @@ int RunDevices(Session& session) {
   return kSucceeded;
 }
 
-// What is asked of each of some devices.
+// A change of some devices.
 struct Change {
   std::vector<std::string> devices;
   std::string reason;

@@ -15,7 +15,7 @@
 namespace tandem::cli {
 namespace {
 
-// A call that hangs is a finding, and not to be waited for long.
+// A call that hangs is a finding, so the wait is short.
 constexpr absl::Duration kLongestCall = absl::Seconds(10);
 constexpr int kMostQueued = 10'000;
 
@@ -24,7 +24,7 @@ void Append(Findings more, Findings* findings) {
                    std::make_move_iterator(more.end()));
 }
 
-// An error in a line, and what mends it behind.
+// Adds an error as a finding, with its advice as the fix.
 void AddError(Session& session, const char* subject, const absl::Status& status, Findings* findings) {
   const std::string text(absl::StripAsciiWhitespace(session.Explain(status)));
   const size_t end = text.find('\n');

@@ -9,9 +9,9 @@
 #include "client/cli/progress_line.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/tensorboard_mirror.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -24,7 +24,7 @@ struct DownloadOptions {
   bool force = false;
 };
 
-// The job's artifacts that were asked for; all where none was named.
+// Returns the requested artifacts of the job, or all if none was named.
 absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::vector<std::string>& wanted) {
   std::vector<v1::Artifact> chosen(job.artifacts().begin(), job.artifacts().end());
   if (chosen.empty()) {
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<v1::Artifact>> Choose(const v1::Job& job, const std::
   return chosen;
 }
 
-// Says on standard output, redrawn in place on a terminal, how far a file is.
+// Shows the progress of a file on standard output. A terminal redraws the line.
 class DownloadLine {
  public:
   DownloadLine(Session& session, const v1::Artifact& artifact)
@@ -104,8 +104,8 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     const absl::StatusOr<std::string> path = ArtifactPath(folder, artifact.name());
     if (!path.ok()) return session.Fail(path.status());
     targets.push_back({*path, IsDownloaded(*path, artifact)});
-    // It may be the job file that was submitted. Where nobody can see that, nobody can write either, which
-    // says why.
+    // The path may be the submitted job file. If this user cannot see the path, writing fails too, with a
+    // clear error.
     std::error_code unseen;
     if (!targets.back().there && !options.force && std::filesystem::exists(*path, unseen)) {
       return session.Fail(absl::AlreadyExistsError(absl::StrCat(

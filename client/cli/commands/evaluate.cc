@@ -15,7 +15,7 @@
 namespace tandem::cli {
 namespace {
 
-// A larger confusion matrix fits no terminal.
+// A larger confusion matrix does not fit on a terminal.
 constexpr int kShownClasses = 30;
 
 struct EvaluateOptions {
@@ -27,7 +27,7 @@ struct EvaluateOptions {
   int64_t batch_size = 0;
 };
 
-// "loss 0.3012, accuracy 0.8912 over 10,000 samples".
+// Returns "loss 0.3012, accuracy 0.8912 over 10,000 samples".
 std::string Describe(const v1::Evaluation& evaluation) {
   if (std::isnan(evaluation.loss()) && evaluation.metrics().empty()) {
     return absl::StrCat("no result: none of ", FormatCount(evaluation.samples()),
@@ -39,7 +39,7 @@ std::string Describe(const v1::Evaluation& evaluation) {
   return absl::StrCat(text, " over ", FormatCount(evaluation.samples()), " samples\n");
 }
 
-// Class by class, and how samples fall on the classes, where that was asked for.
+// Returns the measures of each class and the confusion matrix, if requested.
 std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style) {
   const v1::ClassificationReport& report = evaluation.classification();
   std::string text;
@@ -111,7 +111,7 @@ int RunEvaluate(Session& session, const EvaluateOptions& options) {
   request->set_name(job->name());
   Terminal& terminal = session.terminal();
   const bool live = terminal.Interactive() && !session.structured();
-  // A large data set is opened first.
+  // The daemon opens a large data set before it sends the first response.
   if (live) terminal.Out("the daemon opens the model and its samples");
   StreamNotes observer(terminal, [&](absl::string_view note) {
     if (live) terminal.Out("\r\x1b[K");

@@ -28,7 +28,7 @@ int RunFork(Session& session, const ForkOptions& options) {
   if (options.step >= 0) request.set_step(options.step);
   client::JobFile file{.name = JobId(from->name()), .spec = from->spec(), .positions = {}};
   if (!ApplyOverrides(session, options.source, &file.spec)) return kBadUsage;
-  // Without changes it is the job's own, as it is now.
+  // Without changes, the request has no spec: the daemon uses the job's present spec.
   if (!options.source.overrides.empty()) *request.mutable_spec() = file.spec;
   request.set_request_id(options.request_id.empty() ? RandomRequestId() : options.request_id);
   request.set_validate_only(options.check);

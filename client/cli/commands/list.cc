@@ -9,9 +9,9 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
 #include "client/cli/waiting_text.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -25,16 +25,16 @@ struct ListOptions {
 
 std::string Epochs(const v1::Job& job) {
   const int64_t done = job.has_last_epoch() ? job.last_epoch().epoch() : 0;
-  // A job of so many steps says how many epochs that is once it trains.
+  // A job with a number of steps has its number of epochs once it trains.
   const int64_t all =
       job.spec().training().steps() > 0 ? job.progress().epochs() : job.spec().training().epochs();
   return absl::StrCat(done, "/", all == 0 ? "-" : absl::StrCat(all));
 }
 
-// "acc 0.9812": jobs are measured by different metrics.
+// Returns the main metric of the last validation, such as "acc 0.9812". Jobs may have different metrics.
 std::string Validation(const v1::Job& job) {
   if (!job.summary().has_validation() && !job.last_epoch().has_validation()) return "-";
-  // The finished network may have been validated after its last epoch.
+  // The finished network may have another validation after its last epoch.
   const v1::Evaluation& evaluation =
       job.summary().has_validation() ? job.summary().validation() : job.last_epoch().validation();
   const std::string metric = MainMetric(evaluation);
@@ -43,7 +43,7 @@ std::string Validation(const v1::Job& job) {
              : absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric)));
 }
 
-// For how long it has held its devices, as JobEnding counts it.
+// Returns the time for which the job has held its devices, as JobEnding counts it.
 std::string RunTime(const v1::Job& job, absl::Time now) {
   absl::Duration held = absl::Seconds(job.run_seconds());
   if (HoldsDevices(job.state()) && job.has_lease_time()) {
@@ -62,14 +62,14 @@ std::string Devices(const v1::Job& job) {
 
 std::string Message(const v1::Job& job, absl::Time now) {
   if (job.state() == v1::JOB_STATE_QUEUED && job.has_waiting()) return WaitingText(job.waiting(), now);
-  // A row is a line.
+  // A row must be a single line.
   return absl::StrReplaceAll(job.message(), {{"\n", " "}});
 }
 
 int RunList(Session& session, const ListOptions& options) {
   client::ListJobsOptions request;
   const int limit = options.all ? 0 : options.limit;
-  // One more than is shown tells whether there are more.
+  // Requests one more job than shown, to learn whether there are more.
   request.limit = limit == 0 ? 0 : limit + 1;
   request.order_by = options.order;
   for (const std::string& given : options.states) {
@@ -119,7 +119,7 @@ int RunList(Session& session, const ListOptions& options) {
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
-  // Not in the table, which programs may read.
+  // Not a part of the table, because programs may read the table.
   if (more) session.terminal().Err(absl::StrCat("... the first ", limit, "; there are more: --all\n"));
   return kSucceeded;
 }

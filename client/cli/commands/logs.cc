@@ -20,7 +20,7 @@ int RunLogs(Session& session, const LogsOptions& options) {
                        [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
   const absl::Status status =
       (*client)->ReadLog(job->name(), 0, options.follow, observer, [&](absl::string_view data) {
-        // A pipe or a file gets the very bytes.
+        // A pipe or a file gets the exact bytes.
         session.terminal().Out(session.terminal().Interactive() ? Printable(data) : std::string(data));
         return absl::OkStatus();
       });

@@ -21,13 +21,13 @@
 namespace tandem::cli {
 namespace {
 
-// The daemon takes at most 12 MiB in a call; the last file may make a call somewhat larger than this.
+// The daemon takes at most 12 MiB in a call. The last file may make a call somewhat larger than this number.
 constexpr size_t kCallBytes = 4 << 20;
 constexpr size_t kLargestInput = 8 << 20;
 // Kinds of skipped files that are named.
 constexpr size_t kShownEndings = 5;
 constexpr int kCallInputs = 1000;
-// Numbers of an output that stand in a table.
+// The largest number of an output's elements in a table.
 constexpr int kShownOutputs = 8;
 
 struct PredictOptions {
@@ -83,7 +83,7 @@ absl::StatusOr<std::vector<std::string>> InputFiles(const std::vector<std::strin
   return files;
 }
 
-// A file as an input, told by its content.
+// Reads a file as an input. The content chooses the format.
 absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
   absl::StatusOr<std::string> content = client::ReadWholeFile(path, kLargestInput);
   if (!content.ok()) return content.status();
@@ -150,7 +150,7 @@ std::string RenderTable(const std::vector<v1::Prediction>& predictions, const St
   return table.Render(style);
 }
 
-// Says what the daemon finds wrong with inputs by their files' names.
+// Prints the daemon's problems with inputs, by their files' names.
 int FailInputs(Session& session, const v1::PredictRequest& request, const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
   if (violations.empty()) return session.Fail(status);
@@ -182,7 +182,7 @@ int RunPredict(Session& session, const PredictOptions& options) {
     request.set_name(job->name());
     request.set_artifact(options.artifact);
     request.set_top_k(options.top_k);
-    // Without classes there would be nothing to show.
+    // Without classes and outputs there would be nothing to show.
     if (options.outputs || options.top_k == 0) request.set_outputs(true);
     for (size_t bytes = 0; next < inputs->size() && bytes < kCallBytes && request.inputs_size() < kCallInputs;
          ++next) {

@@ -14,8 +14,8 @@
 #include "client/cli/table.h"
 #include "client/lib/status_details.h"
 #include "client/lib/sweep_file.h"
+#include "engine/base/spelling.h"
 #include "proto/job_file/scalar_text.h"
-#include "proto/job_file/spelling.h"
 
 namespace tandem::cli {
 namespace {
@@ -49,8 +49,8 @@ int ExitCodeOfSweep(v1::SweepState state) {
   }
 }
 
-// The sweep that a person means by "sweeps/ID", "ID" or the beginning of exactly one sweep's ID, with its
-// results.
+// Returns the sweep with the name "sweeps/ID" or "ID", or the only sweep whose id begins with `reference`.
+// The sweep has its results.
 absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view reference) {
   const std::string id = SweepId(absl::StripSuffix(reference, "/"));
   absl::StatusOr<v1::Sweep> sweep = client.GetSweep(absl::StrCat("sweeps/", id));
@@ -74,7 +74,7 @@ absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view re
                                                           : absl::StrCat("did you mean `", nearest, "`?")));
 }
 
-// Applies one kind of options to the sweep; where one is wrong, says why and gives false.
+// Applies all options of a kind to the sweep. On failure, prints the problem and returns false.
 template <typename Apply>
 bool ApplyAll(Session& session, absl::string_view option, const std::vector<std::string>& assignments,
               const Apply& apply) {
@@ -89,7 +89,7 @@ bool ApplyAll(Session& session, absl::string_view option, const std::vector<std:
   return true;
 }
 
-// The file with what the options change in it. Where that fails, says every problem and gives nothing.
+// Reads the file and applies the options' changes. On failure, prints every problem and returns nothing.
 absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions& options) {
   absl::StatusOr<client::SweepFile> file = client::ReadSweepFile(options.file);
   if (!file.ok()) {
@@ -113,7 +113,7 @@ absl::optional<client::SweepFile> ReadSweep(Session& session, const SweepOptions
   return *std::move(file);
 }
 
-// Says why the daemon refused a sweep, each field on a line of its own with its place in the file.
+// Prints why the daemon refused a sweep, with a line for each field and its place in the file.
 int FailSweep(Session& session, const client::SweepFile& file, const absl::Status& status) {
   const std::vector<client::FieldViolation> violations = client::FieldViolations(status);
   if (violations.empty()) return session.Fail(status);
@@ -134,11 +134,11 @@ int Show(Session& session, v1::Sweep sweep) {
   return kSucceeded;
 }
 
-// What is shown of a sweep while its jobs run: on a terminal the table, redrawn in place; else a line for
-// each job that has ended; for programs nothing.
+// Shows a sweep while its jobs run. A terminal redraws the table. Otherwise each job that ends gets a line.
+// Programs get nothing.
 class SweepDisplay {
  public:
-  // `session` outlives it.
+  // `session` must outlive this object.
   explicit SweepDisplay(Session& session)
       : session_(session),
         live_(session.terminal().Interactive() && !session.structured()),
@@ -164,7 +164,7 @@ class SweepDisplay {
     session_.terminal().Err(absl::StrCat(note, "\n"));
   }
 
-  // What comes next stands in its place.
+  // Erases the table. The next output takes its place.
   void Close() {
     if (live_) {
       block_.Erase();
@@ -182,11 +182,11 @@ class SweepDisplay {
   Session& session_;
   const bool live_;
   LiveBlock block_;
-  // Jobs whose end was told.
+  // Jobs whose end was printed.
   std::set<std::string> told_;
 };
 
-// Until all jobs have ended; then shows what came of them.
+// Waits until all jobs have ended, then shows their results.
 int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
   SweepDisplay display(session);
   StreamNotes observer(session.terminal(), [&display](absl::string_view note) { display.OnNote(note); });
@@ -293,7 +293,7 @@ int Change(Session& session, const std::vector<std::string>& references, bool re
     }
     if (!sweep.ok()) {
       code = session.Fail(sweep.status());
-      // The others would fail likewise.
+      // The next calls would fail in the same way.
       if (code == kNoDaemon) break;
       continue;
     }

@@ -1,4 +1,5 @@
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -34,25 +35,52 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   session.terminal().CatchInterrupt();
-  // How much of each job is in its file.
+  // The newest event of each job that is in the job's file.
   std::map<std::string, int64_t> mirrored;
+  // The jobs whose files cannot be written.
+  std::map<std::string, bool> failed;
+  int exit_code = kSucceeded;
+  bool is_noted = false;
+  const auto is_lost = [&](const absl::Status& status) {
+    if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return false;
+    if (!std::exchange(is_noted, true)) {
+      session.terminal().Err(absl::StrCat("cannot reach the daemon: ", status.message(), "; trying again\n"));
+    }
+    return true;
+  };
   while (true) {
-    const absl::StatusOr<std::vector<v1::Job>> jobs = WantedJobs(**client, options.jobs);
-    if (!jobs.ok()) return session.Fail(jobs.status());
-    bool ended = !options.jobs.empty();
+    absl::StatusOr<std::vector<v1::Job>> jobs = WantedJobs(**client, options.jobs);
+    if (is_lost(jobs.status())) {
+      // The next round may find the daemon.
+      jobs = std::vector<v1::Job>();
+    } else if (!jobs.ok()) {
+      return session.Fail(jobs.status());
+    } else {
+      is_noted = false;
+    }
+    bool ended = !options.jobs.empty() && !is_noted;
     for (const v1::Job& job : *jobs) {
       ended = ended && job.has_end_time();
       const auto known = mirrored.find(job.name());
       if (known != mirrored.end() && known->second >= job.last_sequence()) continue;
       const absl::StatusOr<std::string> path = MirrorJob(session, **client, job, options.folder);
       if (session.terminal().Interrupted()) return kSucceeded;
-      // Someone may delete a job between the list and the copy.
+      // A user may delete a job between the list and the copy.
       if (absl::IsNotFound(path.status()) && options.jobs.empty()) continue;
-      if (!path.ok()) return session.Fail(path.status());
+      if (is_lost(path.status())) {
+        ended = false;
+        break;
+      }
+      if (!path.ok()) {
+        // The other jobs' files stay current.
+        if (!std::exchange(failed[job.name()], true)) exit_code = session.Fail(path.status());
+        mirrored[job.name()] = job.last_sequence();
+        continue;
+      }
       if (known == mirrored.end()) session.terminal().Out(absl::StrCat(*path, "\n"));
       mirrored[job.name()] = job.last_sequence();
     }
-    if (options.once || ended) return kSucceeded;
+    if ((options.once && !is_noted) || ended) return exit_code;
     for (absl::Duration waited; waited < kInterval; waited += absl::Milliseconds(100)) {
       if (session.terminal().Interrupted()) return kSucceeded;
       absl::SleepFor(absl::Milliseconds(100));

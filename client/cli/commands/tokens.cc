@@ -22,9 +22,9 @@ namespace {
 struct CreateOptions {
   std::string user;
   v1::TokenRole role = v1::TOKEN_ROLE_UNSPECIFIED;
-  // Empty: standard output.
+  // The file for the token. Empty: standard output.
   std::string to;
-  // Zero: never.
+  // Zero: the token does not expire.
   absl::Duration expires;
   int max_devices = 0;
   int max_queued_jobs = 0;
@@ -48,7 +48,7 @@ std::string RoleOf(const v1::Token& token) {
   return absl::StrCat("role ", static_cast<int>(token.role()));
 }
 
-// "30d", "2w" or a duration such as "12h".
+// Parses "30d", "2w" or a duration such as "12h".
 absl::StatusOr<absl::Duration> ParseExpiry(const std::string& text) {
   constexpr absl::Duration kLongest = absl::Hours(24 * 36500);
   absl::Duration expiry = absl::ZeroDuration();
@@ -85,10 +85,10 @@ std::string AtMost(bool has, Number limit) {
   return has ? absl::StrCat("at most ", limit) : "-";
 }
 
-// A new file that its owner alone may read; it is removed again unless it was written.
+// A new file that only its owner may read. The destructor removes it unless it was written.
 class SecretFile {
  public:
-  // errno says why where it is not open.
+  // If the file is not open, errno has the cause.
   explicit SecretFile(const std::string& path)
       : path_(path), file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600)) {}
   ~SecretFile() {
@@ -102,7 +102,7 @@ class SecretFile {
   bool is_open() const { return file_ >= 0; }
   bool Write(const std::string& text) {
     const ssize_t count = write(file_, text.data(), text.size());
-    // Where a part of it found room.
+    // The disk had room for only a part of the text.
     if (count >= 0 && count < static_cast<ssize_t>(text.size())) errno = ENOSPC;
     written_ = count == static_cast<ssize_t>(text.size()) && fsync(file_) == 0;
     return written_;
@@ -115,7 +115,7 @@ class SecretFile {
 };
 
 int CreateToken(Session& session, const CreateOptions& options) {
-  // Before the token is made, which is told only once.
+  // Opens the file before the daemon creates the token, because the daemon shows a token only once.
   std::optional<SecretFile> file;
   if (!options.to.empty() && !file.emplace(options.to).is_open()) {
     return session.Fail(absl::InvalidArgumentError(
@@ -156,7 +156,7 @@ int CreateToken(Session& session, const CreateOptions& options) {
                                         "TANDEM_TOKEN_FILE\n"));
     return kSucceeded;
   }
-  // Nothing but the secret, so that it can be written to a file.
+  // Prints only the secret, so that a script can write it to a file.
   session.terminal().Out(absl::StrCat(made->secret(), "\n"));
   session.terminal().Err(
       absl::StrCat("made for ", made->token().user(),

@@ -7,7 +7,7 @@ namespace tandem::cli {
 namespace {
 
 int RunVersion(Session& session) {
-  // Without a daemon the command still has a version; the wait for an answer is kept short.
+  // The command also works without a daemon, so the wait for an answer is short.
   session.options.timeout = std::min(session.options.timeout, absl::Seconds(5));
   const absl::StatusOr<client::Client*> client = session.Connect();
   absl::StatusOr<v1::Daemon> daemon = client.ok() ? (*client)->GetDaemon() : client.status();

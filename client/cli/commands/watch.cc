@@ -43,7 +43,7 @@ int WatchAll(Session& session, client::Client& client, int64_t after) {
     }
   });
   if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
-  // It has no end of its own: to be interrupted is how it ends well.
+  // This command has no end of its own, so Ctrl-C is its success.
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) return kSucceeded;
   return session.Fail(status);
 }

@@ -7,20 +7,20 @@ export class CallError extends Error {
   }
 }
 
-// The answer of a unary call, such as call("GetJob", {name: "jobs/x"}). Throws CallError.
+// Returns the response of a unary call, such as call("GetJob", {name: "jobs/x"}). Throws CallError.
 export async function call(method, request = {}, signal = undefined) {
   return (await ask(`/api/${method}`,
       {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request), signal})).json();
 }
 
-// The response of a GET. Throws CallError.
+// Returns the response of a GET. Throws CallError.
 export async function ask(path, options = {}) {
   let response;
   try {
     response = await fetch(path, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new CallError({code: "UNAVAILABLE", message: "the dashboard does not answer: start `tandem dashboard` again"});
+    throw new CallError({code: "UNAVAILABLE", message: "cannot reach the dashboard; start `tandem dashboard` again"});
   }
   if (response.ok) return response;
   const text = await response.text();
@@ -32,45 +32,77 @@ export async function ask(path, options = {}) {
   }
 }
 
-// Errors that no repetition mends.
+// Errors that a repeated call cannot fix.
 export const isFinal = (code) => ["UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND", "DATA_LOSS", "INVALID_ARGUMENT"].includes(code);
 
-// Follows a stream of events. `path` gives its address, anew for each attempt. `handlers` take the parsed data of events by their
-// names, and the event's id. `say` hears an error's text, or "" once all is well. Returns a function that ends it.
+// Follows a stream of events. `path` returns its address, for each attempt. `handlers` take the parsed data of events by their
+// names, and the event's id. The event `end` has a handler if the caller gives one. `say` gets an error's text, or "" if all is
+// well. Returns a function that ends the stream. A hidden page has no connection: a browser has six for all pages of a host.
 export function follow(path, handlers, say) {
-  let source = null, timer = 0, wait = 500, isOver = false;
-  const end = () => {
-    isOver = true;
+  let source = null, timer = 0, wait = 500, problem = null, isOver = false;
+  const close = () => {
     clearTimeout(timer);
     source?.close();
+    source = null;
+  };
+  const end = () => {
+    isOver = true;
+    close();
+    document.removeEventListener("visibilitychange", onVisibility);
+  };
+  const retry = () => {
+    timer = setTimeout(open, wait);
+    wait = Math.min(8000, wait * 2);
   };
   const open = () => {
-    source = new EventSource(path());
-    const on = (name, take) => source.addEventListener(name, (event) => {
-      // Only what comes shows that the connection holds.
-      wait = 500;
-      take(event.data ? JSON.parse(event.data) : {}, Number(event.lastEventId || 0));
+    if (document.hidden) return;
+    problem = null;
+    const own = source = new EventSource(path());
+    // A closed source may still have events in its queue.
+    const on = (name, take) => own.addEventListener(name, (event) => {
+      if (own === source) take(event.data ? JSON.parse(event.data) : {}, Number(event.lastEventId || 0));
     });
-    for (const [name, take] of Object.entries(handlers)) on(name, (data, sequence) => { say(""); take(data, sequence); });
-    on("connection", (error) => say(error.code ? text(error) : ""));
+    const isWell = () => {
+      wait = 500;
+      say("");
+    };
+    for (const [name, take] of Object.entries(handlers)) {
+      if (name !== "end") on(name, (data, sequence) => { isWell(); take(data, sequence); });
+    }
+    on("connection", (error) => { if (error.code) say(text(error)); else isWell(); });
     on("disconnected", (error) => say(text(error)));
-    on("connected", () => say(""));
+    on("connected", isWell);
+    // The server closes the stream after a problem.
     on("problem", (error) => {
+      problem = error;
       say(text(error));
       if (isFinal(error.code)) end();
     });
-    on("end", end);
-    source.onerror = () => {
-      source.close();
-      if (isOver) return;
-      say("The connection to the dashboard is lost; trying again. Is `tandem dashboard` still running?");
-      timer = setTimeout(open, wait);
-      wait = Math.min(8000, wait * 2);
+    on("end", () => {
+      end();
+      handlers.end?.();
+    });
+    own.onerror = async () => {
+      if (own !== source) return;
+      close();
+      if (!problem) {
+        say("The connection to the dashboard is lost; trying again. Is `tandem dashboard` still running?");
+        // An EventSource hides the reason.
+        const error = await call("GetDaemon").then(() => null, (error) => error);
+        if (isOver) return;
+        if (error) say(text(error));
+        if (error && isFinal(error.code)) return end();
+      }
+      retry();
     };
+  };
+  const onVisibility = () => {
+    if (document.hidden) close(); else if (!source) { close(); open(); }
   };
   const text = (error) => error.code === "UNAVAILABLE" || error.code === "DEADLINE_EXCEEDED"
       ? `The daemon does not answer; trying again. (${error.message})`
-      : error.code === "UNAUTHENTICATED" ? `The daemon no longer takes this token: ${error.message}` : error.message;
+      : error.code === "UNAUTHENTICATED" ? `The token or the key is no longer valid: ${error.message}` : error.message;
+  document.addEventListener("visibilitychange", onVisibility);
   open();
   return end;
 }

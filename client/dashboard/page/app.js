@@ -1,6 +1,6 @@
-// The page: which view is shown, who looks, what is wrong.
+// The page: the present view, the user, and the banner for errors.
 
-import {call} from "./api.js";
+import {call, isFinal} from "./api.js";
 import {h} from "./dom.js";
 import {showCompare} from "./compare_view.js";
 import {showDevices} from "./devices_view.js";
@@ -14,7 +14,7 @@ import {showSweep, showSweeps} from "./sweeps_view.js";
 //   setQuery(changes): changes parameters of the address (null removes one), without leaving the view
 //   say(text): the banner; "" hides it
 //   user: {user, role}
-//   onEnd(f): f runs when the view is left; signal: an AbortSignal of the same moment
+//   onEnd(f): f runs when the user leaves the view; signal: an AbortSignal for the same moment
 const VIEWS = [
   [/^#\/jobs\/([^/?]+)/, showJob], [/^#\/jobs/, showJobs], [/^#\/queue/, showQueue], [/^#\/sweeps\/([^/?]+)/, showSweep],
   [/^#\/sweeps/, showSweeps], [/^#\/compare/, showCompare], [/^#\/devices/, showDevices]];
@@ -23,11 +23,22 @@ const main = document.getElementById("main");
 const banner = document.getElementById("banner");
 let user = {user: "", role: "VIEWER"};
 let current = null;
+// The error of GetDaemon, until it answers.
+let trouble = "";
 
 function say(text) {
   if (banner.textContent === text) return;
   banner.textContent = text;
   banner.hidden = !text;
+}
+
+// An address that somebody typed may have "%" before no number.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 function show() {
@@ -38,7 +49,7 @@ function show() {
     return;
   }
   current?.abort();
-  say("");
+  say(trouble);
   const controller = new AbortController();
   current = controller;
   main.replaceChildren();
@@ -49,13 +60,13 @@ function show() {
   document.title = "Tandem";
   found[1]({
     root: main,
-    id: found[0].exec(path)[1] ? decodeURIComponent(found[0].exec(path)[1]) : "",
+    id: decoded(found[0].exec(path)[1] ?? ""),
     query: new URLSearchParams(location.hash.split("?")[1] ?? ""),
     user,
     signal: controller.signal,
     onEnd: (f) => controller.signal.addEventListener("abort", f),
-    // A view that was left says nothing.
-    say: (text) => { if (!controller.signal.aborted) say(text); },
+    // A view that the user left shows nothing.
+    say: (text) => { if (!controller.signal.aborted) say(text || trouble); },
     setQuery(changes) {
       const [hash, old] = location.hash.split("?");
       const query = new URLSearchParams(old ?? "");
@@ -63,7 +74,7 @@ function show() {
         if (value === null || value === "") query.delete(name); else query.set(name, value);
       }
       const text = String(query);
-      // The view goes on: this makes no hashchange event.
+      // The view stays: replaceState makes no hashchange event.
       history.replaceState(null, "", text ? `${hash}?${text}` : hash);
     },
   });
@@ -85,7 +96,17 @@ document.getElementById("theme").addEventListener("click", () => {
 });
 
 addEventListener("hashchange", show);
-call("GetDaemon").then((daemon) => {
-  user = {user: daemon.caller_user ?? "", role: (daemon.caller_role ?? "").replace("TOKEN_ROLE_", "")};
-  document.getElementById("who").replaceChildren(`${user.user} · ${user.role.toLowerCase()} · Tandem ${daemon.version}`);
-}).catch((error) => say(error.message)).finally(show);
+// Asks who looks, until the daemon answers. Buttons depend on the answer, so the view is shown again.
+async function identify() {
+  try {
+    const daemon = await call("GetDaemon");
+    trouble = "";
+    user = {user: daemon.caller_user ?? "", role: (daemon.caller_role ?? "").replace("TOKEN_ROLE_", "")};
+    document.getElementById("who").replaceChildren(`${user.user} · ${user.role.toLowerCase()} · Tandem ${daemon.version}`);
+  } catch (error) {
+    trouble = error.message;
+    if (!isFinal(error.code)) setTimeout(identify, 2000);
+  }
+  show();
+}
+identify();

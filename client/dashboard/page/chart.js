@@ -3,6 +3,7 @@
 import uPlot from "/page/uPlot.esm.js";
 import {h} from "./dom.js";
 import {measure, tick} from "./format.js";
+import {lowerBound} from "./numbers.js";
 
 // Distances between the lines of the vertical axis. A loss that diverges may have any size of a float32.
 const INCREMENTS = Array.from({length: 80}, (_, i) => [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`))).flat();
@@ -18,16 +19,6 @@ function smoothed(values, weight) {
     scale = scale * weight + (1 - weight);
     return mean / scale;
   });
-}
-
-// The first index whose x is at least `at`; x ascends.
-function lowerBound(x, at) {
-  let low = 0, high = x.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (x[middle] < at) low = middle + 1; else high = middle;
-  }
-  return low;
 }
 
 // The points of [from, to], with a point on each side, as at most four for each of `width` columns: the first, the smallest, the
@@ -63,11 +54,12 @@ export function reduced(x, y, from, to, width) {
 }
 
 export class Chart {
-  // `title` stands above the chart.
-  constructor(title) {
+  // `title` stands above the chart. `onZoom(from, to)` hears of each range of the x axis that is zoomed into.
+  constructor(title, onZoom = () => {}) {
     this.body = h("div");
     this.element = h("figure", {}, h("figcaption", {}, title), this.body);
     this.title = title;
+    this.onZoom = onZoom;
     this.range = null;
     this.plot = null;
     this.observer = new ResizeObserver(() => this.#resize());
@@ -109,13 +101,14 @@ export class Chart {
       axes: [{...axis}, {...axis, size: 62, incrs: INCREMENTS, values: (_, values) => values.map(tick)}],
       series: [{label: this.options.axis, value: isTime ? undefined : (_, value) => (value === null ? "–" : String(+value.toFixed(3)))},
         ...this.curves.map((curve, i) => ({label: curve.label, stroke: COLORS[(curve.color ?? i) % COLORS.length], width: 1.6, ...(curve.dash ? {dash: [6, 4]} : {}),
-          points: {show: curve.x.length < 40}, value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
+          value: (_, value) => (value === null || value === undefined ? "–" : measure(value))}))],
       hooks: {
         setSelect: [(plot) => {
           if (plot.select.width < 4) return;
           this.range = [plot.posToVal(plot.select.left, "x"), plot.posToVal(plot.select.left + plot.select.width, "x")];
           plot.setSelect({left: 0, width: 0, top: 0, height: 0}, false);
           this.#draw();
+          this.onZoom(...this.range);
         }],
         draw: [(plot) => this.#drawMarks(plot)],
       },
@@ -143,10 +136,11 @@ export class Chart {
     const [from, to] = this.#span();
     const width = this.#width();
     const data = this.curves.map((curve) => {
-      if (curve.smoothedFor !== this.options.smooth || curve.smoothedOf !== curve.y.length) {
+      if (curve.smoothedFor !== this.options.smooth || curve.smoothedOf !== curve.y || curve.smoothedLength !== curve.y.length) {
         curve.smooth = smoothed(curve.y, this.options.smooth);
         curve.smoothedFor = this.options.smooth;
-        curve.smoothedOf = curve.y.length;
+        curve.smoothedOf = curve.y;
+        curve.smoothedLength = curve.y.length;
       }
       const points = reduced(curve.x, curve.smooth, from, to, width);
       if (this.options.log) points[1] = points[1].map((value) => (value > 0 ? value : null));

@@ -4,6 +4,7 @@ import {call, follow} from "./api.js";
 import {Chart} from "./chart.js";
 import {h, table, update} from "./dom.js";
 import {jobState, measure} from "./format.js";
+import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
 const MOST = 8;
@@ -47,7 +48,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       problem.textContent = `At most ${MOST} jobs are compared; remove one first.`;
       return;
     }
-    const one = {id, history: new History(), job: null, end: () => {}, curves: new Map()};
+    const one = {id, history: new History(), job: null, end: () => {}, curves: new Map(), trouble: ""};
     jobs.set(id, one);
     try {
       one.job = await call("GetJob", {name: `jobs/${id}`}, signal);
@@ -59,10 +60,27 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       return;
     }
     if (!jobs.has(id)) return;
-    one.end = follow(() => `/events/job?name=jobs/${encodeURIComponent(id)}&after=${one.history.sequence}`,
-        {snapshot: (data) => { one.history.takeSnapshot(data); ask(); }, event: (event) => { one.history.take(event); ask(); }}, say);
+    catchUp(one);
     remember();
     ask();
+  }
+  // Reads the new part of the job's log, and again every other second. A stream for each job would take too many of the browser's
+  // six connections.
+  function catchUp(one) {
+    let timer = 0;
+    const stop = follow(() => `/events/job?once=1&name=jobs/${encodeURIComponent(one.id)}&after=${one.history.sequence}`, {
+      snapshot: (data) => { one.history.takeSnapshot(data); ask(); },
+      event: (event) => { one.history.take(event); ask(); },
+      reset: () => { one.history = new History(); },
+      end: () => { timer = setTimeout(() => { if (jobs.get(one.id) === one && !signal.aborted) catchUp(one); }, 2000); },
+    }, (text) => {
+      one.trouble = text;
+      say([...jobs.values()].map((other) => other.trouble).find(Boolean) ?? "");
+    });
+    one.end = () => {
+      clearTimeout(timer);
+      stop();
+    };
   }
   function remove(id) {
     jobs.get(id)?.end();
@@ -70,6 +88,17 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     problem.textContent = "";
     remember();
     ask();
+  }
+
+  // Has each job whose curve of the measure is reduced get its points of the range.
+  function zoom(what, from, to) {
+    for (const one of jobs.values()) {
+      const curve = [...one.history.series].find(([key, {isReduced}]) => isReduced && (key === what || key === `training/${what}`))?.[1];
+      if (!curve) continue;
+      const begin = axis.value === "time" ? one.begin : 0;
+      refine(`jobs/${one.id}`, one.history, axis.value, from + begin, to + begin, signal).then((isFiner) => { if (isFiner) ask(); })
+          .catch((error) => { if (error.name !== "AbortError") say(error.message); });
+    }
   }
 
   let isAsked = false;
@@ -86,6 +115,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
         h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"))));
     const found = new Map();
     for (const [color, one] of all.entries()) {
+      one.begin = Math.min(...[...one.history.series.values()].map((curve) => curve.time[0] ?? Infinity));
       for (const {measure: what, keys} of one.history.measures()) {
         // An epoch's training says the same as its reports, where there are reports.
         const best = keys.filter((key) => !key.startsWith("epoch/") || !keys.includes(key.replace("epoch/", "training/")));
@@ -94,8 +124,8 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
           one.curves.set(key, curve);
           curve.label = `${one.job.spec?.name || one.id} (${one.id.slice(-6)})${key.includes("/") ? `, ${seriesLabel(key)}` : ""}`;
           Object.assign(curve, {color}, one.history.along(key, axis.value));
-          // Times are counted from each job's first report, so that the curves lie over each other.
-          if (axis.value === "time" && curve.x.length) curve.x = curve.x.map((at) => at - curve.x[0]);
+          // Times are counted from each job's first point, so that the curves of several jobs lie over each other.
+          if (axis.value === "time") curve.x = curve.x.map((at) => at - one.begin);
           if (!found.has(what)) found.set(what, []);
           found.get(what).push(curve);
         }
@@ -103,7 +133,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     }
     for (const [what, curves] of found) {
       if (!charts.has(what)) {
-        charts.set(what, new Chart(what.replaceAll("_", " ")));
+        charts.set(what, new Chart(what.replaceAll("_", " "), (from, to) => zoom(what, from, to)));
         plots.append(charts.get(what).element);
       }
       charts.get(what).show(curves, {axis: axis.value === "time" ? "seconds" : axis.value, smooth: Number(smooth.value), log: log.checked, marks: []});
@@ -114,11 +144,11 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       chart.element.remove();
       charts.delete(what);
     }
-    update(differences, all.map((one) => one.id + one.history.epochs.length).join(), () => {
+    const last = (one, part) => one.history.series.get(part)?.value.at(-1);
+    update(differences, all.map((one) => [one.id, last(one, "training/loss"), last(one, "validation/loss"), last(one, "validation/accuracy")]).join(), () => {
       if (all.length < 2) return h("p", {class: "dim"}, "Add two jobs or more, here or by \"Compare these\" in the list of jobs.");
       const specs = all.map((one) => flat(one.job.spec ?? {}));
       const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))].sort().filter((field) => new Set(specs.map((spec) => spec[field])).size > 1);
-      const last = (one, part) => one.history.series.get(part)?.value.at(-1);
       return table("Fields that differ", [{title: "Field"}, ...all.map((one) => ({title: one.id}))], [
         ...fields.map((field) => ({cells: [field, ...specs.map((spec) => spec[field] ?? "–")]})),
         ...["training/loss", "validation/loss", "validation/accuracy"].filter((part) => all.some((one) => last(one, part) !== undefined)).map((part) =>

@@ -1,12 +1,12 @@
-// Elements of the page. Text from the daemon enters as text nodes alone, never as HTML.
+// Elements of the page. Text from the daemon is always a text node, never HTML.
 
-// An element: h("a", {class: "x", href: "#/jobs", onclick: f}, "text", child, ...). Properties that are undefined, null or false,
-// and such children, are left out.
+// Makes an element: h("a", {class: "x", href: "#/jobs", onclick: f}, "text", child, ...). Properties and children that are
+// undefined, null or false are left out.
 export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-// The same of SVG.
+// Makes an SVG element.
 export function svg(tag, properties = {}, ...children) {
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 }
@@ -25,14 +25,21 @@ function fill(element, properties, children) {
   return element;
 }
 
-// Replaces an element's children if `key` differs from the last time: what did not change keeps its focus and place.
+// Replaces an element's children if `key` differs from the last time. The element at the place of the one that had the focus gets
+// the focus, and scrolled parts stay where they were.
 export function update(element, key, make) {
   if (element.dataset.key === key) return;
   element.dataset.key = key;
+  const place = [];
+  for (let one = element.contains(document.activeElement) ? document.activeElement : element; one !== element; one = one.parentNode)
+    place.unshift([...one.parentNode.childNodes].indexOf(one));
+  const scrolled = [...element.querySelectorAll(".scroll")].map((one) => [one.scrollLeft, one.scrollTop]);
   element.replaceChildren(...[make()].flat(Infinity).filter((child) => child));
+  if (place.length) place.reduce((one, i) => one?.childNodes[i], element)?.focus?.({preventScroll: true});
+  element.querySelectorAll(".scroll").forEach((one, i) => { if (scrolled[i]) [one.scrollLeft, one.scrollTop] = scrolled[i]; });
 }
 
-// A table. Columns: {title, number?}. Rows: {cells: [...], class?}. Cells are texts or elements.
+// Makes a table. Columns: {title, number?}. Rows: {cells: [...], class?}. Cells are texts or elements.
 export function table(caption, columns, rows) {
   return h("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": caption},
       h("table", {},
@@ -41,7 +48,7 @@ export function table(caption, columns, rows) {
               row.cells.map((cell, i) => h("td", {class: columns[i].number && "number"}, cell)))))));
 }
 
-// Asks before something is done. Resolves to true, to the field's value if there is a field, or to null if it is not to be done.
+// Asks for confirmation. Resolves to true, to the field's value if there is a field, or to null if the user declines.
 export function confirm(question, action, field) {
   return new Promise((resolve) => {
     const input = field && h("input", {...field, "aria-label": question});

@@ -1,14 +1,25 @@
 // A job's log as curves and lists. Events come in order, each once.
 
 import {jobState, number, seconds} from "./format.js";
+import {lowerBound} from "./numbers.js";
 
 const JOINED = {training: "training", epoch: "epochs, training", validation: "validation"};
 
+// A curve of the API as an entry of History.series.
+const pointsOf = (curve) => ({step: (curve.steps ?? []).map(Number), time: curve.times ?? [], value: (curve.values ?? []).map(Number),
+                              points: Number(curve.total_points ?? 0), isReduced: curve.reduced ?? false});
+
 export class History {
+  // Ranges of steps in which reduced curves have all points: [{first, last}]; `last` 0 is the end.
+  #exact = [];
+
   constructor() {
-    // By key, such as "training/loss", "epoch/loss", "validation/loss", "images_per_second": {step, epoch, time, value}, arrays of
-    // one length, in the order of steps.
+    // By key, such as "training/loss", "epoch/loss", "validation/loss", "images_per_second": {step, time, value, points, isReduced}.
+    // The first three are arrays of one length, in the order of steps. `points` counts the log's points, of which a reduced curve
+    // has fewer.
     this.series = new Map();
+    // How often a curve went back to an earlier step.
+    this.rewinds = 0;
     this.epochs = [];
     this.states = [];
     this.notices = [];
@@ -19,38 +30,53 @@ export class History {
     this.stepsPerEpoch = 0;
     this.newestReport = null;
     this.terminal = false;
+    // The newest confusion matrix: {classes, counts, sequence}.
+    this.matrix = null;
   }
 
-  // What job_stream.h sends first.
-  takeSnapshot({sequence, progress, events}) {
-    const columns = progress;
-    const rows = columns.step?.length ?? 0;
-    // Reports and other events in the order of their numbers.
-    let row = 0;
-    for (const event of events) {
-      while (row < rows && columns.sequence[row] < Number(event.sequence)) this.#takeRow(columns, row++);
-      this.take(event);
-    }
-    while (row < rows) this.#takeRow(columns, row++);
-    this.sequence = Math.max(this.sequence, sequence);
-  }
-
-  #takeRow(columns, row) {
-    const step = columns.step[row];
-    if (columns.steps[row] > 0 && columns.epochs[row] > 0) this.stepsPerEpoch = columns.steps[row] / columns.epochs[row];
-    for (const key in columns) {
-      if (key.includes("/") || key === "learning_rate" || key === "images_per_second") {
-        const value = columns[key][row];
-        // A column has null where a report has no such number, and where it is NaN: of a loss it is NaN.
-        if (value !== null || key === "training/loss") this.#add(key, step, columns.time[row], value ?? NaN);
-      }
-    }
-    this.newestReport = {step, steps: columns.steps[row], epochs: columns.epochs[row]};
-    this.sequence = columns.sequence[row];
+  // A GetJobHistoryResponse, which comes before all events.
+  takeSnapshot({last_sequence, curves, newest_report, events, event_steps}) {
+    if (newest_report) this.#takeReport(newest_report);
+    (events ?? []).forEach((event, i) => this.take(event, Number(event_steps[i])));
+    for (const curve of curves ?? []) this.series.set(curve.name, pointsOf(curve));
+    // All later points come as events.
+    this.#exact = [{first: this.newestReport?.step ?? 0, last: 0}];
+    this.sequence = Math.max(this.sequence, Number(last_sequence));
     this.version++;
   }
 
-  take(event) {
+  // Whether the server has more points of these steps than this. `last` 0: to the end.
+  lacks(first, last) {
+    const isReduced = [...this.series.values()].some((one) => one.isReduced);
+    return isReduced && !this.#exact.some((one) => one.first <= first && (one.last === 0 || (last > 0 && last <= one.last)));
+  }
+
+  // Puts the points of a GetJobHistoryResponse of these steps in the place of those that are there. Returns false, and takes
+  // nothing, if an attempt began at a checkpoint since `rewinds` was this.rewinds: the answer may have lost steps.
+  takeFiner({curves}, first, last, rewinds) {
+    if (rewinds !== this.rewinds) return false;
+    for (const curve of curves ?? []) {
+      const old = this.series.get(curve.name);
+      const finer = pointsOf(curve);
+      if (!old?.isReduced || finer.step.length === 0) continue;
+      // Later points have come since the answer was made.
+      const begin = lowerBound(old.step, first), end = lowerBound(old.step, finer.step.at(-1) + 1);
+      for (const column of ["step", "time", "value"]) old[column] = [...old[column].slice(0, begin), ...finer[column], ...old[column].slice(end)];
+    }
+    // A reduced answer takes the place of points of which none was missing.
+    if ((curves ?? []).some((curve) => curve.reduced)) this.#exact = this.#exact.filter((one) => one.first > last || (one.last > 0 && one.last < first));
+    else this.#exact.push({first, last});
+    this.version++;
+    return true;
+  }
+
+  #takeReport(report) {
+    this.newestReport = {step: Number(report.step ?? 0), steps: Number(report.steps ?? 0), epochs: Number(report.epochs ?? 0)};
+    if (this.newestReport.steps > 0 && this.newestReport.epochs > 0) this.stepsPerEpoch = this.newestReport.steps / this.newestReport.epochs;
+  }
+
+  // `step` is the newest report's before the event.
+  take(event, step = this.newestReport?.step ?? 0) {
     const sequence = Number(event.sequence);
     if (sequence <= this.sequence) return;
     this.sequence = sequence;
@@ -59,27 +85,28 @@ export class History {
     const at = seconds(event.time);
     if (event.progress) {
       const report = event.progress;
-      const step = Number(report.step ?? 0);
-      if (Number(report.steps) > 0 && Number(report.epochs) > 0) this.stepsPerEpoch = report.steps / report.epochs;
-      this.#addAll("training", step, at, report.training);
-      this.#add("learning_rate", step, at, Number(report.learning_rate ?? 0));
-      this.#add("images_per_second", step, at, Number(report.images_per_second ?? 0));
-      this.newestReport = {step, steps: Number(report.steps ?? 0), epochs: Number(report.epochs ?? 0)};
+      const now = Number(report.step ?? 0);
+      this.#addAll("training", now, at, report.training);
+      this.#add("learning_rate", now, at, Number(report.learning_rate ?? 0));
+      this.#add("images_per_second", now, at, Number(report.images_per_second ?? 0));
+      this.#takeReport(report);
     } else if (event.epoch) {
       const epoch = event.epoch;
-      const step = Number(epoch.step ?? 0);
-      if (Number(epoch.epoch) > 0) this.stepsPerEpoch = step / Number(epoch.epoch);
+      const end = Number(epoch.step ?? 0);
+      if (Number(epoch.epoch) > 0) this.stepsPerEpoch = end / Number(epoch.epoch);
       // An attempt that begins before an epoch's end trains it again; the later result counts.
       this.epochs = this.epochs.filter((one) => Number(one.epoch) < Number(epoch.epoch));
       this.epochs.push({...epoch, attempt: event.attempt ?? 0, at});
-      this.#addAll("epoch", step, at, epoch.training);
-      this.#addAll("validation", step, at, epoch.validation);
+      this.#addAll("epoch", end, at, epoch.training);
+      this.#addAll("validation", end, at, epoch.validation);
+      this.#takeMatrix(epoch.validation, sequence);
     } else if (event.validation) {
       this.#addAll("validation", Number(event.validation.step ?? 0), at, event.validation.validation);
+      this.#takeMatrix(event.validation.validation, sequence);
     } else if (event.state_change) {
-      this.states.push({...event.state_change, at, step: this.newestReport?.step ?? 0});
+      this.states.push({...event.state_change, at, step});
     } else if (event.notice) {
-      this.notices.push({text: event.notice.message, at, step: this.newestReport?.step ?? 0});
+      this.notices.push({text: event.notice.message, at, step});
     } else if (event.checkpoint) {
       this.checkpoints.push({...event.checkpoint, at});
     } else if (event.artifact) {
@@ -89,9 +116,13 @@ export class History {
       this.notices.push({at, step: Number(event.worker_loads.step ?? 0), text: "The replicas' loads were measured: " +
           (event.worker_loads.replicas ?? []).map((one) => `${one.device} ${Number(one.load).toFixed(2)}`).join(", ")});
     } else if (event.priority_change) {
-      this.notices.push({text: `The priority went from ${event.priority_change.from ?? 0} to ${event.priority_change.to ?? 0}.`, at,
-                         step: this.newestReport?.step ?? 0});
+      this.notices.push({text: `The priority went from ${event.priority_change.from ?? 0} to ${event.priority_change.to ?? 0}.`, at, step});
     }
+  }
+
+  #takeMatrix(evaluation, sequence) {
+    const matrix = evaluation?.classification?.confusion_matrix;
+    if (matrix) this.matrix = {...matrix, sequence};
   }
 
   #addAll(part, step, at, evaluation) {
@@ -103,13 +134,16 @@ export class History {
 
   #add(key, step, at, value) {
     let one = this.series.get(key);
-    if (!one) this.series.set(key, one = {step: [], time: [], value: []});
+    if (!one) this.series.set(key, one = {step: [], time: [], value: [], points: 0, isReduced: false});
     // A later attempt starts at a checkpoint: points after the checkpoint belong to lost steps.
+    if (one.step.length && one.step[one.step.length - 1] >= step) this.rewinds++;
     while (one.step.length && one.step[one.step.length - 1] >= step) {
       one.step.pop();
       one.time.pop();
       one.value.pop();
+      one.points--;
     }
+    one.points++;
     one.step.push(step);
     one.time.push(at);
     one.value.push(value);

@@ -1,9 +1,10 @@
 // One job: its curves, live, and everything else that is known of it.
 
-import {ask, call, follow} from "./api.js";
+import {ask, call, CallError, follow, isFinal} from "./api.js";
 import {Chart} from "./chart.js";
 import {confirm, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
+import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
@@ -22,25 +23,28 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const history = new History();
   const charts = new Map();
   let job = null;
+  // The kept checkpoints, newest first.
+  let checkpoints = [];
   document.title = `${jobId} · Tandem`;
 
   const heading = h("h1", {}, jobId);
   const state = h("span", {class: "state"});
   const buttons = h("span", {class: "bar"});
-  const problem = h("p", {class: "error", role: "alert"});
+  const problem = h("p", {class: "error", role: "alert"}), failure = h("p", {class: "error"});
   const facts = h("div", {class: "facts"});
   const bar = h("progress", {class: "wide", max: 1, value: 0, "aria-label": "progress of the training"});
   const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) =>
       h("option", {value: one, selected: query.get("x") === one}, one)));
   const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
   const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const reduction = h("span", {class: "dim"});
   const plots = h("div", {class: "charts"});
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
   const epochs = h("div", {class: "short"}), replicas = h("div", {class: "short"}), files = h("div", {class: "short"}), changes = h("div", {class: "short"}), matrix = h("div");
   root.append(
-      h("div", {class: "bar"}, heading, state, buttons), problem, bar, facts,
+      h("div", {class: "bar"}, heading, state, buttons), failure, problem, bar, facts,
       h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
-          h("span", {class: "dim"}, "drag to zoom, double-click to see all")),
+          h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
       wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
       h("h2", {}, "What happened"), changes,
       section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
@@ -48,9 +52,15 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   // A part that is filled when it is opened.
   function section(title, fillIn) {
     const body = h("div");
+    let isFailed = false;
     return h("details", {ontoggle: ({target}) => {
-      if (!target.open || body.childNodes.length) return;
-      fillIn(body).catch((error) => { if (!signal.aborted) body.replaceChildren(h("p", {class: "error"}, error.message)); });
+      if (!target.open || (body.childNodes.length && !isFailed)) return;
+      isFailed = false;
+      body.replaceChildren();
+      fillIn(body).catch((error) => {
+        isFailed = true;
+        if (!signal.aborted) body.replaceChildren(h("p", {class: "error"}, error.message));
+      });
     }}, h("summary", {}, title), body);
   }
 
@@ -66,20 +76,24 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   }
   async function followLog(body) {
     const text = h("pre", {tabindex: 0, "aria-label": "Log"});
-    body.append(text);
-    for (let offset = 0; !signal.aborted;) {
-      const response = await ask(`/api/log?name=${encodeURIComponent(name)}&offset=${offset}`, {signal});
-      const more = await response.text();
-      offset = Number(response.headers.get("X-Log-End"));
-      if (more) {
-        const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 20;
-        text.append(more);
-        if (isAtEnd) text.scrollTop = text.scrollHeight;
-      } else if (ENDED.includes(history.state())) {
-        if (!text.textContent) text.append("The job wrote no log.");
-        return;
+    const empty = h("p", {class: "dim", hidden: true}, "The job has written no log.");
+    body.append(text, empty);
+    // A job that has ended may be resumed, and write more.
+    for (let offset = 0; !signal.aborted; await new Promise((resolve) => setTimeout(resolve, ENDED.includes(history.state()) ? 5000 : 1000))) {
+      try {
+        for (let more = " "; more;) {
+          const response = await ask(`/api/log?name=${encodeURIComponent(name)}&offset=${offset}`, {signal});
+          more = await response.text();
+          offset = Number(response.headers.get("X-Log-End"));
+          const isAtEnd = text.scrollTop + text.clientHeight >= text.scrollHeight - 20;
+          text.append(more);
+          if (more && isAtEnd) text.scrollTop = text.scrollHeight;
+        }
+        empty.hidden = text.textContent !== "";
+      } catch (error) {
+        // The banner tells of a lost connection.
+        if (!(error instanceof CallError) || isFinal(error.code)) throw error;
       }
-      if (!more) await new Promise((resolve) => setTimeout(resolve, 1000));
     }
   }
 
@@ -91,6 +105,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     problem.textContent = "";
     try {
       job = await call(method, request(answer), signal);
+      goOn();
       drawHead();
     } catch (error) {
       if (error.name !== "AbortError") problem.textContent = error.message;
@@ -110,7 +125,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}), "Priority, from -100 to 100 (above 0 for administrators)", "Set",
           {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
     const last = history.states.at(-1);
-    if (now === "FAILED" && last) problem.textContent = last.message ?? "";
+    failure.textContent = now === "FAILED" ? last?.message ?? "" : "";
     const report = history.newestReport;
     const part = ENDED.includes(now) && now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
     bar.value = part;
@@ -127,17 +142,27 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
   }
 
+  async function zoom(from, to) {
+    try {
+      if (await refine(name, history, axis.value, from, to, signal)) ask4draw();
+    } catch (error) {
+      if (error.name !== "AbortError") say(error.message);
+    }
+  }
+
   function drawCharts() {
+    const most = Math.max(0, ...[...history.series.values()].filter((one) => one.isReduced).map((one) => one.points));
+    reduction.textContent = most > 0 ? `of ${count(most)} reports the curves show the first, smallest, largest and last of each span; zoom in to see all` : "";
     const marks = history.states.slice(1).concat(history.notices).map((one) => history.place(one, axis.value));
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
       if (!chart) {
-        chart = {chart: new Chart(what.replaceAll("_", " ")), curves: new Map()};
+        chart = {chart: new Chart(what.replaceAll("_", " "), zoom), curves: new Map()};
         charts.set(what, chart);
         plots.append(chart.chart.element);
       }
       // The means of epochs say more than the reports only if there are more reports.
-      const size = (key) => history.series.get(key)?.step.length ?? 0;
+      const size = (key) => history.series.get(key)?.points ?? 0;
       const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
       const curves = useful.map((key) => {
         // Kept, with what was computed for it.
@@ -153,50 +178,61 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const last = history.epochs.at(-1);
     const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
     update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "None has ended yet.")
-        : table("Epochs", [{title: "Epoch", number: true}, {title: "Loss", number: true}, ...names.map((one) => ({title: one, number: true})), {title: "Validation loss", number: true},
+        : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Loss", number: true}, ...names.map((one) => ({title: one, number: true})), {title: "Validation loss", number: true},
             ...names.map((one) => ({title: `validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Rate", number: true}, {title: "Took", number: true}],
             history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),
               epoch.validation ? measure(epoch.validation.loss ?? 0) : "", ...names.map((one) => measure(epoch.validation?.metrics?.[one])), rate(epoch.images_per_second ?? 0),
-              measure(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]}))));
+              measure(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]})))]);
     const shares = last?.replicas ?? [];
     update(replicas, JSON.stringify(shares), () => shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"),
       table("Replicas", [{title: "Rank", number: true}, {title: "Device"}, {title: "Samples", number: true}, {title: "Share", number: true}, {title: "Waited for data", number: true}, {title: "Averaging", number: true}],
           shares.map((one) => ({cells: [one.rank ?? 0, id(one.device), count(one.samples ?? 0), `${(100 * (one.load ?? 0)).toFixed(1)} %`, duration(one.data_wait_seconds ?? 0), duration(one.reduce_seconds ?? 0)]})))]);
-    const confusion = last?.validation?.classification?.confusion_matrix;
-    update(matrix, JSON.stringify(confusion ?? 0), () => confusion ? [h("h2", {}, "Confusion matrix of the last validation"), picture(confusion)] : []);
+    update(matrix, history.matrix?.sequence ?? 0, () => history.matrix ? [h("h2", {}, "Confusion matrix of the last validation"), picture(history.matrix)] : []);
   }
 
   // Rows are the true classes, columns the predicted ones.
   function picture({classes, counts}) {
-    const n = Number(classes), size = Math.max(8, Math.min(46, Math.floor(600 / n)));
+    const n = Number(classes), size = Math.max(3, Math.min(46, Math.floor(600 / n)));
     const sums = Array.from({length: n}, (_, row) => counts.slice(row * n, row * n + n).reduce((sum, one) => sum + Number(one), 0));
-    return svg("svg", {class: "matrix", width: n * size + 40, height: n * size + 40, viewBox: `0 0 ${n * size + 40} ${n * size + 40}`, role: "img",
-      "aria-label": `confusion matrix of ${n} classes: ${counts.filter((_, i) => i % (n + 1) === 0).reduce((sum, one) => sum + Number(one), 0)} of ${sums.reduce((a, b) => a + b, 0)} right`},
+    const label = `confusion matrix of ${n} classes: ${counts.filter((_, i) => i % (n + 1) === 0).reduce((sum, one) => sum + Number(one), 0)} of ${sums.reduce((a, b) => a + b, 0)} right`;
+    const shade = (one, i) => 0.06 + 0.94 * Number(one) / (sums[Math.floor(i / n)] || 1);
+    const color = (i) => i % (n + 1) === 0 ? "#2a9d4a" : "#d9541e";
+    if (n > 40) {
+      // Too many rectangles for a page.
+      const canvas = h("canvas", {class: "matrix", width: n * size, height: n * size, role: "img", "aria-label": label});
+      const context = canvas.getContext("2d");
+      counts.forEach((one, i) => {
+        context.globalAlpha = shade(one, i);
+        context.fillStyle = color(i);
+        context.fillRect((i % n) * size, Math.floor(i / n) * size, size, size);
+      });
+      return canvas;
+    }
+    return svg("svg", {class: "matrix", width: n * size + 40, height: n * size + 40, viewBox: `0 0 ${n * size + 40} ${n * size + 40}`, role: "img", "aria-label": label},
         counts.map((one, i) => {
           const row = Math.floor(i / n), column = i % n;
-          return svg("rect", {x: 40 + column * size, y: 20 + row * size, width: size - 1, height: size - 1, fill: row === column ? "#2a9d4a" : "#d9541e",
-            "fill-opacity": (0.06 + 0.94 * Number(one) / (sums[row] || 1)).toFixed(3)}, svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`));
+          return svg("rect", {x: 40 + column * size, y: 20 + row * size, width: size - 1, height: size - 1, fill: color(i), "fill-opacity": shade(one, i).toFixed(3)}, svg("title", {}, `true ${row}, predicted ${column}: ${count(one)}`));
         }),
         n <= 14 && counts.map((one, i) => svg("text", {x: 40 + (i % n) * size + (size - 1) / 2, y: 24 + Math.floor(i / n) * size + size / 2, "text-anchor": "middle"}, Number(one) ? count(one) : "")),
-        n <= 40 && Array.from({length: n}, (_, i) => [svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
+        Array.from({length: n}, (_, i) => [svg("text", {x: 34, y: 20 + i * size + size * 0.65, "text-anchor": "end"}, i),
           svg("text", {x: 40 + i * size + size / 2, y: 14, "text-anchor": "middle"}, i)]));
   }
 
   function drawLists() {
     // Each best checkpoint takes the place of the one before.
-    const best = history.checkpoints.findLast((one) => one.best);
-    update(files, `${history.checkpoints.length} ${history.checkpoints.at(-1)?.step} ${history.artifacts.map((one) => one.sha256 ?? one.size_bytes).join()}`, () => [
+    const best = checkpoints.find((one) => one.best);
+    update(files, JSON.stringify([checkpoints, history.artifacts]), () => [
       h("p", {}, history.artifacts.length === 0 ? h("span", {class: "dim"}, "No file can be downloaded yet.") : history.artifacts.map((one) => [
         h("a", {href: `/api/artifact?name=${encodeURIComponent(name)}&artifact=${encodeURIComponent(one.name)}`, download: one.name}, one.name), ` ${bytes(one.size_bytes)}  `])),
-      history.checkpoints.length > 0 && table("Checkpoints", [{title: "Step", number: true}, {title: "Epoch", number: true}, {title: "Size", number: true}, {title: "Written"}, {title: ""}],
-          history.checkpoints.slice(-20).reverse().map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(one.at), one === best ? "best" : ""]})))]);
+      checkpoints.length > 0 && table("Checkpoints", [{title: "Step", number: true}, {title: "Epoch", number: true}, {title: "Size", number: true}, {title: "Written"}, {title: ""}],
+          checkpoints.map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(history.checkpoints.findLast((event) => event.step === one.step)?.at), one === best ? "best" : ""]})))]);
     const all = history.states.map((one) => ({at: one.at, text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`, reason: shortEnum(one.reason, "STATE_REASON_")}))
         .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"}))).sort((a, b) => b.at - a.at);
     update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "What"}, {title: "Why"}],
         all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]}))));
   }
 
-  let isAsked = false, lastRead = 0;
+  let isAsked = false, isGone = false;
   function draw() {
     isAsked = false;
     if (signal.aborted) return;
@@ -211,12 +247,13 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     isAsked = true;
   };
   async function readJob() {
-    lastRead = Date.now();
     try {
       job = await call("GetJob", {name}, signal);
+      goOn();
       ask4draw();
     } catch (error) {
       if (error.code === "NOT_FOUND") {
+        isGone = true;
         root.replaceChildren(h("h1", {}, jobId), h("p", {class: "error"}, error.message), h("a", {href: "#/jobs"}, "All jobs"));
       } else if (error.name !== "AbortError") {
         say(error.message);
@@ -225,10 +262,33 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   }
   const take = (event) => {
     history.take(event);
-    // What the log does not say: devices, the reason for waiting.
-    if (event.state_change || Date.now() - lastRead > 5000) readJob();
+    if (event.state_change) readJob();
     ask4draw();
   };
+  // What the log does not say: devices, the reason for waiting, the checkpoints that are kept.
+  async function readAgain() {
+    await readJob();
+    if (isGone) return;
+    try {
+      if (history.checkpoints.length) checkpoints = (await call("ListCheckpoints", {job: name}, signal)).checkpoints ?? [];
+      ask4draw();
+    } catch {
+      // The next time it may answer.
+    }
+    if (!signal.aborted && !isGone) setTimeout(readAgain, 5000);
+  }
+  let isOver = true;
+  // Follows the log, again if a job that had FAILED was resumed.
+  function goOn() {
+    if (!isOver || (history.version > 0 && Number(job.last_sequence) <= history.sequence)) return;
+    isOver = false;
+    onEnd(follow(() => `/events/job?name=${encodeURIComponent(name)}&after=${history.sequence}`, {
+      snapshot: (data) => { history.takeSnapshot(data); ask4draw(); },
+      event: take,
+      reset: () => dispatchEvent(new HashChangeEvent("hashchange")),
+      end: () => { isOver = true; },
+    }, say));
+  }
   for (const control of [axis, smooth, log]) {
     control.addEventListener("input", () => {
       setQuery({x: axis.value === "step" ? null : axis.value, smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null});
@@ -241,11 +301,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     document.removeEventListener("theme", repaint);
     charts.forEach(({chart}) => chart.destroy());
   });
-  readJob();
-  onEnd(follow(() => `/events/job?name=${encodeURIComponent(name)}&after=${history.sequence}`, {
-    snapshot: (data) => { history.takeSnapshot(data); ask4draw(); },
-    event: take,
-  }, say));
+  readAgain();
   // For tests: what the page has of the log.
   window.tandemHistory = history;
 }

@@ -1,15 +1,16 @@
-// All jobs, live. Rows in sight alone are drawn.
+// All jobs, live. Draws only the visible rows.
 
 import {follow} from "./api.js";
 import {h, svg, update} from "./dom.js";
 import {duration, id, measure, rate, time} from "./format.js";
 
 const ROW = 34;
+const collator = new Intl.Collator();
 const SORTS = {
   newest: (a, b) => b.create_time - a.create_time,
-  name: (a, b) => title(a).localeCompare(title(b)),
+  name: (a, b) => collator.compare(title(a), title(b)),
   state: (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || b.create_time - a.create_time,
-  user: (a, b) => a.user.localeCompare(b.user) || b.create_time - a.create_time,
+  user: (a, b) => collator.compare(a.user, b.user) || b.create_time - a.create_time,
   value: (a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity),
   loss: (a, b) => (a.loss ?? Infinity) - (b.loss ?? Infinity),
 };
@@ -70,7 +71,7 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     const first = Math.max(0, Math.floor(view.scrollTop / ROW) - 5);
     const last = Math.min(shown.length, first + Math.ceil(view.clientHeight / ROW) + 12);
     const wanted = new Set();
-    // Elements stand in the order of the rows, as they are read aloud; an element in place keeps its focus.
+    // Elements are in the order of the rows, for screen readers. An element in place keeps its focus.
     let place = body.firstChild;
     for (let i = first; i < last; i++) {
       const row = shown[i];
@@ -107,12 +108,12 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     ask();
   }
   function take({rows: changed = [], deleted = [], complete}) {
+    for (const name of deleted) fresh.delete(name);
     for (const row of changed) {
       row.text = `${row.name} ${row.display_name} ${row.user} ${row.state} ${row.sweep ?? ""}`.toLowerCase();
       row.key = JSON.stringify(row);
       fresh.set(row.name, row);
     }
-    for (const name of deleted) fresh.delete(name);
     if (complete) {
       isComplete = true;
       rows = fresh;

@@ -1,8 +1,8 @@
-// Repeats a call while a view is shown, and says what is wrong.
+// Repeats a call while a view is shown, and shows its errors.
 
 import {isFinal} from "./api.js";
 
-// Calls `read` now, and again `interval` ms after each end. Its errors go to `say`; a final error ends it.
+// Calls `read` now, and again `interval` ms after each end. `say` gets its errors. A final error stops the repetition.
 export function poll(read, interval, {say, signal}) {
   const run = async () => {
     try {

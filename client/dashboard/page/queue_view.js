@@ -15,7 +15,8 @@ export function showQueue({root, say, signal}) {
     const waiting = queue.jobs ?? [];
     const total = queue.total_size ?? 0;
     note.textContent = total === 0 ? "No jobs wait." : total > waiting.length ? `The first ${waiting.length} of ${total} jobs that wait.` : `${total} jobs wait.`;
-    update(jobs, JSON.stringify(waiting), () => waiting.length === 0 ? [] : table("Jobs that wait",
+    // "in 5 min" grows old.
+    update(jobs, `${Math.floor(Date.now() / 10_000)} ${JSON.stringify(waiting)}`, () => waiting.length === 0 ? [] : table("Jobs that wait",
         [{title: "#", number: true}, {title: "Job"}, {title: "User"}, {title: "Priority", number: true}, {title: "Devices", number: true}, {title: "Starts, about"}, {title: "At the latest"}, {title: "Reason"}, {title: "Details"}],
         waiting.map((one) => ({cells: [one.waiting?.position ?? "", h("a", {class: "state", href: `#/jobs/${id(one.job)}`}, id(one.job)), one.user,
           one.raised_by ? `${one.priority ?? 0} + ${one.raised_by}` : one.priority ?? 0, one.devices ?? 0,

@@ -13,7 +13,7 @@ export function showSweeps({root, say, signal}) {
   const list = h("div");
   root.append(h("h1", {}, "Sweeps"), list);
   poll(async () => {
-    const {sweeps = []} = await call("ListSweeps", {page_size: 200}, signal);
+    const {sweeps = []} = await call("ListSweeps", {page_size: 1000}, signal);
     update(list, JSON.stringify(sweeps), () => sweeps.length === 0 ? h("p", {class: "dim"}, "No sweeps yet: make one with `tandem sweep create sweep.yaml`.") : table("Sweeps",
         [{title: "Sweep"}, {title: "User"}, {title: "State"}, {title: "Jobs"}, {title: "Best", number: true}, {title: "Made"}],
         sweeps.map((sweep) => ({cells: [h("a", {href: `#/sweeps/${id(sweep.name)}`}, sweep.display_name || id(sweep.name)), sweep.user, shortEnum(sweep.state, "SWEEP_STATE_"), counts(sweep),
@@ -27,7 +27,7 @@ function parallel(fields, results, best) {
   const at = (i) => 50 + i * (width - 100) / Math.max(1, fields.length - 1);
   const scales = fields.map(({values}) => {
     const known = values.filter((value) => value !== undefined && value !== null && !Number.isNaN(value));
-    if (known.every((value) => typeof value === "number")) {
+    if (known.length > 0 && known.every((value) => typeof value === "number")) {
       const least = Math.min(...known), most = Math.max(...known);
       // Learning rates and their like are chosen by factors.
       const isLog = least > 0 && most / least >= 20;
@@ -37,9 +37,12 @@ function parallel(fields, results, best) {
     const all = [...new Set(known.map(text))].sort();
     return {labels: [all[0], all.at(-1)], place: (value) => all.indexOf(text(value)) / Math.max(1, all.length - 1)};
   });
+  // The last name of a path, or the last two if several fields end alike.
+  const last = (field, n) => field.title.split(".").slice(-n).join(".");
+  const titles = fields.map((field) => last(field, fields.filter((other) => last(other, 1) === last(field, 1)).length > 1 ? 2 : 1));
   const y = (part) => height - bottom - part * (height - top - bottom);
   return svg("svg", {class: "parallel", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `parallel coordinates of ${results.length} jobs`},
-      fields.map((field, i) => [svg("line", {x1: at(i), x2: at(i), y1: top, y2: height - bottom}), svg("text", {x: at(i), y: 12, "text-anchor": "middle"}, field.title.split(".").pop()),
+      fields.map((field, i) => [svg("line", {x1: at(i), x2: at(i), y1: top, y2: height - bottom}), svg("text", {x: at(i), y: 12, "text-anchor": "middle"}, titles[i]),
         svg("text", {x: at(i), y: height - 6, "text-anchor": "middle"}, scales[i].labels[0]), svg("text", {x: at(i), y: 30, "text-anchor": "middle"}, scales[i].labels[1])]),
       results.map((result, row) => {
         const points = fields.map((field, i) => [at(i), field.values[row]]).filter(([, value]) => value !== undefined && value !== null && !Number.isNaN(value));

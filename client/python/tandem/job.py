@@ -178,16 +178,15 @@ class Job:
 
     def epochs(self) -> List[Epoch]:
         """The epochs so far, each number once: an epoch that was trained again after a restart counts as it was last."""
-        last = self.get().last_sequence
         found: Dict[int, Epoch] = {}
-        events = self.events()
-        try:
-            while events.sequence < last:
-                event = next(events)
+        token, is_first = "", True
+        while token or is_first:
+            page = self._client.connection.call(self._client.calls.jobs.get_job_history, job_service_pb2.GetJobHistoryRequest(
+                name=self.name, page_token=token, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS))
+            for event in page.events:
                 if event.WhichOneof("kind") == "epoch":
                     found[event.epoch.epoch] = epoch_of(event)
-        finally:
-            events.close()
+            token, is_first = page.next_page_token, False
         return [found[number] for number in sorted(found)]
 
     def history(self) -> Any:

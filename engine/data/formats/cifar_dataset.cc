@@ -386,6 +386,9 @@ absl::Status StreamCifar(const v1::CifarSource& source, UseSamples use) {
   AddJobs(
       layout.train, [&](int64_t index, int32_t label, const uint8_t* image) { use(index, 1, image, &label); },
       jobs);
+  // The validation's labels are only checked.
+  AddJobs(
+      layout.validation, [](int64_t, int32_t, const uint8_t*) {}, jobs);
   if (layout.archive) return ReadArchive(source.path(), jobs, layout.records);
   std::vector<absl::Status> statuses(jobs.size());
   // Files are read in turn, because `use` takes a single sample at a time.

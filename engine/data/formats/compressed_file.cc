@@ -12,7 +12,9 @@
 #include <new>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -183,6 +185,16 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     auto file = std::make_unique<XzFile>(path, fd, stat.st_size);
     TANDEM_RETURN_IF_ERROR(file->Start());
     return file;
+  }
+  std::string begin(kForeignFormatBytes, '\0');
+  begin.resize(std::max<ssize_t>(0, ::pread(fd, begin.data(), begin.size(), 0)));
+  std::string fault = ForeignDataFault(begin);
+  if (fault.empty() && absl::StartsWith(begin, "PK\x03\x04")) {
+    fault = "is a zip archive; unpack it: unzip FILE";
+  }
+  if (!fault.empty()) {
+    ::close(fd);
+    return absl::InvalidArgumentError(absl::StrCat(path, " ", fault));
   }
   int64_t plain_bytes = stat.st_size;
   int64_t stated = stat.st_size;

@@ -95,6 +95,18 @@ TEST_F(CompressedFileTest, WhatIsHeldLeavesHalfOfTheMemory) {
   EXPECT_NEAR(static_cast<double>(CompressedFile::MostInMemory(int64_t{1} << 60, 20)), most / 2.0, 1);
 }
 
+TEST_F(CompressedFileTest, NamesTheFormatOfOtherSoftware) {
+  const auto fault = [this](const std::string& content) {
+    WriteFile(path_, content);
+    return std::string(CompressedFile::Open(path_).status().message());
+  };
+  EXPECT_THAT(fault("PAR1 and so on"),
+              HasSubstr("is a Parquet file, which Tandem does not read; save it as CSV"));
+  EXPECT_THAT(fault(std::string("\x28\xb5\x2f\xfd\x24", 5)), HasSubstr("is compressed by zstd"));
+  EXPECT_THAT(fault("BZh91AY&SY"), HasSubstr("is compressed by bzip2"));
+  EXPECT_THAT(fault(Zip({{"a.csv", "a,b\n1,2\n"}}, false)), HasSubstr("is a zip archive; unpack it"));
+}
+
 TEST_F(CompressedFileTest, RefusesWhatIsNoFile) {
   EXPECT_THAT(std::string(CompressedFile::Open("/nonexistent/x").status().message()),
               HasSubstr("/nonexistent/x does not exist"));

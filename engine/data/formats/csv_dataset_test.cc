@@ -202,6 +202,14 @@ TEST_F(CsvTest, OneClassHasAMend) {
   EXPECT_FALSE(DescribeDataset(Spec("x,y\n1,3\n2,3\n"))->one_label) << "they are values";
 }
 
+TEST_F(CsvTest, NamesTheLikelyDelimiter) {
+  ExpectViolation(Spec("a;b;y\n1;2;3\n"), "csv.train",
+                  "has a single column 'a;b;y', which seems to be several: give csv.delimiter: ';'");
+  ExpectViolation(Spec("a\tb\n1\t2\n"), "csv.train", "give csv.delimiter: \"\\t\"");
+  ExpectViolation(Spec("a,b\n1,2\n", "delimiter: ';'"), "csv.train", "give csv.delimiter: ','");
+  ExpectViolation(Spec("sep=;\na;b\n1;2\n"), "csv.train", "begins with the row 'sep=;', which Excel adds");
+}
+
 TEST_F(CsvTest, FeaturesAreStandardisedFromTheData) {
   v1::DatasetSpec spec = Spec("a,b,y\n1,10,0\n3,10,0\n");
   spec.mutable_normalization()->set_from_data(true);

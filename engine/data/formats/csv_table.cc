@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violations.h"
@@ -211,6 +212,21 @@ absl::Status TakeColumns(const CsvTable& like, CsvTable& table) {
   return absl::OkStatus();
 }
 
+// Returns the likely reason that a table has a single column, and the mend, or "".
+std::string DelimiterFault(absl::string_view first, char delimiter) {
+  const absl::string_view row = absl::StripAsciiWhitespace(first);
+  if (absl::StartsWith(row, "sep=")) {
+    return absl::StrCat("begins with the row ", QuotedCell(row),
+                        ", which Excel adds: remove this row, and give the delimiter in csv.delimiter");
+  }
+  for (const auto& [other, name] : {std::pair(';', "';'"), {'\t', "\"\\t\""}, {'|', "'|'"}, {',', "','"}}) {
+    if (other == delimiter || !absl::StrContains(row, other)) continue;
+    return absl::StrCat("has a single column ", QuotedCell(row),
+                        ", which seems to be several: give csv.delimiter: ", name);
+  }
+  return "";
+}
+
 absl::Status CheckFields(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
   if (fields.size() == table.names.size()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
@@ -302,6 +318,11 @@ absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const std::strin
   TANDEM_ASSIGN_OR_RETURN(bool more, rows->Next());
   if (!more) return rows->Error("has no rows");
   const bool header = HasHeader(source);
+  if (rows->fields().size() == 1 || absl::StartsWith(rows->fields()[0], "sep=")) {
+    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(source));
+    const std::string fault = DelimiterFault(rows->fields()[0], delimiter);
+    if (!fault.empty()) return rows->Error(fault);
+  }
   CsvTable table{.path = path,
                  .names = NamesOf(rows->fields(), header),
                  .header = header,

@@ -139,6 +139,7 @@ TEST(LongFilesTest, ArraysAreTheSameByPieces) {
   packed.mutable_npy()->mutable_train_inputs()->set_member("x");
   packed.mutable_npy()->mutable_train_targets()->set_path(npz);
   packed.mutable_npy()->mutable_train_targets()->set_member("y");
+  for (v1::DatasetSpec* spec : {&plain, &packed}) spec->mutable_npy()->set_inputs(v1::SAMPLE_KIND_TOKENS);
   for (const v1::DatasetSpec& spec : {plain, packed}) {
     const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
     ASSERT_TRUE(opened.ok()) << opened.status();

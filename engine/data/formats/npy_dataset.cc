@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,57 +17,35 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/npy_array.h"
+#include "engine/data/formats/npy_numbers.h"
 #include "engine/data/memory_dataset.h"
 
 namespace tandem {
 namespace {
 
-// Converts an IEEE 754 binary16.
-float HalfToFloat(uint16_t half) {
-  const int exponent = half >> 10 & 31, fraction = half & 1023;
-  float value = exponent == 0    ? std::ldexp(static_cast<float>(fraction), -24)
-                : exponent == 31 ? (fraction == 0 ? std::numeric_limits<float>::infinity()
-                                                  : std::numeric_limits<float>::quiet_NaN())
-                                 : std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
-  return half >> 15 ? -value : value;
+// Stands for an element that is no whole number, or is too large.
+constexpr int64_t kNoWholeNumber = std::numeric_limits<int64_t>::max();
+
+int64_t WholeNumber(uint64_t number) {
+  return number > static_cast<uint64_t>(kNoWholeNumber) ? kNoWholeNumber : static_cast<int64_t>(number);
+}
+int64_t WholeNumber(double number) {
+  // Comparisons with NaN are false.
+  const bool whole = std::abs(number) <= 9007199254740992.0 && std::floor(number) == number;
+  return whole ? static_cast<int64_t>(number) : kNoWholeNumber;
 }
 
-template <typename From, typename To, typename Convert>
-void ConvertAll(absl::string_view elements, const Convert& convert, std::vector<To>* values) {
-  for (size_t at = 0; at < elements.size(); at += sizeof(From)) {
-    From from;
-    std::memcpy(&from, elements.data() + at, sizeof(From));
-    values->push_back(convert(from));
-  }
-}
-
-// Appends elements as To. Integers that do not fit into int32_t become -1.
-template <typename To>
-void AddConverted(const NpyHeader& header, absl::string_view elements, std::vector<To>* values) {
-  const auto convert = [](auto from) -> To {
-    if constexpr (std::is_same_v<To, int32_t>) {
-      return from < 0 || static_cast<double>(from) > 2147483647.0 ? -1 : static_cast<int32_t>(from);
+// Appends the elements as whole numbers.
+void AddWholeNumbers(const NpyHeader& header, absl::string_view elements, std::vector<int64_t>* numbers) {
+  ForEachNpyNumber(header, elements, [&](auto number) {
+    if constexpr (std::is_floating_point_v<decltype(number)>) {
+      numbers->push_back(WholeNumber(static_cast<double>(number)));
+    } else if constexpr (std::is_signed_v<decltype(number)>) {
+      numbers->push_back(number);
     } else {
-      return static_cast<To>(from);
+      numbers->push_back(WholeNumber(static_cast<uint64_t>(number)));
     }
-  };
-  if (header.kind == 'f') {
-    if (header.item_bytes == 2)
-      ConvertAll<uint16_t>(
-          elements, [&](uint16_t half) { return convert(HalfToFloat(half)); }, values);
-    if (header.item_bytes == 4) ConvertAll<float>(elements, convert, values);
-    if (header.item_bytes == 8) ConvertAll<double>(elements, convert, values);
-  } else if (header.kind == 'i') {
-    if (header.item_bytes == 1) ConvertAll<int8_t>(elements, convert, values);
-    if (header.item_bytes == 2) ConvertAll<int16_t>(elements, convert, values);
-    if (header.item_bytes == 4) ConvertAll<int32_t>(elements, convert, values);
-    if (header.item_bytes == 8) ConvertAll<int64_t>(elements, convert, values);
-  } else {
-    if (header.item_bytes == 1) ConvertAll<uint8_t>(elements, convert, values);
-    if (header.item_bytes == 2) ConvertAll<uint16_t>(elements, convert, values);
-    if (header.item_bytes == 4) ConvertAll<uint32_t>(elements, convert, values);
-    if (header.item_bytes == 8) ConvertAll<uint64_t>(elements, convert, values);
-  }
+  });
 }
 
 bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
@@ -76,10 +55,10 @@ Shape ShapeOfArraySample(const Shape& shape) {
   return Shape(std::vector<int64_t>(shape.extents().begin() + 1, shape.extents().end()));
 }
 
-SampleType SampleTypeOf(const NpyHeader& header) {
-  if (header.kind == 'f' || header.kind == 'b') return SampleType::kFloats;
-  return header.kind == 'u' && header.item_bytes == 1 ? SampleType::kBytes : SampleType::kTokens;
-}
+bool IsOneNumber(const Shape& shape) { return shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1); }
+
+// Returns whether rows [samples, classes] may be one-hot.
+bool MayBeOneHot(const Shape& shape) { return shape.rank() == 2 && shape[1] > 1; }
 
 // The arrays of a split.
 struct NpySplit {
@@ -132,17 +111,47 @@ absl::Status ReadHeaders(const v1::NpyArray& inputs, const v1::NpyArray& targets
   return violations.ToStatus();
 }
 
-absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const NpySplit& train) {
+absl::StatusOr<SampleType> SampleTypeOf(const v1::NpySource& source, const NpySplit& train) {
+  const NpyHeader& inputs = train.inputs.header;
+  const NpyHeader& targets = train.targets.header;
+  const bool bytes = inputs.kind == 'u' && inputs.item_bytes == 1;
+  switch (source.inputs()) {
+    case v1::SAMPLE_KIND_BYTES:
+      if (bytes) return SampleType::kBytes;
+      return FieldError(
+          train.InputsField(),
+          absl::StrCat(Described(train.inputs), "; bytes must be uint8: save array.astype('uint8')"));
+    case v1::SAMPLE_KIND_TOKENS:
+      if (IsInteger(inputs)) return SampleType::kTokens;
+      return FieldError(
+          train.InputsField(),
+          absl::StrCat(Described(train.inputs), "; tokens must be integers: save array.astype('int32')"));
+    case v1::SAMPLE_KIND_FLOATS:
+      return SampleType::kFloats;
+    default:
+      break;
+  }
+  if (source.targets() == v1::TARGET_KIND_TOKENS && IsInteger(inputs)) return SampleType::kTokens;
+  if (bytes) return SampleType::kBytes;
+  const bool next_tokens = source.targets() == v1::TARGET_KIND_UNSPECIFIED && IsInteger(inputs) &&
+                           inputs.kind != 'b' && IsInteger(targets) && targets.shape == inputs.shape &&
+                           !IsOneNumber(inputs.shape);
+  return next_tokens ? SampleType::kTokens : SampleType::kFloats;
+}
+
+absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType samples,
+                                        const NpySplit& train) {
   const NpyHeader& targets = train.targets.header;
   const Shape& shape = targets.shape;
-  const bool one = shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1);
-  const bool tokens = SampleTypeOf(train.inputs.header) == SampleType::kTokens && IsInteger(targets) &&
-                      shape == train.inputs.header.shape;
+  const bool tokens =
+      samples == SampleType::kTokens && IsInteger(targets) && shape == train.inputs.header.shape;
   switch (source.targets()) {
     case v1::TARGET_KIND_CLASS:
-      if (one && IsInteger(targets)) return TargetType::kClass;
-      return FieldError(train.TargetsField(),
-                        absl::StrCat(Described(train.targets), "; classes must be integers [samples]"));
+      if (IsOneNumber(shape) || MayBeOneHot(shape)) return TargetType::kClass;
+      return FieldError(
+          train.TargetsField(),
+          absl::StrCat(Described(train.targets),
+                       "; classes must be integers [samples], or one-hot rows [samples, classes]"));
     case v1::TARGET_KIND_TOKENS:
       if (tokens) return TargetType::kTokens;
       return FieldError(
@@ -153,46 +162,133 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, const NpySp
     case v1::TARGET_KIND_VALUES:
       return TargetType::kValues;
     default:
-      return tokens                      ? TargetType::kTokens
-             : one && IsInteger(targets) ? TargetType::kClass
-                                         : TargetType::kValues;
+      return tokens                                     ? TargetType::kTokens
+             : IsOneNumber(shape) && IsInteger(targets) ? TargetType::kClass
+                                                        : TargetType::kValues;
   }
 }
 
-// Reads an array of classes or tokens, and checks that all are below `classes`. If `classes` is 0, sets it to
-// the largest plus 1. Stores the numbers in `kept` unless it is null. Returns whether all numbers are equal.
-absl::StatusOr<bool> ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
-                                 const char* noun, int64_t& classes, std::vector<int32_t>* kept) {
-  std::vector<int32_t> numbers;  // Of a piece.
+// Returns the shape of a sample, [channels, height, width] if the array has images.
+absl::StatusOr<Shape> SampleShapeOf(const v1::NpySource& source, const NpySplit& train) {
+  const Shape& shape = train.inputs.header.shape;
+  const Shape sample = ShapeOfArraySample(shape);
+  if (source.layout() == v1::ARRAY_LAYOUT_UNSPECIFIED) return sample;
+  if (shape.rank() == 3) return Shape({1, shape[1], shape[2]});
+  if (source.layout() == v1::ARRAY_LAYOUT_NCHW) return sample;
+  if (shape.rank() == 4) return Shape({shape[3], shape[1], shape[2]});
+  return FieldError(train.InputsField(),
+                    absl::StrCat(Described(train.inputs),
+                                 "; the layout nhwc is for [samples, height, width, channels] and [samples, "
+                                 "height, width]; correct npy.layout"));
+}
+
+// Whole numbers of an array, and the rules that they must keep.
+struct Numbers {
+  const char* noun = "class";           // "class" or "token".
+  int64_t classes = 0;                  // Numbers must be below. If 0, becomes the largest plus 1.
+  std::optional<int64_t> ignored = {};  // A negative number that is allowed.
+  bool may_be_ignored = false;          // Whether a message may offer this.
+  std::vector<int32_t>* kept = nullptr;
+  bool has_ignored = false;  // Becomes whether an ignored number was found.
+  bool all_alike = false;    // Becomes whether all numbers that are not ignored are equal.
+};
+
+// Reads an array of classes or tokens, and checks each number.
+absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
+                         Numbers& numbers) {
+  std::vector<int64_t> piece;
   int64_t index = 0;
-  int32_t largest = 0, smallest = std::numeric_limits<int32_t>::max();
+  int64_t largest = -1, smallest = std::numeric_limits<int64_t>::max();
+  const auto fault = [&](int64_t number) {
+    const std::string place = PlaceInArray(file.header.shape, index);
+    if (number == kNoWholeNumber || number > std::numeric_limits<int32_t>::max()) {
+      return absl::StrCat(file.what, " holds a number at ", place,
+                          " that is no whole number up to 2^31 - 1; it must be a ", numbers.noun, " from 0");
+    }
+    if (number < 0) {
+      return absl::StrCat(
+          file.what, " holds ", number, " at ", place, "; it must be a ", numbers.noun, " from 0",
+          numbers.may_be_ignored && !numbers.ignored.has_value()
+              ? absl::StrCat("; if such targets are to be ignored, give npy.ignore_index: ", number)
+              : "");
+    }
+    return absl::StrCat(file.what, " holds ", numbers.noun, " ", number, " at ", place, ", outside the ",
+                        numbers.classes, " (0 to ", numbers.classes - 1, ")");
+  };
   const auto use = [&](absl::string_view elements) -> absl::Status {
-    numbers.clear();
-    AddConverted(file.header, elements, &numbers);
-    for (const int32_t number : numbers) {
-      if (number < 0) {
-        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds a number at index ", index,
-                                                       " that is negative or above 2^31 - 1; it must be a ",
-                                                       noun, " from 0"));
+    piece.clear();
+    AddWholeNumbers(file.header, elements, &piece);
+    for (const int64_t number : piece) {
+      if (number < 0 && numbers.ignored == number) {
+        numbers.has_ignored = true;
+      } else if (number < 0 || number > std::numeric_limits<int32_t>::max() ||
+                 (numbers.classes > 0 && number >= numbers.classes)) {
+        return absl::InvalidArgumentError(fault(number));
+      } else {
+        largest = std::max(largest, number);
+        smallest = std::min(smallest, number);
       }
-      if (classes > 0 && number >= classes) {
-        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds ", noun, " ", number, " at index ",
-                                                       index, ", outside the ", classes, " (0 to ",
-                                                       classes - 1, ")"));
-      }
-      largest = std::max(largest, number);
-      smallest = std::min(smallest, number);
+      if (numbers.kept != nullptr) numbers.kept->push_back(static_cast<int32_t>(number));
       ++index;
     }
-    if (kept != nullptr) kept->insert(kept->end(), numbers.begin(), numbers.end());
     return absl::OkStatus();
   };
-  if (kept != nullptr) kept->reserve(file.header.shape.elements());
+  if (numbers.kept != nullptr) numbers.kept->reserve(file.header.shape.elements());
   FieldViolations violations;
   violations.AddAll(field, ReadNpyElements(array, file, use));
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
-  if (classes == 0) classes = int64_t{1} + largest;
-  return largest == smallest;
+  if (largest < 0) {
+    return FieldError(field, absl::StrCat(file.what, " holds no ", numbers.noun,
+                                          ": every number is ignored; correct npy.ignore_index"));
+  }
+  if (numbers.classes == 0) numbers.classes = 1 + largest;
+  numbers.all_alike = largest == smallest;
+  return absl::OkStatus();
+}
+
+// Reads one-hot rows [samples, classes] as classes.
+absl::Status ReadOneHot(const v1::NpyArray& array, const NpyFile& file, const std::string& field,
+                        Numbers& numbers) {
+  const Shape& shape = file.header.shape;
+  if (numbers.classes != 0 && numbers.classes != shape[1]) {
+    return FieldError(field, absl::StrCat(Described(file), ", but npy.classes is ", numbers.classes,
+                                          "; leave it out for one-hot rows"));
+  }
+  numbers.classes = shape[1];
+  int64_t index = 0;
+  int64_t hot = -1, first = -1;  // The class of this row, and of the first.
+  numbers.all_alike = true;
+  FieldViolations violations;
+  const auto use = [&](absl::string_view elements) -> absl::Status {
+    absl::Status status;
+    ForEachNpyNumber(file.header, elements, [&](auto number) {
+      if (!status.ok()) return;
+      const bool is_hot = number == 1;
+      if ((!is_hot && number != 0) || (is_hot && hot >= 0)) {
+        status = absl::InvalidArgumentError(absl::StrCat(
+            file.what, " holds ", static_cast<double>(number), " at ", PlaceInArray(shape, index),
+            "; a one-hot row has a single 1, and 0 elsewhere; if the targets are values, give "
+            "npy.targets: values"));
+        return;
+      }
+      if (is_hot) hot = index % shape[1];
+      if (++index % shape[1] != 0) return;
+      if (hot < 0) {
+        status =
+            absl::InvalidArgumentError(absl::StrCat(file.what, " holds no 1 in row ", index / shape[1] - 1,
+                                                    "; a one-hot row has a single 1, and 0 elsewhere"));
+        return;
+      }
+      if (numbers.kept != nullptr) numbers.kept->push_back(static_cast<int32_t>(hot));
+      if (first < 0) first = hot;
+      numbers.all_alike = numbers.all_alike && first == hot;
+      hot = -1;
+    });
+    return status;
+  };
+  if (numbers.kept != nullptr) numbers.kept->reserve(shape[0]);
+  violations.AddAll(field, ReadNpyElements(array, file, use));
+  return violations.ToStatus();
 }
 
 struct Arrays {
@@ -230,6 +326,12 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
     violations.Add("npy.classes",
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
   }
+  if (source.has_ignore_index() && source.ignore_index() >= 0) {
+    violations.Add(
+        "npy.ignore_index",
+        absl::StrCat("is ", source.ignore_index(),
+                     "; it must be negative; a class or token is ignored by the loss's ignore_index alone"));
+  }
   violations.AddAll("", ReadHeaders(source.train_inputs(), source.train_targets(), arrays.train));
   arrays.validates = source.has_validation_inputs() || source.has_validation_targets();
   if (arrays.validates) {
@@ -241,19 +343,17 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   NpySplit& validation = arrays.validation;
   if (arrays.validates) TANDEM_RETURN_IF_ERROR(CheckAlike(train, validation));
   const NpyHeader& inputs = train.inputs.header;
-  info.shape = ShapeOfArraySample(inputs.shape);
-  info.sample_type = SampleTypeOf(inputs);
-  TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, train));
+  TANDEM_ASSIGN_OR_RETURN(info.sample_type, SampleTypeOf(source, train));
+  TANDEM_ASSIGN_OR_RETURN(info.target_type, TargetTypeOf(source, info.sample_type, train));
+  TANDEM_ASSIGN_OR_RETURN(info.shape, SampleShapeOf(source, train));
   info.train_samples = inputs.shape[0];
   info.validation_samples = arrays.validates ? validation.inputs.header.shape[0] : 0;
   info.classes = info.target_type == TargetType::kValues && info.sample_type != SampleType::kTokens
                      ? 0
                      : source.classes();
   if (info.sample_type == SampleType::kTokens && info.shape.rank() != 1) {
-    return FieldError(
-        train.InputsField(),
-        absl::StrCat(Described(train.inputs),
-                     "; integers other than uint8 are tokens, which must be [samples, length]"));
+    return FieldError(train.InputsField(),
+                      absl::StrCat(Described(train.inputs), "; tokens must be [samples, length]"));
   }
   if (info.target_type == TargetType::kValues) {
     if (source.classes() != 0 && info.sample_type != SampleType::kTokens) {
@@ -271,30 +371,36 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
     const bool is_train = split == &train;
     const v1::NpyArray& from = is_train ? source.train_inputs() : source.validation_inputs();
     const v1::NpyArray& to = is_train ? source.train_targets() : source.validation_targets();
-    const auto read_inputs = [&](int64_t& classes) {
-      return ReadNumbers(from, split->inputs, split->InputsField(), "token", classes,
-                         kept == Kept::kAll ? &split->input_tokens : nullptr);
+    const auto read_inputs = [&](int64_t& classes) -> absl::Status {
+      Numbers numbers{.noun = "token", .classes = classes};
+      if (kept == Kept::kAll) numbers.kept = &split->input_tokens;
+      TANDEM_RETURN_IF_ERROR(ReadNumbers(from, split->inputs, split->InputsField(), numbers));
+      classes = numbers.classes;
+      return absl::OkStatus();
     };
-    const auto read_targets = [&](const char* noun, int64_t& classes) {
-      return ReadNumbers(to, split->targets, split->TargetsField(), noun, classes,
-                         kept != Kept::kNothing ? &split->target_numbers : nullptr);
+    const auto read_targets = [&](const char* noun, int64_t& classes) -> absl::Status {
+      Numbers numbers{.noun = noun, .classes = classes, .may_be_ignored = true};
+      if (source.has_ignore_index()) numbers.ignored = source.ignore_index();
+      if (kept != Kept::kNothing) numbers.kept = &split->target_numbers;
+      const bool one_hot = info.target_type == TargetType::kClass && MayBeOneHot(split->targets.header.shape);
+      const auto read = one_hot ? ReadOneHot : ReadNumbers;
+      TANDEM_RETURN_IF_ERROR(read(to, split->targets, split->TargetsField(), numbers));
+      classes = numbers.classes;
+      if (numbers.has_ignored) info.ignored_label = source.ignore_index();
+      if (is_train && info.target_type == TargetType::kClass) info.one_label = numbers.all_alike;
+      return absl::OkStatus();
     };
     if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
       // The largest token of both.
       int64_t in = 0, out = 0;
-      TANDEM_RETURN_IF_ERROR(read_inputs(in).status());
-      TANDEM_RETURN_IF_ERROR(read_targets("token", out).status());
+      TANDEM_RETURN_IF_ERROR(read_inputs(in));
+      TANDEM_RETURN_IF_ERROR(read_targets("token", out));
       vocabulary = info.classes = std::max(in, out);
       continue;
     }
-    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary).status());
-    if (info.target_type == TargetType::kClass) {
-      TANDEM_ASSIGN_OR_RETURN(const bool alike, read_targets("class", info.classes));
-      if (is_train) info.one_label = alike;
-    }
-    if (info.target_type == TargetType::kTokens) {
-      TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes).status());
-    }
+    if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary));
+    if (info.target_type == TargetType::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
+    if (info.target_type == TargetType::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
   }
   if (info.target_type == TargetType::kTokens) info.target_shape = info.shape;
   const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +
@@ -310,11 +416,13 @@ absl::Status ReadFloats(const v1::NpyArray& array, const NpyFile& file,
   int64_t index = 0;
   return ReadNpyElements(array, file, [&](absl::string_view elements) -> absl::Status {
     values.clear();
-    AddConverted(file.header, elements, &values);
+    AddNpyNumbers(file.header, elements, &values);
     for (const float value : values) {
       if (!std::isfinite(value)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(file.what, " holds ", value, " at index ", index, "; all numbers must be finite"));
+        return absl::InvalidArgumentError(absl::StrCat(file.what, " holds ", value, " at ",
+                                                       PlaceInArray(file.header.shape, index),
+                                                       "; all numbers must be finite, and at most 3.4e38; "
+                                                       "leave such samples out, or replace the number"));
       }
       ++index;
     }
@@ -335,8 +443,30 @@ absl::Status ReadSampleBytes(SampleType type, const v1::NpyArray& array, const N
   });
 }
 
-absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, const v1::NpyArray& inputs,
-                                                    const v1::NpyArray& targets, NpySplit& split) {
+// Brings samples from [height, width, channels] to [channels, height, width] = `shape`.
+void MoveChannelsFirst(const Shape& shape, int64_t item_bytes, int64_t samples, uint8_t* data) {
+  const int64_t channels = shape[0], area = shape[1] * shape[2];
+  if (channels == 1) return;
+  std::vector<uint8_t> image(shape.elements() * item_bytes);
+  for (int64_t i = 0; i < samples; ++i, data += image.size()) {
+    std::memcpy(image.data(), data, image.size());
+    const uint8_t* from = image.data();
+    for (int64_t pixel = 0; pixel < area; ++pixel) {
+      for (int64_t channel = 0; channel < channels; ++channel, from += item_bytes) {
+        std::memcpy(data + (channel * area + pixel) * item_bytes, from, item_bytes);
+      }
+    }
+  }
+}
+
+// Returns whether the array's samples are [height, width, channels].
+bool HasChannelsLast(const v1::NpySource& source, const NpySplit& split) {
+  return source.layout() == v1::ARRAY_LAYOUT_NHWC && split.inputs.header.shape.rank() == 4;
+}
+
+absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, bool channels_last,
+                                                    const v1::NpyArray& inputs, const v1::NpyArray& targets,
+                                                    NpySplit& split) {
   FieldViolations violations;
   std::vector<uint8_t> samples, outputs;
   if (info.sample_type == SampleType::kTokens) {
@@ -348,6 +478,10 @@ absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, con
         ReadSampleBytes(info.sample_type, inputs, split.inputs, [&](absl::Span<const uint8_t> piece) {
           samples.insert(samples.end(), piece.begin(), piece.end());
         }));
+    if (channels_last && violations.empty()) {
+      MoveChannelsFirst(info.shape, SizeOf(DTypeOfSamples(info.sample_type)), split.inputs.header.shape[0],
+                        samples.data());
+    }
   }
   if (info.target_type == TargetType::kValues) {
     outputs.reserve(split.targets.header.shape.elements() * sizeof(float));
@@ -378,23 +512,39 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
     if (classes != nullptr) use(0, info.train_samples, nullptr, classes);
   } else {
     const int64_t bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type));
+    const bool channels_last = HasChannelsLast(source, train);
     std::vector<uint8_t> samples;  // Whole samples, and the beginning of the next.
     int64_t first = 0;
-    violations.AddAll(train.InputsField(),
-                      ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,
-                                      [&](absl::Span<const uint8_t> piece) {
-                                        samples.insert(samples.end(), piece.begin(), piece.end());
-                                        const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
-                                        if (count == 0) return;
-                                        use(first, count, samples.data(),
-                                            classes == nullptr ? nullptr : classes + first);
-                                        samples.erase(samples.begin(), samples.begin() + count * bytes);
-                                        first += count;
-                                      }));
+    violations.AddAll(
+        train.InputsField(),
+        ReadSampleBytes(info.sample_type, source.train_inputs(), train.inputs,
+                        [&](absl::Span<const uint8_t> piece) {
+                          samples.insert(samples.end(), piece.begin(), piece.end());
+                          const int64_t count = static_cast<int64_t>(samples.size()) / bytes;
+                          if (count == 0) return;
+                          if (channels_last) {
+                            MoveChannelsFirst(info.shape, SizeOf(DTypeOfSamples(info.sample_type)), count,
+                                              samples.data());
+                          }
+                          use(first, count, samples.data(), classes == nullptr ? nullptr : classes + first);
+                          samples.erase(samples.begin(), samples.begin() + count * bytes);
+                          first += count;
+                        }));
   }
   if (info.target_type == TargetType::kValues) {
     violations.AddAll(train.TargetsField(),
                       ReadFloats(source.train_targets(), train.targets, [](const std::vector<float>&) {}));
+  }
+  // The validation's numbers are only checked.
+  const auto check = [&](const v1::NpyArray& array, const NpyFile& file, const std::string& field) {
+    violations.AddAll(field, ReadFloats(array, file, [](const std::vector<float>&) {}));
+  };
+  const NpySplit& validation = arrays.validation;
+  if (arrays.validates && info.sample_type == SampleType::kFloats) {
+    check(source.validation_inputs(), validation.inputs, validation.InputsField());
+  }
+  if (arrays.validates && info.target_type == TargetType::kValues) {
+    check(source.validation_targets(), validation.targets, validation.TargetsField());
   }
   return violations.ToStatus();
 }
@@ -407,11 +557,12 @@ absl::StatusOr<DatasetInfo> DescribeNpy(const v1::NpySource& source) {
 absl::StatusOr<OpenedDataset> OpenNpy(const v1::NpySource& source) {
   TANDEM_ASSIGN_OR_RETURN(Arrays arrays, ReadArrays(source, Kept::kAll));
   OpenedDataset opened;
-  TANDEM_ASSIGN_OR_RETURN(opened.train,
-                          Load(arrays.info, source.train_inputs(), source.train_targets(), arrays.train));
+  TANDEM_ASSIGN_OR_RETURN(opened.train, Load(arrays.info, HasChannelsLast(source, arrays.train),
+                                             source.train_inputs(), source.train_targets(), arrays.train));
   if (arrays.validates) {
-    TANDEM_ASSIGN_OR_RETURN(opened.validation, Load(arrays.info, source.validation_inputs(),
-                                                    source.validation_targets(), arrays.validation));
+    TANDEM_ASSIGN_OR_RETURN(opened.validation,
+                            Load(arrays.info, HasChannelsLast(source, arrays.validation),
+                                 source.validation_inputs(), source.validation_targets(), arrays.validation));
   }
   opened.info = std::move(arrays.info);
   return opened;

@@ -1,8 +1,8 @@
-// How long a training step of a network takes on the CPU backend alone, without data loading or reports, and
-// which of its steps take the time:
+// Measures a training step of a network on the CPU backend alone, without data loading and reports, and the
+// time of each step of its plan:
 //   bazel run -c opt //tests/bench/cpu:step_bench -- --network=lenet --replicas=2 --batch=128 --steps=200
 //   --profile
-// With --profile=kind, steps of one name are added up, the largest first.
+// With --profile=kind, steps with the same name are added up, the largest first.
 
 #include <algorithm>
 #include <chrono>

@@ -26,7 +26,7 @@ dataset { synthetic { shape: [1, 16, 16] classes: 4 train_samples: 4096 validati
 model { input { shape: [1, 16, 16] } %s layers { dense { units: 16 activation: ACTIVATION_RELU } } layers { dense { units: 4 } } }
 training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } global_batch_size: 32 epochs: 1 }
 """
-# As many layers as make a sweep of 68 KB: its jobs would be half a MiB each in memory.
+# The layers of a sweep of 68 KB. Each of its jobs would take half a MiB of memory.
 LARGE = SPEC % ("layers { dense { units: 16 activation: ACTIVATION_RELU } } " * 3900)
 SMALL = SPEC % ""
 
@@ -140,7 +140,7 @@ def await_ends(line, seconds):
         pass
 
 
-# Each attack takes the daemon and the tokens, checks what it can, and returns its figures as a text.
+# Each attack takes the daemon and the tokens, checks the bounds, and returns its figures as a text.
 
 
 def unread_answers(daemon, tokens, sweeps):
@@ -195,7 +195,7 @@ def end(daemon, tokens):
 
 
 def rapid_reset(token, body, again=False):
-    # From the address that all others have, who are not refused for it. Who connects again and again: from another.
+    # Uses the address of all other users, who must not be refused. The attacks that connect again use another address.
     def attack(daemon, tokens, _):
         made, tries, refused = 0, 0, 0
         source = own_address() if again else None
@@ -211,7 +211,7 @@ def rapid_reset(token, body, again=False):
                 now, shut = 0, True
             tries += 1
             made += now
-            # Of a connection that was refused a part is sent before that is known.
+            # If a connection is refused, the client has already sent a part.
             refused += shut
             if not again or shut:
                 time.sleep(0.2)
@@ -242,7 +242,7 @@ def open_watches(daemon, tokens, _):
         grown = daemon.threads() - threads
         expect(held <= 64, f"{held} streams of {method} are open")
         expect(grown < 100, f"{method} has {grown} threads")
-        # Who asks once is answered all the same.
+        # A client that asks only once gets an answer.
         status, _ = Connection(daemon.address).call("/grpc.health.v1.Health/Check")
         expect(status == "OK", f"Check: {status}")
         for line in lines:
@@ -275,9 +275,9 @@ def unknown_fields(daemon, tokens, _):
     """100 requests of 580 KB that are empty fields of no meaning, each 30 times as much in memory, and no answer is read"""
     line = Connection(daemon.address, tokens["mallory"], window=0)
     before = daemon.memory()
-    # Of field 15, which these requests do not have.
+    # These requests have no field 15.
     request = encode("GetJobRequest", f'name: "{daemon.trained}"', "job_service") + b"\x7a\0" * 290_000
-    # Such requests are taken in.
+    # The daemon accepts such requests.
     reader = Connection(daemon.address, tokens["mallory"])
     for method, expected in (("GetJob", "OK"), ("CancelJob", "PERMISSION_DENIED")):
         status, _ = reader.call(f"JobService/{method}", request)
@@ -380,16 +380,16 @@ def nested(daemon, tokens, _):
     return f"{status}: {text}"
 
 
-# The name of what a method is about, by the first of these words that its name has.
+# Maps a method to the object that it needs, by the first of these words in the method's name.
 NAMES = [("DeleteSweep", "waiting"), ("Sweep", "sweep"), ("Dataset", "dataset"), ("Upload", "upload"), ("Device", "device"), ("Token", "token"),
          ("Cancel", "queued"), ("Pause", "other"), ("Resume", "other"), ("Update", "queued"), ("", "job")]
-# How the first call of a method ends, if not with OK.
+# The expected status of a method's first call, if it is not OK.
 STATUSES = {
-    # They name a device that is not there: the others are to stay as they are.
+    # These name a device that does not exist, so that the real devices do not change.
     "DrainDevice": "NOT_FOUND", "ResumeDevice": "NOT_FOUND", "ExcludeDevice": "NOT_FOUND",
     # The jobs of the sweep wait.
     "DeleteSweep": "FAILED_PRECONDITION",
-    # By a viewer: the daemon is to go on.
+    # Called by a viewer, so that the daemon does not stop.
     "Shutdown": "PERMISSION_DENIED",
 }
 
@@ -404,6 +404,8 @@ def request_of(request, method, fields, names):
         text.append(f'job: "{names["job"]}"')
     if method == "UpdateJob":
         text.append(f'job {{ name: "{name}" priority: -1 }} update_mask {{ paths: "priority" }}')
+    if "max_points" in fields:
+        text.append("max_points: 10000")
     if "page_size" in fields:
         text.append("page_size: 1000")
     if "validate_only" in fields:
@@ -444,7 +446,7 @@ def upload_text(content):
     return f'upload {{ manifest_sha256: "{octal(manifest)}" files: 1 bytes: {len(content)} }}'
 
 
-# Of the services that gRPC itself has.
+# The methods of gRPC's own services.
 OWN_METHODS = [("/grpc.health.v1.Health", "Check"), ("/grpc.health.v1.Health", "Watch"),
                ("/grpc.reflection.v1alpha.ServerReflection", "ServerReflectionInfo")]
 FILES = {path.stem: path.read_text() for path in (HERE.parents[2] / "proto/tandem/v1").glob("*.proto")}
@@ -465,14 +467,15 @@ def every_method(daemon, tokens, sweeps):
     names = {"job": daemon.trained, "queued": queued[0], "other": queued[1], "sweep": sweeps[0], "waiting": sweeps[2], "dataset": "datasets/set-1",
              "device": "devices/cpu:9", "upload": decode_raw(upload).split('"')[1], "token": "tokens/of-many"}
     table = []
-    # What ends something comes last.
+    # Methods that delete objects come last.
     for service, method, request, fields in sorted(methods(), key=lambda row: row[1].startswith(("Delete", "Revoke"))) + [
             (*name, "", []) for name in OWN_METHODS]:
-        # All but the end of the daemon is the administrator's, who has no limits of a user.
+        # The administrator calls everything except Shutdown, because a user's limits do not apply to the administrator.
         token = tokens["eve"] if method == "Shutdown" else daemon.token
-        # Of gRPC's own, nothing, which is this server's health; or field 7, all services.
+        # gRPC's own methods get an empty message, which asks for this server's health, or field 7, which asks for all
+        # services.
         message = request_of(request, method, fields, names) if request else b"\x3a\0" if "Reflection" in service else b""
-        # That the call does what it is for is seen where its answer is read.
+        # Reading the answer shows that the call works.
         reader = Connection(daemon.address, token)
         status, _ = reader.call(f"{service}/{method}", message, 30, lambda line, stream: line.answer.get(stream))
         expect(status == STATUSES.get(method, "OK"), f"{method}: {status} {list(reader.text.values())}")
@@ -483,7 +486,7 @@ def every_method(daemon, tokens, sweeps):
         for _ in range(64):
             line.begin_slowly(f"{service}/{method}", message)
         line.pump(0.2)
-        # As long as it takes more.
+        # Repeats while the memory grows.
         last, peak = 0, daemon.memory("VmHWM")
         while peak > last + 1:
             line.pump(0.2)
@@ -582,7 +585,8 @@ def hostile_files(daemon, tokens, _):
             f"while the daemon grew by {grown:.0f} MiB")
 
 
-# An attack whose connection has many calls open comes long after those by which this machine's address is watched.
+# An attack with many open calls on a connection follows long after the attacks by which the daemon watches this
+# machine's address.
 ATTACKS = [unread_answers, many_lists, gone_client, rapid_reset("", False), rapid_reset("", False, again=True),
            rapid_reset("eve", False), rapid_reset("eve", True), open_watches, dense_messages, unknown_fields, many_sweeps, nested,
            large_lists, hostile_files, refused_calls, every_method, full_queue]
@@ -633,7 +637,7 @@ def main():
         them = others.end()
         print(f"{name}\n   {figures}; {seconds:.1f} s, at most {daemon.memory('VmHWM'):.0f} MiB; others: {them['calls']} calls, "
               f"p99 {them['p99']:.0f} ms, slowest {them['slowest']:.0f} ms, {len(them['failed'])} failed", flush=True)
-        # Where the queue is full, it is so for others, too.
+        # If the queue is full, other users' submits fail too.
         if them["failed"] and attack is not full_queue:
             failures.append(f"{name}: of others' calls failed {collections.Counter(them['failed'])}")
         if options.measure and (them["p99"] > 100 or them["slowest"] > 1000):

@@ -63,7 +63,7 @@ def frame(payload):
 
 
 def headers_of(method, token):
-    # Of the API, or of another service: "/grpc.health.v1.Health/Check".
+    # A method of the API, or of another service: "/grpc.health.v1.Health/Check".
     path = method if method.startswith("/") else "/tandem.v1." + method
     headers = [(":method", "POST"), (":scheme", "http"), (":path", path), (":authority", "here"),
                ("content-type", "application/grpc"), ("te", "trailers")]
@@ -87,7 +87,7 @@ class Connection:
             self.h2.increment_flow_control_window((1 << 30) - 65535)
         self.window = window
         self.open = set()
-        # By stream: gRPC's status, the message with it, the answers' bytes, and when it ended.
+        # By stream: gRPC's status and its message, the bytes of the answers, and the time of the end.
         self.status, self.text, self.answer, self.ended = {}, {}, {}, {}
         self.is_lost = False
         self.flush()

@@ -22,7 +22,7 @@ def main():
     turns = 0
     # Three calls a turn: below the 100 a second that a user has.
     while not select.select([sys.stdin], [], [], 0.04)[0]:
-        # Also whoever comes just now is served.
+        # A new connection is served, too.
         if turns % 10 == 9:
             line.close()
             line = Connection(address, token)
@@ -30,7 +30,8 @@ def main():
         for method, request in calls:
             begin = time.monotonic()
             status, _ = line.call(method, request)
-            # As gRPC's clients do: a connection that is new may be shut with those of an attacker at the same address.
+            # Retries as gRPC's clients do: the daemon may close a new connection together with an attacker's at the
+            # same address.
             for _ in range(4):
                 if not line.is_lost:
                     break

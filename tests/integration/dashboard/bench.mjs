@@ -54,9 +54,9 @@ const id = await stage.submit(long);
 await until("its end", async () => (await stage.job(id)).state === "JOB_STATE_SUCCEEDED", 300);
 const looked = performance.now();
 await page.show(`#/jobs/${id}`);
-await until("its points", async () => (await page.evaluate(() => window.tandemHistory.series.get("training/loss")?.step.length ?? 0)) >= 150_000, 60);
+await until("its points", async () => (await page.evaluate(() => window.tandemHistory.series.get("training/loss")?.points ?? 0)) >= 150_000, 60);
 await until("its charts", async () => (await page.locator("figure canvas").count()) >= 3);
-say("first_look_at_150000_points_ms", performance.now() - looked, 10000);
+say("first_look_at_150000_points_ms", performance.now() - looked, 1000);
 // The longest frame while the axis changes, which draws all charts anew, and while zooming.
 const frames = (act) => page.evaluate(async (source) => {
   const times = [];

@@ -5,6 +5,7 @@ import {execFile, spawn} from "node:child_process";
 import {once} from "node:events";
 import fs from "node:fs";
 import http from "node:http";
+import net from "node:net";
 import path from "node:path";
 import {pathToFileURL} from "node:url";
 import {promisify} from "node:util";
@@ -121,6 +122,39 @@ export class Stage {
     page.cookie = (await page.context().cookies()).map((one) => `${one.name}=${one.value}`).join("; ");
     return page;
   }
+}
+
+// Has the browser reach a dashboard through connections that cut() breaks, all at once; it returns their number. Changes the
+// dashboard's address.
+export async function startProxy(dashboard) {
+  const {hostname, port} = new URL(dashboard.base);
+  const sockets = new Set();
+  const server = net.createServer((browser) => {
+    const inner = net.connect(Number(port), hostname);
+    const pair = [browser, inner];
+    sockets.add(pair);
+    for (const one of pair) {
+      one.on("error", () => {});
+      one.on("close", () => { sockets.delete(pair); pair.forEach((other) => other.destroy()); });
+    }
+    // Each connection has one request. The dashboard answers only requests to its own address.
+    browser.once("data", (head) => {
+      inner.write(head.toString("latin1").replaceAll(`127.0.0.1:${server.address().port}`, `127.0.0.1:${port}`), "latin1");
+      browser.pipe(inner);
+    });
+    inner.pipe(browser);
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  dashboard.base = dashboard.base.replace(port, server.address().port);
+  dashboard.url = dashboard.url.replace(port, server.address().port);
+  return {
+    cut() {
+      const count = sockets.size;
+      sockets.forEach((pair) => pair.forEach((one) => one.destroy()));
+      return count;
+    },
+    close: () => server.close(),
+  };
 }
 
 // An HTTP request as no browser would make it: {status, headers, text}. A stream's answer is cut off after its head.

@@ -4,11 +4,13 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
-import {Stage, axe, request, sleep, spec, until} from "./stage.mjs";
+import {Stage, axe, request, sleep, spec, startProxy, until} from "./stage.mjs";
 
 const BREAKS = process.env.TANDEM_WHOLE === "1" ? 20 : 2;
 const stage = new Stage();
-await stage.startDaemon();
+const data = path.join(stage.state, "..", "data");
+fs.mkdirSync(data);
+await stage.startDaemon("--data-folder", data);
 const first = await stage.startDashboard();
 await stage.startBrowser();
 const ann = await stage.token("ann", "submitter");
@@ -45,11 +47,17 @@ const page = await stage.open(first);
 await test("the key opens the page once, and leaves the address", async () => {
   assert.equal(new URL(page.url()).search, "");
   const key = new URL(first.url).search;
-  assert.equal((await request(first.base, `/${key}`)).status, 401);
-  for (const where of ["/", "/page/app.js", "/events/jobs", "/api/job_file?name=jobs/x"]) {
+  assert.equal((await request(first.base, `/${key}`)).headers["set-cookie"], undefined);
+  for (const where of ["/events/jobs", "/api/job_file?name=jobs/x"]) {
     assert.equal((await request(first.base, where)).status, 401, where);
+    assert.equal((await request(first.base, where, {headers: {Cookie: `${page.cookie.slice(0, -1)}x`}})).status, 401, where);
   }
-  assert.equal((await request(first.base, "/", {headers: {Cookie: `${page.cookie.slice(0, -1)}x`}})).status, 401);
+  // The page itself has no data. Without a key it says so.
+  const stranger = await stage.newPage();
+  await stranger.goto(first.base);
+  await until("it says so", async () => /no key/.test(await stranger.locator("#banner").textContent()));
+  assert.equal(await stranger.locator("[data-job]").count(), 0);
+  await stranger.context().close();
   const cookie = (await page.context().cookies())[0];
   assert.equal(cookie.httpOnly, true);
   assert.equal(cookie.sameSite, "Strict");
@@ -88,6 +96,15 @@ await test("other sites and other hosts get nothing", async () => {
   assert.equal(await other.evaluate((url) => fetch(`${url}api/job_file?name=jobs/x`, {credentials: "include"}).then(() => "answer", () => "refused"), first.base), "refused");
   await other.close();
   assert.ok(host);
+});
+
+await test("a link in another site's page opens the view with the user's cookie", async () => {
+  const other = await page.context().newPage();
+  await other.route("http://other.example/", (route) => route.fulfill({contentType: "text/html", body: `<a href="${first.base}#/jobs/${done}">job</a>`}));
+  await other.goto("http://other.example/");
+  await other.click("a");
+  await until("the job", async () => (await other.locator("main .state").first().textContent().catch(() => "")) === "succeeded");
+  await other.close();
 });
 
 await test("silent connections hold nobody up for long", async () => {
@@ -155,14 +172,13 @@ function curvesIn(events) {
   }
   return curves;
 }
+const isSame = (a, b) => a === b || (Number.isNaN(a) && Number.isNaN(b));
 function expectSame(shown, stored) {
   assert.deepEqual(Object.keys(shown).sort(), Object.keys(stored).sort());
   for (const [key, [steps, values]] of Object.entries(stored)) {
     assert.deepEqual(shown[key][0], steps, key);
     values.forEach((value, i) => {
-      // The history's columns have nine digits.
-      const difference = Math.abs(Number(shown[key][1][i]) - value);
-      assert.ok(difference <= 1e-8 * Math.abs(value), `${key}[${i}]: ${shown[key][1][i]} and ${value}`);
+      assert.ok(isSame(Number(shown[key][1][i]), value), `${key}[${i}]: ${shown[key][1][i]} and ${value}`);
     });
   }
 }
@@ -210,21 +226,105 @@ await test("a chart zooms by dragging, and shows values under the cursor", async
   assert.match(page.url(), /x=epoch/);
 });
 
+// Drags over a part of the first chart: `from` and `to` of its width.
+async function zoom(page, from, to) {
+  const plot = page.locator(".u-over").first();
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width * from, box.y + 50);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to, box.y + 60, {steps: 5});
+  await page.mouse.up();
+}
+// The reports' curves alone, of steps from first to last.
+const reportsOf = (curves, first, last) => Object.fromEntries(Object.entries(curves)
+    .filter(([key]) => key.startsWith("training/") || key === "learning_rate" || key === "images_per_second")
+    .map(([key, [steps, values]]) => [key, [steps, values].map((column) => column.filter((_, i) => steps[i] >= first && steps[i] <= last))]));
+function expectPart(shown, stored) {
+  for (const [key, [steps, values]] of Object.entries(shown)) {
+    const all = new Map(stored[key][0].map((step, i) => [step, stored[key][1][i]]));
+    steps.forEach((step, i) => assert.ok(isSame(all.get(step), Number(values[i])), `${key} at step ${step}: ${values[i]} and ${all.get(step)}`));
+  }
+}
+
+await test("a long job's curves are reduced; a zoom has all points, and live points go on", async () => {
+  const job = spec("reduced", 40000, {report: {every_steps: 1}});
+  // Some milliseconds a step: the curve grows slowly while the test zooms.
+  job.model.layers.unshift({dense: {units: 512, activation: "relu"}});
+  const id = await stage.submit(job);
+  await until("6000 events", async () => Number((await stage.job(id)).last_sequence) > 6000, 120);
+  // The ranges that the page asks for.
+  const watchQuestions = (page) => page.evaluate(() => {
+    window.tandemAsked = [];
+    const ask = window.fetch;
+    window.fetch = (path, options) => {
+      if (path.endsWith("GetJobHistory")) window.tandemAsked.push(JSON.parse(options.body));
+      return ask(path, options);
+    };
+  });
+  const question = (page) => until("a question", () => page.evaluate(() => window.tandemAsked[0]));
+  const awaitPoints = (page, first, last) => until("all points there", () => page.evaluate(([first, last]) => !window.tandemHistory.lacks(first, last), [first, last]));
+  await watchQuestions(page);
+  await page.show(`#/jobs/${id}`);
+  const state = (key) => page.evaluate((key) => {
+    const one = window.tandemHistory.series.get(key);
+    return one && {isReduced: one.isReduced, points: one.points, shown: one.step.length, last: one.step.at(-1), first: one.step[0]};
+  }, key);
+  const begin = await until("the reduced curve", async () => { const one = await state("training/loss"); return one?.isReduced && one; });
+  assert.ok(begin.points > 5500 && begin.shown < begin.points - 1000, JSON.stringify(begin));
+  await until("the note", async () => (await page.locator("main").textContent()).includes("zoom in to see all"));
+  await zoom(page, 0.05, 0.1);
+  const {first_step: first, last_step: last} = await question(page);
+  assert.ok(first > 0 && last > first + 50 && last < begin.last, `${first} to ${last}`);
+  await awaitPoints(page, first, last);
+  await until("later points", async () => (await state("training/loss")).last > begin.last + 200);
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
+  const stored = curvesIn(await stage.log(id));
+  const shown = await curvesOf(page);
+  // All shown points are the log's; none is missing where the page zoomed in, or that came later.
+  expectPart(shown, stored);
+  expectSame(reportsOf(shown, first, last), reportsOf(stored, first, last));
+  expectSame(reportsOf(shown, begin.last, Infinity), reportsOf(stored, begin.last, Infinity));
+  assert.equal((await state("training/loss")).points, stored["training/loss"][0].length);
+  // The ended job, along the other axes.
+  for (const axis of ["epoch", "time"]) {
+    const again = await stage.open(await stage.startDashboard());
+    await again.show(`#/jobs/${id}?x=${axis}`);
+    await again.waitForSelector("figure canvas");
+    await until("its curve", () => again.evaluate(() => window.tandemHistory.series.get("training/loss")?.isReduced));
+    await watchQuestions(again);
+    await zoom(again, 0.4, 0.45);
+    const {first_step: first, last_step: last} = await question(again);
+    assert.ok(first > 0 && last > first, `${axis}: ${first} to ${last}`);
+    await awaitPoints(again, first, last);
+    expectSame(reportsOf(await curvesOf(again), first, last), reportsOf(stored, first, last));
+    assert.deepEqual(again.problems, []);
+    await again.context().close();
+  }
+});
+
 await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   const id = await stage.submit(spec("long", 40000));
+  const proxied = await stage.startDashboard();
+  const proxy = await startProxy(proxied);
+  const page = await stage.open(proxied);
   await page.show(`#/jobs/${id}`);
   await awaitState(page, "running");
   for (let i = 0; i < BREAKS; i++) {
     const have = () => page.evaluate(() => window.tandemHistory.sequence);
     await stage.killDaemon();
     await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("does not answer"), 15);
-    await stage.startDaemon();
+    await stage.startDaemon("--data-folder", data);
     await until("the page is well again", async () => await page.locator("#banner").isHidden());
     const before = await have();
-    await page.context().setOffline(true);
-    // A stream that is open stays open when the browser goes offline: this one is ended by the program.
-    await page.context().setOffline(false);
     await until("more events", async () => (await have()) > before);
+    // The connections to the dashboard itself break.
+    assert.ok(proxy.cut() > 0);
+    await until("the page says so", async () => (await page.locator("#banner").textContent()).includes("lost"), 15);
+    const then = await have();
+    await until("more events after the cut", async () => (await have()) > then);
+    assert.ok(await page.locator("#banner").isHidden());
   }
   const again = await stage.open(await stage.startDashboard());
   await again.show(`#/jobs/${id}`);
@@ -234,9 +334,19 @@ await test(`no point is lost or doubled over ${BREAKS} breaks`, async () => {
   await awaitState(again, "cancelled");
   const stored = curvesIn(await stage.log(id));
   expectSame(await curvesOf(page), stored);
-  expectSame(await curvesOf(again), stored);
-  assert.deepEqual(again.problems, []);
-  await again.context().close();
+  // After many breaks, the second page's history is a reduced one: each of its points is the log's.
+  const shown = await curvesOf(again);
+  for (const [key, [steps, values]] of Object.entries(stored)) {
+    const logged = new Map(steps.map((step, i) => [step, String(values[i])]));
+    assert.ok(shown[key][0].length > 1, key);
+    assert.equal(shown[key][0].at(-1), steps.at(-1), key);
+    shown[key][0].forEach((step, i) => assert.equal(shown[key][1][i], logged.get(step), `${key} at ${step}`));
+  }
+  for (const one of [page, again]) {
+    assert.deepEqual(one.problems, []);
+    await one.context().close();
+  }
+  proxy.close();
 });
 
 await test("every button works as it says, and shows only where it would", async () => {
@@ -266,6 +376,12 @@ await test("every button works as it says, and shows only where it would", async
   await press(own, "Cancel");
   await awaitState(own, "cancelled");
   assert.deepEqual(await buttons(own), []);
+  // An administrator may stop another user's job.
+  const annas = await stage.submit(spec("annas-too", 40000), ann);
+  await page.show(`#/jobs/${annas}`);
+  await awaitState(page, "running");
+  await press(page, "Cancel");
+  await awaitState(page, "cancelled");
   await viewers.show("#/devices");
   await until("the devices", async () => (await viewers.locator("tbody tr").count()) >= 2);
   assert.deepEqual(await buttons(viewers), []);
@@ -282,6 +398,30 @@ await test("every button works as it says, and shows only where it would", async
     assert.deepEqual(one.problems, []);
     await one.context().close();
   }
+});
+
+await test("a job that failed and is resumed goes on in the page", async () => {
+  // The file of the data is there again after the failure.
+  const csv = path.join(data, "rows.csv");
+  const rows = "x,y\n" + Array.from({length: 400}, (_, i) => `${i % 7},${i % 3}\n`).join("");
+  fs.writeFileSync(csv, rows);
+  const job = {name: "fails", dataset: {csv: {train: csv, target_columns: ["y"]}}, model: {input: {shape: [1]}, layers: [{dense: {units: 1}}]},
+    training: {loss: {mse: {}}, optimizer: {sgd: {learning_rate: 0.001}}, global_batch_size: 20, epochs: 3, report: {every_steps: 1}}};
+  await stage.tandem("devices", "drain", "cpu:0");
+  await stage.tandem("devices", "drain", "cpu:1");
+  const id = await stage.submit(job);
+  await page.show(`#/jobs/${id}`);
+  await awaitState(page, "queued");
+  fs.rmSync(csv);
+  await stage.tandem("devices", "resume", "cpu:0");
+  await stage.tandem("devices", "resume", "cpu:1");
+  await awaitState(page, "failed", 60);
+  assert.match(await page.locator("main p.error").first().textContent(), /rows\.csv/);
+  fs.writeFileSync(csv, rows);
+  await press(page, "Resume");
+  await awaitState(page, "succeeded", 60);
+  assert.equal(await page.locator("main p.error").first().textContent(), "");
+  expectSame(await curvesOf(page), curvesIn(await stage.log(id)));
 });
 
 await test("the queue says why jobs wait", async () => {

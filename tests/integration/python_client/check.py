@@ -170,6 +170,39 @@ def check_history(job: tandem.Job) -> None:
         sys.modules["pandas"] = kept
 
 
+def check_plot(job: tandem.Job) -> None:
+    """The plot has the measures' own numbers. Without matplotlib, the error says what is missing."""
+    history = job.columns()
+    kept = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "matplotlib"}
+    sys.modules["matplotlib"] = None
+    try:
+        job.plot()
+        raise SystemExit("a plot without matplotlib")
+    except ImportError as error:
+        assert "matplotlib is not installed" in str(error), error
+    del sys.modules["matplotlib"]
+    sys.modules.update(kept)
+    try:
+        import matplotlib
+    except ImportError:
+        print("SKIPPED: job.plot(): python3-matplotlib is not installed")
+        return
+    matplotlib.use("Agg")
+    for measures in ((), ("accuracy", "validation_accuracy")):
+        figure = job.plot(*measures)
+        lines = {line.get_label(): line for line in figure.axes[0].get_lines()}
+        assert tuple(lines) == (measures or ("loss", "validation_loss")), list(lines)
+        for name, line in lines.items():
+            assert numpy.array_equal(line.get_xdata(), history["epoch"]) and numpy.array_equal(line.get_ydata(), history[name]), name
+    figure.savefig(SCRATCH / "plot.png")
+    assert (SCRATCH / "plot.png").stat().st_size > 1000
+    try:
+        job.plot("speed")
+        raise SystemExit("a plot of a measure that does not exist")
+    except tandem.NotFound as error:
+        assert "speed" in str(error), error
+
+
 def check_errors(client: tandem.Client) -> None:
     """Errors have the fields, their places and the mend."""
     path = SCRATCH / "wrong.yaml"
@@ -231,7 +264,7 @@ async def check_asyncio(name: str) -> None:
         assert sorted(await job.model()) == sorted(await (await client.job(name)).model())
         told = await client.calls.jobs.get_job(job_service_pb2.GetJobRequest(name=name))
         assert told.name == name
-        # One that is left early ends its call.
+        # Leaving a stream early ends its call.
         waiting = await client.submit(SCRATCH / "job.yaml", set={"training.epochs": 100000})
         async for _ in waiting.follow():
             break
@@ -251,6 +284,7 @@ with tandem.connect() as the_client:
     check_model(the_job)
     check_predict(the_job)
     check_history(the_job)
+    check_plot(the_job)
     check_errors(the_client)
     check_datasets(the_client)
     check_every_method(the_client)

@@ -1,6 +1,6 @@
-// Under the thread sanitizer this header gives every map field two counters more, which the system's
-// library, built without it, knows nothing of: both would look for a map's members in other places.
-// So it is read here as that library was built.
+// Under the thread sanitizer, this header would give every map field two more counters. The system's library
+// was built without the sanitizer and would look for a map's members at other offsets. So the header is read
+// as the library was built.
 #pragma GCC system_header
 #pragma push_macro("__SANITIZE_THREAD__")
 #undef __SANITIZE_THREAD__
