@@ -148,7 +148,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
     writer->Write(response);
     return grpc::Status::OK;
   };
-  const std::string png = Write("a.png", "\x89PNG...");
+  const std::string png = Write("a.png", "\x89PNG\r\n\x1A\n...");
   const std::string jpeg = Write("b", "\xff\xd8\xff");
   const std::string npy = Write("c", std::string("\x93NUMPY\x01\0", 8));
   const std::string csv = Write("d", "1,2\n");
@@ -181,7 +181,7 @@ TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   };
   std::vector<std::string> command = {"predict", "lenet-1", "--format", "json"};
   for (int i = 0; i < 3; ++i)
-    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG" + std::string(3 << 20, ' ')));
+    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG\r\n\x1A\n" + std::string(3 << 20, ' ')));
   EXPECT_EQ(Run(command), 0);
   EXPECT_EQ(calls, 2);
   EXPECT_THAT(terminal_.out(), HasSubstr("0.png"));

@@ -111,13 +111,12 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       // S3 consoles create objects for folders.
       if (!absl::StartsWith(object.key, folder) || absl::EndsWith(object.key, "/")) continue;
       std::string path = object.key.substr(folder.size());
-      if (IsSkippedPath(path)) continue;
       if (const std::string why = WhyNoPath(path); !why.empty()) {
         return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which has an object whose name ",
                                                        why, ": '", absl::CHexEscape(path.substr(0, 200)),
                                                        "'"));
       }
-      add(std::move(path), object);
+      if (!IsSkippedPath(path)) add(std::move(path), object);
     }
     if (plan.files.size() > kMostObjects) {
       return absl::InvalidArgumentError(
