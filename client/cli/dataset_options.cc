@@ -18,8 +18,8 @@ void DatasetOptions::AddTo(Command command) {
   command.AddOption(
       "FILE", file,
       "YAML or JSON file with the data set, as a job has it under `dataset` (`-` is standard "
-      "input); or the data itself: a table (.csv), text (.txt), or a folder of images, which may "
-      "have the subfolders train and valid");
+      "input); or the data itself: a table (.csv), text (.txt), or a folder or archive (.zip, .tar.gz) of "
+      "images, which may have the subfolders train and valid");
   command.AddOption("--csv", csv, "A table: the training file").ValueName("FILE");
   command
       .AddOption("--image-folder", image_folder, "Pictures, a subfolder for each class: the training folder")
@@ -47,12 +47,13 @@ DatasetOptions::FileKind DatasetOptions::KindOfFile() const {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return FileKind::kImages;
   // The daemon recognises compressed files by their content.
-  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst"}) {
+  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst", ".zip"}) {
     for (const char* table : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(file, absl::StrCat(table, packed))) return FileKind::kTable;
     }
     if (absl::EndsWithIgnoreCase(file, absl::StrCat(".txt", packed))) return FileKind::kText;
   }
+  if (IsArchiveName(file)) return FileKind::kImages;
   return FileKind::kDescription;
 }
 

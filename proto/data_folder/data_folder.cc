@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -116,14 +117,11 @@ DataPart PartOf(absl::string_view name) {
   return lower == "test" || lower == "testing" ? DataPart::kTest : DataPart::kNone;
 }
 
-absl::StatusOr<DataParts> FindDataParts(const std::string& folder) {
+absl::StatusOr<DataParts> FindDataParts(const std::string& folder,
+                                        const std::vector<std::string>& subfolders) {
   DataParts parts;
   bool others = false;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    const std::string name = entry->path().filename().string();
-    if (IsSkippedName(name) || !entry->is_directory(ignored)) continue;
+  for (const std::string& name : subfolders) {
     const DataPart part = PartOf(name);
     others = others || part == DataPart::kNone;
     if (part == DataPart::kNone) continue;
@@ -132,14 +130,40 @@ absl::StatusOr<DataParts> FindDataParts(const std::string& folder) {
                                                          : parts.test;
     if (!place.empty()) {
       return absl::InvalidArgumentError(
-          absl::StrCat(folder, " has two folders for the same part of a data set, ",
-                       fs::path(place).filename().string(), " and ", name, "; give the folder of each part"));
+          absl::StrCat(folder, " has two folders for the same part of a data set, ", std::min(place, name),
+                       " and ", std::max(place, name), "; give the folder of each part"));
     }
-    place = entry->path().string();
+    place = name;
   }
   const bool alone = parts.validation.empty() && parts.test.empty();
-  if (error || parts.train.empty() || (alone && others)) return DataParts();
+  if (parts.train.empty() || (alone && others)) return DataParts();
   return parts;
+}
+
+absl::StatusOr<DataParts> FindDataParts(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    std::string name = entry->path().filename().string();
+    if (!IsSkippedName(name) && entry->is_directory(ignored)) names.push_back(std::move(name));
+  }
+  if (error) return DataParts();
+  absl::StatusOr<DataParts> parts = FindDataParts(folder, names);
+  if (!parts.ok()) return parts;
+  for (std::string* part : {&parts->train, &parts->validation, &parts->test}) {
+    if (!part->empty()) *part = (fs::path(folder) / *part).string();
+  }
+  return parts;
+}
+
+bool IsArchiveName(absl::string_view path) {
+  static constexpr std::array<absl::string_view, 11> kEndings = {
+      ".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz", ".tar.zst", ".tzst",
+  };
+  const absl::string_view name = path.substr(0, path.rfind("#sha256="));
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](absl::string_view ending) { return absl::EndsWithIgnoreCase(name, ending); });
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -43,17 +44,24 @@ enum class DataPart : uint8_t { kNone, kTrain, kValidation, kTest };
 // "validation", "dev"; "test", "testing".
 DataPart PartOf(absl::string_view name);
 
-// Folders with the parts of a data set. Empty strings are missing parts.
+// The names or paths of folders with the parts of a data set. Empty strings are missing parts.
 struct DataParts {
   std::string train;
   std::string validation;
   std::string test;
 };
 
-// Returns the subfolders of `folder` that are parts, if one is the training part, and if either another
-// subfolder is a part or no other subfolder exists. Otherwise, returns no parts: "train" may be a class
-// beside "bus" and "car". INVALID_ARGUMENT if two subfolders are the same part.
+// Returns the subfolders that are parts, if one is the training part, and if either another subfolder is a
+// part or no other subfolder exists. Otherwise, returns no parts: "train" may be a class beside "bus" and
+// "car". INVALID_ARGUMENT, with the name `folder`, if two subfolders are the same part.
+absl::StatusOr<DataParts> FindDataParts(const std::string& folder,
+                                        const std::vector<std::string>& subfolders);
+// As above, for a folder on this machine. Returns paths. Returns no parts if the folder cannot be read.
 absl::StatusOr<DataParts> FindDataParts(const std::string& folder);
+
+// Returns whether a path or URL ends as the name of an archive with pictures: ".zip", ".tar", ".tar.gz",
+// ".TGZ". The digest at the end of a URL does not count.
+bool IsArchiveName(absl::string_view path);
 
 }  // namespace tandem
 

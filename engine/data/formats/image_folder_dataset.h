@@ -18,10 +18,6 @@ absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& sourc
 // Passes the training samples to `use`, as StreamTraining.
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use);
 
-// If `train` is a folder of parts, sets `train` to the training part, and an empty `validation` to the
-// validation part. Returns the test part if no field names it, else "". See ImageFolderSource.train.
-absl::StatusOr<std::string> ResolveImageFolderParts(v1::ImageFolderSource* source);
-
 // Returns the paths of all images in a folder of classes, class by class. INVALID_ARGUMENT if a folder cannot
 // be read or has no image.
 absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder);
