@@ -85,6 +85,14 @@ TEST_F(DataFolderTest, KnowsPictures) {
   EXPECT_TRUE(IsPictureContent(absl::string_view("BM\0\0\0\0\0\0\0\0\0\0\0\0\x28\0\0\0", 18)));
 }
 
+TEST_F(DataFolderTest, KnowsArchives) {
+  for (const char* name : {"a.zip", "a/b.TAR.GZ", "a.tgz", "a.tar.zst", "https://host/a.zip#sha256=00"}) {
+    EXPECT_TRUE(IsArchiveName(name)) << name;
+  }
+  for (const char* name : {"a", "zip", "a.csv.gz", "s3://bucket/a"})
+    EXPECT_FALSE(IsArchiveName(name)) << name;
+}
+
 TEST_F(DataFolderTest, FindsTheParts) {
   const auto parts = [&] { return *FindDataParts(folder_.string()); };
   Add("Train/cat/a.png");

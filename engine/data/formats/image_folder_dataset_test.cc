@@ -276,6 +276,61 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   ExpectViolation(spec_, "image_folder.train", "cannot be read");
 }
 
+// Archives with a folder around the classes, with parts, and without.
+TEST(ImageArchiveTest, ReadsArchivesLikeFolders) {
+  const std::string folder = FreshFolder();
+  const auto check = [&](const std::string& name, const std::string& archive, int64_t validation) {
+    SCOPED_TRACE(name);
+    v1::DatasetSpec spec;
+    spec.mutable_image_folder()->set_train(WriteFile(folder + "/" + name, archive));
+    const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(opened->info.class_names, ElementsAre("cat", "dog"));
+    EXPECT_THAT(Samples<uint8_t>(*opened->train), ElementsAre(5, 5, 6, 6));
+    EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(0, 1));
+    EXPECT_EQ(opened->info.validation_samples, validation);
+    EXPECT_EQ(DescribeDataset(spec)->train_samples, 2);
+  };
+  const std::string five = GreyPng(2, 1, 5), six = GreyPng(2, 1, 6);
+  const std::vector<std::pair<std::string, std::string>> plain = {
+      {"dog/1.png", six}, {"cat/1.png", five}, {"cat/.hidden.png", "x"}};
+  check("plain.zip", Zip(plain, false), 0);
+  check("plain.tar", Tar(plain), 0);
+  check("plain.tar.zst", Zstded(Tar(plain)), 0);
+  check("dots.tar.bz2", Bzipped(Tar({{"./cat/1.png", five}, {"./dog//1.png", six}})), 0);
+  // Of two members with the same path, the later counts.
+  check("twice.tgz", Gzipped(Tar({{"cat/1.png", six}, {"dog/1.png", six}, {"cat/1.png", five}})), 0);
+  check("windows.zip", Zip({{"cat\\1.png", five}, {"dog\\1.png", six}}, false), 0);
+  const std::vector<std::pair<std::string, std::string>> parts = {
+      {"pets/README", "about"},     {"pets/train/cat/1.png", five}, {"pets/train/dog/a/1.png", six},
+      {"pets/val/dog/1.png", five}, {"pets/test/dog/1.png", six},
+  };
+  check("parts.zip", Zip(parts, true), 1);
+  check("parts.tar.xz", Xzipped(Tar(parts)), 1);
+}
+
+TEST(ImageArchiveTest, RefusesDamagedArchives) {
+  const std::string folder = FreshFolder();
+  v1::DatasetSpec spec;
+  const auto expect = [&](const std::string& archive, const std::string& fault) {
+    spec.mutable_image_folder()->set_train(WriteFile(folder + "/pets", archive));
+    ExpectViolation(spec, "image_folder.train", fault);
+  };
+  const std::string png = GreyPng(2, 1, 5);
+  const std::vector<std::pair<std::string, std::string>> members = {{"cat/1.png", png},
+                                                                    {"dog/1.png", "no picture"}};
+  expect(Tar(members), "pets/dog/1.png is no picture that can be read");
+  expect(Zip(members, false), "pets/dog/1.png is no picture that can be read");
+  expect("some text", "pets is truncated: it ends within a tar header");
+  expect(std::string(600, 'x'), "pets is no tar archive, or is damaged");
+  expect(Tar(members).substr(0, 1100), "pets is truncated");
+  expect(Zip(members, false).substr(0, 100), "pets is no zip archive, or is truncated");
+  expect(Tar({{"1.png", png}}), "pets has no subfolders");
+  std::string damaged = Zip({{"cat/1.png", png}, {"dog/1.png", png}}, false);
+  damaged[damaged.find("dog/1.png") + 12] ^= 0x55;
+  expect(damaged, "pets is damaged: ");
+}
+
 TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
   const std::string folder = FreshFolder();
   for (const char* name : {"train/cat", "train/dog", "validation/bird"}) {
