@@ -3,11 +3,11 @@
 
     make_pictures.py FOLDER
 
-FOLDER/pictures/NAME.EXT is a picture, and NAME.EXT.expected has its pixels: "CHANNELS HEIGHT WIDTH LARGEST", a line
-feed, and planes of bytes as Pillow has them after ImageOps.exif_transpose. LARGEST is the largest allowed difference.
+FOLDER/pictures/NAME.EXT is a picture, and NAME.EXT.expected has its pixels: "CHANNELS HEIGHT WIDTH", a line feed,
+and planes of bytes as Pillow has them after ImageOps.exif_transpose.
 
 FOLDER/sets/flowers is a data set with files to skip, and beside it are archives of this folder. FOLDER/sets/expected has
-the means of the training samples' channels, then the standard deviations: a line each, of bytes divided by 255.
+the means of the training samples' channels, then the standard deviations, a line each.
 """
 
 import bz2
@@ -41,21 +41,21 @@ def source(mode):
     return image.convert(mode)
 
 
-def save(folder, name, image, largest=0, **options):
+def save(folder, name, image, **options):
     """Saves a picture by Pillow, and what Pillow then reads."""
     path = os.path.join(folder, name)
     image.save(path, **options)
-    expect(path, largest)
+    expect(path)
 
 
-def magick(folder, name, *arguments, largest=0):
+def magick(folder, name, *arguments):
     """Makes a picture by ImageMagick, and writes what Pillow reads from it."""
     path = os.path.join(folder, name)
     plain = os.path.join(folder, "source")
     source("RGB").save(plain, "PPM")
     subprocess.run(["convert", "ppm:" + plain, *arguments, path], check=True)
     os.remove(plain)
-    expect(path, largest)
+    expect(path)
 
 
 def is_grey(image):
@@ -68,7 +68,7 @@ def is_grey(image):
     return used[0::3] == used[1::3] == used[2::3]
 
 
-def expect(path, largest):
+def expect(path):
     with Image.open(path) as opened:
         opened.seek(0)
         opened.load()
@@ -81,7 +81,7 @@ def expect(path, largest):
             turned.putdata(values)
         bands = [turned.convert("L")] if grey else turned.convert("RGB").split()
     with open(path + ".expected", "wb") as file:
-        file.write(f"{len(bands)} {bands[0].height} {bands[0].width} {largest}\n".encode())
+        file.write(f"{len(bands)} {bands[0].height} {bands[0].width}\n".encode())
         for band in bands:
             file.write(band.tobytes())
 
@@ -121,16 +121,16 @@ def make_pictures(folder):
     save(folder, "animated.webp", rgb, save_all=True, append_images=[rgb.transpose(Image.FLIP_TOP_BOTTOM)], lossless=True)
     save(folder, "deflate.tif", rgb, compression="tiff_adobe_deflate")
     save(folder, "packbits.tif", rgb, compression="packbits")
-    save(folder, "jpeg.tif", rgb, compression="jpeg", largest=1)
-    save(folder, "cmyk.tif", inks, largest=1)
+    save(folder, "jpeg.tif", rgb, compression="jpeg")
+    save(folder, "cmyk.tif", inks)
     save(folder, "fax.tif", source("1"), compression="group4")
-    magick(folder, "deep.tif", "-colorspace", "Gray", "-depth", "16", largest=1)
+    magick(folder, "deep.tif", "-colorspace", "Gray", "-depth", "16")
     magick(folder, "big-endian.tif", "-define", "tiff:endian=msb", "-compress", "none")
     magick(folder, "tiled.tif", "-define", "tiff:tile-geometry=16x16", "-compress", "LZW")
     magick(folder, "planes.tif", "-interlace", "plane", "-compress", "none")
     magick(folder, "old.bmp", "-define", "bmp:format=bmp2", "-type", "TrueColor")
     magick(folder, "runs.bmp", "-colors", "16", "-type", "Palette", "-compress", "RLE")
-    magick(folder, "short.bmp", "-define", "bmp:subtype=RGB565", "-type", "TrueColor", largest=0)
+    magick(folder, "short.bmp", "-define", "bmp:subtype=RGB565", "-type", "TrueColor")
     magick(folder, "interlaced.gif", "-interlace", "gif")
     magick(folder, "magick.webp", "-quality", "70")
     frames = [palette, palette.transpose(Image.FLIP_TOP_BOTTOM)]
@@ -179,7 +179,7 @@ def make_set(folder):
     deviations = [(squares / count - mean * mean) ** 0.5 for squares, mean in zip(sums[1], means)]
     with open(os.path.join(folder, "expected"), "w", encoding="ascii") as file:
         for number in means + deviations:
-            file.write(f"{number / 255!r}\n")
+            file.write(f"{number!r}\n")
     with zipfile.ZipFile(os.path.join(folder, "flowers.zip"), "w", zipfile.ZIP_DEFLATED) as archive:
         for root, _, names in os.walk(flowers):
             for name in names:
