@@ -46,7 +46,9 @@ std::optional<std::string> WhyWrongProto(absl::string_view package, absl::string
   if (house == "client" && name == "internal")
     return "the client knows nothing of how daemon and worker speak";
   if (house != "engine") return std::nullopt;
-  if (name != "messages") return "of proto/ the engine may know the public messages alone";
+  if (name != "messages" && name != "data_folder") {
+    return "of proto/ the engine may know the public messages and the rules for folders alone";
+  }
   const Room* room = FindRoom(package);
   if (room != nullptr &&
       std::find(kProtoReaders.begin(), kProtoReaders.end(), room->path) != kProtoReaders.end()) {
