@@ -75,10 +75,10 @@ TEST_F(AppTest, LosingTheDaemonForGoodIsCode4) {
   TellOf(v1::JOB_STATE_SUCCEEDED);
   daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
                          grpc::ServerWriter<v1::JobEvent>*) -> grpc::Status {
-    return {grpc::StatusCode::UNAVAILABLE, "the daemon shuts down"};
+    return {grpc::StatusCode::UNAVAILABLE, "the daemon is shutting down"};
   };
   EXPECT_EQ(Run({"watch", "lenet-1", "--reconnect-timeout", "0.3"}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon shuts down"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon is shutting down"));
   EXPECT_THAT(terminal_.err(), HasSubstr("Come back with: tandem watch lenet-1 --after 0\n"));
 }
 
@@ -144,11 +144,11 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
 TEST_F(AppTest, WhatCanNeverRunHasItsLine) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                        "spec.replicas.count: asks for 64 replicas: the job could never run");
+                        "spec.replicas.count: needs CPU devices for 64 replicas, but this daemon has 2");
   };
   const std::string path = Write("job.yaml", "name: lenet\nreplicas:\n  count: 64\n");
   EXPECT_EQ(Run({"submit", path}), 2);
-  EXPECT_EQ(terminal_.err(), path + ":3:3: replicas.count: asks for 64 replicas: the job could never run\n");
+  EXPECT_EQ(terminal_.err(), path + ":3:3: replicas.count: needs CPU devices for 64 replicas, but this daemon has 2\n");
 }
 
 TEST_F(AppTest, AFieldAtFaultThatWasOverriddenIsNoPlaceInTheFile) {

@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
           } else if (absl::IsCancelled(made.status())) {
-            spdlog::info("stopped the daily backup, because the daemon stops");
+            spdlog::info("stopped the daily backup: the daemon is shutting down");
           } else {
             spdlog::error("cannot make the daily backup, will try again soon: {}", made.status().ToString());
           }

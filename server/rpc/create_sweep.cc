@@ -123,7 +123,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   int wrong = 0;
   for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
     TANDEM_RETURN_IF_ERROR(making.context->lifecycle->CheckServing());
-    if (!making.reply.is_wanted()) return absl::CancelledError("nobody waits for the answer");
+    if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
     SweepJob job = making.jobs->Job(i);
     if (job.spec.has_dataset()) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());

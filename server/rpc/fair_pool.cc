@@ -51,7 +51,7 @@ void FairPool::DropUnwanted() {
     }
   }
   // Unlocked, as in Drop.
-  for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("nobody waits for the answer"));
+  for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("the client cancelled the call"));
 }
 
 void FairPool::Stop() {

@@ -123,7 +123,7 @@ class HistoryReading {
  private:
   // Takes a turn, and either asks for the next or answers.
   static void Continue(std::unique_ptr<HistoryReading> self) {
-    if (!self->reply_.is_wanted()) return self->reply_(absl::CancelledError("nobody waits for the answer"));
+    if (!self->reply_.is_wanted()) return self->reply_(absl::CancelledError("the client cancelled the call"));
     const absl::StatusOr<bool> is_done = self->ReadTurn();
     if (!is_done.ok()) return self->reply_(ExplainJobError(is_done.status(), self->name_));
     if (*is_done) return self->reply_(self->Answer());

@@ -44,7 +44,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
 
   void Cancel() {
     // The source ends by its subscription's end or by this, whichever comes first.
-    SetEnd(absl::CancelledError("the client went away"));
+    SetEnd(absl::CancelledError("the client cancelled the call"));
   }
 
  private:

@@ -61,7 +61,7 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
   // No more output is awaited. A process that does not end by itself would keep its place.
   call->Cancel();
   if (absl::IsCancelled(answer.status()))
-    return absl::UnavailableError("the daemon is shutting down; try again when it is back");
+    return absl::UnavailableError("the daemon is shutting down; try again when it runs");
   TANDEM_RETURN_IF_ERROR(answer.status());
   if (!answer->has_value() || !(*answer)->has_data()) {
     return absl::InternalError("the process that reads the data set said nothing of it");

@@ -54,7 +54,7 @@ void GpuProber::Post(std::vector<v1::Device> devices, Found found, Done done) {
       return;
     }
   }
-  for (const v1::Device& device : devices) found(device, absl::CancelledError("the daemon shuts down"));
+  for (const v1::Device& device : devices) found(device, absl::CancelledError("the daemon is shutting down"));
   done();
 }
 
@@ -88,7 +88,7 @@ void GpuProber::Run() {
 }
 
 absl::Status GpuProber::Probe(const v1::Device& device) {
-  if (Stopping()) return absl::CancelledError("the daemon shuts down");
+  if (Stopping()) return absl::CancelledError("the daemon is shutting down");
   if (options_.ask_driver != nullptr) {
     const absl::Status says = options_.ask_driver(device);
     if (absl::IsCancelled(says)) return says;
@@ -115,7 +115,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   if ((events[0].revents & POLLIN) == 0) {
     // A process whose GPU hangs may not end at once. Do not wait for it.
     (*process)->Kill();
-    if (events[1].revents != 0) return absl::CancelledError("the daemon shuts down");
+    if (events[1].revents != 0) return absl::CancelledError("the daemon is shutting down");
     return absl::UnavailableError(
         absl::StrCat("a check of it did not end within ", absl::FormatDuration(options_.time_limit)));
   }

@@ -98,7 +98,7 @@ void ModelCall::Next(Callback callback) {
 }
 
 void ModelCall::Cancel() {
-  End(absl::CancelledError("the call was broken off"));
+  End(absl::CancelledError("the client cancelled the call"));
   const uint64_t one = 1;
   // Writing fails only if the eventfd is already readable.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
@@ -163,7 +163,7 @@ absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(const std::string
   if (!wake.valid()) return absl::ErrnoToStatus(errno, "cannot make an event");
   std::shared_ptr<ModelCall> call(new ModelCall(user, std::move(task), std::move(wake)));
   MutexLock lock(&mutex_);
-  if (stopping_) return absl::UnavailableError("the daemon shuts down");
+  if (stopping_) return absl::UnavailableError("the daemon is shutting down");
   const auto gone = [](const std::shared_ptr<ModelCall>& other) { return other->ended(); };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
   const int64_t own = CountOf(user, waiting_);
@@ -264,7 +264,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
           absl::StrCat("it took longer than ", absl::FormatDuration(options_.time_limit),
                        ", which is what the daemon allows (--model-time-limit)"));
     } else if (events[1].revents != 0) {
-      end = absl::CancelledError("the call was broken off");
+      end = absl::CancelledError("the client cancelled the call");
     } else if (const absl::StatusOr<bool> more = frames.ReadFrom(outputs.get()); !more.ok()) {
       end = more.status();
     } else {

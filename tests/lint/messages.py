@@ -127,7 +127,7 @@ def rest(path):
     """Yields the sentences of four words or more that no listed call holds."""
     text = open(path, encoding="utf-8").read()
     spans = [(m.end(), m.end() + len(arguments_of(text, m.end() - 1))) for m in CALL.finditer(text)]
-    without_comments = re.sub(r"//[^\n]*", lambda m: " " * len(m.group()), text)
+    without_comments = re.sub(r"//[^\n]*|#include[^\n]*", lambda m: " " * len(m.group()), text)
     for match in LITERALS.finditer(without_comments):
         if any(begin <= match.start() < end for begin, end in spans):
             continue
