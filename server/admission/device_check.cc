@@ -76,7 +76,7 @@ absl::Status DeviceCheck::FillGpuLimits(v1::JobSpec* spec) const {
   const int64_t wanted = spec->gpu().memory_limit_bytes();
   if (gpu_limits_.memory_bytes > 0 && wanted > gpu_limits_.memory_bytes) {
     return FieldError("memory_limit_bytes",
-                      absl::StrCat("is ", wanted, "; must be at most ", gpu_limits_.memory_bytes,
+                      absl::StrCat("is ", wanted, "; it must be at most ", gpu_limits_.memory_bytes,
                                    " bytes, the daemon's limit for a replica (--gpu-memory-limit)"));
   }
   if (gpu_limits_.memory_bytes > 0 && wanted == 0) {

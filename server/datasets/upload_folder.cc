@@ -170,8 +170,9 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
                                   declared_.bytes(), " bytes of the upload"));
     }
     if (Files() > 0 && file.path() <= LastPath()) {
-      violations.Add("file.path", absl::StrCat("is '", absl::CHexEscape(file.path()), "'; must come after '",
-                                               absl::CHexEscape(LastPath()), "' in byte order"));
+      violations.Add("file.path",
+                     absl::StrCat("is '", absl::CHexEscape(file.path()), "'; it must come after '",
+                                  absl::CHexEscape(LastPath()), "' in byte order"));
     } else if (folders > declared_.files() + kFoldersBeside) {
       violations.Add("file.path", absl::StrCat("is '", absl::CHexEscape(file.path()), "', in folder ",
                                                folders, " of the upload; an upload of ", declared_.files(),

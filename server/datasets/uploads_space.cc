@@ -68,7 +68,7 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
                                          " in ", wanted.files(), wanted.files() == 1 ? " file" : " files");
   if (options_.most_bytes_each > 0 && bytes > options_.most_bytes_each) {
     return NoSpace(
-        absl::StrCat(shown, "; must be at most ", Shown(options_.most_bytes_each), " (--upload-limit)"),
+        absl::StrCat(shown, "; it must be at most ", Shown(options_.most_bytes_each), " (--upload-limit)"),
         "UPLOAD_TOO_LARGE");
   }
   TANDEM_RETURN_IF_ERROR(CheckNumber(wanted.user()));

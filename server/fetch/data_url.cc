@@ -31,7 +31,7 @@ absl::Status TakeDigest(absl::string_view& text, std::string* sha256) {
   *sha256 = absl::AsciiStrToLower(text.substr(begin + kFragment.size()));
   if (sha256->size() != 64 || !std::all_of(sha256->begin(), sha256->end(), absl::ascii_isxdigit)) {
     return absl::InvalidArgumentError(absl::StrCat("ends in ", Quote(text.substr(begin)),
-                                                   "; must end in #sha256= and 64 hexadecimal digits"));
+                                                   "; it must end in #sha256= and 64 hexadecimal digits"));
   }
   text = text.substr(0, begin);
   return absl::OkStatus();
@@ -50,7 +50,7 @@ absl::StatusOr<DataUrl> ParseS3(absl::string_view text) {
                       });
   if (!bucket) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "is ", Quote(text), "; must be s3://bucket/key: ", Quote(url.host), " cannot be a bucket's name"));
+        "is ", Quote(text), "; it must be s3://bucket/key: ", Quote(url.host), " cannot be a bucket's name"));
   }
   return url;
 }
@@ -104,10 +104,11 @@ absl::StatusOr<DataUrl> ParseHttp(absl::string_view text) {
 absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text) {
   if (text.size() > kMaxLength) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has ", text.size(), " characters; must have at most ", kMaxLength));
+        absl::StrCat("has ", text.size(), " characters; it must have at most ", kMaxLength));
   }
   if (std::any_of(text.begin(), text.end(), [](char c) { return absl::ascii_iscntrl(c); })) {
-    return absl::InvalidArgumentError(absl::StrCat("is ", Quote(text), "; must not have control characters"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", Quote(text), "; it must not have control characters"));
   }
   std::string sha256;
   TANDEM_RETURN_IF_ERROR(TakeDigest(text, &sha256));

@@ -61,7 +61,8 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanFile(const std::string& name,
 absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind) const {
   const bool names_folder = url.key.empty() || absl::EndsWith(url.key, "/");
   if (kind == PathKind::kFile && names_folder) {
-    return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, "; must name a file: s3://bucket/key"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", url.shown, "; it must name a file: s3://bucket/key"));
   }
   absl::StatusOr<S3Config> config = ReadS3Config(environment_);
   if (!config.ok()) {
@@ -119,7 +120,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
     }
     if (plan.files.size() > kMostObjects) {
       return absl::InvalidArgumentError(
-          absl::StrCat("is ", url.shown, "; must have at most ", kMostObjects, " objects"));
+          absl::StrCat("is ", url.shown, "; it must have at most ", kMostObjects, " objects"));
     }
     if (token == page->next_token && !token.empty()) {
       return absl::InvalidArgumentError(

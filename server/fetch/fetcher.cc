@@ -202,7 +202,7 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
   if (kind != PathKind::kFileOrFolder && entry->folder() != (kind == PathKind::kFolder)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", parsed.shown, ", which is a ",
-                     entry->folder() ? "folder; must be a file" : "file; must be a folder"));
+                     entry->folder() ? "folder; it must be a file" : "file; must be a folder"));
   }
   return cache_->PathOf(*entry);
 }

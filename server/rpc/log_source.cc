@@ -126,7 +126,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       if (!size.ok()) return Result(size.status());
       if (offset_ > *size) {
         return Result(absl::OutOfRangeError(
-            absl::StrCat("offset ", offset_, " is beyond the end of the log, which has ", *size, " bytes")));
+            absl::StrCat("offset: is ", offset_, "; it must be at most ", *size, ", the size of the log")));
       }
       checked_offset_ = true;
     }

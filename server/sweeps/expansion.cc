@@ -85,7 +85,7 @@ void CheckRandom(const v1::Sweep& sweep, FieldViolations* violations) {
   const v1::SweepRandom& random = sweep.random();
   if (random.samples() < 1 || random.samples() > kMostSweepJobs) {
     violations->Add("sweep.random.samples",
-                    absl::StrCat("is ", random.samples(), "; must lie from 1 to ", kMostSweepJobs));
+                    absl::StrCat("is ", random.samples(), "; it must be from 1 to ", kMostSweepJobs));
   }
   if (random.fields().empty()) violations->Add("sweep.random.fields", "is required: one field, or more");
   PathCheck paths(sweep.base(), violations);
@@ -117,7 +117,7 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
   if (is_grid) CheckGrid(sweep, &violations);
   if (sweep.has_random()) CheckRandom(sweep, &violations);
   if (sweep.max_running() < 0 || sweep.max_running() > kMostSweepJobs) {
-    violations.Add("sweep.max_running", absl::StrCat("is ", sweep.max_running(), "; must lie from 1 to ",
+    violations.Add("sweep.max_running", absl::StrCat("is ", sweep.max_running(), "; it must be from 1 to ",
                                                      kMostSweepJobs, ", or be 0 for any number"));
   }
   const std::string& metric = sweep.base().training().best_model().metric();

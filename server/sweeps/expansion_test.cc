@@ -175,7 +175,7 @@ TEST(Expansion, SaysAllThatIsWrong) {
                 "part of "
                 "the other",
                 "sweep.grid[4].field: is required: a path such as training.optimizer.adam.learning_rate",
-                "sweep.max_running: is -1; must lie from 1 to 1000, or be 0 for any number"}));
+                "sweep.max_running: is -1; it must be from 1 to 1000, or be 0 for any number"}));
   EXPECT_EQ(
       Problems(Parse(R"pb(random {
                             samples: 1001
@@ -190,25 +190,25 @@ TEST(Expansion, SaysAllThatIsWrong) {
                             fields { field: "priority" }
                           })pb")),
       (std::vector<std::string>{
-          "sweep.random.samples: is 1001; must lie from 1 to 1000",
-          "sweep.random.fields[0].integer.max: is 2; must be at least min, which is 3",
-          "sweep.random.fields[1].log_uniform.min: is 0; must be above 0",
+          "sweep.random.samples: is 1001; it must be from 1 to 1000",
+          "sweep.random.fields[0].integer.max: is 2; it must be at least min, which is 3",
+          "sweep.random.fields[1].log_uniform.min: is 0; it must be above 0",
           "sweep.random.fields[2].distribution: is required: uniform, log_uniform, integer or choice"}));
 }
 
 TEST(Expansion, AValueThatIsNoneOfItsFieldIsNamedOnce) {
-  EXPECT_EQ(
-      Problems(Parse(R"pb(grid {
-                            field: "training.epochs"
-                            values { number_value: 1.5 }
-                            values { number_value: 2 }
-                          }
-                          grid {
-                            field: "training.seed"
-                            values { number_value: 1 }
-                            values { number_value: 2 }
-                          })pb")),
-      (std::vector<std::string>{"sweep.grid[0].values[0]: training.epochs: is 1.5; must be a whole number"}));
+  EXPECT_EQ(Problems(Parse(R"pb(grid {
+                                  field: "training.epochs"
+                                  values { number_value: 1.5 }
+                                  values { number_value: 2 }
+                                }
+                                grid {
+                                  field: "training.seed"
+                                  values { number_value: 1 }
+                                  values { number_value: 2 }
+                                })pb")),
+            (std::vector<std::string>{
+                "sweep.grid[0].values[0]: training.epochs: is 1.5; it must be a whole number"}));
 }
 
 TEST(Expansion, TooManyFieldsAreRefusedBeforeTheyAreLookedAt) {
