@@ -170,10 +170,10 @@ absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(const std::string
   if (own >= options_.most_waiting_each ||
       (own > 0 && waiting_.size() >= static_cast<size_t>(options_.most_waiting))) {
     return WithRetryDelay(
-        WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                       "of predictions and evaluations, ", options_.most_running, " may run and ",
-                       options_.most_waiting, " wait at once, ", options_.most_waiting_each,
-                       " of one user's, and so many do; try again later")),
+        WithReason(absl::ResourceExhaustedError(
+                       absl::StrCat("cannot take another prediction or evaluation: ", options_.most_running,
+                                    " may run and ", options_.most_waiting, " may wait, ",
+                                    options_.most_waiting_each, " of them of one user; try again later")),
                    "TOO_MANY_MODEL_CALLS"),
         kBusyDelay);
   }
@@ -260,9 +260,9 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
     if (ready < 0) {
       end = absl::ErrnoToStatus(errno, "cannot wait for a worker");
     } else if (ready == 0 || left == absl::ZeroDuration()) {
-      end = absl::DeadlineExceededError(
-          absl::StrCat("it took longer than ", absl::FormatDuration(options_.time_limit),
-                       ", which is what the daemon allows (--model-time-limit)"));
+      end = absl::DeadlineExceededError(absl::StrCat("cannot finish the call: it took longer than ",
+                                                     absl::FormatDuration(options_.time_limit),
+                                                     " (--model-time-limit); send less at once"));
     } else if (events[1].revents != 0) {
       end = absl::CancelledError("the client cancelled the call");
     } else if (const absl::StatusOr<bool> more = frames.ReadFrom(outputs.get()); !more.ok()) {
@@ -280,8 +280,9 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   }
   const std::string how = Clear(*process);
   if (end.has_value()) return *end;
-  spdlog::warn("a model worker {}; it said: {}", how, absl::Utf8SafeCHexEscape(LastWords(errors.get())));
-  return absl::InternalError(absl::StrCat("the process that worked for this call ", how));
+  spdlog::warn("a process for a prediction or evaluation {}; its last words: {}", how,
+               absl::Utf8SafeCHexEscape(LastWords(errors.get())));
+  return absl::InternalError(absl::StrCat("cannot finish the call: its process ", how));
 }
 
 }  // namespace tandem
