@@ -307,7 +307,7 @@ TEST(PlainDisplayTest, NobodyIsToResumeAJobWhoseCheckpointsAreDamaged) {
   v1::JobEvent end = story.State(v1::JOB_STATE_FAILED, "none of the checkpoints is whole");
   end.mutable_state_change()->set_reason(v1::STATE_REASON_CHECKPOINT_ERROR);
   display->OnEvent(end);
-  EXPECT_THAT(terminal.out(), HasSubstr("submit it again\n"));
+  EXPECT_THAT(terminal.out(), HasSubstr("submit the job again\n"));
   EXPECT_THAT(terminal.out(), Not(HasSubstr("tandem resume")));
 }
 
@@ -354,7 +354,7 @@ paused: Paused after step 100.
 queued: Resumed.
 failed after 2.00 s: killed
 its log: tandem logs lenet-1
-go on from its last checkpoint with: tandem resume lenet-1
+continue from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
 succeeded after 7.00 s: validation loss 0.7500
