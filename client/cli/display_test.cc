@@ -226,12 +226,12 @@ running
 cancelled after 0.00 s: Stopped after step 7.
 made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
-train on from its last checkpoint with: tandem fork lenet-1
+continue from its last checkpoint with: tandem fork lenet-1
 )");
   // A job that continued no longer has the model of its pause.
   display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
   display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Killed."));
-  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ntrain on from"));
+  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ncontinue from"));
 }
 
 TEST(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {

@@ -46,10 +46,9 @@ class PathCheck {
     }
     for (const std::string& other : paths_) {
       if (!Overlap(path, other)) continue;
-      violations_->Add(where, path == other
-                                  ? absl::StrCat("is \"", path, "\", which stands there already")
-                                  : absl::StrCat("is \"", path, "\", and \"", other,
-                                                 "\" stands there already: one is part of the other"));
+      violations_->Add(where, path == other ? absl::StrCat("is \"", path, "\", which is already given")
+                                            : absl::StrCat("is \"", path, "\", but \"", other,
+                                                           "\" is already given: one is part of the other"));
       return;
     }
     paths_.push_back(path);
@@ -75,7 +74,7 @@ void CheckGrid(const v1::Sweep& sweep, FieldViolations* violations) {
       if (!text.ok()) {
         violations->Add(element, text.status().message());
       } else if (!seen.insert(*text).second) {
-        violations->Add(element, absl::StrCat("is ", text->substr(0, 100), ", which stands there already"));
+        violations->Add(element, absl::StrCat("is ", text->substr(0, 100), ", which is already given"));
       }
     }
   }
@@ -98,7 +97,7 @@ void CheckRandom(const v1::Sweep& sweep, FieldViolations* violations) {
 
 absl::Status CheckSweep(const v1::Sweep& sweep) {
   FieldViolations violations;
-  if (!sweep.has_base()) violations.Add("sweep.base", "is required: what the jobs have in common");
+  if (!sweep.has_base()) violations.Add("sweep.base", "is required: the spec that the jobs share");
   if (const std::string why = WhyNoJobName(sweep.display_name()); !why.empty()) {
     violations.Add("sweep.display_name", why);
   }
@@ -106,7 +105,7 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
   if (is_grid == sweep.has_random()) {
     violations.Add(is_grid ? "sweep.random" : "sweep.grid",
                    is_grid ? "is given beside grid; give one of the two"
-                           : "is required, or random: the fields and their values");
+                           : "is required, unless random is given: the fields and their values");
   }
   const int fields = std::max(sweep.grid_size(), sweep.random().fields_size());
   if (fields > kMostSweepFields) {

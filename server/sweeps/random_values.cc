@@ -22,7 +22,7 @@ void CheckRange(const v1::SweepRange& range, const std::string& path, FieldViola
                     absl::StrCat("is ", range.max(), "; it must be above min, which is ", range.min()));
   } else if (std::isfinite(range.min()) && std::isfinite(range.max()) &&
              !std::isfinite(range.max() - range.min())) {
-    violations->Add(path, "is wider than numbers go");
+    violations->Add(path, "is too wide: max - min must be finite");
   }
 }
 
