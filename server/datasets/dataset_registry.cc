@@ -167,7 +167,7 @@ absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
   TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request.request_id(), known.dataset.user(), user));
   if (known.request != DigestOf(request)) {
     return absl::AlreadyExistsError(absl::StrCat("request_id: '", request.request_id(),
-                                                 "' was already used for another request, which made '",
+                                                 "' was already used for another request, of '",
                                                  known.dataset.name(), "'; use a new one"));
   }
   TANDEM_ASSIGN_OR_RETURN(v1::Dataset dataset, catalog_->DescribeById(known.dataset.name()));

@@ -28,8 +28,8 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value() && (*repeated)->has_forked_from()) {
       return reply(absl::AlreadyExistsError(absl::StrCat(
-          "request_id: \"", request.request_id(), "\" was already used for another request, which made \"",
-          (*repeated)->name(), "\"; use a new one")));
+          "request_id: \"", request.request_id(), "\" was already used for another request, of \"",
+          (*repeated)->name(), "\"; use a new one for a new job")));
     }
     if (repeated->has_value()) return reply(**std::move(repeated));
   }

@@ -24,8 +24,8 @@ absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& contex
     return repeated;
   }
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request.request_id(),
-                                               "\" was already used for another request, which made \"",
-                                               (*repeated)->name(), "\"; use a new one"));
+                                               "\" was already used for another request, of \"",
+                                               (*repeated)->name(), "\"; use a new one for a new job"));
 }
 
 // The state of a fork before its job exists.

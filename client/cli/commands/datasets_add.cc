@@ -23,8 +23,8 @@
 namespace tandem::cli {
 namespace {
 
-// Says how far the work on so many bytes is, in one line of a terminal that is redrawn in place: a bar,
-// bytes, rate and time left. Elsewhere it says nothing. Not thread-safe.
+// Shows the progress of work on bytes in one line of a terminal, redrawn in place: a bar, bytes, rate and
+// time left. Shows nothing if the output is no terminal. Not thread-safe.
 class UploadLine {
  public:
   // `doing` is what it begins with, such as "uploading".
