@@ -184,10 +184,8 @@ TEST(DevicesTest, SayWhyTheyTakeNoJobs) {
   drained.set_state(v1::DEVICE_STATE_DRAINED);
   drained.clear_gpu();
   std::string found = Lines(CheckDevices({excluded, drained}));
-  EXPECT_THAT(
-      found,
-      HasSubstr("problem devices: gpu:0 is out of service: two jobs crashed on it | when it is mended: "
-                "tandem devices resume gpu:0\n"));
+  EXPECT_THAT(found, HasSubstr("problem devices: gpu:0 is out of service: two jobs crashed on it | repair "
+                               "it, then: tandem devices resume gpu:0\n"));
   EXPECT_THAT(found, HasSubstr("problem devices: gpu:0 had 2 errors"));
   EXPECT_THAT(found, HasSubstr("note devices: gpu:0: its driver reported XID 79"));
   EXPECT_THAT(found, HasSubstr("note devices: cpu:1 is drained"));

@@ -99,8 +99,8 @@ TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
   EXPECT_EQ(Run({"list"}), 4);
   EXPECT_THAT(terminal_.err(),
               HasSubstr(absl::StrCat("no daemon answers at ", address,
-                                     ": another user of this machine listens there (number 65534), and the "
-                                     "token was not sent\nThe daemon has probably ended")));
+                                     ": cannot send the token: another user of this machine listens there "
+                                     "(number 65534)\nThe daemon has probably stopped")));
   // A token file that the user names is sent to any listener.
   EXPECT_EQ(Run({"list", "--token-file", folder_ + "/token", "--timeout", "0.5"}), 4);
   EXPECT_NE(stranger.Received(), "");

@@ -309,8 +309,8 @@ TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
     EXPECT_EQ(violation.field, "image_folder.train") << status;
     EXPECT_THAT(violation.description,
                 HasSubstr(absl::StrCat(
-                    "cannot be checked for links that leave the data folders of the daemon: ", data_,
-                    "/images", allowed == 1 ? "/cat" : "", ": Too many open files")));
+                    "cannot be checked for links that leave the data folders of the daemon: cannot read ",
+                    data_, "/images", allowed == 1 ? "/cat" : "", ": Too many open files")));
   }
 }
 
@@ -356,7 +356,7 @@ TEST_F(DatasetCatalogTest, WhoCannotReadSaysNothingOfTheSet) {
     reader.error = error;
     EXPECT_EQ(catalog.Get("shapes").status(), error);
     EXPECT_EQ(catalog.Describe(*catalog.Resolve(Named("shapes"))).status(), error);
-    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read now"));
+    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read at the moment"));
   }
   reader.error = absl::ResourceExhaustedError("it takes too much memory");
   EXPECT_EQ(catalog.Get("shapes")->problem(), "it takes too much memory");
