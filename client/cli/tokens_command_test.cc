@@ -93,7 +93,7 @@ TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
   for (const char* const wrong : {"0d", "-1h", "soon", "d", "", "99999999999d"}) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--expires", wrong}, terminal_), 2) << wrong;
   }
-  EXPECT_THAT(terminal_.err(), HasSubstr("of at most 36500d, got `99999999999d`"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("12h, at most 36500d, got `99999999999d`"));
   for (const char* const wrong : {"king", "3", ""}) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", wrong}, terminal_), 2) << wrong;
     EXPECT_THAT(terminal_.err(), HasSubstr(std::string("want viewer, submitter or admin, got `") + wrong));
