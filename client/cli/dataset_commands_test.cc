@@ -119,10 +119,11 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
 
 TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_EQ(Run({"datasets", "add", "a", Write("inputs.npy", std::string(2 << 20, 'x')), "--upload"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("inputs.npy: a data set has two arrays"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("inputs.npy alone: a data set has an array of inputs and an array of targets"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
   EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: its arrays of inputs and targets are not named"));
   // Runs the command that the message suggests.
   EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
                  "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
@@ -191,7 +192,8 @@ TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   left = true;
   EXPECT_EQ(code, 130);
   EXPECT_THAT(terminal_.out(), HasSubstr("the daemon reads the data, which may take a while"));
-  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon may still add it, which `tandem datasets` shows"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the daemon may still add the data set; `tandem datasets` shows it"));
 }
 
 TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {

@@ -202,7 +202,7 @@ TEST_F(ResumeTest, AJobWhoseWorkerIsKilledGoesOnFromItsLastCheckpoint) {
   EXPECT_EQ(api.TryResume(job).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   const CliResult watch = cli_.Run({"watch", job});
   EXPECT_EQ(watch.exit_code, 0) << watch;
-  EXPECT_THAT(watch.out, HasSubstr("go on from its last checkpoint with: tandem resume"));
+  EXPECT_THAT(watch.out, HasSubstr("continue from its last checkpoint with: tandem resume"));
   EXPECT_THAT(watch.out, HasSubstr("succeeded after"));
 }
 

@@ -19,7 +19,7 @@ constexpr std::array<absl::string_view, 8> kProtoReaders = {
     "engine/schedules",    "engine/metrics", "engine/data",   "engine/training",
 };
 
-// What is of use to everybody: it knows no messages and no devices.
+// The room that every other room may use. It knows no messages and no devices.
 constexpr char kBase[] = "engine/base";
 
 // System libraries that the engine does without.
