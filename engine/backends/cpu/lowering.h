@@ -82,7 +82,7 @@ enum class Algorithms : uint8_t {
   kFastest,
   kSmallScratch,     // No oneDNN algorithm with more scratch than kSmallScratchBytes.
   kWithoutWinograd,  // Winograd's scratch grows with channels and threads.
-  kOneDnn,           // No batch-blocked layout, which pads batches.
+  kOneDnn,           // No batch-blocked layout, which pads batches, and no tiled layout, which pads channels.
 };
 
 inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
@@ -167,6 +167,7 @@ class Lowering {
  private:
   int AddBuffer(Buffer buffer);
   absl::StatusOr<Region> Convert(ValueId id, const Place& from, const Layout& to);
+  absl::StatusOr<Region> ConvertTiles(ValueId id, const Place& from, const Layout& to);
 
   const Graph& graph_;
   CpuVariables* const variables_;

@@ -239,14 +239,15 @@ struct Kernels {
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
 
   // The mean of a part, and from kPartialLanes on the sum of squared differences from it, for each channel
-  // lane (or a single channel). At 2 kPartialLanes the count. Each item has kChannelPartial doubles. Items: groups * parts.
+  // lane (or a single channel). At 2 kPartialLanes the count. Each item has kChannelPartial doubles. Items:
+  // groups * parts.
   void (*channel_moments)(const ChannelSizes& sizes, const void* x, double* partials, int64_t begin,
                           int64_t end);
   // y = affine(x). `addend`, if not null, is added before the ReLU. Items: outer * groups.
   void (*channel_normalize)(const ChannelSizes& sizes, const ChannelAffine& affine, const void* x,
                             const void* addend, void* y, int64_t begin, int64_t end);
-  // The sums of dz and, from kPartialLanes on, of dz (x - center). dz is dy + dy2 after the ReLU's gradient: of `y`,
-  // or of affine(x) if affine.relu. Each item has kChannelPartial doubles. Items: groups * parts.
+  // The sums of dz and, from kPartialLanes on, of dz (x - center). dz is dy + dy2 after the ReLU's gradient:
+  // of `y`, or of affine(x) if affine.relu. Each item has kChannelPartial doubles. Items: groups * parts.
   void (*channel_grad_sums)(const ChannelSizes& sizes, const ChannelAffine& affine,
                             const ChannelGradArrays& arrays, double* partials, int64_t begin, int64_t end);
   // dx = factor dz + slope (x - center) + shift. dz is dy, after the gradient of the ReLU of affine(x) if

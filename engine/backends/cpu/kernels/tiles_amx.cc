@@ -306,8 +306,7 @@ void StoreGradWeight(const TileConv& s, const TileWeights& w, const float* sums,
 }
 
 inline __attribute__((always_inline)) __m512 Widen(const uint16_t* from) {
-  const __m512i words =
-      _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from)));
+  const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i_u*>(from)));
   return reinterpret_cast<__m512>(_mm512_slli_epi32(words, 16));
 }
 
