@@ -22,7 +22,9 @@ constexpr int64_t kHalf = kTileElements / 2;
 // The stride of a tile's rows, in bytes.
 constexpr int kRow = 64;
 // Weights of so many tile pairs stay in the first cache while a row of pixels passes.
-constexpr int64_t kCachedPairs = 12;
+// So many pixels of dy and x stay in the first cache while a kernel's row passes.
+constexpr int64_t kCachedPixels = 7;
+constexpr int64_t kCachedPairs = 9;
 
 // While it lives, the thread's eight tile registers have 16 rows of 64 bytes.
 class TileScope {
@@ -267,26 +269,31 @@ void GradWeight(const TileConv& s, const TileGradPart& part, const uint16_t* x, 
   for (int64_t item = begin; item < end; ++item) {
     const uint16_t* dy_block = dy + item / s.in_blocks * rows * s.out_width * 2 * kTileElements;
     const uint16_t* x_block = x + item % s.in_blocks * part.x_rows * s.in_width * 2 * kTileElements;
-    for (int64_t tap = 0; tap < s.taps(); ++tap) {
-      float* to = sums + (item * s.taps() + tap) * kTileSums;
-      if (part.first) {
-        ZeroSums();
-      } else {
-        LoadSums(to);
-      }
+    float* to = sums + item * s.taps() * kTileSums;
+    if (part.first) {
+      for (int64_t i = 0; i < s.taps() * kTileSums; ++i) to[i] = 0;
+    }
+    for (int64_t kernel_row = 0; kernel_row < s.kernel_height; ++kernel_row) {
       for (int64_t row = part.first_row; row < part.last_row; ++row) {
-        const int64_t x_row = s.rows[row * s.kernel_height + tap / s.kernel_width];
+        const int64_t x_row = s.rows[row * s.kernel_height + kernel_row];
         if (x_row < 0) continue;
         const uint16_t* from = x_block + (x_row - part.first_x_row) * s.in_width * 2 * kTileElements;
         const uint16_t* grads = dy_block + (row - part.first_row) * s.out_width * 2 * kTileElements;
-        for (int64_t column = 0; column < s.out_width; ++column) {
-          const int64_t x_column = s.columns[column * s.kernel_width + tap % s.kernel_width];
-          if (x_column < 0) continue;
-          const uint16_t* a = grads + column * 2 * kTileElements;
-          Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+        for (int64_t first = 0; first < s.out_width; first += kCachedPixels) {
+          const int64_t last = first + kCachedPixels < s.out_width ? first + kCachedPixels : s.out_width;
+          for (int64_t k = 0; k < s.kernel_width; ++k) {
+            float* tap = to + (kernel_row * s.kernel_width + k) * kTileSums;
+            LoadSums(tap);
+            for (int64_t column = first; column < last; ++column) {
+              const int64_t x_column = s.columns[column * s.kernel_width + k];
+              if (x_column < 0) continue;
+              const uint16_t* a = grads + column * 2 * kTileElements;
+              Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+            }
+            StoreSums(tap);
+          }
         }
       }
-      StoreSums(to);
     }
   }
 }
