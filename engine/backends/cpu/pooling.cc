@@ -32,6 +32,7 @@ class ImageFormat {
   Layout LayoutOf(DType dtype, const Shape& shape) const {
     switch (kind_) {
       case Layout::Kind::kPlain:
+      case Layout::Kind::kTiled:
         return Layout::Plain(dtype, shape);
       case Layout::Kind::kBatchBlocked:
         return Layout::BatchBlocked(dtype, shape);
