@@ -36,7 +36,7 @@ Layout Layout::BatchBlocked(DType dtype, Shape shape) {
   return Layout(Kind::kBatchBlocked, dtype, std::move(shape));
 }
 
-Layout Layout::Tiled(Shape shape) { return Layout(Kind::kTiled, DType::kBFloat16, std::move(shape)); }
+Layout Layout::Tiled(Shape shape, DType dtype) { return Layout(Kind::kTiled, dtype, std::move(shape)); }
 
 Layout Layout::OneDnn(const dnnl::memory::desc& desc, Shape shape) {
   DType dtype = DType::kFloat32;

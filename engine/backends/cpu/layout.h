@@ -16,15 +16,16 @@ class Layout {
   enum class Kind : uint8_t {
     kPlain,         // Row-major, any type.
     kBatchBlocked,  // [ceil(N / 16)][...][16]: see kernels.h.
-    kTiled,         // bfloat16 images: see tiles.h.
+    kTiled,         // bfloat16 images, and their indices: see tiles.h.
     kOneDnn,        // float32, bfloat16 or uint8, described by oneDNN.
   };
 
   static Layout Plain(DType dtype, Shape shape);
   // `shape` has at least one dimension.
   static Layout BatchBlocked(DType dtype, Shape shape);
-  // `shape` is [N, C, H, W], with N a multiple of 16.
-  static Layout Tiled(Shape shape);
+  // `shape` is [N, C, H, W], with N a multiple of 16. `dtype` is bfloat16, or uint8 for the indices of a
+  // pooling.
+  static Layout Tiled(Shape shape, DType dtype = DType::kBFloat16);
   // Returns a plain layout if `desc` is row-major.
   static Layout OneDnn(const dnnl::memory::desc& desc, Shape shape);
 

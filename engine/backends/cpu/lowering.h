@@ -141,6 +141,7 @@ class Lowering {
 
   // Returns the nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
+  bool IsOutput(ValueId id) const { return is_output_[id]; }
   // Returns whether the value exists: it is no node's result, or the node's steps were added.
   bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
   // Returns the node that computes the value, if it is of this kind, else null.

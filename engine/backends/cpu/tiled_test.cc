@@ -1,6 +1,7 @@
 // Convolutions in bfloat16 over tiled images, beside the oracle. Where the processor has no tile registers,
 // the same cases run on oneDNN.
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -15,6 +16,7 @@
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/pooling.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -110,6 +112,48 @@ TEST(TiledTest, AgreesWithTheOracleOnOddShapes) {
         Problem{{16, 1, 9, 9}, {48, 1, 3, 3}, {.padding = {1, 1}}, true}}) {
     SCOPED_TRACE(p.ToString());
     ExpectAgreement(GraphOf(p, DType::kFloat32), GraphOf(p, DType::kFloat64));
+  }
+}
+
+// A convolution that only copies makes tiles. Its numbers are exact in bfloat16, so both sides choose the
+// same largest elements.
+CaseGraph PoolingOf(const PoolGeometry& geometry, const Shape& shape, DType dtype) {
+  CaseGraph g(dtype);
+  const int64_t channels = shape[1];
+  const ValueId x = g.Input("x", shape);
+  const ValueId weight = g.Variable("weight", {channels, channels, 1, 1});
+  Tensor numbers = g.inputs()[0].CastTo(DType::kFloat64);
+  for (double& number : numbers.data<double>()) number = std::round(number * 100) / 64;
+  g.inputs()[0] = numbers.CastTo(dtype);
+  Tensor identity(DType::kFloat64, {channels, channels, 1, 1});
+  for (int64_t i = 0; i < identity.elements(); ++i) {
+    identity.data<double>()[i] = i % (channels + 1) == 0 ? 1 : 0;
+  }
+  g.variables().at("weight") = identity.CastTo(dtype);
+  const ValueId made = g.AddHidden(std::make_shared<Conv2dOp>(Conv2dGeometry()), {x, weight})[0];
+  const std::vector<ValueId> largest = g.AddHidden(std::make_shared<MaxPool2dOp>(geometry), {made});
+  g.graph().MarkOutput(largest[0]);
+  const ValueId copied = g.AddHidden(std::make_shared<Conv2dOp>(Conv2dGeometry()), {largest[0], weight})[0];
+  g.Add(std::make_shared<MaxPool2dGradOp>(geometry, shape), {copied, largest[1]});
+  for (const bool count_padding : {false, true}) {
+    g.Add(std::make_shared<AveragePool2dOp>(geometry, count_padding), {made});
+    g.Add(std::make_shared<AveragePool2dGradOp>(geometry, count_padding, shape), {copied});
+  }
+  return g;
+}
+
+TEST(TiledTest, PoolsLikeTheOracle) {
+  if (!CpuDevice::OffersBFloat16()) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  for (const PoolGeometry& geometry :
+       {PoolGeometry{{2, 2}, {2, 2}, {0, 0}}, PoolGeometry{{3, 3}, {2, 2}, {1, 1}},
+        PoolGeometry{{3, 2}, {1, 2}, {1, 0}}, PoolGeometry{{1, 2}, {2, 3}, {0, 1}},
+        PoolGeometry{{7, 5}, {1, 1}, {0, 0}}}) {
+    for (const int64_t channels : {16, 33}) {
+      SCOPED_TRACE(testing::Message() << geometry.size.h << "x" << geometry.size.w << " of " << channels);
+      const Shape shape = {16, channels, 7, 5};
+      ExpectAgreement(PoolingOf(geometry, shape, DType::kFloat32),
+                      PoolingOf(geometry, shape, DType::kFloat64));
+    }
   }
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/backends/cpu/kernels/kernels.h"
+
 namespace tandem::cpu {
 
 // The "tiled" layout of bfloat16 images [N, C, H, W]: [N / 16][ceil(C / 32)][H][W][16][32], with sixteen
@@ -102,6 +104,15 @@ struct TileKernels {
                    int64_t end);
   void (*from_tiles)(int64_t channels, int64_t pixels, const uint16_t* tiles, float* plain, int64_t begin,
                      int64_t end);
+  // Pooling as in Kernels, without its lanes. Gradients are sums in float32. Items: outer * out_height, and
+  // outer * in_height for gradients.
+  void (*max_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, uint8_t* index, int64_t begin,
+                   int64_t end);
+  void (*max_pool_grad)(const PoolSizes& sizes, const uint8_t* index, const uint16_t* dy, uint16_t* dx,
+                        int64_t begin, int64_t end);
+  void (*average_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, int64_t begin, int64_t end);
+  void (*average_pool_grad)(const PoolSizes& sizes, const uint16_t* dy, uint16_t* dx, int64_t begin,
+                            int64_t end);
 };
 
 // Returns the loops over tiles, or null. They need AMX for bfloat16 and the kernel's permission, for which

@@ -341,31 +341,41 @@ void GradBias(const TileConv& s, const uint16_t* dy, int64_t channels, float* db
   }
 }
 
+// Rounds to nearest, ties to even, as RoundPair.
+inline uint16_t Round(float value) {
+  uint32_t bits = 0;
+  __builtin_memcpy(&bits, &value, sizeof(bits));
+  // Rounding could turn NaN into infinity.
+  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 void Unfold(const TileConv& s, const TileUnfold& images, const float* x, uint16_t* to, int64_t begin,
             int64_t end) {
   const int64_t plane = images.height * images.width;
   for (int64_t item = begin; item < end; ++item) {
     const int64_t block = item / s.out_height;
     const int64_t row = item % s.out_height;
-    for (int64_t column = 0; column < s.out_width; ++column) {
-      const int32_t* columns = s.columns + column * s.kernel_width;
+    const auto tiles_of = [&](int64_t b) {
+      return to + ((block * s.in_blocks + b) * s.out_height + row) * s.out_width * kTileElements;
+    };
+    for (int64_t b = 0; b < s.in_blocks; ++b) {
+      uint16_t* tiles = tiles_of(b);
+      for (int64_t i = 0; i < s.out_width * kTileElements; ++i) tiles[i] = 0;
+    }
+    for (int64_t number = 0; number < images.channels * s.taps(); ++number) {
+      const int64_t tap = number % s.taps();
+      const int64_t x_row = s.rows[row * s.kernel_height + tap / s.kernel_width];
+      if (x_row < 0) continue;
+      const int32_t* columns = s.columns + tap % s.kernel_width;
+      uint16_t* tiles = tiles_of(number / kTileChannels) + number % kTileChannels;
       for (int64_t n = 0; n < kTileSamples; ++n) {
-        const float* image = x + (block * kTileSamples + n) * images.channels * plane;
-        for (int64_t b = 0; b < s.in_blocks; ++b) {
-          alignas(64) float values[kTileChannels] = {};
-          for (int64_t k = 0; k < kTileChannels; ++k) {
-            const int64_t number = b * kTileChannels + k;
-            if (number >= images.channels * s.taps()) break;
-            const int64_t tap = number % s.taps();
-            const int64_t x_row = s.rows[row * s.kernel_height + tap / s.kernel_width];
-            const int64_t x_column = columns[tap % s.kernel_width];
-            if (x_row < 0 || x_column < 0) continue;
-            values[k] = image[number / s.taps() * plane + x_row * images.width + x_column];
-          }
-          uint16_t* tile =
-              to + (((block * s.in_blocks + b) * s.out_height + row) * s.out_width + column) * kTileElements;
-          _mm512_storeu_si512(tile + n * kTileChannels,
-                              RoundPair(_mm512_load_ps(values), _mm512_load_ps(values + 16)));
+        const float* from = x + ((block * kTileSamples + n) * images.channels + number / s.taps()) * plane +
+                            x_row * images.width;
+        for (int64_t column = 0; column < s.out_width; ++column) {
+          const int64_t x_column = columns[column * s.kernel_width];
+          if (x_column < 0) continue;
+          tiles[column * kTileElements + n * kTileChannels] = Round(from[x_column]);
         }
       }
     }
@@ -411,6 +421,11 @@ void FromTiles(int64_t channels, int64_t pixels, const uint16_t* tiles, float* p
 }
 
 }  // namespace
+}  // namespace tandem::cpu
+
+#include "engine/backends/cpu/kernels/tiles_pooling.inc"
+
+namespace tandem::cpu {
 
 const TileKernels kAmxTileKernels = {
     .pack_weights = PackWeights,
@@ -422,6 +437,10 @@ const TileKernels kAmxTileKernels = {
     .unfold = Unfold,
     .to_tiles = ToTiles,
     .from_tiles = FromTiles,
+    .max_pool = TileMaxPool,
+    .max_pool_grad = TileMaxPoolGrad,
+    .average_pool = TileAveragePool,
+    .average_pool_grad = TileAveragePoolGrad,
 };
 
 }  // namespace tandem::cpu
