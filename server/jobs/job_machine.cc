@@ -450,9 +450,12 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
 
 void JobMachine::SetWaitingOf(v1::Job* job, bool may_look) {
   job->clear_waiting();
-  if (job->state() != v1::JOB_STATE_QUEUED) return;
+  // A cluster may not have started the attempt yet. A job without its spec is not known to be on a cluster.
+  const bool may_wait_in_cluster = job->state() == v1::JOB_STATE_STARTING && job->devices().empty();
+  if (job->state() != v1::JOB_STATE_QUEUED && !may_wait_in_cluster) return;
   std::optional<v1::Waiting> waiting;
   if (waiting_ != nullptr) waiting = waiting_->WaitingOf(JobId(job->name()), may_look);
+  if (may_wait_in_cluster && !waiting.has_value()) return;
   if (waiting.has_value()) {
     *job->mutable_waiting() = *std::move(waiting);
     return;

@@ -155,8 +155,8 @@ absl::Status KeepCheckpoint(const v1::Checkpoint& checkpoint, Transaction* trans
 
 // Returns true if a worker's last event says that another worker of the job, or a device, was lost.
 bool IsLoss(const WorkerEvent& event, v1::JobState state) {
-  return event.finished().state() == v1::JOB_STATE_FAILED &&
-         event.finished().reason() == v1::STATE_REASON_WORKER_LOST && state != v1::JOB_STATE_CANCELLING;
+  return event.finished().state() == v1::JOB_STATE_FAILED && IsLossReason(event.finished().reason()) &&
+         state != v1::JOB_STATE_CANCELLING;
 }
 
 // Adds the worker's report to the log and to the job's record.
