@@ -391,7 +391,9 @@ void JobMachine::Schedule(const std::string& id, std::vector<std::string> device
         job.mutable_devices()->Assign(devices.begin(), devices.end());
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
-                                         absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
+                                         devices.empty()
+                                             ? "Waits for its cluster."
+                                             : absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
                                          TimestampOf(clock_->Now())));
         return edit.Finish();
       },

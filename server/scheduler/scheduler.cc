@@ -168,7 +168,8 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
   // The time in a cluster's queue does not count.
-  if (!job.spec().has_cluster() || job.has_start_time()) {
+  holder.trains_on_cluster = job.spec().has_cluster() && job.state() == v1::JOB_STATE_RUNNING;
+  if (!job.spec().has_cluster() || holder.trains_on_cluster) {
     holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
@@ -258,7 +259,8 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.ending = true;
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteDuration();
-    estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
+    // A cluster's nodes say nothing about this machine's speed.
+    if (!found->second.job.spec().has_cluster()) estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
   // The places of other jobs have changed.
   Changed();
@@ -289,8 +291,7 @@ void Scheduler::OnProgress(const v1::Job& job) {
   const auto found = holders_.find(JobId(job.name()));
   if (found == holders_.end()) return;
   Holder& holder = found->second;
-  if (holder.job.spec().has_cluster() && !holder.job.has_progress() && !holder.ending) {
-    // The cluster has started the attempt.
+  if (holder.job.spec().has_cluster() && !holder.ending && !std::exchange(holder.trains_on_cluster, true)) {
     holder.leased_at = clock_->Elapsed();
     holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
     wake_ = true;

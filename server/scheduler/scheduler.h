@@ -145,6 +145,8 @@ class Scheduler : public JobObserver, public WaitingSource {
     // True if it was told to stop, or has stopped.
     bool ending = false;
     bool succeeded = false;
+    // True if a cluster has started its attempt. The time limit counts from there.
+    bool trains_on_cluster = false;
     // The waiting job, until JobMachine answers the request to make it STARTING.
     std::optional<WaitingJob> starting;
   };
