@@ -26,6 +26,7 @@ test_packages=(
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
   python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
+  munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
   debootstrap lintian systemd-container                                # tests/integration/package.sh
 )

@@ -87,6 +87,7 @@ const std::vector<Room>& RoomTable() {
       {"engine/training", 12},
 
       {"server/store", 0},
+      {"server/clusters/slurm", 1},
       {"server/events", 1},
       {"server/jobs", 2},
       {"server/admission", 3},
