@@ -23,12 +23,14 @@ namespace tandem {
 namespace {
 
 constexpr char kModelEnding[] = ".safetensors";
+// A worker writes this file before all others.
+constexpr char kSpecFile[] = "job.yaml";
 
 bool IsModelFile(absl::string_view name) { return absl::EndsWith(name, kModelEnding); }
 bool IsCheckpoint(absl::string_view name) {
   return absl::StartsWith(name, "checkpoint-") && IsModelFile(name);
 }
-bool IsPublished(absl::string_view name) { return IsModelFile(name) || name == "job.yaml"; }
+bool IsPublished(absl::string_view name) { return IsModelFile(name) || name == kSpecFile; }
 
 // Returns the names of the regular files in a folder.
 absl::StatusOr<std::set<std::string>> FilesIn(const std::string& folder) {
@@ -122,7 +124,8 @@ absl::Status PrepareAttemptFolder(const JobFolder& folder, int attempt, int work
 absl::Status PublishAttemptFiles(const JobFolder& folder, int attempt) {
   const std::string own = folder.AttemptFolder(attempt);
   std::error_code error;
-  if (!std::filesystem::exists(own + "/job.yaml", error)) return absl::OkStatus();  // No worker has begun.
+  // No worker has begun, or the attempt has ended.
+  if (!std::filesystem::exists(absl::StrCat(own, "/", kSpecFile), error)) return absl::OkStatus();
   // List the job's folder first: a checkpoint that the worker removes in between then stays until the next call.
   TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> published, FilesIn(folder.path()));
   TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> names, FilesIn(own));
@@ -138,6 +141,8 @@ absl::Status PublishAttemptFiles(const JobFolder& folder, int attempt) {
 }
 
 void RemoveAttemptFiles(const JobFolder& folder, int attempt) {
+  // Without this file, PublishAttemptFiles does nothing.
+  unlink(absl::StrCat(folder.AttemptFolder(attempt), "/", kSpecFile).c_str());
   const absl::StatusOr<std::set<std::string>> names = FilesIn(folder.AttemptFolder(attempt));
   if (!names.ok()) return;
   for (const std::string& name : *names) {

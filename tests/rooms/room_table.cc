@@ -97,6 +97,7 @@ const std::vector<Room>& RoomTable() {
       {"server/sweeps", 4},
       {"server/workers", 4},
       {"server/auth", 5},
+      {"server/clusters", 5},
       {"server/rpc", 6},
       {"server/http", 6},
       {"server/worker", 7},
