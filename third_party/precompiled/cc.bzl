@@ -17,7 +17,6 @@ _HEADERS = {
     "tests/rooms": "base",
     "client/cli": "services",
     "client/lib": "services",
-    "server/clusters": "base",
     "server/daemon": "services",
     "server/rpc": "services",
     "server/worker": "services",
