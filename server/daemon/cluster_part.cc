@@ -54,7 +54,9 @@ void ClusterPart::Stop() {
 }
 
 absl::Status ClusterPart::Test(const v1::JobSpec& spec) {
-  const absl::Status status = client_->Test(SlurmRequestOf(spec));
+  SlurmRequest request = SlurmRequestOf(spec);
+  request.comment = SlurmCommentOf({"test", 1});
+  const absl::Status status = client_->Test(request);
   if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
