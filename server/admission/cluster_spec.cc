@@ -65,8 +65,15 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
                    absl::StrCat("is ", value, "; must be from ", least, " to ", most));
     return false;
   };
+  const int wanted =
+      replicas->worker_load().empty()
+          ? std::max(1, replicas->count())
+          : static_cast<int>(std::count_if(replicas->worker_load().begin(), replicas->worker_load().end(),
+                                           [](double load) { return load > 0; }));
   if (between("nodes", slurm->nodes(), 1, kMostNodes)) {
-    if (slurm->nodes() == 0) slurm->set_nodes(std::clamp(replicas->workers(), 1, kMostNodes));
+    if (slurm->nodes() == 0) {
+      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
+    }
     if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
     if (replicas->workers() % slurm->nodes() != 0) {
       violations.Add("cluster.slurm.nodes",
@@ -76,11 +83,7 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
   }
   const int workers = std::max(1, replicas->workers());
   if (replicas->count() == 0 && replicas->worker_load().empty()) replicas->set_count(workers);
-  const int count =
-      replicas->worker_load().empty()
-          ? replicas->count()
-          : static_cast<int>(std::count_if(replicas->worker_load().begin(), replicas->worker_load().end(),
-                                           [](double load) { return load > 0; }));
+  const int count = replicas->worker_load().empty() ? replicas->count() : wanted;
   const int each = std::max(1, count / workers);
   if (!replicas->devices().empty()) {
     violations.Add("replicas.devices", "names devices of the daemon's machine, and the job is for a cluster; leave it out");

@@ -46,6 +46,13 @@ TEST_F(ClusterSpecTest, OneReplicaOnOneNodeIsTheDefault) {
   EXPECT_EQ(spec_.replicas().device_kind(), v1::DEVICE_KIND_CPU);
 }
 
+TEST_F(ClusterSpecTest, SpreadsReplicasOverNodes) {
+  spec_.mutable_replicas()->set_count(3);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(slurm_->nodes(), 3);
+  EXPECT_EQ(spec_.replicas().workers(), 3);
+}
+
 TEST_F(ClusterSpecTest, EachNodeGetsAWorkerWithAReplica) {
   slurm_->set_nodes(4);
   ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
@@ -80,6 +87,7 @@ TEST_F(ClusterSpecTest, NamesEachWrongField) {
   spec_.mutable_replicas()->add_devices("cpu:0");
   ExpectWrong("replicas.devices", "leave it out");
   spec_.mutable_replicas()->clear_devices();
+  slurm_->set_nodes(1);
   slurm_->set_gpus_per_node(1);
   spec_.mutable_replicas()->set_count(2);
   ExpectWrong("cluster.slurm.gpus_per_node", "has 2 replicas");
