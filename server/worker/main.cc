@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -158,22 +157,21 @@ sigset_t BlockSigterm() {
   return stops;
 }
 
-// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run.
-void InterruptAtSigterm(JobRun* run, sigset_t stops) {
+// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run. `time_limit` is the
+// attempt's; 0 if unknown.
+void InterruptAtSigterm(JobRun* run, sigset_t stops, absl::Duration time_limit) {
+  const absl::Time begun = absl::Now();
   int signal = 0;
   sigwait(&stops, &signal);
   spdlog::info("Slurm ends this attempt; stopping with a checkpoint");
-  // Slurm sends the signal a minute before the time limit. SLURM_JOB_END_TIME is in seconds since 1970.
+  // Slurm sends the signal one to two minutes before the time limit.
   constexpr absl::Duration kNotice = absl::Minutes(2);
-  const char* const end = getenv("SLURM_JOB_END_TIME");
-  int64_t seconds = 0;
-  const bool at_limit = end != nullptr && absl::SimpleAtoi(end, &seconds) &&
-                        absl::Now() + kNotice >= absl::FromUnixSeconds(seconds);
-  if (at_limit) {
+  if (time_limit > absl::ZeroDuration() && absl::Now() - begun + kNotice >= time_limit) {
     run->Interrupt(v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit.");
   } else {
     run->Interrupt(v1::STATE_REASON_CLUSTER_PREEMPTED,
-                   "Slurm ended the attempt: another job needed the nodes, or a person stopped it.");
+                   "Slurm ended the attempt: another job needed the nodes, its partition has a time limit, or a "
+                   "person stopped it.");
   }
 }
 
@@ -206,7 +204,8 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   };
   if (launch.has_cluster()) {
     // `run` may end while this thread waits, so the process then exits without destructors.
-    std::thread([&run, stops = BlockSigterm()] { InterruptAtSigterm(&run, stops); }).detach();
+    const absl::Duration limit = absl::Seconds(launch.cluster().slurm().time_limit_seconds());
+    std::thread([&run, limit, stops = BlockSigterm()] { InterruptAtSigterm(&run, stops, limit); }).detach();
   }
   absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
   if (!created.ok()) {
