@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/app.h"
@@ -118,10 +119,11 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
 
 TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_EQ(Run({"datasets", "add", "a", Write("inputs.npy", std::string(2 << 20, 'x')), "--upload"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("inputs.npy: a data set has two arrays"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("inputs.npy alone: a data set has an array of inputs and an array of targets"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
   EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: its arrays of inputs and targets are not named"));
   // Runs the command that the message suggests.
   EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
                  "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
@@ -134,17 +136,27 @@ TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
 TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
   Write("flowers/train/rose/1.png", "1");
   Write("flowers/test/rose/2.png", "2");
+  Write("parts/Training/rose/1.png", "1");
+  Write("parts/valid/rose/2.png", "2");
   Write("plain/rose/1.png", "1");
   ASSERT_EQ(Run({"datasets", "add", "a", "houses.csv", "--validation", "more.csv"}), 0) << terminal_.err();
   ASSERT_EQ(Run({"datasets", "add", "b", "book.txt.gz", "--set", "text.sequence_length=8"}), 0);
   ASSERT_EQ(Run({"datasets", "add", "c", folder_ + "/flowers", "--upload"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the test part " + folder_ + "/flowers/test is left out; --validation "));
   ASSERT_EQ(Run({"datasets", "add", "d", folder_ + "/plain"}), 0) << terminal_.err();
-  ASSERT_EQ(created_.size(), 4);
+  ASSERT_EQ(Run({"datasets", "add", "e", folder_ + "/parts"}), 0) << terminal_.err();
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(terminal_.err(), "the test part")).size(), 2)
+      << "only flowers has a test part: " << terminal_.err();
+  ASSERT_EQ(created_.size(), 5);
   EXPECT_EQ(created_[0].dataset().spec().csv().train(), "houses.csv");
   EXPECT_EQ(created_[0].dataset().spec().csv().validation(), "more.csv");
   EXPECT_EQ(created_[1].dataset().spec().text().sequence_length(), 8);
   EXPECT_EQ(created_[2].dataset().spec().image_folder().train(), "train");
-  EXPECT_EQ(created_[2].dataset().spec().image_folder().validation(), "test");
+  // A test part is never validated with unasked.
+  EXPECT_EQ(created_[2].dataset().spec().image_folder().validation(), "");
+  EXPECT_EQ(created_[4].dataset().spec().image_folder().train(), folder_ + "/parts/Training");
+  EXPECT_EQ(created_[4].dataset().spec().image_folder().validation(), folder_ + "/parts/valid");
   EXPECT_EQ(created_[3].dataset().spec().image_folder().train(), folder_ + "/plain");
 }
 
@@ -180,7 +192,8 @@ TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   left = true;
   EXPECT_EQ(code, 130);
   EXPECT_THAT(terminal_.out(), HasSubstr("the daemon reads the data, which may take a while"));
-  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon may still add it, which `tandem datasets` shows"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the daemon may still add the data set; `tandem datasets` shows it"));
 }
 
 TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {

@@ -317,7 +317,7 @@ TEST_F(JobRetentionTest, LooksForThemAgainWhenTheClockIsSet) {
   EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
 }
 
-// For example, a full disk on which all deletions fail.
+// For example, all deletions fail on a full disk.
 TEST_F(JobRetentionTest, WhatCannotBeDeletedIsToldOnce) {
   int64_t failed = 0;
   int told = 0;
