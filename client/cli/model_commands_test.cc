@@ -293,13 +293,15 @@ CLASS  0  1
   matrix.set_classes(31);
   for (int i = matrix.counts_size(); i < 31 * 31; ++i) matrix.add_counts(1);
   EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("the confusion matrix of 31 classes is given with -o json\n"));
+  EXPECT_THAT(
+      terminal_.out(),
+      HasSubstr("the confusion matrix of 31 classes is too large for a terminal; -o json prints it\n"));
   // No sample counted.
   evaluation.Clear();
   evaluation.set_loss(std::nan(""));
   evaluation.set_samples(5);
   EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("no result: none of 5 samples counts"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("no result: the job's loss ignores the labels of all 5 samples\n"));
 }
 
 TEST_F(ModelCommandsTest, AnEvaluationWithoutAResultIsAnError) {

@@ -184,7 +184,7 @@ TEST_F(SweepCommandTest, ACheckSubmitsNothing) {
   EXPECT_EQ(Run(check), 0) << terminal_.err();
   EXPECT_TRUE(sent.validate_only());
   EXPECT_THAT(terminal_.out(), HasSubstr("learning_rate=0.05, units=8\n"));
-  EXPECT_THAT(terminal_.out(), HasSubstr("all 3 jobs are right; none was submitted\n"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("all 3 jobs are valid; none was submitted\n"));
   EXPECT_NE(Run({"sweep", folder_ + "/none.yaml", "--grid", "training.epochs=1"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("none.yaml"));
 }
@@ -194,7 +194,8 @@ TEST_F(SweepCommandTest, ASweepThatMayHaveArrivedSaysHowToRepeatIt) {
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going");
   };
   EXPECT_NE(Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2", "--request-id", "mine"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("Submit it again with --request-id mine: that gives one sweep"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("Submit it again with --request-id mine: this never creates a second sweep"));
 }
 
 TEST_F(SweepCommandTest, SweepsAreDeletedOneByOne) {
@@ -204,7 +205,7 @@ TEST_F(SweepCommandTest, SweepsAreDeletedOneByOne) {
     return grpc::Status::OK;
   };
   EXPECT_NE(Run({"sweep", "delete", "other", "small"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep is or begins with `other`"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep's id begins with `other`"));
   EXPECT_THAT(terminal_.out(), HasSubstr("small-1 deleted, with its jobs\n"));
   EXPECT_THAT(deleted, ElementsAre("sweeps/small-1"));
   daemon_.delete_sweep = [](const v1::DeleteSweepRequest&) {
