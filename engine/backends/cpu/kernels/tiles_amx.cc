@@ -265,32 +265,39 @@ void PackPixels(const uint16_t* first, const uint16_t* second, bool transpose, u
 void GradWeight(const TileConv& s, const TileGradPart& part, const uint16_t* x, const uint16_t* dy,
                 float* sums, int64_t begin, int64_t end) {
   const TileScope scope;
-  const int64_t rows = part.last_row - part.first_row;
+  const int64_t dy_block = (part.last_row - part.first_row) * s.out_width * 2 * kTileElements;
+  const int64_t x_block = part.x_rows * s.in_width * 2 * kTileElements;
   for (int64_t item = begin; item < end; ++item) {
-    const uint16_t* dy_block = dy + item / s.in_blocks * rows * s.out_width * 2 * kTileElements;
-    const uint16_t* x_block = x + item % s.in_blocks * part.x_rows * s.in_width * 2 * kTileElements;
     float* to = sums + item * s.taps() * kTileSums;
     if (part.first) {
       for (int64_t i = 0; i < s.taps() * kTileSums; ++i) to[i] = 0;
     }
-    for (int64_t kernel_row = 0; kernel_row < s.kernel_height; ++kernel_row) {
-      for (int64_t row = part.first_row; row < part.last_row; ++row) {
-        const int64_t x_row = s.rows[row * s.kernel_height + kernel_row];
-        if (x_row < 0) continue;
-        const uint16_t* from = x_block + (x_row - part.first_x_row) * s.in_width * 2 * kTileElements;
-        const uint16_t* grads = dy_block + (row - part.first_row) * s.out_width * 2 * kTileElements;
-        for (int64_t first = 0; first < s.out_width; first += kCachedPixels) {
-          const int64_t last = first + kCachedPixels < s.out_width ? first + kCachedPixels : s.out_width;
-          for (int64_t k = 0; k < s.kernel_width; ++k) {
-            float* tap = to + (kernel_row * s.kernel_width + k) * kTileSums;
-            LoadSums(tap);
-            for (int64_t column = first; column < last; ++column) {
-              const int64_t x_column = s.columns[column * s.kernel_width + k];
-              if (x_column < 0) continue;
-              const uint16_t* a = grads + column * 2 * kTileElements;
-              Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+    // Adds the products of the columns [first, last) of a row of dy and a row of x.
+    const auto add_columns = [&](const uint16_t* grads, const uint16_t* from, int64_t first, int64_t last,
+                                 int64_t k, float* tap) __attribute__((always_inline)) {
+      LoadSums(tap);
+      for (int64_t column = first; column < last; ++column) {
+        const int64_t x_column = s.columns[column * s.kernel_width + k];
+        if (x_column < 0) continue;
+        const uint16_t* a = grads + column * 2 * kTileElements;
+        Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+      }
+      StoreSums(tap);
+    };
+    for (int64_t pair = 0; pair < part.pairs; ++pair) {
+      const uint16_t* pair_dy = dy + (pair * s.out_blocks + item / s.in_blocks) * dy_block;
+      const uint16_t* pair_x = x + (pair * s.in_blocks + item % s.in_blocks) * x_block;
+      for (int64_t kernel_row = 0; kernel_row < s.kernel_height; ++kernel_row) {
+        for (int64_t row = part.first_row; row < part.last_row; ++row) {
+          const int64_t x_row = s.rows[row * s.kernel_height + kernel_row];
+          if (x_row < 0) continue;
+          const uint16_t* from = pair_x + (x_row - part.first_x_row) * s.in_width * 2 * kTileElements;
+          const uint16_t* grads = pair_dy + (row - part.first_row) * s.out_width * 2 * kTileElements;
+          for (int64_t first = 0; first < s.out_width; first += kCachedPixels) {
+            const int64_t last = first + kCachedPixels < s.out_width ? first + kCachedPixels : s.out_width;
+            for (int64_t k = 0; k < s.kernel_width; ++k) {
+              add_columns(grads, from, first, last, k, to + (kernel_row * s.kernel_width + k) * kTileSums);
             }
-            StoreSums(tap);
           }
         }
       }
