@@ -15,7 +15,7 @@
 #include "client/dashboard/calls.h"
 #include "client/dashboard/job_stream.h"
 #include "client/dashboard/page_files.h"
-#include "client/lib/yaml_writer.h"
+#include "proto/job_file/yaml_writer.h"
 
 namespace tandem::dashboard {
 namespace {
@@ -113,7 +113,7 @@ void Dashboard::Handle(const WebRequest& request, WebAnswer& answer) {
     if (!absl::SimpleAtoi(request.Parameter("after"), &after) || after < 0) after = 0;
     if (answer.Begin(kEvents, {}))
       StreamJob(
-          *client_, request.Parameter("name"), after, /*once=*/request.Parameter("once") == "1",
+          *client_, feeds_, request.Parameter("name"), after, /*once=*/request.Parameter("once") == "1",
           [this] { return !is_stopping_; }, answer);
     return;
   }
@@ -137,7 +137,7 @@ void Dashboard::SendCall(const WebRequest& request, WebAnswer& answer) {
 void Dashboard::SendJobFile(const WebRequest& request, WebAnswer& answer) {
   const absl::StatusOr<v1::Job> job = client_->GetJob(request.Parameter("name"));
   if (!job.ok()) return SendError(job.status(), answer);
-  answer.Send(200, kText, client::ToYaml(job->spec()));
+  answer.Send(200, kText, ToYaml(job->spec()));
 }
 
 void Dashboard::SendLog(const WebRequest& request, WebAnswer& answer) {

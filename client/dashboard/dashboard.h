@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
 #include "client/dashboard/access.h"
+#include "client/dashboard/job_feed.h"
 #include "client/dashboard/job_list.h"
 #include "client/dashboard/web_server.h"
 #include "client/lib/client.h"
@@ -42,7 +43,7 @@ class Dashboard {
 
  private:
   Dashboard(client::Client* client, std::string host)
-      : client_(client), host_(std::move(host)), jobs_(client) {}
+      : client_(client), host_(std::move(host)), jobs_(client), feeds_(client) {}
 
   void Handle(const WebRequest& request, WebAnswer& answer);
   void SendFile(absl::string_view name, WebAnswer& answer);
@@ -55,6 +56,7 @@ class Dashboard {
   client::Client* const client_;
   const std::string host_;
   JobList jobs_;
+  JobFeeds feeds_;
   std::unique_ptr<Access> access_;
   // Notified when access_ exists. access_ needs the server's port.
   absl::Notification is_ready_;

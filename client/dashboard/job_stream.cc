@@ -1,8 +1,11 @@
 #include "client/dashboard/job_stream.h"
 
+#include <cstdint>
 #include <limits>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/dashboard/calls.h"
 #include "client/lib/steady_now.h"
 
@@ -11,73 +14,76 @@ namespace {
 
 // A write notices that a browser has left.
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
+// Between two looks at `goes_on`.
+constexpr absl::Duration kLook = absl::Milliseconds(250);
 // Events within this time are sent together.
 constexpr absl::Duration kTogether = absl::Milliseconds(30);
-constexpr size_t kMostPending = 1 << 18;
 
-class Stream : public client::StreamObserver {
+// Writes Server-Sent Events.
+class Stream {
  public:
-  Stream(const std::function<bool()>& goes_on, WebAnswer& answer)
-      : goes_on_(goes_on), answer_(answer), last_write_(client::SteadyNow()) {}
+  explicit Stream(WebAnswer& answer) : answer_(answer), last_write_(client::SteadyNow()) {}
 
-  void Take(const v1::JobEvent& event) {
-    if (has_ended()) return;
-    last_ = event.sequence();
-    absl::StrAppend(&pending_, "id: ", last_, "\nevent: event\ndata: ", ToJson(event), "\n\n");
-    if (pending_.size() >= kMostPending) Flush();
-  }
-
-  // Ends the stream after the event with this number.
-  void EndAt(int64_t sequence) { end_ = sequence; }
-  bool has_ended() const { return last_ >= end_; }
-
-  void SendHistory(const v1::GetJobHistoryResponse& history) {
-    absl::StrAppend(&pending_, "id: ", history.last_sequence(), "\n");
-    Say("snapshot", ToJson(history));
-  }
-
-  void Say(absl::string_view event, absl::string_view data) {
-    absl::StrAppend(&pending_, "event: ", event, "\ndata: ", data, "\n\n");
-    Flush();
-  }
-
-  bool KeepGoing() override {
-    const absl::Duration silent = client::SteadyNow() - last_write_;
-    if (pending_.empty() && silent >= kHeartbeat) pending_ = ":\n\n";
-    if (!pending_.empty() && silent >= kTogether) Flush();
-    return is_open_ && !has_ended() && goes_on_();
-  }
-  void Lost(const absl::Status& why, absl::Duration) override { Say("disconnected", ErrorInJson(why)); }
-  void Restored() override { Say("connected", "{}"); }
-
- private:
-  void Flush() {
-    if (is_open_) is_open_ = answer_.Write(pending_);
-    pending_.clear();
+  void Write(absl::string_view text) {
+    if (is_open_) is_open_ = answer_.Write(text);
     last_write_ = client::SteadyNow();
   }
 
-  const std::function<bool()>& goes_on_;
+  void Say(absl::string_view event, absl::string_view data) {
+    Write(absl::StrCat("event: ", event, "\ndata: ", data, "\n\n"));
+  }
+
+  // Returns false if the browser has left.
+  bool IsOpen() {
+    if (client::SteadyNow() - last_write_ >= kHeartbeat) Write(":\n\n");
+    return is_open_;
+  }
+
+ private:
   WebAnswer& answer_;
-  int64_t last_ = 0;
-  int64_t end_ = std::numeric_limits<int64_t>::max();
-  std::string pending_;
   absl::Duration last_write_;
   bool is_open_ = true;
 };
 
+// Sends the events after `after` and not after `until`.
+void Follow(JobFeeds& feeds, const std::string& name, int64_t after, int64_t until,
+            const std::function<bool()>& goes_on, Stream& stream) {
+  std::shared_ptr<JobFeed> feed = feeds.Join(name, after);
+  int64_t version = -1;
+  bool is_lost = false;
+  while (stream.IsOpen() && goes_on()) {
+    const JobFeed::News news = feed->Await(after, until, version, kLook);
+    if (news.is_behind) {
+      feed = feeds.Join(name, after);
+      version = -1;
+      continue;
+    }
+    version = news.version;
+    after = news.last;
+    if (!news.text.empty()) stream.Write(news.text);
+    if (news.lost.has_value() != is_lost) {
+      is_lost = news.lost.has_value();
+      stream.Say(is_lost ? "disconnected" : "connected", is_lost ? ErrorInJson(*news.lost) : "{}");
+    }
+    if (after >= until || (news.end.has_value() && news.end->ok())) return stream.Say("end", "{}");
+    if (news.end.has_value()) return stream.Say("problem", ErrorInJson(*news.end));
+    if (!news.text.empty()) absl::SleepFor(kTogether);
+  }
+}
+
 }  // namespace
 
-void StreamJob(client::Client& client, const std::string& name, int64_t after, bool once,
+void StreamJob(client::Client& client, JobFeeds& feeds, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer) {
-  Stream stream(goes_on, answer);
+  Stream stream(answer);
+  int64_t until = std::numeric_limits<int64_t>::max();
   if (after == 0) {
     v1::GetJobHistoryRequest request;
     request.set_name(name);
     const absl::StatusOr<v1::GetJobHistoryResponse> history = client.GetJobHistory(request);
     if (!history.ok()) return stream.Say("problem", ErrorInJson(history.status()));
     after = history->last_sequence();
-    stream.SendHistory(*history);
+    stream.Write(absl::StrCat("id: ", after, "\nevent: snapshot\ndata: ", ToJson(*history), "\n\n"));
     if (once) return stream.Say("end", "{}");
   } else {
     const absl::StatusOr<v1::Job> job = client.GetJob(name);
@@ -86,18 +92,10 @@ void StreamJob(client::Client& client, const std::string& name, int64_t after, b
       stream.Say("reset", "{}");
       return stream.Say("end", "{}");
     }
-    if (once) {
-      if (job->last_sequence() == after) return stream.Say("end", "{}");
-      stream.EndAt(job->last_sequence());
-    }
+    if (once) until = job->last_sequence();
   }
-  const absl::Status status =
-      client.WatchJob(name, after, stream, [&stream](const v1::JobEvent& event) { stream.Take(event); });
-  if (status.ok() || stream.has_ended()) {
-    stream.Say("end", "{}");
-  } else if (!absl::IsCancelled(status)) {
-    stream.Say("problem", ErrorInJson(status));
-  }
+  if (after >= until) return stream.Say("end", "{}");
+  Follow(feeds, name, after, until, goes_on, stream);
 }
 
 }  // namespace tandem::dashboard

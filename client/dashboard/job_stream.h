@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "client/dashboard/job_feed.h"
 #include "client/dashboard/web_server.h"
 #include "client/lib/client.h"
 
@@ -20,7 +21,7 @@ namespace tandem::dashboard {
 // connection to the daemon. `problem` reports that the log cannot be read (ErrorInJson). `end` reports that
 // all events were sent. `reset` reports that the log ends before `after`, as after the restore of a backup:
 // the page must begin again with 0. If `once`, the stream ends after the newest event of now.
-void StreamJob(client::Client& client, const std::string& name, int64_t after, bool once,
+void StreamJob(client::Client& client, JobFeeds& feeds, const std::string& name, int64_t after, bool once,
                const std::function<bool()>& goes_on, WebAnswer& answer);
 
 }  // namespace tandem::dashboard

@@ -3,15 +3,23 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/lib/client.h"
 #include "client/lib/fake_daemon.h"
 
@@ -24,12 +32,14 @@ using ::testing::ElementsAre;
 // A browser that takes events until it has enough.
 class FakeBrowser : public WebAnswer {
  public:
-  explicit FakeBrowser(size_t most_writes = 1000) : left_(most_writes) {}
+  explicit FakeBrowser(size_t most_writes = 1000, absl::Duration pause = absl::ZeroDuration())
+      : left_(most_writes), pause_(pause) {}
   void Send(int, absl::string_view, absl::string_view, const Headers&) override { FAIL(); }
   bool Begin(absl::string_view, const Headers&) override { return true; }
   bool Write(absl::string_view bytes) override {
     if (left_ == 0) return false;
     --left_;
+    absl::SleepFor(pause_);
     text_ += std::string(bytes);
     return true;
   }
@@ -54,6 +64,7 @@ class FakeBrowser : public WebAnswer {
 
  private:
   size_t left_;
+  absl::Duration pause_;
   std::string text_;
 };
 
@@ -124,7 +135,7 @@ class JobStreamTest : public testing::Test {
                                          bool once = false) {
     FakeBrowser browser;
     StreamJob(
-        *client_, name, after, once, [] { return true; }, browser);
+        *client_, feeds_, name, after, once, [] { return true; }, browser);
     return browser.Events();
   }
 
@@ -137,6 +148,7 @@ class JobStreamTest : public testing::Test {
   int64_t history_ = 3;
   client::FakeDaemon daemon_;
   std::unique_ptr<client::Client> client_ = Connect(daemon_.address());
+  JobFeeds feeds_{client_.get()};
 };
 
 TEST_F(JobStreamTest, TheHistoryComesFirstAndThenEachEvent) {
@@ -218,12 +230,84 @@ TEST_F(JobStreamTest, EndsIfTheBrowserIsGone) {
   };
   FakeBrowser browser(/*most_writes=*/2);
   StreamJob(
-      *client_, "jobs/x", 0, /*once=*/false, [] { return true; }, browser);
+      *client_, feeds_, "jobs/x", 0, /*once=*/false, [] { return true; }, browser);
   FakeBrowser patient;
   int asked = 0;
   StreamJob(
-      *client_, "jobs/x", 0, /*once=*/false, [&asked] { return ++asked < 3; }, patient);
+      *client_, feeds_, "jobs/x", 0, /*once=*/false, [&asked] { return ++asked < 3; }, patient);
   EXPECT_GE(asked, 3) << "the dashboard stops";
+}
+
+TEST_F(JobStreamTest, PagesShareOneCall) {
+  absl::Notification is_over;
+  std::atomic<int> calls = 0;
+  daemon_.watch_job = [&](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                          grpc::ServerWriter<v1::JobEvent>* writer) {
+    ++calls;
+    for (const v1::JobEvent& event : log_) {
+      if (event.sequence() == 5) is_over.WaitForNotification();
+      if (event.sequence() > request.after_sequence()) writer->Write(event);
+    }
+    return grpc::Status::OK;
+  };
+  std::array<FakeBrowser, 4> browsers;
+  std::vector<std::thread> pages;
+  std::atomic<int> looks = 0;
+  for (FakeBrowser& browser : browsers) {
+    pages.emplace_back([this, &browser, &looks] {
+      bool has_looked = false;
+      StreamJob(
+          *client_, feeds_, "jobs/x", 3, /*once=*/false,
+          [&] {
+            if (!std::exchange(has_looked, true)) ++looks;
+            return true;
+          },
+          browser);
+    });
+  }
+  while (looks < 4) absl::SleepFor(absl::Milliseconds(1));
+  is_over.Notify();
+  for (std::thread& page : pages) page.join();
+  EXPECT_EQ(calls, 1);
+  for (const FakeBrowser& browser : browsers) {
+    const std::vector<FakeBrowser::Event> events = browser.Events();
+    ASSERT_EQ(events.size(), 3);
+    EXPECT_EQ(events[0].id, "4");
+    EXPECT_EQ(events[1].id, "5");
+    EXPECT_EQ(events[2].name, "end");
+  }
+}
+
+TEST_F(JobStreamTest, ALongLogReachesEachPageOnceAndInOrder) {
+  constexpr int64_t kEvents = 3000;
+  log_.clear();
+  for (int64_t i = 1; i <= kEvents; ++i) log_.push_back(Report(i, i, 0.5));
+  log_.push_back(Change(kEvents + 1, v1::JOB_STATE_SUCCEEDED));
+  newest_ = kEvents + 1;
+  FakeBrowser early, late;
+  // A slow page falls behind the feed, which the fast page paces.
+  FakeBrowser slow(/*most_writes=*/1000, /*pause=*/absl::Milliseconds(100));
+  std::vector<std::thread> pages;
+  const auto open = [&](int64_t after, FakeBrowser& browser) {
+    pages.emplace_back([this, after, &browser] {
+      StreamJob(
+          *client_, feeds_, "jobs/x", after, /*once=*/false, [] { return true; }, browser);
+    });
+  };
+  open(1, early);
+  open(1, slow);
+  open(2000, late);
+  for (std::thread& page : pages) page.join();
+  const auto expect_all = [&](int64_t after, const FakeBrowser& browser) {
+    const std::vector<FakeBrowser::Event> events = browser.Events();
+    ASSERT_EQ(events.size(), kEvents + 2 - after);
+    for (size_t i = 0; i + 1 < events.size(); ++i)
+      ASSERT_EQ(events[i].id, absl::StrCat(after + 1 + static_cast<int64_t>(i)));
+    EXPECT_EQ(events.back().name, "end");
+  };
+  expect_all(1, early);
+  expect_all(1, slow);
+  expect_all(2000, late);
 }
 
 }  // namespace

@@ -20,6 +20,10 @@ def generate(proto: pathlib.Path, target: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
         shutil.copytree(proto / "tandem/v1", root / "tandem/v1")
+        # Other packages bring google.api as well, and Python needs no field behaviors.
+        for source in (root / "tandem/v1").glob("*.proto"):
+            text = source.read_text().replace('import "google/api/field_behavior.proto";\n', "")
+            source.write_text(re.sub(r" \[\(google\.api\.field_behavior\) = \w+\]", "", text))
         # Other packages bring google.rpc as well. A file of one name can be loaded once, so this package has its own.
         (root / "tandem/details").mkdir()
         for source in (proto / "google/rpc").glob("*.proto"):

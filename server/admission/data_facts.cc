@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/utf8.h"
 #include "engine/data/normalization.h"
 
 namespace tandem {
@@ -92,6 +93,12 @@ void SetDatasetInfo(const DatasetInfo& info, v1::Dataset* dataset) {
   dataset->set_sample_kind(KindOf(info.sample_type));
   dataset->set_target_kind(KindOf(info.target_type));
   for (const int64_t extent : info.target_shape.extents()) dataset->add_target_shape(extent);
+  dataset->clear_notices();
+  for (const std::string& notice : info.notices) {
+    if (dataset->notices_size() == kMostNotices) break;
+    // A notice may name files, and names of files are any bytes.
+    dataset->add_notices(ToUtf8(absl::string_view(notice).substr(0, kMostNoticeBytes)));
+  }
 }
 
 void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
@@ -127,6 +134,7 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       IsPossible(dataset.shape(), dataset.train_samples() + dataset.validation_samples()) &&
       IsPossible(dataset.target_shape(), dataset.train_samples() + dataset.validation_samples()) &&
       dataset.class_names_size() <= std::max<int64_t>(dataset.classes(), 0) &&
+      dataset.notices_size() <= kMostNotices &&
       v1::SampleKind_IsValid(dataset.sample_kind()) && v1::TargetKind_IsValid(dataset.target_kind()) &&
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
@@ -148,6 +156,7 @@ absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v
   info.target_shape = ShapeFrom(dataset.target_shape());
   info.mixes_classes = facts.mixes_classes();
   info.class_names.assign(dataset.class_names().begin(), dataset.class_names().end());
+  info.notices.assign(dataset.notices().begin(), dataset.notices().end());
   info.one_label = facts.one_label();
   info.one_class_mend = facts.one_class_mend();
   if (facts.has_ignored_label()) info.ignored_label = facts.ignored_label();

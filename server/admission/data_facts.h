@@ -18,6 +18,9 @@ namespace tandem {
 inline constexpr size_t kMostDataEntries = 10000;
 // The most bytes of all class_names together.
 inline constexpr size_t kMostClassNamesBytes = 256 << 10;
+// The most notices, and the most bytes of a notice.
+inline constexpr int kMostNotices = 20;
+inline constexpr size_t kMostNoticeBytes = 1000;
 // The most bytes of a serialized DataFacts.
 inline constexpr size_t kMostDataFactsBytes = 1 << 20;
 
@@ -34,8 +37,8 @@ internal::v1::DataFacts FactsOf(const DatasetInfo& info);
 // taken over the worker. INTERNAL: no data set has such facts.
 absl::Status CheckFacts(const internal::v1::DataFacts& facts);
 
-// Converts facts of the data set `spec` back. The result has the class_names in `facts`, and no columns or
-// notices. INVALID_ARGUMENT: "normalization" does not fit the data set's shape.
+// Converts facts of the data set `spec` back. The result has the class_names in `facts`, and no
+// columns. INVALID_ARGUMENT: "normalization" does not fit the data set's shape.
 absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec);
 
 }  // namespace tandem

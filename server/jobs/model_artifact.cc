@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/base/error_reason.h"
 #include "server/store/records.h"
 
@@ -15,23 +16,21 @@ namespace {
 
 constexpr char kEnding[] = ".safetensors";
 
-// Returns true if a name that a worker reported stays inside the job's folder.
-bool IsInside(const std::string& name) {
-  if (name.empty() || name.front() == '/') return false;
-  const std::vector<std::string> parts = absl::StrSplit(name, '/');
-  for (const std::string& part : parts) {
+}  // namespace
+
+bool StaysInFolder(const std::string& artifact) {
+  if (artifact.empty() || artifact.front() == '/') return false;
+  for (absl::string_view part : absl::StrSplit(artifact, '/')) {
     if (part == "..") return false;
   }
   return true;
 }
 
-}  // namespace
-
 absl::StatusOr<ModelFile> FindModelArtifact(const v1::Job& job, const std::string& artifact) {
   const std::string wanted = artifact.empty() ? kModelFile : artifact;
   std::vector<std::string> models;
   for (const v1::Artifact& candidate : job.artifacts()) {
-    if (!absl::EndsWith(candidate.name(), kEnding) || !IsInside(candidate.name())) continue;
+    if (!absl::EndsWith(candidate.name(), kEnding) || !StaysInFolder(candidate.name())) continue;
     if (candidate.name() == wanted) {
       return ModelFile{absl::StrCat(job.folder(), "/", wanted),
                        IsTerminal(job.state()) ? candidate.sha256() : ""};

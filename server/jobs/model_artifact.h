@@ -18,6 +18,9 @@ struct ModelFile {
   std::string sha256;
 };
 
+// Returns true if an artifact's name, as a worker reported it, stays inside the job's folder.
+bool StaysInFolder(const std::string& artifact);
+
 // Returns a job's model; an empty name means kModelFile. The digest is known only if the job has ended:
 // before, a better model may replace the file at any time, before the record changes. NOT_FOUND if the job
 // has no such artifact, or it is no safetensors file. FAILED_PRECONDITION if the job may still make the

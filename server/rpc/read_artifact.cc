@@ -9,10 +9,10 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
+#include "server/jobs/model_artifact.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/file_reader.h"
 #include "server/rpc/handlers.h"
@@ -74,15 +74,6 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
   const std::string user_;
 };
 
-// Returns true if a name that a worker reported stays inside the job's folder.
-bool IsInside(const std::string& name) {
-  if (name.empty() || name.front() == '/') return false;
-  for (absl::string_view part : absl::StrSplit(name, '/')) {
-    if (part == "..") return false;
-  }
-  return true;
-}
-
 // Calls CheckModelSha256. For a continued download, skips the check if it succeeded before and the file is
 // unchanged.
 absl::Status CheckOnce(const RpcContext& context, const std::string& path, const std::string& sha256,
@@ -106,7 +97,7 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
   const auto artifact =
       std::find_if(job->artifacts().begin(), job->artifacts().end(),
                    [&](const v1::Artifact& candidate) { return candidate.name() == request.artifact(); });
-  if (artifact == job->artifacts().end() || !IsInside(artifact->name())) {
+  if (artifact == job->artifacts().end() || !StaysInFolder(artifact->name())) {
     std::string names;
     for (const v1::Artifact& other : job->artifacts())
       absl::StrAppend(&names, names.empty() ? "" : ", ", other.name());

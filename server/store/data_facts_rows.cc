@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/store/connection.h"
+#include "server/store/reader_pool.h"
 #include "server/store/store.h"
 #include "server/store/transaction.h"
 
