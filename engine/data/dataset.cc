@@ -121,9 +121,9 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   }
   const v1::ValidationSplit& split = spec.validation_split();
   if (spec.has_csv()) return;
-  for (const auto& [field, is_given] : {std::pair("stratified", split.stratified()),
-                                        std::pair("group_column", !split.group_column().empty()),
-                                        std::pair("time_column", !split.time_column().empty())}) {
+  for (const auto& [field, is_given] :
+       {std::pair("stratified", split.stratified()), std::pair("group_column", !split.group_column().empty()),
+        std::pair("time_column", !split.time_column().empty())}) {
     if (!is_given) continue;
     violations.Add(absl::StrCat("validation_split.", field), "needs a table; leave it out, or give csv");
   }

@@ -94,10 +94,14 @@ std::string Kinds(const std::vector<ColumnPlan>& plans) {
 
 }  // namespace
 
+v1::ColumnKind WantedKind(const v1::CsvSource& source, const std::string& name) {
+  return ChoiceOf(source, name).kind();
+}
+
 std::vector<ColumnProfile> ProfilesOf(const v1::CsvSource& source, const CsvTable& table) {
   std::vector<ColumnProfile> profiles;
   for (const size_t column : table.features) {
-    profiles.emplace_back(table.rules, ChoiceOf(source, table.names[column]).kind());
+    profiles.emplace_back(table.rules, WantedKind(source, table.names[column]));
   }
   return profiles;
 }

@@ -27,6 +27,9 @@ struct CsvColumns {
   std::vector<std::string> notices = {};
 };
 
+// Returns the kind that `source` gives for a column, or unspecified.
+v1::ColumnKind WantedKind(const v1::CsvSource& source, const std::string& name);
+
 // Returns empty profiles of the table's features.
 std::vector<ColumnProfile> ProfilesOf(const v1::CsvSource& source, const CsvTable& table);
 

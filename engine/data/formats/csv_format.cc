@@ -291,6 +291,7 @@ absl::StatusOr<CsvFormat> FindCsvFormat(const v1::CsvSource& source, absl::strin
         std::min(text.size(), text.find('\n') == text.npos ? text.size() : text.find('\n') + 1));
   }
   FindSyntax(source, candidates, text, is_whole, &format.syntax);
+  format.has_quotes = absl::StrContains(text, format.syntax.quote);
   const Rows rows = FirstRows(text, is_whole, format.syntax, kRowsForHeader);
   format.decimal_comma =
       source.has_decimal_comma() ? source.decimal_comma() : FindDecimalComma(rows, format.syntax.delimiter);

@@ -20,6 +20,7 @@ struct CsvFormat {
   bool header = true;
   bool decimal_comma = false;
   v1::TextEncoding encoding = v1::TEXT_ENCODING_UTF8;
+  bool has_quotes = false;  // The text at the beginning has a quote.
 
   v1::TableFormat ToMessage() const;
 };
