@@ -75,7 +75,7 @@ std::string FaultOf(const CsvTable& table, size_t column, const ColumnProfile& p
                       " cells of this column are; fill the cells in, or give csv.missing: median");
 }
 
-std::string Count(int64_t count, absl::string_view one, absl::string_view many) {
+std::string CountText(int64_t count, absl::string_view one, absl::string_view many) {
   return absl::StrCat(count, " ", count == 1 ? one : many);
 }
 
@@ -87,8 +87,8 @@ std::string Kinds(const std::vector<ColumnPlan>& plans) {
     dates += plan.kind == v1::COLUMN_KIND_DATE ? 1 : 0;
     inputs += InputsOf(Unfitted(plan));
   }
-  return absl::StrCat("The table's columns become ", Count(inputs, "input", "inputs"), ": ",
-                      Count(numbers, "column", "columns"), " of numbers, ", categories, " of categories, ",
+  return absl::StrCat("The table's columns become ", CountText(inputs, "input", "inputs"), ": ",
+                      CountText(numbers, "column", "columns"), " of numbers, ", categories, " of categories, ",
                       dates, " of dates.");
 }
 

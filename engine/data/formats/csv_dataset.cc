@@ -399,7 +399,7 @@ absl::Status FitTable(const v1::CsvSource& source, int64_t limit, Tables& tables
 }
 
 // The samples of a split.
-struct Part {
+struct CsvPart {
   std::vector<uint8_t> samples;
   std::vector<uint8_t> targets;
 
@@ -416,7 +416,7 @@ struct Part {
 
 // Reads a table again. Appends each row to its part, then calls `next`.
 absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const std::vector<bool>& split,
-                      const DatasetInfo& info, Part* train, Part* validation,
+                      const DatasetInfo& info, CsvPart* train, CsvPart* validation,
                       absl::FunctionRef<void()> next) {
   const TargetReader reader(info);
   const RowReader row_reader(info.preparation);
@@ -425,7 +425,7 @@ absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const 
       source, known, split,
       [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields,
           bool is_validation) {
-        Part* const part = is_validation ? validation : train;
+        CsvPart* const part = is_validation ? validation : train;
         if (part == nullptr) return absl::OkStatus();
         TANDEM_RETURN_IF_ERROR(row_reader.Read(table, row, fields, &inputs));
         const auto* begin = reinterpret_cast<const uint8_t*>(inputs.data());
@@ -447,7 +447,7 @@ absl::Status StreamCsv(const v1::DatasetSpec& spec, UseSamples use) {
   TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(spec, none));
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", FitTable(source, spec.train_limit(), tables)));
   const bool has_classes = tables.info.target_type == TargetType::kClass;
-  Part part;
+  CsvPart part;
   int64_t first = 0, count = 0;
   const auto give = [&] {
     if (count == 0) return;
@@ -478,7 +478,7 @@ absl::StatusOr<OpenedDataset> OpenCsv(const v1::DatasetSpec& spec, const DataNam
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", FitTable(source, spec.train_limit(), tables)));
   const DatasetInfo& info = tables.info;
   OpenedDataset opened;
-  Part train, validation;
+  CsvPart train, validation;
   train.Reserve(info, info.train_samples);
   validation.Reserve(info, info.validation_samples);
   TANDEM_RETURN_IF_ERROR(

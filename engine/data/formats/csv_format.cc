@@ -28,14 +28,14 @@ constexpr size_t kRowsForDelimiter = 100;
 constexpr size_t kRowsForHeader = 1000;
 constexpr size_t kMostComment = 16;
 
-using Rows = std::vector<std::vector<std::string>>;
+using CellRows = std::vector<std::vector<std::string>>;
 
 // Returns the first rows of a text. The last row of a text that is not whole may be cut, so that it is left
 // out. Empty if the rows break the syntax.
-Rows FirstRows(absl::string_view text, bool is_whole, const CsvSyntax& syntax, size_t most) {
+CellRows FirstRows(absl::string_view text, bool is_whole, const CsvSyntax& syntax, size_t most) {
   CsvReader reader(text, syntax);
   std::vector<absl::string_view> fields;
-  Rows rows;
+  CellRows rows;
   while (rows.size() <= most) {
     const absl::StatusOr<bool> more = reader.Next(&fields);
     // A quoted cell may be cut.
@@ -51,7 +51,7 @@ Rows FirstRows(absl::string_view text, bool is_whole, const CsvSyntax& syntax, s
 }
 
 // Returns the number of cells of each row, or 0 if rows differ.
-size_t EqualWidth(const Rows& rows) {
+size_t EqualWidth(const CellRows& rows) {
   if (rows.empty()) return 0;
   const size_t width = rows[0].size();
   const bool equal =
@@ -66,7 +66,7 @@ bool HasDecimalComma(absl::string_view cell) {
 
 // Returns whether the rows that a semicolon splits have numbers with a decimal comma in every cell with a
 // comma.
-bool CommasAreDecimal(const Rows& rows) {
+bool CommasAreDecimal(const CellRows& rows) {
   bool any = false;
   for (const auto& row : rows) {
     for (const std::string& cell : row) {
@@ -83,7 +83,7 @@ bool FindDelimiter(const std::vector<char>& candidates, absl::string_view text, 
                    CsvSyntax* syntax) {
   size_t best = 1;
   CsvSyntax trial = *syntax;
-  std::vector<Rows> all;
+  std::vector<CellRows> all;
   for (const char candidate : candidates) {
     trial.delimiter = candidate;
     all.push_back(FirstRows(text, is_whole, trial, kRowsForDelimiter));
@@ -124,7 +124,7 @@ struct ColumnCells {
   bool repeats_first = false;  // A cell equals the first row's cell.
 };
 
-std::vector<ColumnCells> CellsOf(const Rows& rows, bool decimal_comma) {
+std::vector<ColumnCells> CellsOf(const CellRows& rows, bool decimal_comma) {
   std::vector<ColumnCells> columns(rows.empty() ? 0 : rows[0].size());
   const CellRules rules{.decimal_comma = decimal_comma};
   for (size_t row = 1; row < rows.size(); ++row) {
@@ -141,7 +141,7 @@ std::vector<ColumnCells> CellsOf(const Rows& rows, bool decimal_comma) {
 
 // Returns whether numbers have a decimal comma: a column has such numbers, and every column with a decimal
 // comma or point has only such numbers.
-bool FindDecimalComma(const Rows& rows, char delimiter) {
+bool FindDecimalComma(const CellRows& rows, char delimiter) {
   if (delimiter == ',') return false;
   bool any = false;
   const std::vector<ColumnCells> with_comma = CellsOf(rows, true), with_point = CellsOf(rows, false);
@@ -157,7 +157,7 @@ bool FindDecimalComma(const Rows& rows, char delimiter) {
 // Returns whether the first row is clearly a sample: it has numbers wherever the other rows have numbers, and
 // a text that another row repeats in a column of features. A table whose features are all numbers is not
 // clear: there the first row counts as names, with a notice.
-bool FirstRowIsSample(const v1::CsvSource& source, const Rows& rows, bool decimal_comma) {
+bool FirstRowIsSample(const v1::CsvSource& source, const CellRows& rows, bool decimal_comma) {
   if (rows.size() < 2 || source.target_columns_size() > 0 || source.feature_columns_size() > 0) return false;
   const std::vector<ColumnCells> columns = CellsOf(rows, decimal_comma);
   const CellRules rules{.decimal_comma = decimal_comma};
@@ -210,14 +210,14 @@ TextDecoder::~TextDecoder() {
 
 absl::Status TextDecoder::Decode(absl::string_view bytes, std::string* text) {
   if (*name_ == '\0') {
-    text->append(bytes);
+    absl::StrAppend(text, bytes);
     return absl::OkStatus();
   }
   if (converter_ == reinterpret_cast<void*>(-1)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "cannot be read as ", name_, ": iconv does not have this encoding; convert it to UTF-8"));
   }
-  rest_.append(bytes);
+  absl::StrAppend(&rest_, bytes);
   char* from = rest_.data();
   size_t left = rest_.size();
   char buffer[4096];
@@ -292,7 +292,7 @@ absl::StatusOr<CsvFormat> FindCsvFormat(const v1::CsvSource& source, absl::strin
   }
   FindSyntax(source, candidates, text, is_whole, &format.syntax);
   format.has_quotes = absl::StrContains(text, format.syntax.quote);
-  const Rows rows = FirstRows(text, is_whole, format.syntax, kRowsForHeader);
+  const CellRows rows = FirstRows(text, is_whole, format.syntax, kRowsForHeader);
   format.decimal_comma =
       source.has_decimal_comma() ? source.decimal_comma() : FindDecimalComma(rows, format.syntax.delimiter);
   format.header =

@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{1} << 20;
+constexpr int64_t kZipPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = int64_t{1} << 24;
@@ -148,9 +148,9 @@ absl::StatusOr<int64_t> ZipFile::FindPacked(const ZipMember& member) const {
 
 absl::Status ZipFile::Copy(int64_t begin, int64_t bytes,
                            absl::FunctionRef<absl::Status(absl::string_view)> use) const {
-  for (int64_t done = 0; done < bytes; done += kPieceBytes) {
+  for (int64_t done = 0; done < bytes; done += kZipPieceBytes) {
     TANDEM_ASSIGN_OR_RETURN(const std::string piece,
-                            ReadAt(begin + done, std::min(kPieceBytes, bytes - done)));
+                            ReadAt(begin + done, std::min(kZipPieceBytes, bytes - done)));
     TANDEM_RETURN_IF_ERROR(use(piece));
   }
   return absl::OkStatus();
@@ -161,17 +161,17 @@ absl::Status ZipFile::Inflate(const ZipMember& member, int64_t begin, int64_t by
   z_stream stream = {};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory");
   const absl::Cleanup end = [&stream] { ::inflateEnd(&stream); };
-  std::string packed, piece(kPieceBytes, '\0');
+  std::string packed, piece(kZipPieceBytes, '\0');
   int64_t taken = 0, done = 0;
   for (int code = Z_OK; code == Z_OK && done < bytes;) {
     if (stream.avail_in == 0 && taken < member.packed_bytes) {
       TANDEM_ASSIGN_OR_RETURN(packed,
-                              ReadAt(begin + taken, std::min(kPieceBytes, member.packed_bytes - taken)));
+                              ReadAt(begin + taken, std::min(kZipPieceBytes, member.packed_bytes - taken)));
       taken += static_cast<int64_t>(packed.size());
       stream.next_in = reinterpret_cast<Bytef*>(packed.data());
       stream.avail_in = static_cast<uInt>(packed.size());
     }
-    const int64_t wanted = std::min(kPieceBytes, bytes - done);
+    const int64_t wanted = std::min(kZipPieceBytes, bytes - done);
     stream.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream.avail_out = static_cast<uInt>(wanted);
     // Z_BUF_ERROR means that inflate cannot continue.

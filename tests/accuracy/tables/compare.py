@@ -33,12 +33,11 @@ SHARE = 0.98
 def read_predictions(path, measure):
     """Returns a number for each row: the class, the probability of the second class, or the value."""
     values = []
-    for prediction in json.loads(pathlib.Path(path).read_text())["predictions"]:
+    for prediction in json.loads(pathlib.Path(path).read_text()):
         if measure == "r2":
             values.append(prediction["outputs"][0])
             continue
-        classes = {entry.get("name", str(entry.get("index", 0))): entry["probability"]
-                   for entry in prediction["classes"]}
+        classes = {entry["name"] or entry["index"]: entry["probability"] for entry in prediction["classes"]}
         values.append(classes.get("1", classes.get("yes", 0)))
     return np.array(values)
 
