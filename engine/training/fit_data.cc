@@ -34,9 +34,11 @@ v1::TargetKind TargetsFor(const v1::Loss& loss) {
   }
 }
 
-// Returns whether the loss of scaled targets can be reported in the scale of the data.
+// Returns whether the loss of scaled targets can be reported in the scale of the data. A missing loss is
+// reported elsewhere.
 bool TakesScaledTargets(const v1::Loss& loss) {
-  return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1();
+  return loss.kind_case() == v1::Loss::KIND_NOT_SET || loss.has_mse() || loss.has_l1() || loss.has_huber() ||
+         loss.has_smooth_l1();
 }
 
 // Returns the loss's ignore_index, or 0 if it has none.

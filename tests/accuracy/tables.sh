@@ -26,6 +26,9 @@ for table in "${@:-titanic houses bank}"; do
       { cat "$scratch/add.log" >&2; die "$name was not added"; }
     "$tandem" submit "tables/$name.yaml" --follow >"$scratch/$name.log" 2>&1 ||
       { cat "$scratch/$name.log" >&2; die "$name did not train"; }
+    # The model prepares the rows of the data set as in training.
+    said=$(sed -nE 's/^succeeded after .*: validation loss ([^ ]+),.*/\1/p' "$scratch/$name.log")
+    "$tandem" evaluate "$name" | grep -qF "loss $said," || die "$name: evaluate does not repeat the loss $said"
     "$tandem" predict "$name" "$scratch/tables/$name-test.csv" -o json >"$scratch/$name.json" ||
       die "$name does not predict"
     "$python" tables/compare.py "$scratch/tables" "$name" "$scratch/$name.json" || below=1

@@ -88,8 +88,8 @@ std::string Kinds(const std::vector<ColumnPlan>& plans) {
     inputs += InputsOf(Unfitted(plan));
   }
   return absl::StrCat("The table's columns become ", CountText(inputs, "input", "inputs"), ": ",
-                      CountText(numbers, "column", "columns"), " of numbers, ", categories, " of categories, ",
-                      dates, " of dates.");
+                      CountText(numbers, "column", "columns"), " of numbers, ", categories,
+                      " of categories, ", dates, " of dates.");
 }
 
 }  // namespace

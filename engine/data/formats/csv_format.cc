@@ -106,7 +106,8 @@ void FindSyntax(const v1::CsvSource& source, const std::vector<char>& candidates
   std::vector<std::string> comments = {given.comment};
   if (source.comment().empty() && absl::StartsWith(text, "#")) comments.emplace_back("#");
   std::vector<char> quotes = {given.quote};
-  if (source.quote().empty()) quotes.push_back('\'');
+  // Double quotes, even if they are wrong, show the character.
+  if (source.quote().empty() && !absl::StrContains(text, '"')) quotes.push_back('\'');
   for (const char quote : quotes) {
     for (const std::string& comment : comments) {
       syntax->quote = quote;

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
 namespace tandem {
@@ -36,6 +37,8 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
   } else if (!has_several_texts_ && cell != first_text_) {
     has_several_texts_ = true;
   }
+  double number = 0;
+  if (absl::SimpleAtod(cell, &number)) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
     const bool matters = *dates == texts_ || *dates * kCellsForMistake >= texts_ * (kCellsForMistake - 1);
@@ -84,6 +87,7 @@ v1::ColumnKind ColumnProfile::Kind() const {
   if (present() == 0) return v1::COLUMN_KIND_IGNORED;
   if (texts_ == 0) return v1::COLUMN_KIND_NUMBER;
   if (dates() == present()) return v1::COLUMN_KIND_DATE;
+  if (odd_numbers_ == texts_) return v1::COLUMN_KIND_NUMBER;
   if (numbers_ > 0 && (texts_ * kCellsForMistake <= present() || !has_several_texts_)) {
     return v1::COLUMN_KIND_NUMBER;
   }

@@ -68,6 +68,7 @@ class ColumnProfile {
   std::string first_other_;
   int64_t first_other_row_ = 0;
   bool has_several_texts_ = false;
+  int64_t odd_numbers_ = 0;  // Texts that are infinite, or too large for a float.
   // The different cells, unless there are too many.
   absl::flat_hash_set<std::string> cells_;
   size_t cell_bytes_ = 0;
