@@ -399,7 +399,9 @@ Snapshot Scheduler::TakeSnapshot() const {
     job.user = holder.job.user();
     job.sweep = holder.job.sweep();
     job.priority = holder.job.priority();
-    job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value();
+    // A job on a cluster has no devices to give.
+    job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value() &&
+                      !holder.lease.devices.empty();
     job.ending = holder.ending;
     job.share = holder.lease.share;
     job.memory_bytes = holder.lease.memory_bytes;
