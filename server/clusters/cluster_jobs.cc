@@ -323,6 +323,32 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
   return absl::OkStatus();
 }
 
+// A client that hears of a file finds it in the job's folder.
+void ClusterJobs::BeforeApply(const std::string& job_id, int32_t attempt,
+                              const std::vector<internal::v1::WorkerEvent>& events) {
+  if (std::none_of(events.begin(), events.end(), [](const internal::v1::WorkerEvent& event) {
+        return event.has_artifact() || event.has_checkpoint() || event.has_finished();
+      })) {
+    return;
+  }
+  std::shared_ptr<Run> run;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = runs_.find(job_id);
+    if (found == runs_.end() || found->second->attempt != attempt) return;
+    run = found->second;
+  }
+  // Settle publishes again.
+  if (const absl::Status published = Publish(run->folder, attempt); !published.ok()) {
+    spdlog::warn("cannot publish files job={} attempt={}: {}", job_id, attempt, published.ToString());
+  }
+}
+
+absl::Status ClusterJobs::Publish(const JobFolder& folder, int32_t attempt) {
+  MutexLock lock(&publish_mutex_);
+  return PublishAttemptFiles(folder, attempt);
+}
+
 void ClusterJobs::Leave(const std::string& job_id, const WorkerSession* session) {
   MutexLock lock(&mutex_);
   const auto found = runs_.find(job_id);
@@ -426,7 +452,7 @@ absl::StatusOr<LaunchRequest> ClusterJobs::Prepare(const Run& run, const std::st
   request.job = run.job;
   request.job.set_folder(run.folder.path());
   // The daemon may have been replaced before it published the files of the last attempt.
-  TANDEM_RETURN_IF_ERROR(PublishAttemptFiles(run.folder, run.attempt - 1));
+  TANDEM_RETURN_IF_ERROR(Publish(run.folder, run.attempt - 1));
   TANDEM_RETURN_IF_ERROR(PrepareAttemptFolder(run.folder, run.attempt, run.workers));
   TANDEM_ASSIGN_OR_RETURN(
       internal::v1::WorkerLaunch launch,
@@ -600,14 +626,7 @@ void ClusterJobs::Observe() {
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<int> end;
-  if (seen == nullptr) {
-    end = EndOfAttempt(run->folder, run->attempt);
-  } else if (seen->state == State::kRunning) {
-    if (const absl::Status published = PublishAttemptFiles(run->folder, run->attempt); !published.ok()) {
-      spdlog::warn("cannot publish files job={} attempt={}: {}", run->job_id, run->attempt,
-                   published.ToString());
-    }
-  }
+  if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
   std::shared_ptr<WorkerSession> session;
   std::string news;
   {
@@ -737,7 +756,7 @@ void ClusterJobs::DescribeLoss(const Run& run, v1::StateReason* reason, std::str
 
 // Every step can be repeated if the store or the disk fails.
 void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
-  absl::Status settled = PublishAttemptFiles(run->folder, run->attempt);
+  absl::Status settled = Publish(run->folder, run->attempt);
   if (settled.ok()) {
     v1::StateReason reason = v1::STATE_REASON_UNSPECIFIED;
     std::string message;

@@ -90,6 +90,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
 
   // WorkerSessionHost.
   absl::Status Admit(const internal::v1::Hello& hello, const std::shared_ptr<WorkerSession>& session) override;
+  void BeforeApply(const std::string& job_id, int32_t attempt,
+                   const std::vector<internal::v1::WorkerEvent>& events) override;
   void Leave(const std::string& job_id, const WorkerSession* session) override;
 
   // JobObserver.
@@ -130,6 +132,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Settle(const std::shared_ptr<Run>& run);
   // Sets the reason and message for an attempt whose workers do not say how it ended.
   void DescribeLoss(const Run& run, v1::StateReason* reason, std::string* message);
+  // PublishAttemptFiles, by a single thread at a time.
+  absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
   void Tell(const std::string& job_id, const std::string& message);
 
   const Options options_;
@@ -138,6 +142,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   JobMachine* const jobs_;
   ReleaseLease release_lease_;
 
+  // Taken without mutex_.
+  Mutex publish_mutex_;
   Mutex mutex_;
   // Keyed by job id.
   Runs runs_ ABSL_GUARDED_BY(mutex_);
