@@ -774,7 +774,11 @@ void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
     return;
   }
   unlink(run->folder.SpoolPath(run->attempt).c_str());
-  RemoveAttemptFiles(run->folder, run->attempt);
+  {
+    // A session's last batch may still publish.
+    MutexLock lock(&publish_mutex_);
+    RemoveAttemptFiles(run->folder, run->attempt);
+  }
   spdlog::info("attempt ended job={} attempt={}", run->job_id, run->attempt);
   {
     // Erase the run before the lease returns, because the next attempt may then start.

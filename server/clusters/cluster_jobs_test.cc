@@ -168,6 +168,21 @@ TEST_F(ClusterJobsTest, AppliesTheSpoolOfAnEndedAttempt) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).AttemptFolder(id.attempt) + "/model.safetensors"));
 }
 
+TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/job.yaml") << "name: job\n";
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/best.safetensors") << "best";
+  internal::v1::WorkerEvent event = ProgressAt(1, 1);
+  cluster_->BeforeApply(id.job_id, id.attempt, {event});
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+  event.mutable_artifact()->set_name("best.safetensors");
+  cluster_->BeforeApply(id.job_id, id.attempt + 1, {event});
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+  cluster_->BeforeApply(id.job_id, id.attempt, {event});
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+}
+
 TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {
   Begin();
   const AttemptId preempted = Start();
