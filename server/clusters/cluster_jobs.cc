@@ -82,12 +82,12 @@ std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
   std::vector<v1::Device> devices;
   for (int rank = 0; rank < count; ++rank) {
     v1::Device& device = devices.emplace_back();
-    device.set_kind(gpus                                                     ? v1::DEVICE_KIND_GPU
+    device.set_kind(gpus                                                  ? v1::DEVICE_KIND_GPU
                     : replicas.device_kind() == v1::DEVICE_KIND_REFERENCE ? v1::DEVICE_KIND_REFERENCE
                                                                           : v1::DEVICE_KIND_CPU);
     device.set_index(rank);
     device.set_name(absl::StrCat("devices/",
-                                 gpus                                                     ? "gpu"
+                                 gpus                                         ? "gpu"
                                  : device.kind() == v1::DEVICE_KIND_REFERENCE ? "reference"
                                                                               : "cpu",
                                  ":", rank));
@@ -98,8 +98,8 @@ std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
 
 }  // namespace
 
-// An attempt, from its start to the return of its lease. The lock guards all members but those that never change, and
-// `job`, which is for the thread.
+// An attempt, from its start to the return of its lease. The lock guards all members but those that never
+// change, and `job`, which is for the thread.
 struct ClusterJobs::Run {
   enum class Phase {
     kSubmit,   // to be submitted
@@ -123,7 +123,8 @@ struct ClusterJobs::Run {
   AttemptId id() const { return {job_id, attempt}; }
   bool is_stopping() const { return cancelling || pausing || at_rest; }
   bool waits_in_queue() const {
-    return phase == Phase::kWatched && seen.has_value() && seen->state == State::kWaiting && session == nullptr;
+    return phase == Phase::kWatched && seen.has_value() && seen->state == State::kWaiting &&
+           session == nullptr;
   }
   // Ends the run. Returns the session, to be closed.
   std::shared_ptr<WorkerSession> End(absl::Time now) {
@@ -276,7 +277,8 @@ std::vector<v1::QueuedJob> ClusterJobs::Queue() {
     }
   }
   std::sort(queue.begin(), queue.end(), [](const v1::QueuedJob& a, const v1::QueuedJob& b) {
-    return TimeUtil::TimestampToNanoseconds(a.create_time()) < TimeUtil::TimestampToNanoseconds(b.create_time());
+    return TimeUtil::TimestampToNanoseconds(a.create_time()) <
+           TimeUtil::TimestampToNanoseconds(b.create_time());
   });
   return queue;
 }
@@ -294,7 +296,8 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     const auto found = runs_.find(hello.job_id());
     // Do not tell a stranger if the job, the attempt or the secret is wrong.
     if (found == runs_.end() || found->second->attempt != hello.attempt() ||
-        found->second->phase == Run::Phase::kEnded || !IsWorkerSecret(hello.secret(), found->second->secret)) {
+        found->second->phase == Run::Phase::kEnded ||
+        !IsWorkerSecret(hello.secret(), found->second->secret)) {
       spdlog::warn("worker dismissed attempt={}: no such attempt is at work, or its secret is wrong",
                    hello.attempt());
       return absl::FailedPreconditionError(
@@ -308,9 +311,9 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
           absl::StrCat("worker ", hello.worker(), " must not report; worker 0 reports for all"));
     }
     if (hello.protocol() != kWorkerProtocol) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the worker speaks protocol ", hello.protocol(), ", and the daemon ", kWorkerProtocol,
-          "; install one version of Tandem on all nodes"));
+      return absl::FailedPreconditionError(absl::StrCat("the worker speaks protocol ", hello.protocol(),
+                                                        ", and the daemon ", kWorkerProtocol,
+                                                        "; install one version of Tandem on all nodes"));
     }
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
@@ -412,12 +415,11 @@ void ClusterJobs::Watch() {
       if (run->phase == Run::Phase::kWatched) next = std::min(next, run->cancel_at);
     }
     if (!runs_.empty()) next = std::min(next, observed_at_ + options_.observe_every);
-    mutex_.AwaitWithTimeout(absl::Condition(
-                                +[](ClusterJobs* jobs) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                  return jobs->wake_ || jobs->stopping_;
-                                },
-                                this),
-                            std::max(absl::ZeroDuration(), next - MonotonicNow()));
+    mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](ClusterJobs* jobs) ABSL_NO_THREAD_SAFETY_ANALYSIS { return jobs->wake_ || jobs->stopping_; },
+            this),
+        std::max(absl::ZeroDuration(), next - MonotonicNow()));
     wake_ = false;
   }
 }
@@ -454,9 +456,8 @@ absl::StatusOr<LaunchRequest> ClusterJobs::Prepare(const Run& run, const std::st
   // The daemon may have been replaced before it published the files of the last attempt.
   TANDEM_RETURN_IF_ERROR(Publish(run.folder, run.attempt - 1));
   TANDEM_RETURN_IF_ERROR(PrepareAttemptFolder(run.folder, run.attempt, run.workers));
-  TANDEM_ASSIGN_OR_RETURN(
-      internal::v1::WorkerLaunch launch,
-      worker_launcher_.MakeLaunch(request.job, DevicesOf(run.job.spec()), secret));
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch,
+                          worker_launcher_.MakeLaunch(request.job, DevicesOf(run.job.spec()), secret));
   launch.set_output_folder(run.folder.AttemptFolder(run.attempt));
   launch.set_daemon_certificate(options_.daemon_certificate);
   *launch.mutable_cluster() = run.job.spec().cluster();
@@ -519,8 +520,8 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   };
   launched = submit();
   if (launched.ok()) {
-    spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt, launcher_->name(),
-                 launched->handle);
+    spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt,
+                 launcher_->name(), launched->handle);
     Tell(run->job_id, absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
   } else {
     spdlog::warn("attempt not submitted job={} attempt={}: {}", run->job_id, run->attempt,
@@ -596,7 +597,8 @@ void ClusterJobs::Observe() {
   {
     MutexLock lock(&mutex_);
     if (!answer.ok()) {
-      if (away_.empty()) spdlog::warn("{} does not answer: {}", launcher_->name(), answer.status().ToString());
+      if (away_.empty())
+        spdlog::warn("{} does not answer: {}", launcher_->name(), answer.status().ToString());
       away_ = std::string(answer.status().message());
       return;
     }
@@ -692,7 +694,8 @@ void ClusterJobs::CancelDue() {
     const absl::Status status = launcher_->Cancel(attempt);
     if (status.ok()) {
       // See the end soon.
-      observed_at_ = std::min(observed_at_, MonotonicNow() - options_.observe_every + absl::Milliseconds(300));
+      observed_at_ =
+          std::min(observed_at_, MonotonicNow() - options_.observe_every + absl::Milliseconds(300));
       continue;
     }
     spdlog::warn("cannot cancel job={} attempt={}: {}", run->job_id, run->attempt, status.ToString());
@@ -761,8 +764,8 @@ void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
     v1::StateReason reason = v1::STATE_REASON_UNSPECIFIED;
     std::string message;
     DescribeLoss(*run, &reason, &message);
-    settled = SettleWorker(jobs_, run->job_id, run->attempt, run->folder.SpoolPath(run->attempt), reason, message,
-                           [this] { return Stopping(); });
+    settled = SettleWorker(jobs_, run->job_id, run->attempt, run->folder.SpoolPath(run->attempt), reason,
+                           message, [this] { return Stopping(); });
   }
   if (!settled.ok()) {
     if (!Stopping()) {

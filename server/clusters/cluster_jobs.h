@@ -30,12 +30,12 @@ namespace tandem {
 // Runs jobs on a cluster: starts their attempts through a Launcher, observes them, receives their events, and
 // settles their ends. Thread-safe.
 //
-// Each attempt is started at most once. The attempt's number is durable before Submit: the job is STARTING. After a
-// crash, the next daemon asks the launcher for the attempt. If the launcher does not know an attempt that was never
-// started, the job is queued again and gets a new attempt.
+// Each attempt is started at most once. The attempt's number is durable before Submit: the job is STARTING.
+// After a crash, the next daemon asks the launcher for the attempt. If the launcher does not know an attempt
+// that was never started, the job is queued again and gets a new attempt.
 //
-// Absence is not failure: an attempt that the launcher no longer knows counts as lost only after `absence_limit` of
-// continuous absence in whole answers, in which its workers were silent too.
+// Absence is not failure: an attempt that the launcher no longer knows counts as lost only after
+// `absence_limit` of continuous absence in whole answers, in which its workers were silent too.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
@@ -54,8 +54,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     // The folder where workers keep the fastest algorithms; all nodes see it.
     std::string algorithms_folder;
     SandboxOptions sandbox = {};
-    // The time from the order to stop until the launcher ends the attempt, in which the workers write a checkpoint
-    // and the model.
+    // The time from the order to stop until the launcher ends the attempt, in which the workers write a
+    // checkpoint and the model.
     absl::Duration cancel_grace = absl::Minutes(2);
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
@@ -72,10 +72,11 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   ClusterJobs(const ClusterJobs&) = delete;
   ClusterJobs& operator=(const ClusterJobs&) = delete;
 
-  // Takes over an earlier daemon's attempts, and starts to observe. `jobs` are the jobs that have not ended; jobs that
-  // are not on a cluster are ignored. Call before the scheduler starts.
+  // Takes over an earlier daemon's attempts, and starts to observe. `jobs` are the jobs that have not ended;
+  // jobs that are not on a cluster are ignored. Call before the scheduler starts.
   void Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
-  // Stops observing; attempts continue. Call after the scheduler was stopped and the listener was shut down. Idempotent.
+  // Stops observing; attempts continue. Call after the scheduler was stopped and the listener was shut down.
+  // Idempotent.
   void Stop();
   // Blocks until no attempt is left. Returns false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
@@ -89,7 +90,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
 
   // WorkerSessionHost.
-  absl::Status Admit(const internal::v1::Hello& hello, const std::shared_ptr<WorkerSession>& session) override;
+  absl::Status Admit(const internal::v1::Hello& hello,
+                     const std::shared_ptr<WorkerSession>& session) override;
   void BeforeApply(const std::string& job_id, int32_t attempt,
                    const std::vector<internal::v1::WorkerEvent>& events) override;
   void Leave(const std::string& job_id, const WorkerSession* session) override;

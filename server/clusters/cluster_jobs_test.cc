@@ -44,7 +44,9 @@ class ClusterJobsTest : public testing::Test {
   }
   ~ClusterJobsTest() override { cluster_->Stop(); }
 
-  std::string JobsFolder() { return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string(); }
+  std::string JobsFolder() {
+    return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string();
+  }
 
   void Open() {
     ClusterJobs::Options options;
@@ -64,7 +66,8 @@ class ClusterJobsTest : public testing::Test {
   }
   void Begin() {
     std::vector<v1::Job> left;
-    ASSERT_TRUE(jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
+    ASSERT_TRUE(
+        jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
     cluster_->Begin(left, [this](const std::string& id, int32_t attempt) {
       MutexLock lock(&mutex_);
       released_.push_back(absl::StrCat(id, "/", attempt));
@@ -262,7 +265,8 @@ TEST_F(ClusterJobsTest, TheNextDaemonTakesOverAnAttempt) {
   Begin();
   const AttemptId id = Start();
   Restart();
-  ASSERT_TRUE(Eventually([&] { return cluster_->WaitingOf(id.job_id)->message().find("waits") != std::string::npos; }));
+  ASSERT_TRUE(Eventually(
+      [&] { return cluster_->WaitingOf(id.job_id)->message().find("waits") != std::string::npos; }));
   EXPECT_THAT(launcher_.submitted(), SizeIs(1));
   End(id, v1::STATE_REASON_CLUSTER_NODE_FAILED, "NODE_FAIL");
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));

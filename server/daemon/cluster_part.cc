@@ -57,7 +57,8 @@ absl::Status ClusterPart::CheckTimeLimit(const SlurmRequest& request) {
   if (request.time_limit <= absl::ZeroDuration()) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, client_->Partitions());
   for (const SlurmPartition& partition : partitions) {
-    const bool is_named = request.partition.empty() ? partition.is_default : partition.name == request.partition;
+    const bool is_named =
+        request.partition.empty() ? partition.is_default : partition.name == request.partition;
     if (!is_named || request.time_limit <= partition.time_limit) continue;
     return FieldError("time_limit_seconds",
                       absl::StrCat("is ", absl::ToDoubleSeconds(request.time_limit), ", above the ",
@@ -106,9 +107,10 @@ void StarterChoice::Start(const v1::Job& job, const std::vector<v1::Device>& dev
   if (!job.spec().has_cluster()) return here_->Start(job, devices);
   if (cluster_ != nullptr) return cluster_->Start(job, devices);
   const std::string id = JobId(job.name());
-  jobs_->WorkerLost(id, job.attempt(), v1::STATE_REASON_WORKER_START_FAILED,
-                    "The job is for a cluster, and this daemon was started without a cluster (--shared-folder).",
-                    [this, id, attempt = job.attempt()](const absl::StatusOr<v1::Job>&) { release_(id, attempt); });
+  jobs_->WorkerLost(
+      id, job.attempt(), v1::STATE_REASON_WORKER_START_FAILED,
+      "The job is for a cluster, and this daemon was started without a cluster (--shared-folder).",
+      [this, id, attempt = job.attempt()](const absl::StatusOr<v1::Job>&) { release_(id, attempt); });
 }
 
 }  // namespace tandem

@@ -385,10 +385,11 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               &options->collective_time_limit, app, kMostCollectiveTime)
       ->group("Devices");
 
-  app->add_option("--shared-folder", options->shared_folder,
-                  "Folder on a file system that all nodes of the Slurm cluster see at the same path. With it, jobs "
-                  "may run on the cluster (cluster.slurm in a job). It then has the folders of all jobs, uploads and "
-                  "the cache, and is for this daemon alone. Needs --worker-listen")
+  app->add_option(
+         "--shared-folder", options->shared_folder,
+         "Folder on a file system that all nodes of the Slurm cluster see at the same path. With it, jobs "
+         "may run on the cluster (cluster.slurm in a job). It then has the folders of all jobs, uploads and "
+         "the cache, and is for this daemon alone. Needs --worker-listen")
       ->type_name("DIR")
       ->group("Slurm");
   app->add_option("--worker-listen", options->worker_listen,
@@ -563,7 +564,8 @@ absl::Status CheckClusterOptions(const DaemonOptions& options) {
                                                    "'; must be an absolute path, the same on all nodes"));
   }
   const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.worker_listen);
-  if (!address.ok()) return absl::InvalidArgumentError(absl::StrCat("--worker-listen: ", address.status().message()));
+  if (!address.ok())
+    return absl::InvalidArgumentError(absl::StrCat("--worker-listen: ", address.status().message()));
   in6_addr bytes = {};
   const bool is_numeric = inet_pton(AF_INET, address->host.c_str(), &bytes) == 1 ||
                           inet_pton(AF_INET6, address->host.c_str(), &bytes) == 1;

@@ -266,7 +266,8 @@ TEST(DaemonOptionsTest, AClusterNeedsAFolderAndAnAddress) {
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(parsed->options.shared_folder, "/shared");
   EXPECT_THAT(ErrorOf({"--shared-folder", "/shared"}), HasSubstr("must be given together"));
-  EXPECT_THAT(ErrorOf({"--shared-folder", "shared", "--worker-listen", "10.0.0.1:1"}), HasSubstr("absolute path"));
+  EXPECT_THAT(ErrorOf({"--shared-folder", "shared", "--worker-listen", "10.0.0.1:1"}),
+              HasSubstr("absolute path"));
   for (const char* address : {"login:7448", "0.0.0.0:7448", "[::]:7448", "10.0.0.1:0"}) {
     EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", address}),
                 HasSubstr("an address of this machine that the nodes reach"));

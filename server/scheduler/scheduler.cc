@@ -260,7 +260,8 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteDuration();
     // A cluster's nodes say nothing about this machine's speed.
-    if (!found->second.job.spec().has_cluster()) estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
+    if (!found->second.job.spec().has_cluster())
+      estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
   // The places of other jobs have changed.
   Changed();
@@ -400,8 +401,8 @@ Snapshot Scheduler::TakeSnapshot() const {
     job.sweep = holder.job.sweep();
     job.priority = holder.job.priority();
     // A job on a cluster has no devices to give.
-    job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value() &&
-                      !holder.lease.devices.empty();
+    job.preemptible =
+        holder.job.spec().preemptible() && !holder.starting.has_value() && !holder.lease.devices.empty();
     job.ending = holder.ending;
     job.share = holder.lease.share;
     job.memory_bytes = holder.lease.memory_bytes;
@@ -431,9 +432,9 @@ void Scheduler::PlaceOnClusters(Orders* orders) {
     const auto is_of_sweep = [waiting](const auto& holder) {
       return holder.second.job.sweep() == waiting->sweep;
     };
-    const bool sweep_is_full = waiting->sweep_max_running > 0 &&
-                               std::count_if(holders_.begin(), holders_.end(), is_of_sweep) >=
-                                   waiting->sweep_max_running;
+    const bool sweep_is_full =
+        waiting->sweep_max_running > 0 &&
+        std::count_if(holders_.begin(), holders_.end(), is_of_sweep) >= waiting->sweep_max_running;
     if (waiting->is_held_up || waiting->is_delayed || sweep_is_full) {
       ++id;
       continue;
