@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/clusters/cluster_run.h"
+#include "server/clusters/launch_preparer.h"
 #include "server/clusters/launcher.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/job_folder.h"
-#include "server/workers/sandbox_options.h"
-#include "server/workers/worker_launcher.h"
 #include "server/workers/worker_session.h"
 #include "tandem/v1/queue.pb.h"
 
@@ -41,19 +41,9 @@ namespace tandem {
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
  public:
   struct Options {
-    // The path of tandem-worker on the nodes.
-    std::string worker_program;
+    LaunchPreparer::Options launch;
     // The parent of the jobs' folders, as the nodes see it, without symbolic links.
     std::string jobs_folder;
-    // The daemon's state folder. Paths below it are given to the workers without symbolic links.
-    std::string state_folder;
-    // How WorkerLaunch is made. Its daemon_target is the TCP listener's.
-    WorkerLauncher::Options launch;
-    // WorkerLaunch.daemon_certificate.
-    std::string daemon_certificate;
-    // The folder where workers keep the fastest algorithms; all nodes see it.
-    std::string algorithms_folder;
-    SandboxOptions sandbox = {};
     // The time from the order to stop until the launcher ends the attempt, in which the workers write a
     // checkpoint and the model.
     absl::Duration cancel_grace = absl::Minutes(2);
@@ -105,7 +95,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void OnTerminal(const v1::Job& job) override { OnRest(job); }
 
  private:
-  struct Run;
+  using Run = ClusterRun;
   using Runs = std::map<std::string, std::shared_ptr<Run>>;
 
   // The job's attempt has ended or paused. Its workers must exit.
@@ -122,8 +112,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Submit(const std::shared_ptr<Run>& run);
   // Finds an attempt that may have been started.
   void TakeOver(const std::shared_ptr<Run>& run);
-  // Prepares the attempt's files and returns the request.
-  absl::StatusOr<LaunchRequest> Prepare(const Run& run, const std::string& secret);
   void Observe();
   // The launcher's answer about a run; null if the answer lacks it.
   void Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen);
@@ -132,14 +120,12 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void CancelDue();
   void SettleEnded();
   void Settle(const std::shared_ptr<Run>& run);
-  // Sets the reason and message for an attempt whose workers do not say how it ended.
-  void DescribeLoss(const Run& run, v1::StateReason* reason, std::string* message);
   // PublishAttemptFiles, by a single thread at a time.
   absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
   void Tell(const std::string& job_id, const std::string& message);
 
   const Options options_;
-  const WorkerLauncher worker_launcher_;
+  const LaunchPreparer preparer_;
   Launcher* const launcher_;
   JobMachine* const jobs_;
   ReleaseLease release_lease_;

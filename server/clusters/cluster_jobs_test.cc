@@ -50,13 +50,13 @@ class ClusterJobsTest : public testing::Test {
 
   void Open() {
     ClusterJobs::Options options;
-    options.worker_program = "/bin/true";
+    options.launch.worker_program = "/bin/true";
     options.jobs_folder = JobsFolder();
-    options.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
-    options.daemon_certificate = "certificate";
-    options.algorithms_folder = options.state_folder;
-    options.launch.daemon_target = "ipv4:127.0.0.1:1";
-    options.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+    options.launch.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
+    options.launch.daemon_certificate = "certificate";
+    options.launch.algorithms_folder = options.launch.state_folder;
+    options.launch.launch.daemon_target = "ipv4:127.0.0.1:1";
+    options.launch.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
     options.cancel_grace = absl::Milliseconds(200);
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);

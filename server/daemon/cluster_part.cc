@@ -18,20 +18,20 @@ absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(Options options, 
   part->client_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
   part->launcher_ = std::make_unique<SlurmLauncher>(part->client_.get());
   ClusterJobs::Options cluster;
-  cluster.worker_program = all.worker_program;
   cluster.jobs_folder = all.shared_folder + "/jobs";
-  cluster.state_folder = all.state_folder;
-  cluster.daemon_certificate = part->certificate_.certificate;
-  cluster.algorithms_folder = all.shared_folder;
-  cluster.sandbox = all.sandbox;
+  cluster.launch.state_folder = all.state_folder;
+  cluster.launch.daemon_certificate = part->certificate_.certificate;
+  cluster.launch.algorithms_folder = all.shared_folder;
+  cluster.launch.sandbox = all.sandbox;
   cluster.cancel_grace = all.cancel_grace;
   cluster.launch.worker_program = all.worker_program;
-  cluster.launch.daemon_target = absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
-  cluster.launch.resolve_dataset = all.resolve_dataset;
-  cluster.launch.find_weights = all.find_weights;
-  cluster.launch.silence_limit = all.silence_limit;
-  cluster.launch.collective_time_limit = all.collective_time_limit;
-  cluster.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
+  cluster.launch.launch.daemon_target =
+      absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
+  cluster.launch.launch.resolve_dataset = all.resolve_dataset;
+  cluster.launch.launch.find_weights = all.find_weights;
+  cluster.launch.launch.silence_limit = all.silence_limit;
+  cluster.launch.launch.collective_time_limit = all.collective_time_limit;
+  cluster.launch.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
     jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
   };
   part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(cluster), part->launcher_.get(), jobs);
