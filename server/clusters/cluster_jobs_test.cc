@@ -289,6 +289,19 @@ TEST_F(ClusterJobsTest, TheNextDaemonDoesNotRepeatAnAttemptThatWasStarted) {
   EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
 }
 
+TEST_F(ClusterJobsTest, TheNextDaemonSettlesAnAttemptThatEndedMeanwhile) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/ended") << "76\n";
+  std::ofstream(FolderOf(id).path() + "/worker-0.log") << "cannot start on node n1: /data is missing\n";
+  cluster_->Stop();
+  launcher_.Forget(id);
+  Restart();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("/data is missing"));
+}
+
 TEST_F(ClusterJobsTest, CancelsStraysOfItsOwnJobsAlone) {
   Begin();
   const AttemptId id = Start();

@@ -1,6 +1,9 @@
 #include "server/clusters/cluster_run.h"
 
+#include <optional>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/clusters/attempt_files.h"
 #include "server/clusters/slurm/batch_script.h"
 #include "server/workers/exit_codes.h"
@@ -16,7 +19,7 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
     loss.message = absl::StrCat("The job could not be given to ", launcher_name, ": ", run.refusal.message());
     return loss;
   }
-  if (!run.seen.has_value() && !run.is_lost) {
+  if (!run.seen.has_value() && !run.is_adopted && !run.is_lost) {
     loss.message = absl::StrCat("It was not yet submitted to ", launcher_name, ".");
     return loss;
   }
@@ -28,8 +31,10 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
                      absl::FormatDuration(absence_limit), ".");
     return loss;
   }
-  if (run.seen->state == State::kEnded) loss.reason = run.seen->reason;
-  loss.message = absl::StrCat(who, " ended", run.seen->detail.empty() ? "" : ": ", run.seen->detail, ".");
+  if (run.seen.has_value() && run.seen->state == LaunchedAttempt::State::kEnded)
+    loss.reason = run.seen->reason;
+  const std::string detail = run.seen.has_value() ? run.seen->detail : "";
+  loss.message = absl::StrCat(who, " ended", detail.empty() ? "" : ": ", detail, ".");
   // The reasons of the cluster itself explain enough.
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::optional<int> code = EndOfAttempt(run.folder, run.attempt);
@@ -39,10 +44,17 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
     loss.message = absl::StrCat(who, *code == 0 ? " ended without saying how training ended."
                                                 : absl::StrCat(" ended with the exit code ", *code, "."));
   }
+  // The worker that failed logs an error last. Slurm ends the others in the middle of their work.
+  std::string first;
   for (int worker = 0; worker < run.workers; ++worker) {
     const std::string line = LastLogLine(absl::StrCat(run.folder.path(), "/worker-", worker, ".log"));
     if (line.empty() || absl::StartsWith(line, "srun: ") || absl::StartsWith(line, "slurmstepd: ")) continue;
-    absl::StrAppend(&loss.message, " The last line of the log of worker ", worker, ": ", line);
+    const std::string text = absl::StrCat(" The last line of the log of worker ", worker, ": ", line);
+    if (first.empty() || absl::StrContains(line, " error ") || absl::StartsWith(line, "cannot "))
+      first = text;
+  }
+  if (!first.empty()) {
+    absl::StrAppend(&loss.message, first);
     return loss;
   }
   const std::string line = LastLogLine(run.folder.AttemptFolder(run.attempt) + "/batch.log");
