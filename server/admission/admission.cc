@@ -94,7 +94,7 @@ SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder*
 
 absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
                                                         const DataNames* names) const {
-  if (!spec.has_dataset()) return absl::InvalidArgumentError("is required: what to train on");
+  if (!spec.has_dataset()) return absl::InvalidArgumentError("is required; name the data set to train on");
   const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
   absl::StatusOr<DatasetInfo> data =
       resolved.ok() ? catalog_->Describe(FitData(spec, *resolved), names) : resolved.status();

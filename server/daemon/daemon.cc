@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
           } else if (absl::IsCancelled(made.status())) {
-            spdlog::info("stopped the daily backup, because the daemon stops");
+            spdlog::info("stopped the daily backup: the daemon is shutting down");
           } else {
             spdlog::error("cannot make the daily backup, will try again soon: {}", made.status().ToString());
           }
@@ -174,7 +174,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
                                              [this](const std::string& name) -> absl::StatusOr<v1::Job> {
                                                const std::string id = JobId(name);
-                                               if (id.empty()) return absl::NotFoundError("no name of a job");
+                                               if (id.empty())
+                                                 return absl::NotFoundError("is not the name of a job");
                                                return jobs_->Get(id);
                                              });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());

@@ -52,7 +52,7 @@ std::string ReadSize(std::string& text) {
   }
   text = absl::StrCat(bytes);
   if (bytes == 0 || bytes >= kLeastSize) return "";
-  return absl::StrCat("is ", bytes, " bytes; must be at least 1MiB. Add a unit, as in 16GiB");
+  return absl::StrCat("is ", bytes, " bytes; it must be at least 1MiB. Add a unit, as in 16GiB");
 }
 
 // Makes CLI11 parse an option's value, such as "16GiB" or "500MB", as bytes. The size must be 0 or at least

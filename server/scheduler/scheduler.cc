@@ -179,8 +179,8 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
     if (WaitingJob* waiting = queue_.Find(id); waiting != nullptr) waiting->is_held_up = true;
   }
   if (missing.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("\"", job.name(), "\" runs on ", absl::StrJoin(missing, ", "),
-                                          ", which this daemon was started without"));
+  return absl::NotFoundError(absl::StrCat("cannot restore the lease of \"", job.name(), "\": it runs on ",
+                                          absl::StrJoin(missing, ", "), ", which this daemon does not have"));
 }
 
 void Scheduler::Start() {
@@ -213,7 +213,7 @@ void Scheduler::Charge(const Holder& holder) {
             {user, static_cast<int64_t>(usage.device_seconds * 1e6), absl::ToUnixMicros(usage.as_of)});
       },
       [user](const absl::Status& status) {
-        if (!status.ok()) spdlog::warn("what {} has used is not recorded: {}", user, status.ToString());
+        if (!status.ok()) spdlog::warn("cannot record the usage of \"{}\": {}", user, status.ToString());
       });
 }
 
@@ -434,7 +434,7 @@ void Scheduler::Place(Orders* orders) {
     holder.lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
     // A wrong policy must not give a device twice.
     if (const absl::Status acquired = inventory_->Acquire(placement.job_id, holder.lease); !acquired.ok()) {
-      spdlog::error("job not placed job={}: {}", placement.job_id, acquired.ToString());
+      spdlog::error("cannot place a job job={}: {}", placement.job_id, acquired.ToString());
       continue;
     }
     holder.job.set_name(JobName(placement.job_id));
@@ -541,11 +541,11 @@ absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& 
   const WaitingJob waiting = WaitingJobOf(job);
   const UserQuota quota = options_.quota ? options_.quota(user) : UserQuota();
   if (quota.max_devices > 0 && waiting.gang.devices > quota.max_devices) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "spec.replicas: needs ", waiting.gang.devices, " devices, and the quota of \"",
-                          user, "\" is ", quota.max_devices,
-                          ": the job could never run. Ask for fewer replicas, or an administrator for more")),
-                      "QUOTA_EXCEEDED");
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "spec.replicas: needs ", waiting.gang.devices, " devices, but the quota of \"", user, "\" is ",
+            quota.max_devices, "; use fewer replicas, or ask an administrator for more devices")),
+        "QUOTA_EXCEEDED");
   }
   Snapshot snapshot;
   const JobQueue queue;
@@ -562,10 +562,8 @@ absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& 
     return absl::OkStatus();
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
-          "spec.replicas: needs ", waiting.gang.devices, " devices, and too many are excluded from service (",
-          excluded,
-          " in all): the job could never run. 'tandem devices' says why; an administrator can resume "
-          "them")),
+          "spec.replicas: needs ", waiting.gang.devices, " devices, but too many are excluded from service (",
+          excluded, " in all); 'tandem devices' says why, and an administrator can resume them")),
       "DEVICES_EXCLUDED");
 }
 

@@ -117,14 +117,15 @@ absl::Status EventReporter::Unspool() {
   while (!unspooled_.empty()) {
     TANDEM_RETURN_IF_ERROR(Append(unspooled_.front()));
     unspooled_.pop_front();
-    if (unspooled_.empty()) spdlog::info("there is room for events again");
+    if (unspooled_.empty()) spdlog::info("the disk has room for events again");
   }
   return absl::OkStatus();
 }
 
 absl::Status EventReporter::WaitForRoom(WorkerEvent event, const absl::Status& full) {
   if (!absl::IsResourceExhausted(full) || unspooled_.size() >= options_.most_unspooled) return full;
-  if (unspooled_.empty()) spdlog::warn("events wait for room on the disk: {}", full.ToString());
+  if (unspooled_.empty())
+    spdlog::warn("cannot write events to the spool, so they wait in memory: {}", full.ToString());
   const bool is_last = event.has_finished();
   unspooled_.push_back(std::move(event));
   if (!is_last) return absl::OkStatus();
@@ -215,7 +216,7 @@ bool EventReporter::Talk() {
   stream->Finish();
   MutexLock lock(&mutex_);
   context_ = nullptr;
-  if (answered_ && !stopping_) spdlog::warn("lost the daemon, connecting again");
+  if (answered_ && !stopping_) spdlog::warn("lost the connection to the daemon, reconnecting");
   return acknowledged_ > acknowledged_before;
 }
 

@@ -319,7 +319,7 @@ int RunModelWorker(const SandboxArguments& sandbox) {
   const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
   internal::v1::ModelTask task;
   if (!task.ParseFromString(text)) {
-    spdlog::error("standard input holds no ModelTask");
+    spdlog::error("cannot read a ModelTask from standard input");
     return kWorkerBadLaunch;
   }
   // The process reads users' files, and answers through a pipe.

@@ -19,7 +19,7 @@ constexpr std::array<absl::string_view, 8> kProtoReaders = {
     "engine/schedules",    "engine/metrics", "engine/data",   "engine/training",
 };
 
-// What is of use to everybody: it knows no messages and no devices.
+// The room that every other room may use. It knows no messages and no devices.
 constexpr char kBase[] = "engine/base";
 
 // System libraries that the engine does without.
@@ -46,7 +46,9 @@ std::optional<std::string> WhyWrongProto(absl::string_view package, absl::string
   if (house == "client" && name == "internal")
     return "the client knows nothing of how daemon and worker speak";
   if (house != "engine") return std::nullopt;
-  if (name != "messages") return "of proto/ the engine may know the public messages alone";
+  if (name != "messages" && name != "data_folder") {
+    return "of proto/ the engine may know the public messages and the rules for folders alone";
+  }
   const Room* room = FindRoom(package);
   if (room != nullptr &&
       std::find(kProtoReaders.begin(), kProtoReaders.end(), room->path) != kProtoReaders.end()) {

@@ -25,6 +25,7 @@ _HEADERS = {
     "tests/fault": "services",
     "tests/integration": "services",
     "proto": "protobuf",
+    "proto/data_folder": "messages",
     "proto/fields": "messages",
     "proto/job_file": "messages",
     "proto/schema": "messages",

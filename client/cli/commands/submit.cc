@@ -35,8 +35,8 @@ int RunSubmit(Session& session, const SubmitOptions& options) {
     const int code = FailJob(session, options.source, *file, job.status());
     if (MayHaveArrived(job.status())) {
       session.terminal().Err(
-          absl::StrCat("The job may have been accepted all the same. Submit it again with --request-id ",
-                       request_id, ": that gives one job, not two.\n"));
+          absl::StrCat("The daemon may have accepted the job. Submit it again with --request-id ", request_id,
+                       ": this never creates a second job.\n"));
     }
     return code;
   }
@@ -61,8 +61,7 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("submit", "Send a job to the daemon");
   command.AddOption("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
       .Required();
-  command.AddFlag("-f,--follow", options->follow,
-                  "Look on until the job ends; the exit code is then the job's");
+  command.AddFlag("-f,--follow", options->follow, "Follow the job until it ends, and return its exit code");
   command.AddFlag("--plot", options->plot, "Follow with curves of loss and accuracy");
   command
       .AddOption("--set", options->source.overrides,
@@ -72,9 +71,7 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
   command
       .AddOption("--on", options->on, "Train on this kind of cluster instead of the daemon's machine: slurm")
       .ValueName("CLUSTER");
-  command
-      .AddOption("--request-id", options->request_id,
-                 "Repeating a submission with the same id changes nothing")
+  command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
   command.Action([options, &session, &exit_code] { exit_code = RunSubmit(session, *options); });
 }
