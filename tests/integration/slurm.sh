@@ -68,7 +68,7 @@ END
 echo "-- refusals name the field"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.partition=none
 expect_text 'cluster.slurm.partition: .*invalid partition' "$scratch/refused"
-expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.nodes=9
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=9
 expect_text 'cluster.slurm.nodes' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=1 \
   --set cluster.slurm.partition=brief --set cluster.slurm.time_limit_seconds=3600
@@ -84,7 +84,8 @@ kill -9 "$(pgrep -P "$daemon")"
 wait "$daemon" 2>/dev/null || true
 sleep 2
 start
-await 30 grep -q "worker connected job=$long" <(tail -n 5 -f "$scratch/tandemd.log" & sleep 30) || die "the worker does not come back"
+is_back() { (($(grep -c "worker connected job=$long" "$scratch/tandemd.log") >= 2)); }
+await 30 is_back || die "the worker does not come back"
 [[ $(field "$long" attempt) == 1 ]] || die "the job started again"
 
 echo "-- a waiting job shows Slurm's reason, and its cancellation leaves nothing"
