@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/clusters/fake_launcher.h"
 #include "server/jobs/job_machine_fixture.h"

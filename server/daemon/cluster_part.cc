@@ -53,26 +53,10 @@ void ClusterPart::Stop() {
   cluster_jobs_->Stop();
 }
 
-absl::Status ClusterPart::CheckTimeLimit(const SlurmRequest& request) {
-  if (request.time_limit <= absl::ZeroDuration()) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, client_->Partitions());
-  for (const SlurmPartition& partition : partitions) {
-    const bool is_named =
-        request.partition.empty() ? partition.is_default : partition.name == request.partition;
-    if (!is_named || request.time_limit <= partition.time_limit) continue;
-    return FieldError("time_limit_seconds",
-                      absl::StrCat("is ", absl::ToDoubleSeconds(request.time_limit), ", above the ",
-                                   absl::ToDoubleSeconds(partition.time_limit), " of the partition \"",
-                                   partition.name, "\""));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ClusterPart::Test(const v1::JobSpec& spec) {
   SlurmRequest request = SlurmRequestOf(spec);
   request.comment = SlurmCommentOf({"test", 1});
   const absl::Status status = client_->Test(request);
-  if (status.ok()) return CheckTimeLimit(request);
   if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {

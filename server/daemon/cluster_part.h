@@ -62,9 +62,6 @@ class ClusterPart {
  private:
   ClusterPart(Options options, JobMachine* jobs) : options_(std::move(options)), jobs_(jobs) {}
 
-  // Slurm accepts a time limit above the partition's, and then never starts the job.
-  absl::Status CheckTimeLimit(const SlurmRequest& request);
-
   const Options options_;
   JobMachine* const jobs_;
   WorkerCertificate certificate_;

@@ -72,7 +72,7 @@ expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.y
 expect_text 'cluster.slurm.nodes' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=1 \
   --set cluster.slurm.partition=brief --set cluster.slurm.time_limit_seconds=3600
-expect_text 'cluster.slurm.time_limit_seconds: is 3600, above the 300 of the partition "brief"' "$scratch/refused"
+expect_text 'cluster.slurm.time_limit_seconds: .*longer than the limit of the partition "brief"' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set 'cluster.slurm.extra_arguments=[--uid=0]'
 expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
 
