@@ -55,6 +55,7 @@ class SlurmTest : public ::testing::Test {
     // A path with characters that shells and Slurm could take for their own.
     folder_ = absl::StrCat(shared == nullptr ? "/tmp" : shared, "/",
                            ::testing::UnitTest::GetInstance()->current_test_info()->name(), " 50%j 'q' $x");
+    std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_ + "/attempt-1");
     script_.attempt_folder = folder_ + "/attempt-1";
     script_.command = {"true"};
@@ -332,7 +333,7 @@ using SlurmAwayTest = SlurmTest;
 
 TEST_F(SlurmAwayTest, EveryCallSaysThatThereIsNoAnswer) {
   SlurmCommandClient::Options options;
-  options.time_limit = absl::Seconds(4);
+  options.time_limit = absl::Seconds(2);
   SlurmCommandClient slurm(options);
   std::ofstream(request_.script_path) << BatchScript(script_);
   EXPECT_TRUE(absl::IsUnavailable(slurm.Submit(request_).status()));

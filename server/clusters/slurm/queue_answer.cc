@@ -108,6 +108,11 @@ bool IsFree(absl::string_view state) {
   return state == "idle" || state == "idle~" || state == "plnd" || state == "plnd~";
 }
 
+// Returns true if nodes in this state run jobs or can.
+bool IsReady(absl::string_view state) {
+  return IsFree(state) || state == "mix" || state == "alloc" || state == "comp";
+}
+
 void Join(const PartitionRecord& record, SlurmPartition& partition) {
   // Nothing was joined before.
   const bool is_first = partition.name.empty();
@@ -123,6 +128,7 @@ void Join(const PartitionRecord& record, SlurmPartition& partition) {
   partition.cpus += record.cpus;
   partition.free_cpus += record.idle_cpus;
   partition.gpus += record.nodes * record.gpus_per_node;
+  if (IsReady(record.state)) partition.ready_nodes += record.nodes;
   if (!IsFree(record.state)) return;
   partition.free_nodes += record.nodes;
   partition.free_gpus += record.nodes * record.gpus_per_node;

@@ -107,6 +107,7 @@ TEST(PartitionAnswerTest, JoinsTheRecordsOfAPartition) {
   EXPECT_EQ(work.time_limit, absl::InfiniteDuration());
   EXPECT_EQ(work.nodes, 5);
   EXPECT_EQ(work.free_nodes, 3);
+  EXPECT_EQ(work.ready_nodes, 4);
   EXPECT_EQ(work.cpus_per_node, 8);
   EXPECT_EQ(work.cpus, 48);
   EXPECT_EQ(work.free_cpus, 36);

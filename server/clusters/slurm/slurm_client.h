@@ -27,7 +27,8 @@ class SlurmClient {
   virtual absl::StatusOr<std::string> Submit(const SlurmRequest& request) = 0;
 
   // Asks if Slurm would take this job, without submitting it. INVALID_ARGUMENT has Slurm's own words; its
-  // violations name fields of SlurmRequest, such as "partition".
+  // violations name fields of SlurmRequest, such as "partition". OK if the partition has the nodes, but too
+  // few are ready now.
   virtual absl::Status Test(const SlurmRequest& request) = 0;
 
   // Returns this user's jobs whose comments start with kSlurmCommentPrefix, in the order of Slurm. Slurm

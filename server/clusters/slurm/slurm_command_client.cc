@@ -52,19 +52,24 @@ bool HasNoJob(absl::string_view errors) {
          absl::StrContains(lower, "already completing or completed");
 }
 
-// Returns an error if the partition's time limit is shorter than the request's.
-absl::Status CheckTimeLimit(const SlurmRequest& request, const std::vector<SlurmPartition>& partitions) {
+// Returns the request's partition, or nullptr if it is not in the list.
+const SlurmPartition* PartitionOf(const SlurmRequest& request,
+                                  const std::vector<SlurmPartition>& partitions) {
   for (const SlurmPartition& partition : partitions) {
-    const bool is_asked =
-        request.partition.empty() ? partition.is_default : partition.name == request.partition;
-    if (!is_asked || request.time_limit <= partition.time_limit) continue;
-    return FieldError(
-        "time_limit",
-        absl::StrCat(FormatSlurmDuration(request.time_limit), " is longer than the limit of the partition \"",
-                     partition.name, "\", ", FormatSlurmDuration(partition.time_limit),
-                     "; ask for less time or another partition"));
+    if (request.partition.empty() ? partition.is_default : partition.name == request.partition) {
+      return &partition;
+    }
   }
-  return absl::OkStatus();
+  return nullptr;
+}
+
+// Returns true if Slurm may refuse the nodes only because too few are ready now, as after a restart of the
+// controller. Such a job can wait in Slurm's queue.
+bool LacksReadyNodes(const absl::Status& refusal, const SlurmRequest& request,
+                     const SlurmPartition* partition) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(refusal);
+  return violations.size() == 1 && violations[0].field == "nodes" && partition != nullptr &&
+         request.nodes <= partition->nodes && request.nodes > partition->ready_nodes;
 }
 
 // The order of Find: a job that has not ended, then the lower id.
@@ -114,12 +119,21 @@ absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& reque
 absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/true));
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", TestArguments(request)));
-  TANDEM_RETURN_IF_ERROR(ReadTest(result));
+  const absl::Status refusal = ReadTest(result);
+  if (!refusal.ok() && !absl::IsInvalidArgument(refusal)) return refusal;
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
+  const SlurmPartition* const partition = PartitionOf(request, partitions);
+  if (!refusal.ok() && !LacksReadyNodes(refusal, request, partition)) return refusal;
   // Unless EnforcePartLimits is set, Slurm takes a job with a longer limit than the partition's, and never
   // starts this job. A quality of service may lift the partition's limit.
-  if (request.time_limit <= absl::ZeroDuration() || !request.qos.empty()) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
-  return CheckTimeLimit(request, partitions);
+  if (partition == nullptr || !request.qos.empty() || request.time_limit <= partition->time_limit) {
+    return absl::OkStatus();
+  }
+  return FieldError(
+      "time_limit",
+      absl::StrCat(FormatSlurmDuration(request.time_limit), " is longer than the limit of the partition \"",
+                   partition->name, "\", ", FormatSlurmDuration(partition->time_limit),
+                   "; ask for less time or another partition"));
 }
 
 absl::StatusOr<std::vector<SlurmJob>> SlurmCommandClient::Poll() {

@@ -167,6 +167,18 @@ echo 'tandem-partition|long|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end')");
   EXPECT_TRUE(Client().Test(request).ok());
 }
 
+TEST_F(SlurmCommandClientTest, NodesThatAreAwayAreNoMistake) {
+  Fake("sbatch", "echo 'allocation failure: Requested node configuration is not available' >&2; exit 1");
+  Fake("sinfo", R"(echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'
+echo 'tandem-partition|work*|up|infinite|2|unk|1|0/0/2/2|(null)|tandem-end')");
+  SlurmRequest request = Request();
+  const std::pair<int, bool> kCases[] = {{2, false}, {3, true}, {4, true}, {5, false}};
+  for (const auto& [nodes, can_wait] : kCases) {
+    request.nodes = nodes;
+    EXPECT_EQ(Client().Test(request).ok(), can_wait) << nodes;
+  }
+}
+
 TEST_F(SlurmCommandClientTest, ListsPartitions) {
   Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'");
   const auto partitions = Client().Partitions();

@@ -70,6 +70,8 @@ struct SlurmPartition {
   int nodes = 0;
   // Nodes that are idle and answer. Slurm may wake such a node first.
   int free_nodes = 0;
+  // Nodes that are free, in use, or partly in use. Other nodes are down, drained or not yet known.
+  int ready_nodes = 0;
   // Of the smallest node, if nodes differ.
   int cpus_per_node = 0;
   // Of the node with the fewest GPUs, if nodes differ.

@@ -22,22 +22,24 @@ die() {
   exit 1
 }
 
-# in_host HOST COMMAND...: runs a command with the network, the name and the /etc/hosts of a host. `ip netns exec` would
+# enter HOST COMMAND...: replaces this shell by a command with the network, the name and the /etc/hosts of a host. `ip netns exec` would
 # hide /sys/fs/cgroup, and slurmd needs this folder.
-in_host() {
+enter() {
   local host=$1 name=$1
   shift
   [[ $host != ctl ]] || name=slurm-ctl
   [[ -s $lab/prefix ]] || die "no cluster in $lab; 'cluster.sh up N' starts one"
-  SLURM_CONF=$lab/slurm.conf nsenter --net="/run/netns/$(<"$lab/prefix")-$host" unshare --uts --mount sh -c \
+  export SLURM_CONF=$lab/slurm.conf
+  exec nsenter --net="/run/netns/$(<"$lab/prefix")-$host" unshare --uts --mount sh -c \
     'hostname "$1" && mount --bind "$2" /etc/hosts && shift 2 && exec "$@"' sh "$name" "$lab/hosts" "$@"
 }
+in_host() { (enter "$@"); }
 
 # start_daemon HOST: starts the host's daemon and notes its process.
 start_daemon() {
   local host=$1 program=(slurmd -D -N "$1")
   [[ $host != ctl ]] || program=(slurmctld -D)
-  in_host "$host" "${program[@]}" >>"$lab/log/$host.out" 2>&1 &
+  enter "$host" "${program[@]}" >>"$lab/log/$host.out" 2>&1 &
   echo $! >"$lab/pids/$host"
 }
 
@@ -134,10 +136,7 @@ END
     start_daemon "n$i"
   done
   for ((i = 0; i < 150; ++i)); do
-    if nodes_idle "$n"; then
-      in_host ctl sinfo
-      return
-    fi
+    ! nodes_idle "$n" || return 0
     sleep 0.2
   done
   tail -n 5 "$lab"/log/* >&2
