@@ -206,9 +206,9 @@ TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
   EXPECT_NE(Run({"predict", "lenet-1", folder_ + "/none.png"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("none.png"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("c", std::string("a\0b", 3))}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is no picture"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("/c: it is neither a picture"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("text.png", "1,2\n")}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is no picture"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: it is neither a picture"));
 }
 
 TEST_F(ModelCommandsTest, Evaluates) {
