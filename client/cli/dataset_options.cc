@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/lib/job_file.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem::cli {
 
@@ -17,11 +18,12 @@ void DatasetOptions::AddTo(Command command) {
   command.AddOption(
       "FILE", file,
       "YAML or JSON file in the form of a job's `dataset` (`-` is standard input), or the data itself: a "
-      "table (.csv), text (.txt), or a folder of images, which may have the subfolders train and validation");
+      "table (.csv), text (.txt), or a folder or archive (.zip, .tar.gz) of pictures, which may have the "
+      "subfolders train and valid");
   command.AddOption("--csv", csv, "A table: the training file").ValueName("FILE");
   command
       .AddOption("--image-folder", image_folder,
-                 "JPEG and PNG images with a subfolder for each class: the training folder")
+                 "Pictures, with a subfolder for each class: the training folder")
       .ValueName("DIR");
   command.AddOption("--npy", npy, "NumPy arrays: training inputs and targets").ValueName("FILE").Values(2, 2);
   command.AddOption("--text", text, "Text for a language model: the training file").ValueName("FILE");
@@ -46,16 +48,17 @@ DatasetOptions::FileKind DatasetOptions::KindOfFile() const {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return FileKind::kImages;
   // The daemon recognises compressed files by their content.
-  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst"}) {
+  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst", ".zip"}) {
     for (const char* table : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(file, absl::StrCat(table, packed))) return FileKind::kTable;
     }
     if (absl::EndsWithIgnoreCase(file, absl::StrCat(".txt", packed))) return FileKind::kText;
   }
+  if (IsArchiveName(file)) return FileKind::kImages;
   return FileKind::kDescription;
 }
 
-void DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
+absl::Status DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
   const std::string first = validation.empty() ? "" : validation[0];
   if (kind == FileKind::kTable) {
     spec->mutable_csv()->set_train(file);
@@ -68,16 +71,22 @@ void DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
     v1::ImageFolderSource* images = spec->mutable_image_folder();
     images->set_train(file);
     images->set_validation(first);
-    const std::filesystem::path folder(file);
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder / "train", ignored)) return;
-    images->set_train((folder / "train").string());
-    for (const char* name : {"test", "val", "validation"}) {
-      const std::filesystem::path other = folder / name;
-      if (first.empty() && std::filesystem::is_directory(other, ignored))
-        images->set_validation(other.string());
-    }
+    const absl::StatusOr<DataParts> parts = FindDataParts(file);
+    if (!parts.ok()) return parts.status();
+    if (parts->train.empty()) return absl::OkStatus();
+    images->set_train(parts->train);
+    if (first.empty()) images->set_validation(parts->validation);
   }
+  return absl::OkStatus();
+}
+
+std::string DatasetOptions::Note() const {
+  if (file.empty() || KindOfFile() != FileKind::kImages || !validation.empty()) return "";
+  const absl::StatusOr<DataParts> parts = FindDataParts(file);
+  if (!parts.ok() || parts->test.empty()) return "";
+  return absl::StrCat(
+      "the test part ", parts->test, " is left out",
+      parts->validation.empty() ? absl::StrCat("; --validation ", parts->test, " validates with it") : "");
 }
 
 namespace {
@@ -115,7 +124,7 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
   }
   const std::string first = validation.empty() ? "" : validation[0];
   if (const FileKind kind = KindOfFile(); !file.empty() && kind != FileKind::kDescription) {
-    SetData(kind, spec);
+    return SetData(kind, spec);
   } else if (!csv.empty()) {
     spec->mutable_csv()->set_train(csv);
     spec->mutable_csv()->set_validation(first);

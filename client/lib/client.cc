@@ -335,7 +335,7 @@ absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   return answer;
 }
 
-absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
+absl::StatusOr<std::vector<v1::Device>> Client::ListDevices(v1::ListDevicesResponse* cluster) {
   v1::ListDevicesRequest request;
   std::vector<v1::Device> all;
   do {
@@ -343,6 +343,11 @@ absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
         Call(*daemon_, &v1::DaemonService::Stub::ListDevices, request, timeout_);
     if (!page.ok()) return page.status();
     for (v1::Device& one : *page->mutable_devices()) all.push_back(std::move(one));
+    // The first page has the partitions.
+    if (cluster != nullptr && request.page_token().empty()) {
+      cluster->mutable_partitions()->Swap(page->mutable_partitions());
+      cluster->set_partitions_message(page->partitions_message());
+    }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem::client {
 namespace {
@@ -76,25 +77,10 @@ void AddFile(const fs::path& path, Problems* problems, std::map<std::string, Loc
 }
 
 void AddFolder(const fs::path& folder, Problems* problems, std::map<std::string, LocalFile>* files) {
-  std::error_code error;
-  const auto options = fs::directory_options::follow_directory_symlink;
-  for (fs::recursive_directory_iterator entry(folder, options, error), end; entry != end && !error;
-       entry.increment(error)) {
-    if (absl::StartsWith(entry->path().filename().string(), ".")) {
-      entry.disable_recursion_pending();
-      continue;
-    }
-    // A link that leads back to a parent folder would never end.
-    if (entry.depth() > 50) {
-      problems->Add(absl::StrCat(folder.string(),
-                                 ": has too many levels of folders, for example by a symbolic link to a "
-                                 "parent folder; remove the link"));
-      return;
-    }
-    std::error_code ignored;
-    if (fs::is_regular_file(entry->path(), ignored)) AddFile(entry->path(), problems, files);
-  }
-  if (error) problems->Add(absl::StrCat(folder.string(), ": cannot be read: ", error.message()));
+  const absl::Status status = WalkDataFolder(folder.string(), [&](const fs::path& path, bool is_folder) {
+    if (!is_folder) AddFile(path, problems, files);
+  });
+  if (!status.ok()) problems->Add(status.message());
 }
 
 // Returns the deepest folder that contains both paths, or equals one of them.

@@ -21,6 +21,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/data/source_paths.h"
+#include "proto/data_folder/data_folder.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
@@ -70,17 +71,14 @@ void AddFingerprint(const std::string& path, std::string& fingerprint) {
 // matter.
 std::string FolderFingerprint(const std::string& folder) {
   size_t files = 0, sum = 0;
-  std::error_code error;
-  // Skips a folder that cannot be read, as the reader of images does, and counts the rest.
-  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
-       end;
-       !error && entry != end; entry.increment(error)) {
-    std::string one = entry->path().string();
+  // The reader of the data set reports a folder that cannot be read.
+  const absl::Status status = WalkDataFolder(folder, [&](const fs::path& path, bool /*is_folder*/) {
+    std::string one = path.string();
     AddFingerprint(one, one);
     sum += std::hash<std::string>()(one);
     ++files;
-  }
-  return absl::StrCat(files, " files ", sum, ";");
+  });
+  return absl::StrCat(files, " files ", sum, ";", status.message(), ";");
 }
 
 // Returns a text that changes whenever one of the spec's files changes.

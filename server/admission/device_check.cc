@@ -125,12 +125,7 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spec) const {
-  v1::Replicas* replicas = spec->mutable_replicas();
-  const v1::DeviceKind kind = KindFor(*replicas);
-  TANDEM_RETURN_IF_ERROR(replicas->devices().empty() ? CheckNumber(*replicas, kind) : CheckNames(*replicas));
-  // Check the precision first: a precision may add ops to the plan.
-  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
+absl::Status DeviceCheck::CheckOps(const JobPlan& plan, v1::DeviceKind kind) {
   for (const std::string& op : plan.ops) {
     if (OffersOp(BackendOf(kind), op)) continue;
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
@@ -138,6 +133,16 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
                           " devices: they do not offer the op '", op, "'; use another device_kind")),
                       "OP_NOT_OFFERED");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spec) const {
+  v1::Replicas* replicas = spec->mutable_replicas();
+  const v1::DeviceKind kind = KindFor(*replicas);
+  TANDEM_RETURN_IF_ERROR(replicas->devices().empty() ? CheckNumber(*replicas, kind) : CheckNames(*replicas));
+  // Check the precision first: a precision may add ops to the plan.
+  TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
+  TANDEM_RETURN_IF_ERROR(CheckOps(plan, kind));
   int64_t memory_bytes = plan.replica_memory_bytes;
   // These kinds of device share the host's memory, so each device pays its part of the job's host memory.
   const int64_t count = static_cast<int64_t>(LoadsOf(*replicas).size());

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/data_folder.h"
 #include "server/fetch/http_origin.h"
 #include "server/fetch/s3.h"
 
@@ -116,7 +117,7 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
                                                        ", but an object there has a name that ", why, ": '",
                                                        absl::CHexEscape(path.substr(0, 200)), "'"));
       }
-      add(std::move(path), object);
+      if (!IsSkippedPath(path)) add(std::move(path), object);
     }
     if (plan.files.size() > kMostObjects) {
       return absl::InvalidArgumentError(

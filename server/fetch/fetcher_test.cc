@@ -287,8 +287,10 @@ TEST_F(FetcherTest, ObjectsOfS3AreFetchedSigned) {
 }
 
 TEST_F(FetcherTest, FoldersOfS3AreFetchedWhole) {
-  PutPage("list-type=2&prefix=set%2F", {"set/", "set/cats/1.png", "set/cats/2.png"}, "more");
-  PutPage("continuation-token=more&list-type=2&prefix=set%2F", {"set/dogs/deep/3.png"});
+  PutPage("list-type=2&prefix=set%2F", {"set/", "set/cats/1.png", "set/cats/2.png", "set/cats/.DS_Store"},
+          "more");
+  PutPage("continuation-token=more&list-type=2&prefix=set%2F",
+          {"set/dogs/deep/3.png", "set/dogs/@eaDir/3.png"});
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Folder("s3://bucket/set"));
   ASSERT_TRUE(spec.ok()) << spec.status();
   const std::string folder = Local(spec->image_folder().train(), PathKind::kFolder);

@@ -227,6 +227,28 @@ TEST(Expansion, ARangeMustHaveAWidth) {
   EXPECT_EQ(CheckDistribution(field).code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(Expansion, EachWrongEndOfADistributionIsNamed) {
+  const auto fields_of = [](const std::string& text) {
+    v1::SweepRandomField field;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &field)) << text;
+    std::string fields;
+    for (const FieldViolation& violation : GetFieldViolations(CheckDistribution(field))) {
+      absl::StrAppend(&fields, violation.field, " ");
+    }
+    return fields;
+  };
+  EXPECT_EQ(fields_of("uniform { min: 1 max: 1 }"), "uniform.max ");
+  EXPECT_EQ(fields_of("uniform { min: nan max: inf }"), "uniform.min uniform.max ");
+  EXPECT_EQ(fields_of("log_uniform { min: 0 max: 1 }"), "log_uniform.min ");
+  EXPECT_EQ(fields_of("log_uniform { min: 2 max: 1 }"), "log_uniform.max ");
+  EXPECT_EQ(fields_of("integer { min: 3 max: 2 }"), "integer.max ");
+  // Larger integers are not exact as numbers of JSON.
+  EXPECT_EQ(fields_of("integer { min: -9007199254740993 max: 9007199254740993 }"),
+            "integer.min integer.max ");
+  EXPECT_EQ(fields_of("choice {}"), "choice.values ");
+  EXPECT_EQ(fields_of(""), "distribution ");
+}
+
 TEST(Expansion, TooManyJobsAreRefused) {
   v1::Sweep sweep = Parse("");
   for (const char* field : {"training.epochs", "training.seed"}) {

@@ -28,14 +28,27 @@ constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
 // The most events that were sent and not acknowledged. Enough to fill the daemon's group commits; bounds
 // sent_.
 constexpr size_t kMaxInFlight = 8192;
+// Over TCP: the interval of signs of life, and the longest wait for the answer.
+constexpr absl::Duration kKeepalive = absl::Seconds(15);
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
+std::shared_ptr<grpc::Channel> Connect(const std::string& target, const std::string& certificate) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kFirstBackoff));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kLastBackoff));
-  // A Unix socket needs no proxy from the environment.
+  // The daemon is on this machine or in this cluster, so no proxy of the environment is needed.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  if (certificate.empty()) {
+    return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  }
+  // The certificate has this name. No host name needs to be resolved or to match.
+  arguments.SetSslTargetNameOverride(kWorkerListenerName);
+  // Without a sign of life from the daemon's host, the stream ends and the worker connects again.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = certificate;
+  return grpc::CreateCustomChannel(target, grpc::SslCredentials(tls), arguments);
 }
 
 }  // namespace
@@ -48,7 +61,7 @@ absl::StatusOr<std::unique_ptr<EventReporter>> EventReporter::Create(Options opt
 
 EventReporter::EventReporter(Options options, std::unique_ptr<SpoolWriter> writer)
     : options_(std::move(options)),
-      stub_(WorkerService::NewStub(Connect(options_.daemon_target))),
+      stub_(WorkerService::NewStub(Connect(options_.daemon_target, options_.daemon_certificate))),
       writer_(std::move(writer)),
       reader_(writer_.get()),
       trim_bytes_(options_.trim_bytes) {
@@ -282,6 +295,8 @@ void EventReporter::Send(Stream& stream) {
   request.mutable_hello()->set_pid(getpid());
   request.mutable_hello()->set_protocol(kWorkerProtocol);
   request.mutable_hello()->set_secret(options_.secret);
+  request.mutable_hello()->set_worker(options_.worker);
+  request.mutable_hello()->set_host(options_.host);
   if (!stream.Write(request)) return;
   {
     MutexLock lock(&mutex_);

@@ -63,20 +63,6 @@ bool IsToStopForNow(v1::JobState state) {
 
 }  // namespace
 
-class WorkerSupervisor::Service final : public internal::v1::WorkerService::CallbackService {
- public:
-  Service(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
-
-  grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse>* Connect(
-      grpc::CallbackServerContext*) override {
-    return WorkerSession::Start(host_, jobs_).get();
-  }
-
- private:
-  WorkerSessionHost* const host_;
-  JobMachine* const jobs_;
-};
-
 absl::StatusOr<std::unique_ptr<WorkerSupervisor>> WorkerSupervisor::Create(Options options,
                                                                            JobMachine* jobs) {
   TANDEM_ASSIGN_OR_RETURN(std::string socket_path, PrepareSocketPath(options.state_folder));
@@ -112,7 +98,7 @@ WorkerSupervisor::~WorkerSupervisor() { Stop(); }
 absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease) {
   release_lease_ = std::move(release_lease);
   for (const v1::Job& job : jobs) {
-    if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
+    if (job.state() != v1::JOB_STATE_QUEUED && !job.spec().has_cluster()) Adopt(job);
   }
   RemoveStaleRecords(options_.state_folder + "/jobs", [this](const std::string& job_id) {
     MutexLock lock(&mutex_);
@@ -129,7 +115,7 @@ absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLe
 
 absl::Status WorkerSupervisor::Listen() {
   WorkerSessionHost* const host = this;
-  service_ = std::make_unique<Service>(host, jobs_);
+  service_ = std::make_unique<WorkerStreams>(host, jobs_);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());

@@ -76,6 +76,7 @@ std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone
   add("data set", style.Bold(DatasetId(dataset)));
   add("about", dataset.description());
   if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
+  for (const std::string& notice : dataset.notices()) add("notice", notice);
   add("source", Source(dataset));
   add("location", dataset.location());
   add("owner", dataset.user());

@@ -83,7 +83,7 @@ void UploadLine::Erase() {
 
 constexpr char kExamples[] = R"(Examples:
   tandem datasets add houses houses.csv --set csv.target_columns=price --upload
-  tandem datasets add flowers --image-folder flowers/train --validation flowers/test --upload
+  tandem datasets add flowers --image-folder flowers/train --validation flowers/valid --upload
   tandem datasets add flowers flowers.yaml --upload
       with relative paths looked for beside the file)";
 
@@ -228,6 +228,7 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   facts.push_back(absl::StrCat("validation ", FormatCount(dataset.validation_samples())));
   session.terminal().Out(absl::StrCat(checked ? "can be added: " : "added ", session.style().Bold(id), "  (",
                                       absl::StrJoin(facts, ", "), ")\n"));
+  for (const std::string& notice : dataset.notices()) session.terminal().Out(absl::StrCat(notice, "\n"));
   if (!checked) session.terminal().Out(absl::StrCat("in a job file:  dataset: {name: ", id, "}\n"));
 }
 
@@ -300,6 +301,7 @@ int RunDatasetsAdd(Session& session, const DatasetsAddOptions& options) {
   absl::StatusOr<v1::DatasetSpec> spec = options.data.Read();
   if (!spec.ok()) return session.Fail(spec.status());
   const v1::DatasetSpec as_written = *spec;
+  if (const std::string note = options.data.Note(); !note.empty()) Note(session, Printable(note));
   client::UploadPlan plan;
   if (options.upload) {
     absl::StatusOr<client::UploadPlan> planned = client::PlanUpload(options.data.Folder(), &*spec);

@@ -156,11 +156,32 @@ int Show(Session& session, const std::vector<std::string>& names) {
   return kSucceeded;
 }
 
+// Returns the table of a cluster's partitions; empty without a cluster.
+std::string Partitions(const v1::ListDevicesResponse& cluster, const Style& style) {
+  if (!cluster.partitions_message().empty()) {
+    return absl::StrCat(style.Yellow("cluster"), "  ", cluster.partitions_message(), "\n");
+  }
+  if (cluster.partitions().empty()) return "";
+  Table table({{"PARTITION"}, {"STATE"}, {"FREE NODES", true}, {"CORES", true}, {"GPUS", true}, {"TIME LIMIT", true}});
+  for (const v1::ClusterPartition& partition : cluster.partitions()) {
+    table.AddRow({absl::StrCat(partition.name(), partition.is_default() ? " (default)" : ""),
+                  partition.is_up() ? style.Green("up") : style.Yellow("down"),
+                  absl::StrCat(partition.free_nodes(), "/", partition.nodes()),
+                  absl::StrCat(partition.cpus_per_node()), absl::StrCat(partition.gpus_per_node()),
+                  partition.time_limit_seconds() > 0
+                      ? FormatElapsed(absl::Seconds(partition.time_limit_seconds()))
+                      : "-"});
+  }
+  return table.Render(style);
+}
+
 int RunDevices(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  v1::ListDevicesResponse cluster;
+  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices(&cluster);
   if (!devices.ok()) return session.Fail(devices.status());
+  session.MakeShowable(&cluster);
   for (v1::Device& device : *devices) session.MakeShowable(&device);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*devices)));
@@ -197,6 +218,9 @@ int RunDevices(Session& session) {
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
+  if (const std::string partitions = Partitions(cluster, session.style()); !partitions.empty()) {
+    session.terminal().Out(absl::StrCat("\n", partitions));
+  }
   for (const v1::Device& device : *devices) {
     const std::string error = LastError(session, device.gpu());
     if (error.empty()) continue;

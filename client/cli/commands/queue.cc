@@ -31,7 +31,8 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
   const absl::Time now = session.terminal().Now();
   for (const v1::QueuedJob& job : queue.jobs()) {
     std::vector<std::string> row = {
-        absl::StrCat(job.waiting().position()),
+        // A cluster has its own order.
+        job.waiting().position() > 0 ? absl::StrCat(job.waiting().position()) : "-",
         JobId(job.job()),
         job.user(),
         Priority(job),
