@@ -30,7 +30,7 @@ TEST_F(DashboardCommandTest, SaysWhereItIsUntilCtrlC) {
   EXPECT_EQ(Run({"dashboard", "--listen", "localhost:0", "--no-open"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), MatchesRegex("The dashboard is at http://127.0.0.1:[0-9]+/.*\n"
                                             "Open this address in a browser; its key works once.\n"
-                                            "Ctrl-C ends the dashboard; jobs run on.\n"));
+                                            "Ctrl-C ends the dashboard. Jobs continue.\n"));
   EXPECT_EQ(terminal_.err(), "");
 }
 

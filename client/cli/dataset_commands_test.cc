@@ -267,7 +267,7 @@ TEST_F(DatasetCommandsTest, RemovesSeveral) {
 
 TEST_F(DatasetCommandsTest, TheListTellsWhatIsKnown) {
   EXPECT_EQ(Run({"datasets", "list"}), 0);
-  EXPECT_THAT(terminal_.out(), HasSubstr("no data sets; `tandem datasets add` makes one"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("no data sets; add one with `tandem datasets add`"));
   v1::Dataset houses;
   houses.set_name("datasets/houses");
   houses.mutable_spec()->mutable_csv()->set_train("houses.csv");

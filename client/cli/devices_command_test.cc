@@ -105,7 +105,7 @@ TEST_F(DevicesCommandTest, TheListTellsOfErrors) {
 
 TEST_F(DevicesCommandTest, ADeviceThatIsNotThereIsNamed) {
   EXPECT_NE(RunCommand({"devices", "show", "gpu:7"}, terminal_), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("there is no device \"gpu:7\"; the daemon has cpu:0, gpu:0"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot find the device \"gpu:7\"; the daemon has cpu:0, gpu:0"));
 }
 
 TEST_F(DevicesCommandTest, TheListAsJsonHasEveryField) {

@@ -96,7 +96,7 @@ TEST_F(TensorBoardCommandTest, CtrlCEndsIt) {
 TEST_F(TensorBoardCommandTest, AFileThatCannotBeWrittenLeavesTheOthers) {
   Write("tb/lenet-1", "a file, not a folder");
   EXPECT_NE(Run({"tensorboard", folder_ + "/tb", "--once"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder " + folder_ + "/tb/lenet-1"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create the folder " + folder_ + "/tb/lenet-1"));
   EXPECT_EQ(terminal_.out(), FileOf("mlp-1a") + "\n");
 }
 
@@ -116,7 +116,7 @@ TEST_F(TensorBoardCommandTest, AnIdThatLeadsOutOfTheFolderIsRefused) {
   job.set_name("jobs/../outside");
   jobs_[job.name()] = std::move(job);
   EXPECT_NE(Run({"tensorboard", folder_ + "/tb", "--once"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot write a folder named by the job id"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create a folder for the job"));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/outside"));
 }
 
