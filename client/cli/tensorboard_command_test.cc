@@ -36,7 +36,8 @@ class TensorBoardCommandTest : public AppFixture {
     };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext* context,
                                grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-      const v1::Job& job = jobs_[request.name()];
+      // A copy: the test changes jobs_ while a stream ends.
+      const v1::Job job = jobs_[request.name()];
       for (int64_t sequence = request.after_sequence() + 1; sequence <= job.last_sequence(); ++sequence) {
         v1::JobEvent event;
         event.set_job(request.name());
@@ -116,7 +117,7 @@ TEST_F(TensorBoardCommandTest, AnIdThatLeadsOutOfTheFolderIsRefused) {
   job.set_name("jobs/../outside");
   jobs_[job.name()] = std::move(job);
   EXPECT_NE(Run({"tensorboard", folder_ + "/tb", "--once"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create a folder for the job"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create a folder for the job \"../outside\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/outside"));
 }
 
