@@ -199,7 +199,7 @@ TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
     const char* message;
   };
   for (const Case& c : std::vector<Case>{
-           {{"sumbit", "x"}, "tandem: no such command: `sumbit`; did you mean `submit`?\n"},
+           {{"sumbit", "x"}, "tandem: unknown command `sumbit`; did you mean `submit`?\n"},
            {{"list", "--limt", "3"}, "tandem list: no such option: `--limt`; did you mean `--limit`?\n"},
            {{"submit"}, "tandem submit: FILE is required\n"},
            {{"list", "--limit", "-3"}, "tandem list: --limit: Value -3 not in range 0 to 1000000\n"},
@@ -619,7 +619,7 @@ TEST_F(AppTest, HelpIsACommandToo) {
     EXPECT_EQ(behind.out(), wanted.out());
   }
   EXPECT_EQ(Run({"help", "sumbit"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no such command: `sumbit`; did you mean `submit`?"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("unknown command `sumbit`; did you mean `submit`?"));
 }
 
 TEST_F(AppTest, HelpNamesTheVariablesThatCount) {

@@ -238,7 +238,7 @@ absl::Status DeviceCheck::CheckPrecision(v1::Precision precision, v1::DeviceKind
   std::string why;
   if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
     why = ", because this processor lacks the instructions for it (AVX512_BF16)";
-  } else if (precision == v1::PRECISION_FLOAT16) {
+  } else if (precision == v1::PRECISION_FLOAT16 && kind != v1::DEVICE_KIND_GPU) {
     why = ", because only GPUs do";
   }
   return WithReason(absl::FailedPreconditionError(absl::StrCat(

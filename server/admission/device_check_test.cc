@@ -135,7 +135,7 @@ TEST(DeviceCheckTest, GpusOfferTheirPrecisionsOpsAndMemory) {
   EXPECT_EQ(GetReason(half), "PRECISION_NOT_OFFERED");
   EXPECT_THAT(std::string(half.message()),
               AllOf(HasSubstr("spec.training.precision: GPU devices"), HasSubstr("PRECISION_FLOAT16"),
-                    HasSubstr("They offer PRECISION_FLOAT32, PRECISION_BFLOAT16")));
+                    HasSubstr("use one of PRECISION_FLOAT32, PRECISION_BFLOAT16")));
   EXPECT_EQ(GetReason(verdict(v1::PRECISION_FLOAT64, plan).status()), "PRECISION_NOT_OFFERED");
   EXPECT_EQ(GetReason(verdict(v1::PRECISION_FLOAT32, Plan((1 << 20) + 1)).status()), "TOO_LITTLE_MEMORY");
   plan.ops.push_back("no_such_op");

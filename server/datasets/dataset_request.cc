@@ -45,14 +45,14 @@ absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request) {
   if (const size_t bytes = spec.ByteSizeLong(); bytes > kMaxSpecBytes) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat("dataset.spec: has ", bytes, " bytes; at most ",
-                                                  kMaxSpecBytes, " are accepted (1 MiB)")),
+                                                  kMaxSpecBytes, " are allowed (1 MiB)")),
         "SPEC_TOO_LARGE");
   }
   // Bound the whole request: unknown fields are also read and compared.
   if (const size_t bytes = request.ByteSizeLong(); bytes > kMaxRequestBytes) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat("dataset: the request has ", bytes, " bytes; at most ",
-                                                  kMaxRequestBytes, " are accepted (2 MiB)")),
+                                                  kMaxRequestBytes, " are allowed (2 MiB)")),
         "SPEC_TOO_LARGE");
   }
   FieldViolations violations;

@@ -232,7 +232,7 @@ absl::Status UploadFolder::Take(const v1::UploadFilesRequest& piece) {
 absl::Status UploadFolder::TakePiece(const v1::UploadFilesRequest& piece) {
   if (piece.data().size() > kMaxUploadPiece) {
     return FieldError("data", absl::StrCat("has ", piece.data().size(), " bytes; at most ", kMaxUploadPiece,
-                                           " are accepted in one message"));
+                                           " are allowed in one message"));
   }
   if (piece.has_file()) {
     TANDEM_RETURN_IF_ERROR(Begin(piece.file()));

@@ -212,7 +212,8 @@ TEST_F(UploadsRemovalTest, WhatCannotBeRenamedIsRemovedAsItIs) {
   Open({}, absl::InfinitePast(), &env);
   env.fails = true;
   EXPECT_TRUE(uploads_->Delete(Id(other)).ok());
-  EXPECT_THAT(log.Take(), HasSubstr("cannot remove " + uploads_->folder() + "/" + Id(other) + ","));
+  EXPECT_THAT(log.Take(),
+              HasSubstr("cannot remove the rest of an upload, " + uploads_->folder() + "/" + Id(other)));
   EXPECT_TRUE(Exists(other));
   remove_folder_ = nullptr;
   Open({});

@@ -108,7 +108,7 @@ TEST_F(ServiceTest, BoundsJobFiles) {
   ASSERT_TRUE(stub_->ParseJob(Context().get(), request, &parsed).ok());
   EXPECT_FALSE(parsed.has_spec());
   ASSERT_EQ(parsed.problems_size(), 1);
-  EXPECT_THAT(parsed.problems(0).description(), HasSubstr("at most 1048576 are accepted"));
+  EXPECT_THAT(parsed.problems(0).description(), HasSubstr("at most 1048576 are allowed"));
 }
 
 TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {

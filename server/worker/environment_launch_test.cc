@@ -184,7 +184,7 @@ TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "replicas { count: 3 }"),
               HasSubstr("is 2 for 3 replicas"));
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"RANK", "0"}}, "replicas { count: 3 workers: 3 }"),
-              HasSubstr("leave it out"));
+              HasSubstr("leave replicas.workers out"));
   // Without ranks, several workers would all be the first.
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}),
               HasSubstr("set RANK to a different number from 0 to 1"));
