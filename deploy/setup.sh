@@ -27,6 +27,7 @@ test_packages=(
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
   python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
   python3-pil imagemagick zstd                                         # pictures and archives of other software
+  munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
   debootstrap lintian systemd-container                                # tests/integration/package.sh
 )

@@ -116,8 +116,8 @@ TEST_F(ModelCommandsTest, WhatIsNoModelIsToldSo) {
   };
   daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
   EXPECT_EQ(Run({"describe", "--model", "nosuch", "--dataset", "mnist"}), 2);
-  EXPECT_THAT(terminal_.err(),
-              HasSubstr("`nosuch` is no template, no file and no job; of templates, known here: lenet, "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot find the model `nosuch`: no template, file or job has this "
+                                         "name; of templates, known here: lenet, "));
   EXPECT_EQ(Run({"describe", "--model", "lenett"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `lenet`?"));
 }

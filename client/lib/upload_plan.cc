@@ -70,8 +70,7 @@ void AddFile(const fs::path& path, Problems* problems, std::map<std::string, Loc
   if (!IsFitName(file.local)) {
     problems->Add(
         absl::StrCat(absl::CHexEscape(file.local),
-                     ": has a name that is no UTF-8, or that holds control characters or a backslash; "
-                     "rename it"));
+                     ": its name is not UTF-8, or has control characters or a backslash; rename it"));
     return;
   }
   files->emplace(file.local, std::move(file));
@@ -185,9 +184,10 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   if (named.empty()) {
     return absl::InvalidArgumentError(
-        "there is nothing to upload: the data set names no file of this machine");
+        "cannot upload the data set: it names no file of this machine; leave out --upload, or name a file");
   }
-  if (files.empty()) return absl::InvalidArgumentError("there is nothing to upload: the folders are empty");
+  if (files.empty())
+    return absl::InvalidArgumentError("cannot upload the data set: its folders are empty; put files there");
   fs::path common = named.front().path.parent_path();
   for (const Named& one : named) common = CommonFolder(common, one.path.parent_path());
   const size_t cut = common.string() == "/" ? 1 : common.string().size() + 1;
@@ -223,8 +223,8 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
       return absl::FailedPreconditionError(absl::StrCat("cannot read ", file.local));
     }
     if (size != file.size) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(file.local, " is being written to: its size has changed"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot upload ", file.local, ": its size has changed; upload it when no program writes it"));
     }
     if (!on_bytes(bytes)) return absl::CancelledError("stopped");
     TANDEM_ASSIGN_OR_RETURN(file.sha256, sum.FinishBytes());

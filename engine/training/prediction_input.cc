@@ -91,9 +91,8 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   }
   if (model.trained_on.sample_type == SampleType::kFloats) {
     return absl::InvalidArgumentError(
-        "is an image of bytes, but the model was trained on floats that somebody had made of images, in a "
-        "way that is "
-        "not known here; give an NPY file that is made likewise");
+        "is an image of bytes, but the model was trained on floats made from images in an unknown way; give "
+        "an NPY file made in the same way");
   }
   TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(file));
   image = ConvertImage(std::move(image), sample[0]);

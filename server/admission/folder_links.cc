@@ -24,7 +24,7 @@ bool IsHarmless(const std::error_code& error) {
 }
 
 absl::Status CannotLook(const fs::path& path, const std::error_code& error) {
-  return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", error.message()));
+  return absl::InvalidArgumentError(absl::StrCat("cannot read ", path.string(), ": ", error.message()));
 }
 
 // `seen` has the targets of the links that were followed.
@@ -54,8 +54,9 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
   }
   // After an error the iterator is at its end, and the rest was not checked.
   if (error && IsHarmless(error)) {
-    return absl::UnavailableError(
-        absl::StrCat(last.string(), " changes while it is looked at: ", error.message(), "; try again"));
+    return absl::UnavailableError(absl::StrCat("cannot check ", last.string(),
+                                               " for links: it changed meanwhile (", error.message(),
+                                               "); try again"));
   }
   if (error) return CannotLook(last, error);
   return std::nullopt;

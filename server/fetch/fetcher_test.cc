@@ -334,10 +334,10 @@ TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
               HasSubstr("out of its folder"));
   PutPage("list-type=2&prefix=both%2F", {"both/a", "both/a.txt", "both/a/b"});
   EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/both")).status().message()),
-              HasSubstr("cannot have both"));
+              HasSubstr("cannot have a file and a folder of the same name"));
   EXPECT_THAT(std::string(Ensure(Folder("https://example.com/set/")).status().message()),
               HasSubstr("cannot list"));
-  EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("names no object"));
+  EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("must name a file"));
 }
 
 TEST_F(FetcherTest, CifarMayBeAFileOrAFolderOfS3) {

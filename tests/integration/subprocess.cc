@@ -19,7 +19,8 @@ namespace tandem::testing {
 absl::StatusOr<std::unique_ptr<Subprocess>> Subprocess::Start(const Options& options) {
   std::map<std::string, std::string> environment = {
       {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-      {"HOME", "/nonexistent"},
+      // No program can write into this home.
+      {"HOME", "/dev/null"},
       {"LC_ALL", "C.UTF-8"},
       {"OMP_WAIT_POLICY", "passive"},
   };

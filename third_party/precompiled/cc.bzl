@@ -17,6 +17,8 @@ _HEADERS = {
     "tests/rooms": "base",
     "client/cli": "services",
     "client/lib": "services",
+    "server/clusters": "services",
+    "server/clusters/slurm": "messages",
     "server/daemon": "services",
     "server/rpc": "services",
     "server/worker": "services",

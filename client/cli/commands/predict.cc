@@ -95,7 +95,9 @@ absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
     input.set_npy(*std::move(content));
   } else if (absl::StrContains(*content, '\0') || IsPictureName(path)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        path, ": is no picture (JPEG, PNG, WebP, BMP, TIFF, GIF), no NPY file and no table of text (CSV)"));
+        "cannot predict ", path,
+        ": it is neither a picture (JPEG, PNG, WebP, BMP, TIFF, GIF), nor an NPY file, nor a CSV "
+        "table; convert it"));
   } else {
     input.set_csv(*std::move(content));
   }
@@ -207,21 +209,22 @@ int RunPredict(Session& session, const PredictOptions& options) {
 
 void AddPredict(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
-  const Command command = app.AddCommand("predict", "Ask a job's model about pictures, NPY or CSV files");
-  command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
+  const Command command =
+      app.AddCommand("predict", "Compute a model's predictions for pictures, NPY or CSV files");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
   command
       .AddOption(
           "INPUT", options->inputs,
-          "Picture, or folder of pictures at any depth; NPY file of one sample or, with a dimension more, of "
-          "many; CSV table of one sample a row")
+          "Picture, or folder of pictures at any depth; NPY file with a sample, or with several along a "
+          "first dimension; CSV table with a sample in each row")
       .Required();
   command
       .AddOption("-k,--top-k", options->top_k,
-                 "How many of the likeliest classes to show; 0: none, but the whole output (default: 5)")
+                 "The number of most probable classes; 0: the whole output instead (default: 5)")
       .ValueName("N")
       .Range(0, 1000);
-  command.AddFlag("--outputs", options->outputs, "Show the network's whole output too");
-  command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+  command.AddFlag("--outputs", options->outputs, "Also show the network's whole output");
+  command.AddOption("--artifact", options->artifact, "The job's model (default: model.safetensors)")
       .ValueName("NAME");
   command.Action([options, &session, &exit_code] { exit_code = RunPredict(session, *options); });
 }
