@@ -148,7 +148,11 @@ TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
   ASSERT_EQ(Run({"datasets", "add", "e", folder_ + "/parts"}), 0) << terminal_.err();
   EXPECT_EQ(std::vector<std::string>(absl::StrSplit(terminal_.err(), "the test part")).size(), 2)
       << "only flowers has a test part: " << terminal_.err();
-  ASSERT_EQ(created_.size(), 5);
+  ASSERT_EQ(Run({"datasets", "add", "f", "flowers.tar.gz"}), 0) << terminal_.err();
+  ASSERT_EQ(Run({"datasets", "add", "g", "houses.csv.zip"}), 0) << terminal_.err();
+  ASSERT_EQ(created_.size(), 7);
+  EXPECT_EQ(created_[5].dataset().spec().image_folder().train(), "flowers.tar.gz");
+  EXPECT_EQ(created_[6].dataset().spec().csv().train(), "houses.csv.zip");
   EXPECT_EQ(created_[0].dataset().spec().csv().train(), "houses.csv");
   EXPECT_EQ(created_[0].dataset().spec().csv().validation(), "more.csv");
   EXPECT_EQ(created_[1].dataset().spec().text().sequence_length(), 8);

@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string Content(const fs::path& path) {
   std::ifstream stream(path, std::ios::binary);
@@ -120,7 +121,7 @@ TEST_F(ForeignPicturesTest, NamesTheFirstBadPictures) {
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(violations[i].field, "image_folder.train");
     EXPECT_THAT(violations[i].description,
-                HasSubstr(absl::StrCat("/bad/rose/bad-", i < 10 ? "0" : "", i, ".jpg is no picture")));
+                StartsWith(absl::StrCat("rose/bad-", i < 10 ? "0" : "", i, ".jpg is no picture")));
   }
   EXPECT_EQ(violations[20].description,
             "has 10 more images that cannot be read: 30 of 32; mend or remove them");

@@ -285,11 +285,18 @@ class BadImages {
  public:
   // Adds the errors of a split's images. Returns the first error that is no fault of an image.
   absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
+    const auto all = std::count_if(statuses.begin(), statuses.end(),
+                                   [](const absl::Status& status) { return !status.ok(); });
+    // A split without a folder has no images.
+    const std::string folder = all > 1 ? absl::StrCat(split.place.Shown(), "/") : "";
     size_t bad = 0;
     for (const absl::Status& status : statuses) {
       if (status.ok()) continue;
       if (!absl::IsInvalidArgument(status)) return status;
-      if (++bad <= kNamedImages) violations_.Add(split.field, status.message());
+      absl::string_view fault = status.message();
+      // An answer has room for 20 short names, but not for 20 long paths.
+      if (all > 1) absl::ConsumePrefix(&fault, folder);
+      if (++bad <= kNamedImages) violations_.Add(split.field, fault);
     }
     if (bad > kNamedImages) {
       violations_.Add(split.field,

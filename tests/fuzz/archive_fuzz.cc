@@ -1,0 +1,31 @@
+// Archives of pictures, and compressed tables: zip, tar, zstd, bzip2.
+
+#include "engine/data/formats/test_files.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/fuzz/input_files.h"
+
+namespace tandem {
+
+std::vector<std::string> Seeds() {
+  // A BMP file of a pixel.
+  const std::string picture = "BM" + Little(58, 4) + Little(0, 4) + Little(54, 4) + Little(40, 4) +
+                              Little(1, 4) + Little(1, 4) + Little(1, 2) + Little(24, 2) +
+                              std::string(24, '\0') + "rgb.";
+  const std::vector<std::pair<std::string, std::string>> pictures = {
+      {"pets/train/cat/1.bmp", picture}, {"pets/train/dog/1.bmp", picture}, {"pets/val/dog/1.bmp", picture}};
+  const std::string table = "a,b\n1,2\n3,4\n";
+  return {Zip(pictures, false),   Zip(pictures, true), Tar(pictures),  Zstded(Tar(pictures)),
+          Bzipped(Tar(pictures)), Zstded(table),       Bzipped(table), Zip({{"a.csv", table}}, false)};
+}
+
+}  // namespace tandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string path = tandem::WriteInput("archive", {reinterpret_cast<const char*>(data), size});
+  tandem::v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(path);
+  tandem::OpenAndRead(spec);
+  spec.mutable_csv()->set_train(path);
+  tandem::OpenAndRead(spec);
+  return 0;
+}
