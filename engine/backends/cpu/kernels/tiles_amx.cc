@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "engine/backends/cpu/kernels/tiles.h"
+#include "engine/backends/cpu/kernels/vector.inc"
 
 namespace tandem::cpu {
 
@@ -134,7 +135,7 @@ void PackWeights(const TileWeights& w, const float* from, uint16_t* to, int64_t 
 // Writes a tile of bfloat16 from two tiles of sums.
 inline __attribute__((always_inline)) void StoreTile(const float* sums, __m512 low_bias, __m512 high_bias,
                                                      uint16_t* y) {
-#pragma GCC unroll 4
+  TANDEM_UNROLL
   for (int64_t n = 0; n < kTileSamples; ++n) {
     const __m512 low = _mm512_add_ps(_mm512_loadu_ps(sums + n * 16), low_bias);
     const __m512 high = _mm512_add_ps(_mm512_loadu_ps(sums + kHalf + n * 16), high_bias);
@@ -205,12 +206,12 @@ void Convolve(const TileConv& s, const uint16_t* x, const uint16_t* weight, cons
 // Transposes 16 rows of 16 numbers of 32 bits.
 inline __attribute__((always_inline)) void Transpose(__m512i* r) {
   __m512i t[16];
-#pragma GCC unroll 8
+  TANDEM_UNROLL
   for (int i = 0; i < 8; ++i) {
     t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
     t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
   }
-#pragma GCC unroll 4
+  TANDEM_UNROLL
   for (int i = 0; i < 4; ++i) {
     r[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
     r[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
@@ -218,14 +219,14 @@ inline __attribute__((always_inline)) void Transpose(__m512i* r) {
     r[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
   }
   // r[4 i + j] has column 4 q + j of rows 4 i to 4 i + 3 in quarter q.
-#pragma GCC unroll 4
+  TANDEM_UNROLL
   for (int j = 0; j < 4; ++j) {
     t[j] = _mm512_shuffle_i32x4(r[j], r[4 + j], 0x88);
     t[4 + j] = _mm512_shuffle_i32x4(r[j], r[4 + j], 0xdd);
     t[8 + j] = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0x88);
     t[12 + j] = _mm512_shuffle_i32x4(r[8 + j], r[12 + j], 0xdd);
   }
-#pragma GCC unroll 4
+  TANDEM_UNROLL
   for (int j = 0; j < 4; ++j) {
     r[j] = _mm512_shuffle_i32x4(t[j], t[8 + j], 0x88);
     r[8 + j] = _mm512_shuffle_i32x4(t[j], t[8 + j], 0xdd);
@@ -241,7 +242,7 @@ void PackPixels(const uint16_t* first, const uint16_t* second, bool transpose, u
     for (int half = 0; half < 2; ++half) {
       // Row i has samples 2 i and 2 i + 1 of 16 channels.
       __m512i rows[16];
-#pragma GCC unroll 8
+      TANDEM_UNROLL
       for (int i = 0; i < 8; ++i) {
         const uint16_t* from = first + pixel * kTileElements + 2 * i * kTileChannels;
         rows[i] = _mm512_permutex2var_epi16(_mm512_loadu_si512(from), index[half],
@@ -256,7 +257,7 @@ void PackPixels(const uint16_t* first, const uint16_t* second, bool transpose, u
       }
       if (transpose) Transpose(rows);
       uint16_t* tile = to + (2 * pixel + half) * kTileElements;
-#pragma GCC unroll 16
+      TANDEM_UNROLL
       for (int i = 0; i < 16; ++i) _mm512_storeu_si512(tile + 32 * i, rows[i]);
     }
   }
