@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -116,8 +117,8 @@ TEST_F(ModelCommandsTest, WhatIsNoModelIsToldSo) {
   };
   daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
   EXPECT_EQ(Run({"describe", "--model", "nosuch", "--dataset", "mnist"}), 2);
-  EXPECT_THAT(terminal_.err(),
-              HasSubstr("`nosuch` is no template, no file and no job; of templates, known here: lenet, "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot find the model `nosuch`: no template, file or job has this "
+                                         "name; of templates, known here: lenet, "));
   EXPECT_EQ(Run({"describe", "--model", "lenett"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `lenet`?"));
 }
@@ -148,7 +149,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
     writer->Write(response);
     return grpc::Status::OK;
   };
-  const std::string png = Write("a.png", "\x89PNG...");
+  const std::string png = Write("a.png", "\x89PNG\r\n\x1A\n...");
   const std::string jpeg = Write("b", "\xff\xd8\xff");
   const std::string npy = Write("c", std::string("\x93NUMPY\x01\0", 8));
   const std::string csv = Write("d", "1,2\n");
@@ -181,7 +182,7 @@ TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   };
   std::vector<std::string> command = {"predict", "lenet-1", "--format", "json"};
   for (int i = 0; i < 3; ++i)
-    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG" + std::string(3 << 20, ' ')));
+    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG\r\n\x1A\n" + std::string(3 << 20, ' ')));
   EXPECT_EQ(Run(command), 0);
   EXPECT_EQ(calls, 2);
   EXPECT_THAT(terminal_.out(), HasSubstr("0.png"));
@@ -192,16 +193,22 @@ TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
   daemon_.predict = [](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*) {
     return client::BadRequestStatus("wrong", {{"inputs[1]", "is cut short"}});
   };
-  const std::string a = Write("a.png", "\x89PNG");
-  const std::string b = Write("b.png", "\x89PNG");
+  const std::string a = Write("a.png", "\x89PNG\r\n\x1A\n");
+  const std::string b = Write("b.png", "\x89PNG\r\n\x1A\n");
   EXPECT_EQ(Run({"predict", "lenet-1", a, b}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr(b + ": is cut short\n"));
+  // A folder stands for its pictures, in the order of their paths.
+  Write("notes.txt", "none");
+  EXPECT_EQ(Run({"predict", "lenet-1", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr(b + ": is cut short\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("of other formats skipped: "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("1 .txt"));
   EXPECT_NE(Run({"predict", "lenet-1", folder_ + "/none.png"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("none.png"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("c", std::string("a\0b", 3))}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is neither a PNG or JPEG image"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is no picture"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("text.png", "1,2\n")}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is neither a PNG or JPEG image"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is no picture"));
 }
 
 TEST_F(ModelCommandsTest, Evaluates) {
@@ -245,6 +252,56 @@ TEST_F(ModelCommandsTest, Evaluates) {
   EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", Write("data.yaml", "synthetik: {}\n")}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `synthetic`"));
   EXPECT_EQ(Run({"evaluate", "lenet-1", "--metric", "acuracy"}), 2);
+}
+
+TEST_F(ModelCommandsTest, AnEvaluationShowsItsClasses) {
+  v1::EvaluateResponse response;
+  daemon_.evaluate = [&](const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>* writer) {
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  response.add_notices("2 images are grey");
+  v1::Evaluation& evaluation = *response.mutable_evaluation();
+  evaluation.set_loss(0.25);
+  evaluation.set_samples(5);
+  for (int i = 0; i < 2; ++i) {
+    v1::ClassMeasures& one = *evaluation.mutable_classification()->add_classes();
+    one.set_samples(i + 2);
+    one.set_precision(0.5);
+    one.set_recall(0.75);
+    one.set_f1(0.6);
+  }
+  evaluation.mutable_classification()->mutable_classes(0)->set_auc(0.875);
+  v1::ConfusionMatrix& matrix = *evaluation.mutable_classification()->mutable_confusion_matrix();
+  matrix.set_classes(2);
+  for (const int count : {2, 0, 1, 2}) matrix.add_counts(count);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
+loss 0.2500 over 5 samples
+
+CLASS  SAMPLES  PRECISION  RECALL      F1     AUC
+    0        2     0.5000  0.7500  0.6000  0.8750
+    1        3     0.5000  0.7500  0.6000       -
+
+samples of the class (row) that were given the class (column)
+CLASS  0  1
+    0  2  0
+    1  1  2
+)");
+  EXPECT_EQ(terminal_.err(), "notice: 2 images are grey\n");
+  // A large matrix does not fit on a terminal.
+  matrix.set_classes(31);
+  for (int i = matrix.counts_size(); i < 31 * 31; ++i) matrix.add_counts(1);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(
+      terminal_.out(),
+      HasSubstr("the confusion matrix of 31 classes is too large for a terminal; -o json prints it\n"));
+  // No sample counted.
+  evaluation.Clear();
+  evaluation.set_loss(std::nan(""));
+  evaluation.set_samples(5);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("no result: the job's loss ignores the labels of all 5 samples\n"));
 }
 
 TEST_F(ModelCommandsTest, AnEvaluationWithoutAResultIsAnError) {

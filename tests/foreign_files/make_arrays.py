@@ -7,7 +7,6 @@ case's folder, and one of:
   refusal.txt                the field at fault, then parts of the message, one a line
 """
 
-import bz2
 import os
 import pickle
 import sqlite3
@@ -288,7 +287,7 @@ for name, content, part in (
     ("word", zipped("[Content_Types].xml", "word/document.xml"), "is a Word document"),
     ("keras", zipped("metadata.json", "config.json", "model.weights.h5"), "is a Keras model"),
     ("pandas_pickle", lambda path: frame.to_pickle(path), "is a Python pickle"),
-    ("bzip2", bz2.compress(b"a,b\n1,2\n"), "is compressed by bzip2"),
+    ("lz4", b"\x04\x22\x4d\x18" + bytes(20), "is compressed by lz4"),
     ("sqlite", lambda path: pd.Series([1]).to_sql("t", sqlite3.connect(path)), "is an SQLite database"),
 ):
     text = "csv { train: 'FOLDER/x.npy' }"
@@ -299,13 +298,35 @@ case(
     "csv_semicolons",
     semicolons % "",
     {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
-    refusal=["csv.train", "has a single column 'a;b'", "give csv.delimiter: ';'"],
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_decimal_comma",
+    semicolons % "",
+    {"t.csv": lambda path: numbers.to_csv(path, sep=";", decimal=",", index=False)},
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_utf16",
+    semicolons % "",
+    {"t.csv": lambda path: numbers.to_csv(path, encoding="utf-16", index=False)},
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
 )
 case(
     "csv_tabs",
     semicolons % "",
     {"t.csv": lambda path: numbers.to_csv(path, sep="\t", index=False)},
-    refusal=["csv.train", "has a single column", 'give csv.delimiter: "\\t"'],
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_comma_given",
+    semicolons % "delimiter: ','",
+    {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
+    refusal=["csv.train", "has a single column 'a;b'", "give csv.delimiter: ';'"],
 )
 case(
     "csv_semicolons_named",
