@@ -54,7 +54,8 @@ int ListDatasets(Session& session) {
   Table table(columns);
   for (const v1::Dataset& dataset : *datasets) {
     std::vector<std::string> row = {DatasetId(dataset), absl::StrJoin(dataset.shape(), "x"),
-                                    absl::StrCat(dataset.classes()), FormatCount(dataset.train_samples()),
+                                    dataset.classes() > 0 ? absl::StrCat(dataset.classes()) : "-",
+                                    FormatCount(dataset.train_samples()),
                                     FormatCount(dataset.validation_samples())};
     if (session.wide()) row.push_back(dataset.location());
     row.push_back(dataset.problem().empty() ? About(session, dataset)

@@ -102,7 +102,7 @@ async function identify() {
     const daemon = await call("GetDaemon");
     trouble = "";
     user = {user: daemon.caller_user ?? "", role: (daemon.caller_role ?? "").replace("TOKEN_ROLE_", "")};
-    document.getElementById("who").replaceChildren(`${user.user} · ${user.role.toLowerCase()} · Tandem ${daemon.version}`);
+    document.getElementById("who").replaceChildren(`user ${user.user} (${user.role.toLowerCase()}) · Tandem ${daemon.version}`);
   } catch (error) {
     trouble = error.message;
     if (!isFinal(error.code)) setTimeout(identify, 2000);

@@ -110,7 +110,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     isAsked = false;
     if (signal.aborted) return;
     const all = [...jobs.values()].filter((one) => one.job);
-    update(chosen, all.map((one) => one.id + one.history.state()).join(), () => all.map((one) => h("span", {}, h("a", {href: `#/jobs/${one.id}`}, one.job.spec?.name || one.id), " ",
+    update(chosen, all.map((one) => one.id + one.history.state()).join(), () => all.map((one) => h("span", {}, h("a", {href: `#/jobs/${one.id}`}, one.job.spec?.name || one.id), " ", h("span", {class: "dim"}, one.id), " ",
         h("span", {class: `state ${one.history.state() || jobState(one.job.state)}`}, (one.history.state() || jobState(one.job.state)).toLowerCase()), " ",
         h("button", {type: "button", "aria-label": `Remove ${one.id}`, onclick: () => remove(one.id)}, "×"))));
     const found = new Map();
@@ -145,13 +145,14 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
       charts.delete(what);
     }
     const last = (one, part) => one.history.series.get(part)?.value.at(-1);
-    update(differences, all.map((one) => [one.id, last(one, "training/loss"), last(one, "validation/loss"), last(one, "validation/accuracy")]).join(), () => {
+    const parts = ["training/loss", ...new Set(all.flatMap((one) => [...one.history.series.keys()].filter((key) => key.startsWith("validation/"))))];
+    update(differences, all.map((one) => [one.id, ...parts.map((part) => last(one, part))]).join(), () => {
       if (all.length < 2) return h("p", {class: "dim"}, "Add two jobs or more, here or by \"Compare these\" in the list of jobs.");
       const specs = all.map((one) => flat(one.job.spec ?? {}));
       const fields = [...new Set(specs.flatMap((spec) => Object.keys(spec)))].sort().filter((field) => new Set(specs.map((spec) => spec[field])).size > 1);
       return table("Fields that differ", [{title: "Field"}, ...all.map((one) => ({title: one.id}))], [
         ...fields.map((field) => ({cells: [field, ...specs.map((spec) => spec[field] ?? "–")]})),
-        ...["training/loss", "validation/loss", "validation/accuracy"].filter((part) => all.some((one) => last(one, part) !== undefined)).map((part) =>
+        ...parts.filter((part) => all.some((one) => last(one, part) !== undefined)).map((part) =>
             ({class: "best", cells: [`last ${part.replace("/", " ")}`, ...all.map((one) => measure(last(one, part)))]}))]);
     });
   }

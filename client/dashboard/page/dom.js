@@ -53,6 +53,7 @@ export function confirm(question, action, field) {
   return new Promise((resolve) => {
     const input = field && h("input", {...field, "aria-label": question});
     const close = (value) => {
+      removeEventListener("hashchange", leave);
       dialog.close();
       dialog.remove();
       resolve(value);
@@ -62,6 +63,9 @@ export function confirm(question, action, field) {
             h("p", {}, question), input,
             h("div", {class: "bar"}, h("button", {type: "button", onclick: () => close(null)}, "Leave it"),
                 h("button", {type: "submit"}, action))));
+    // The browser's Back button leaves the view that asked.
+    const leave = () => close(null);
+    addEventListener("hashchange", leave);
     document.body.append(dialog);
     dialog.showModal();
   });

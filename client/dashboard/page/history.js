@@ -3,7 +3,7 @@
 import {jobState, number, seconds} from "./format.js";
 import {lowerBound} from "./numbers.js";
 
-const JOINED = {training: "training", epoch: "epochs, training", validation: "validation"};
+const JOINED = {training: "training", epoch: "training, mean of each epoch", validation: "validation"};
 
 // A curve of the API as an entry of History.series.
 const pointsOf = (curve) => ({step: (curve.steps ?? []).map(Number), time: curve.times ?? [], value: (curve.values ?? []).map(Number),

@@ -15,7 +15,8 @@ const ACTIONS = [
   {label: "Resume", method: "ResumeJob", states: ["PAUSED", "FAILED"],
    question: (name) => `Resume ${name}? The job waits for devices, and continues from its last checkpoint.`},
   {label: "Cancel", method: "CancelJob", states: ["QUEUED", "STARTING", "RUNNING", "PAUSING", "PAUSED", "PREEMPTING"], danger: true,
-   question: (name) => `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`},
+   question: (name, state) => state === "QUEUED" ? `Cancel ${name}? The job ends at once. It cannot be resumed.`
+       : `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`},
 ];
 
 export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, signal}) {
@@ -46,7 +47,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
           h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
       wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
-      h("h2", {}, "What happened"), changes,
+      h("h2", {}, "Events"), changes,
       section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
 
   // A part that is filled when it is opened.
@@ -120,7 +121,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     heading.textContent = job?.spec?.name ? `${job.spec.name} (${jobId})` : jobId;
     update(buttons, `${now} ${isMine()}`, () => !isMine() ? [] : [
       ...ACTIONS.filter((action) => action.states.includes(now)).map((action) => h("button", {type: "button", class: action.danger && "danger",
-        onclick: () => act(action.method, () => ({name}), action.question(job?.spec?.name || jobId), action.label)}, action.label)),
+        onclick: () => act(action.method, () => ({name}), action.question(job?.spec?.name || jobId, now), action.label)}, action.label)),
       !ENDED.includes(now) && h("button", {type: "button", onclick: () => act("UpdateJob",
           (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}), "Priority, from -100 to 100 (above 0 for administrators)", "Set",
           {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
@@ -135,7 +136,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const best = job?.best;
     const shown = [["user", job?.user], ["priority", job?.priority ?? 0], ["devices", (job?.devices ?? []).map(id).join(", ")],
       ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
-      ["left", duration(left)], ["memory of a replica, planned", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
+      ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
       ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
       ["waits", now === "QUEUED" && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
     update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
@@ -177,9 +178,9 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   function drawEpochs() {
     const last = history.epochs.at(-1);
     const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
-    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "None has ended yet.")
-        : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Loss", number: true}, ...names.map((one) => ({title: one, number: true})), {title: "Validation loss", number: true},
-            ...names.map((one) => ({title: `validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Rate", number: true}, {title: "Took", number: true}],
+    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "No epoch has ended yet.")
+        : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Training loss", number: true}, ...names.map((one) => ({title: `Training ${one}`, number: true})), {title: "Validation loss", number: true},
+            ...names.map((one) => ({title: `Validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Learning rate", number: true}, {title: "Time", number: true}],
             history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),
               epoch.validation ? measure(epoch.validation.loss ?? 0) : "", ...names.map((one) => measure(epoch.validation?.metrics?.[one])), rate(epoch.images_per_second ?? 0),
               measure(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]})))]);
@@ -187,7 +188,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     update(replicas, JSON.stringify(shares), () => shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"),
       table("Replicas", [{title: "Rank", number: true}, {title: "Device"}, {title: "Samples", number: true}, {title: "Share", number: true}, {title: "Waited for data", number: true}, {title: "Averaging", number: true}],
           shares.map((one) => ({cells: [one.rank ?? 0, id(one.device), count(one.samples ?? 0), `${(100 * (one.load ?? 0)).toFixed(1)} %`, duration(one.data_wait_seconds ?? 0), duration(one.reduce_seconds ?? 0)]})))]);
-    update(matrix, history.matrix?.sequence ?? 0, () => history.matrix ? [h("h2", {}, "Confusion matrix of the last validation"), picture(history.matrix)] : []);
+    update(matrix, history.matrix?.sequence ?? 0, () => history.matrix ? [h("h2", {}, "Confusion matrix of the last validation"),
+      h("p", {class: "dim"}, "Each row is a true class, each column a predicted class."), picture(history.matrix)] : []);
   }
 
   // Rows are the true classes, columns the predicted ones.
@@ -228,7 +230,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           checkpoints.map((one) => ({cells: [count(one.step ?? 0), one.epoch ?? 0, bytes(one.size_bytes), time(history.checkpoints.findLast((event) => event.step === one.step)?.at), one === best ? "best" : ""]})))]);
     const all = history.states.map((one) => ({at: one.at, text: `${jobState(one.to).toLowerCase()}${one.message ? `: ${one.message}` : ""}`, reason: shortEnum(one.reason, "STATE_REASON_")}))
         .concat(history.notices.map((one) => ({at: one.at, text: one.text, reason: "notice"}))).sort((a, b) => b.at - a.at);
-    update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "What"}, {title: "Why"}],
+    update(changes, `${all.length} ${all[0]?.at}`, () => table("State changes and notices", [{title: "Time"}, {title: "Event"}, {title: "Reason"}],
         all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]}))));
   }
 

@@ -11,9 +11,13 @@ const SORTS = {
   name: (a, b) => collator.compare(title(a), title(b)),
   state: (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || b.create_time - a.create_time,
   user: (a, b) => collator.compare(a.user, b.user) || b.create_time - a.create_time,
-  value: (a, b) => (b.value ?? -Infinity) - (a.value ?? -Infinity),
+  // Jobs with the same metric are together, best first; then jobs without a metric.
+  value: (a, b) => (a.metric ?? LAST).localeCompare(b.metric ?? LAST) || (LOWER_IS_BETTER.includes(a.metric) ? (a.value ?? Infinity) - (b.value ?? Infinity) : (b.value ?? -Infinity) - (a.value ?? -Infinity)),
   loss: (a, b) => (a.loss ?? Infinity) - (b.loss ?? Infinity),
 };
+const SORT_NAMES = {newest: "newest first", name: "by name", state: "by state", user: "by user", value: "best metric first", loss: "lowest loss first"};
+const LOWER_IS_BETTER = ["mae", "rmse", "perplexity"];
+const LAST = "\uffff";
 const ORDER = ["RUNNING", "STARTING", "PREEMPTING", "PAUSING", "CANCELLING", "QUEUED", "PAUSED", "FAILED", "SUCCEEDED", "CANCELLED"];
 
 const title = (row) => row.display_name || id(row.name);
@@ -35,14 +39,17 @@ function progressOf(row) {
 }
 
 function cells(row) {
+  const jobId = id(row.name);
+  // On a phone, the rest of the id tells jobs of one name apart.
+  const prefix = row.display_name && jobId.startsWith(`${row.display_name}-`) ? `${row.display_name}-` : "";
   return [
-    h("span", {}, h("a", {href: `#/jobs/${id(row.name)}`}, title(row)), h("span", {class: "dim"}, row.display_name ? ` ${id(row.name)}` : "")),
+    h("span", {}, h("a", {href: `#/jobs/${jobId}`}, title(row)), row.display_name && [" ", h("span", {class: "dim"}, prefix && h("span", {class: "wide-only"}, prefix), jobId.slice(prefix.length))]),
     h("span", {class: `state ${row.state}`, title: row.message}, row.state.toLowerCase()),
     h("span", {}, progressOf(row)),
     h("span", {class: "number"}, measure(row.loss)),
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
-    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : time(row.create_time)),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : `since ${time(row.create_time)}`),
     h("span", {class: "dim wide-only"}, row.user),
     h("span", {class: "wide-only"}, spark(row.spark)),
   ];
@@ -54,14 +61,14 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
   const search = h("input", {type: "search", placeholder: "Search names, users, states", "aria-label": "Search", value: query.get("q") ?? ""});
   const state = h("select", {"aria-label": "State"}, h("option", {value: ""}, "all states"),
       ORDER.map((one) => h("option", {value: one, selected: query.get("state") === one}, one.toLowerCase())));
-  const sort = h("select", {"aria-label": "Sort by"}, Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, `by ${one}`)));
+  const sort = h("select", {"aria-label": "Sort by"}, Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, SORT_NAMES[one])));
   const tally = h("span", {class: "dim", role: "status"});
   const compare = h("a", {href: "#/compare"}, "Compare these");
   const body = h("div", {class: "rows", role: "rowgroup"});
   const head = h("div", {class: "row head", role: "row"}, ["Job", "State", "Progress"].map((text) => h("span", {role: "columnheader"}, text)),
       h("span", {class: "number", role: "columnheader"}, "Loss"),
-      ["Measure", "Speed", "Time"].map((text) => h("span", {class: "number wide-only", role: "columnheader"}, text)),
-      ["User", "Loss, lately"].map((text) => h("span", {class: "wide-only", role: "columnheader"}, text)));
+      ["Metric", "Speed", "Time"].map((text) => h("span", {class: "number wide-only", role: "columnheader"}, text)),
+      ["User", "Recent loss"].map((text) => h("span", {class: "wide-only", role: "columnheader"}, text)));
   const view = h("div", {class: "rows-window", tabindex: 0, role: "table", "aria-label": "Jobs"}, h("div", {role: "rowgroup"}, head), body);
   root.append(h("h1", {}, "Jobs"), h("div", {class: "bar"}, search, state, sort, tally, compare), view);
 
@@ -101,7 +108,7 @@ export function showJobs({root, query, setQuery, say, onEnd}) {
     shown.sort(SORTS[sort.value] ?? SORTS.newest);
     body.style.height = `${Math.max(1, shown.length) * ROW}px`;
     const text = !isComplete ? `reading, ${rows.size} so far` : rows.size === 0 ? "no jobs yet: submit the first with `tandem submit job.yaml`"
-        : shown.length === rows.size ? `${rows.size} jobs` : `${shown.length} of ${rows.size} jobs`;
+        : shown.length === rows.size ? `${rows.size} jobs` : shown.length === 0 ? `no match in ${rows.size} jobs` : `${shown.length} of ${rows.size} jobs`;
     if (tally.textContent !== text) tally.textContent = text;
     compare.hidden = shown.length < 2 || shown.length > 8;
     compare.href = `#/compare?jobs=${shown.slice(0, 8).map((row) => id(row.name)).join(",")}`;

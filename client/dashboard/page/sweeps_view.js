@@ -14,8 +14,8 @@ export function showSweeps({root, say, signal}) {
   root.append(h("h1", {}, "Sweeps"), list);
   poll(async () => {
     const {sweeps = []} = await call("ListSweeps", {page_size: 1000}, signal);
-    update(list, JSON.stringify(sweeps), () => sweeps.length === 0 ? h("p", {class: "dim"}, "No sweeps yet: make one with `tandem sweep create sweep.yaml`.") : table("Sweeps",
-        [{title: "Sweep"}, {title: "User"}, {title: "State"}, {title: "Jobs"}, {title: "Best", number: true}, {title: "Made"}],
+    update(list, JSON.stringify(sweeps), () => sweeps.length === 0 ? h("p", {class: "dim"}, "No sweeps yet: start one with `tandem sweep sweep.yaml`.") : table("Sweeps",
+        [{title: "Sweep"}, {title: "User"}, {title: "State"}, {title: "Jobs"}, {title: "Best", number: true}, {title: "Created"}],
         sweeps.map((sweep) => ({cells: [h("a", {href: `#/sweeps/${id(sweep.name)}`}, sweep.display_name || id(sweep.name)), sweep.user, shortEnum(sweep.state, "SWEEP_STATE_"), counts(sweep),
           sweep.best ? measure(sweep.best.value) : "", time(sweep.create_time)]}))));
   }, 3000, {say, signal});

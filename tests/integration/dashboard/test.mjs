@@ -128,6 +128,7 @@ await test("the list is live, and searched, filtered and sorted", async () => {
   await page.getByLabel("Search").fill("");
   await page.getByLabel("State").selectOption("FAILED");
   await until("no row", async () => (await page.locator("[data-job]").count()) === 0);
+  await until("it says so", async () => (await page.locator("main .bar").textContent()).includes("no match in"));
   await page.getByLabel("State").selectOption("");
   await page.getByLabel("Sort by").selectOption("name");
   await until("sorted", async () => (await page.locator("[data-job] a").allTextContents()).join() === "done,second");
@@ -458,6 +459,8 @@ await test("a comparison has its curves and the fields that differ, and takes an
   await until("the fields", async () => (await page.getByRole("region", {name: "Fields that differ"}).textContent().catch(() => "")).includes("model.layers[0].dense.units"));
   await until("the charts", async () => (await page.locator("figure").count()) >= 2);
   assert.match(await page.locator(".error").first().textContent(), /nobody|foo/);
+  // Jobs of one name are told apart by their ids.
+  for (const one of jobs) assert.ok((await page.locator("form.bar").textContent()).includes(one));
   await page.getByRole("button", {name: `Remove ${jobs[0]}`}).click();
   await until("one is left", async () => (await page.getByRole("button", {name: /^Remove/}).count()) === 1);
   assert.ok(!page.url().includes(jobs[0]));
