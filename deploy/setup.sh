@@ -13,7 +13,7 @@ build_packages=(
   g++ git ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev libssl-dev
   libdnnl-dev libgloo-dev libsqlite3-dev libsqlitecpp-dev libyaml-cpp-dev libcli11-dev libspdlog-dev nlohmann-json3-dev zlib1g-dev
-  liblzma-dev libjpeg62-turbo-dev libpng-dev libcurl4-openssl-dev libpugixml-dev
+  liblzma-dev libjpeg62-turbo-dev libpng-dev libwebp-dev libtiff-dev libgif-dev libzstd-dev libbz2-dev libcurl4-openssl-dev libpugixml-dev
   prometheus-cpp-dev libcivetweb-dev libseccomp-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   dataset-fashion-mnist                                                # the quickstart's data
@@ -26,6 +26,8 @@ test_packages=(
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
   python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-setuptools python3-venv python3-wheel mypy  # client/python
+  python3-pil imagemagick zstd                                         # pictures and archives of other software
+  munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
   debootstrap lintian systemd-container                                # tests/integration/package.sh
 )

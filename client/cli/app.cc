@@ -19,15 +19,15 @@ namespace tandem::cli {
 namespace {
 
 constexpr char kFooter[] =
-    "JOB is a job's id, or a beginning of it that no other job's has.\n"
-    "Each global option may stand before or behind the command. Of those that are not given, the environment "
-    "may\n"
-    "say: TANDEM_ADDRESS, TANDEM_STATE (--state-folder), TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT,\n"
+    "JOB is a job's id, or a beginning that no other id has.\n"
+    "Global options may precede or follow the command. These environment variables set missing options:\n"
+    "TANDEM_ADDRESS, TANDEM_STATE (--state-folder), TANDEM_TOKEN_FILE, TANDEM_TLS_CA, TANDEM_TLS_CERT,\n"
     "TANDEM_TLS_KEY, TANDEM_TLS_SERVER_NAME, TANDEM_TIMEOUT, TANDEM_RECONNECT_TIMEOUT, TANDEM_OUTPUT.\n"
     "NO_COLOR turns colours off.\n"
     "\nExit codes: 0 succeeded, 1 the job failed, 2 bad usage or an invalid job, 3 the job was cancelled,\n"
-    "4 no daemon could be reached or it was lost, 5 the output could not be written, 130 Ctrl-C left a job\n"
-    "that goes on.\n"
+    "4 the daemon could not be reached or was lost, 5 the output could not be written, 130 Ctrl-C, and the "
+    "job\n"
+    "continues.\n"
     "\nTo begin: tandem init lenet > job.yaml && tandem submit job.yaml --follow";
 
 // The texts of the global options. The environment sets options that are not given.
@@ -106,43 +106,45 @@ void AddGlobalOptions(CLI::App& app, RawOptions& raw, Session& session) {
   constexpr char kGroup[] = "Global options";
   GlobalOptions& options = session.options;
   app.add_option("-o,--output,--format", raw.output,
-                 "table, wide, json or yaml; job events come one a line as json")
+                 "table, wide, json or yaml; json prints each job event on its own line")
       ->type_name("FORMAT")
       ->group(kGroup);
-  app.add_option("--address", options.address,
-                 "Where the daemon listens (default: as the daemon on this machine wrote, else "
-                 "127.0.0.1:7447)")
+  app.add_option(
+         "--address", options.address,
+         "The daemon's address (default: the address of the daemon on this machine, or 127.0.0.1:7447)")
       ->type_name("HOST:PORT")
       ->group(kGroup);
-  app.add_option("--token-file", options.token_file,
-                 "A file with the daemon's token, or one's own (default: `token` in the state folder)")
+  app.add_option(
+         "--token-file", options.token_file,
+         "A file with the daemon's token or the user's own token (default: `token` in the state folder)")
       ->type_name("FILE")
       ->group(kGroup);
   app.add_option("--state-folder", options.state_folder,
-                 "Where the daemon on this machine keeps its token and address (default: /var/lib/tandem for "
+                 "The state folder of the daemon on this machine, with its token and address (default: "
+                 "/var/lib/tandem for "
                  "root, else "
                  "~/.local/state/tandem)")
       ->type_name("DIR")
       ->group(kGroup);
-  app.add_option("--timeout", raw.timeout, "How long a call may take (default: 30s)")
+  app.add_option("--timeout", raw.timeout, "The longest time of a call (default: 30s)")
       ->type_name("DURATION")
       ->group(kGroup);
   app.add_option("--reconnect-timeout", raw.reconnect_timeout,
-                 "How long a broken stream is tried again before giving up (default: 1m)")
+                 "The longest time to reconnect a broken stream (default: 1m)")
       ->type_name("DURATION")
       ->group(kGroup);
-  app.add_flag("--tls", options.tls, "Use TLS, trusting the system's authorities")->group(kGroup);
-  app.add_option("--tls-ca", options.tls_ca, "Use TLS, trusting the authorities in this PEM file")
+  app.add_flag("--tls", options.tls, "Use TLS with the system's authorities")->group(kGroup);
+  app.add_option("--tls-ca", options.tls_ca, "Use TLS with the authorities in this PEM file")
       ->type_name("FILE")
       ->group(kGroup);
-  app.add_option("--tls-cert", options.tls_certificate, "Show the daemon this certificate")
+  app.add_option("--tls-cert", options.tls_certificate, "The client's certificate")
       ->type_name("FILE")
       ->group(kGroup);
   app.add_option("--tls-key", options.tls_key, "The certificate's key")->type_name("FILE")->group(kGroup);
   app.add_option("--tls-server-name", options.tls_server_name, "The name in the daemon's certificate")
       ->type_name("NAME")
       ->group(kGroup);
-  app.add_flag("--plaintext", options.plaintext, "Let the token travel unencrypted to another machine")
+  app.add_flag("--plaintext", options.plaintext, "Send the token unencrypted to another machine")
       ->group(kGroup);
 }
 
@@ -192,7 +194,7 @@ std::string OptionHint(const CLI::App& app, const std::string& typed) {
 int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& message) {
   std::string command = "tandem";
   for (const CLI::App* chosen : app.get_subcommands()) absl::StrAppend(&command, " ", chosen->get_name());
-  terminal.Err(absl::StrCat(command, ": ", message, "\n`", command, " --help` says how it is used.\n"));
+  terminal.Err(absl::StrCat(command, ": ", message, "\n`", command, " --help` shows the usage.\n"));
   return kBadUsage;
 }
 
@@ -218,7 +220,7 @@ absl::StatusOr<std::vector<std::string>> WithoutHelpCommand(const CLI::App& app,
   const std::vector<std::string> names = CommandNames(app);
   if (command != arguments.end() && std::find(names.begin(), names.end(), *command) == names.end()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("no such command: `", *command, "`; ", SpellingHint(*command, names)));
+        absl::StrCat("unknown command `", *command, "`; ", SpellingHint(*command, names)));
   }
   arguments.push_back("--help");
   return arguments;
@@ -228,8 +230,9 @@ int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
   Session session(terminal);
   int exit_code = kSucceeded;
   RawOptions raw;
-  CLI::App app("Tandem trains neural networks as a service: this sends jobs to its daemon and looks on.",
-               "tandem");
+  CLI::App app(
+      "Tandem trains neural networks as a service. This program sends jobs to its daemon and follows them.",
+      "tandem");
   app.footer(kFooter);
   app.set_version_flag("--version", std::string("tandem ") + kVersion);
   app.require_subcommand(0, 1);

@@ -65,21 +65,21 @@ TEST_F(AppTest, CtrlCDetachesAndSaysHowToComeBack) {
   };
   terminal_.interrupt = [](const std::string& out) { return absl::StrContains(out, "running"); };
   EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--follow"}), 130);
-  EXPECT_EQ(
-      terminal_.err(),
-      "detached; the job goes on\n  come back with: tandem watch lenet-1\n  cancel it with: tandem cancel "
-      "lenet-1\n");
+  EXPECT_EQ(terminal_.err(),
+            "detached; the job continues\n  follow it again with: tandem watch lenet-1\n  cancel it with: "
+            "tandem cancel "
+            "lenet-1\n");
 }
 
 TEST_F(AppTest, LosingTheDaemonForGoodIsCode4) {
   TellOf(v1::JOB_STATE_SUCCEEDED);
   daemon_.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
                          grpc::ServerWriter<v1::JobEvent>*) -> grpc::Status {
-    return {grpc::StatusCode::UNAVAILABLE, "the daemon shuts down"};
+    return {grpc::StatusCode::UNAVAILABLE, "the daemon is shutting down"};
   };
   EXPECT_EQ(Run({"watch", "lenet-1", "--reconnect-timeout", "0.3"}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon shuts down"));
-  EXPECT_THAT(terminal_.err(), HasSubstr("Come back with: tandem watch lenet-1 --after 0\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon is shutting down"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("Follow it again with: tandem watch lenet-1 --after 0\n"));
 }
 
 TEST_F(AppTest, NobodyListens) {
@@ -90,7 +90,7 @@ TEST_F(AppTest, NobodyListens) {
   EXPECT_EQ(Run({"list"}), 4);
   EXPECT_THAT(terminal_.err(), StartsWith(absl::StrCat("tandem: no daemon answers at ",
                                                        terminal_.environment["TANDEM_ADDRESS"], ": ")));
-  EXPECT_THAT(terminal_.err(), HasSubstr("Start one with `tandemd`, or say where it listens with --address"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("Start one with `tandemd`, or name its address with --address"));
 }
 
 TEST_F(AppTest, TheDaemonOnThisMachineIsFoundByItsFiles) {
@@ -109,13 +109,13 @@ TEST_F(AppTest, TokenFilesThatDoNotServe) {
   daemon_.token = "secret";
   EXPECT_EQ(Run({"list"}), 2);
   EXPECT_THAT(terminal_.err(),
-              HasSubstr("wants its token: cannot read " + folder_ + "/tandem/token: No such file"));
+              HasSubstr("needs its token: cannot read " + folder_ + "/tandem/token: No such file"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--token-file"));
   EXPECT_EQ(Run({"list", "--token-file", "/no/token"}), 2);
   EXPECT_THAT(terminal_.err(),
-              HasSubstr("tandem: the token file cannot be used: cannot read /no/token: No such file"));
+              HasSubstr("tandem: cannot use the token file: cannot read /no/token: No such file"));
   EXPECT_EQ(Run({"list", "--token-file", Write("bad", "two words")}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("holds no token"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has spaces or control characters"));
 }
 
 TEST_F(AppTest, AnotherMachineNeedsTls) {
@@ -144,11 +144,12 @@ TEST_F(AppTest, EveryFieldAtFaultHasItsLine) {
 TEST_F(AppTest, WhatCanNeverRunHasItsLine) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION,
-                        "spec.replicas.count: asks for 64 replicas: the job could never run");
+                        "spec.replicas.count: needs CPU devices for 64 replicas, but this daemon has 2");
   };
   const std::string path = Write("job.yaml", "name: lenet\nreplicas:\n  count: 64\n");
   EXPECT_EQ(Run({"submit", path}), 2);
-  EXPECT_EQ(terminal_.err(), path + ":3:3: replicas.count: asks for 64 replicas: the job could never run\n");
+  EXPECT_EQ(terminal_.err(),
+            path + ":3:3: replicas.count: needs CPU devices for 64 replicas, but this daemon has 2\n");
 }
 
 TEST_F(AppTest, AFieldAtFaultThatWasOverriddenIsNoPlaceInTheFile) {
@@ -205,12 +206,13 @@ TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
            {{"list", "-o", "xml"}, "--output: want table, wide, json or yaml, got `xml`\n"},
            {{"list", "--timeout", "soon"},
             "--timeout: want seconds or a duration such as 30s or 2m, got `soon`\n"},
-           {{"list", "--state", "runing"}, "--state: no such state: `runing`; did you mean `running`?\n"},
+           {{"list", "--state", "runing"}, "--state: unknown state `runing`; did you mean `running`?\n"},
            {{"list", "--address", "nowhere"},
-            "`nowhere` is no address: want HOST:PORT, such as 127.0.0.1:7447\n"},
-           {{"describe", "a b"}, "`a b` is no job's name; `tandem list` shows the jobs\n"},
-           {{"init", "lent"}, "no such template: `lent`; did you mean `lenet`?\n"},
-           {{"watch", "--plot"}, "--plot needs a JOB\n"},
+            "cannot connect to `nowhere`: it is not an address; give HOST:PORT, such as 127.0.0.1:7447\n"},
+           {{"describe", "a b"},
+            "cannot find the job `a b`: it is not a job's name; `tandem list` shows the jobs\n"},
+           {{"init", "lent"}, "unknown template `lent`; did you mean `lenet`?\n"},
+           {{"watch", "--plot"}, "cannot plot all jobs: --plot draws the curves of one job; give JOB\n"},
        }) {
     FakeTerminal terminal = terminal_;
     EXPECT_EQ(RunCommand(c.arguments, terminal), 2) << c.message;
@@ -230,10 +232,9 @@ TEST_F(AppTest, JobsAreFoundByTheBeginningOfTheirIds) {
   EXPECT_EQ(Run({"cancel", "jobs/lenet-1", "len", "mlp-1a"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(), "lenet-1 cancelling\nlenet-1 cancelling\nmlp-1a cancelling\n");
   EXPECT_EQ(Run({"cancel", "mlp"}), 2);
-  EXPECT_EQ(terminal_.err(),
-            "tandem: 2 jobs begin with `mlp`: mlp-1a, mlp-1b; write more of the one you mean\n");
+  EXPECT_EQ(terminal_.err(), "tandem: 2 jobs begin with `mlp`: mlp-1a, mlp-1b; write more of the id\n");
   EXPECT_EQ(Run({"cancel", "mpl-1a"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no job is or begins with `mpl-1a`; did you mean `mlp-1a`?"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("no job's id begins with `mpl-1a`; did you mean `mlp-1a`?"));
 }
 
 TEST_F(AppTest, JobsArePausedAndResumed) {
@@ -329,7 +330,7 @@ gpu:0   gpu   NVIDIA H200  148.6 GB        -  lenet-1
 TEST_F(AppTest, ListSaysThatThereAreMore) {
   EXPECT_EQ(Run({"list", "--limit", "2"}), 0);
   EXPECT_THAT(terminal_.out(), ::testing::Not(HasSubstr("mlp-1b")));
-  EXPECT_EQ(terminal_.err(), "... the first 2; there are more: --all\n");
+  EXPECT_EQ(terminal_.err(), "... the first 2; --all shows more\n");
   FakeTerminal all;
   all.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"list", "--limit", "2", "--all"}, all), 0);

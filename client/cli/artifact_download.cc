@@ -14,8 +14,7 @@ namespace {
 
 // The message for a file that is not the job's. Files from before stay.
 constexpr char kNotKept[] =
-    ": the daemon's file has changed since the job made it, and was not kept here. Fetch others by their "
-    "names.";
+    ", so the daemon's file has changed; it was not kept, fetch other files by their names";
 
 constexpr char kLocalFile[] = "tandem/local-file";
 
@@ -36,7 +35,8 @@ absl::StatusOr<std::string> ArtifactPath(const std::string& folder, const std::s
   for (const auto& part : name) inside = inside && part != ".." && part != ".";
   for (const char c : artifact) inside = inside && static_cast<unsigned char>(c) >= 0x20;
   if (!inside)
-    return absl::InvalidArgumentError("an artifact's name leads out of the folder; it is not written");
+    return absl::InvalidArgumentError(
+        "cannot write an artifact: its name leads out of the folder; fetch other files by their names");
   return (std::filesystem::path(folder) / name).string();
 }
 
@@ -53,14 +53,14 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (error) {
-    return LocalError(absl::StrCat("cannot make the folder ",
+    return LocalError(absl::StrCat("cannot create the folder ",
                                    std::filesystem::path(path).parent_path().string(), ": ",
                                    error.message()));
   }
   int64_t bytes = 0, size = artifact.size_bytes();
   // Without a checksum, the file may be newer than the record, and only the daemon knows its size.
   const bool recorded = !artifact.sha256().empty();
-  const char* const who = recorded ? "the job's record" : "the daemon";
+  const char* const who = recorded ? "the job's record" : "the daemon's answer";
   const auto transfer = [&](WritableFile& file) -> absl::Status {
     Sha256 sum;
     TANDEM_RETURN_IF_ERROR(client.ReadArtifact(
@@ -73,8 +73,9 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
           }
           bytes += static_cast<int64_t>(piece.data().size());
           if (bytes > size) {
-            return absl::DataLossError(absl::StrCat(artifact.name(), " has more bytes than the ", size,
-                                                    " that ", who, " says", kNotKept));
+            return absl::DataLossError(absl::StrCat("cannot fetch ", artifact.name(),
+                                                    ": it has more than the ", size, " bytes of ", who,
+                                                    kNotKept));
           }
           sum.Add(piece.data());
           on_bytes(bytes);
@@ -82,13 +83,14 @@ absl::Status DownloadArtifact(client::Client& client, const std::string& job, co
           return written.ok() ? written : LocalError(written.message());
         }));
     if (bytes != size) {
-      return absl::DataLossError(
-          absl::StrCat(artifact.name(), " has ", bytes, " bytes; ", who, " says ", size, kNotKept));
+      return absl::DataLossError(absl::StrCat("cannot fetch ", artifact.name(), ": it has ", bytes,
+                                              " bytes, but ", who, " has ", size, kNotKept));
     }
     TANDEM_ASSIGN_OR_RETURN(const std::string digest, sum.Finish());
     if (recorded && digest != artifact.sha256()) {
-      return absl::DataLossError(absl::StrCat(artifact.name(), " has the SHA-256 ", digest,
-                                              "; the job's record says ", artifact.sha256(), kNotKept));
+      return absl::DataLossError(absl::StrCat("cannot fetch ", artifact.name(), ": it has the SHA-256 ",
+                                              digest, ", but the job's record has ", artifact.sha256(),
+                                              kNotKept));
     }
     return absl::OkStatus();
   };

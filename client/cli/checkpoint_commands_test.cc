@@ -81,14 +81,15 @@ TEST_F(CheckpointCommandsTest, AForkIsOfTheJobAsItIsOrChanged) {
   };
   EXPECT_EQ(Run({"fork", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
-            "submitted lenet-2\nit will go on from lenet-1's checkpoint of step 1,200\n"
+            "submitted lenet-2\nit will continue from lenet-1's checkpoint of step 1,200\n"
             "follow it with: tandem watch lenet-2\n");
   EXPECT_FALSE(asked.has_spec());
   EXPECT_FALSE(asked.has_step());
   EXPECT_NE(asked.request_id(), "");
   EXPECT_EQ(Run({"fork", "lenet-1", "--from-checkpoint", "400", "--set", "training.epochs=20", "--check"}), 0)
       << terminal_.err();
-  EXPECT_EQ(terminal_.out(), "it would go on from lenet-1's checkpoint of step 400; none was submitted\n");
+  EXPECT_EQ(terminal_.out(),
+            "it would continue from lenet-1's checkpoint of step 400; no job was submitted\n");
   EXPECT_EQ(asked.step(), 400);
   EXPECT_EQ(asked.spec().name(), "lenet");
   EXPECT_EQ(asked.spec().training().epochs(), 20);
@@ -108,8 +109,9 @@ TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {
   EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(),
               HasSubstr("queued: The worker was killed by signal 9. It starts again in 4 s.\n"));
-  EXPECT_THAT(terminal_.out(),
-              HasSubstr("2 of 3 since a checkpoint last had a new epoch, or it began; it starts again in "));
+  EXPECT_THAT(
+      terminal_.out(),
+      HasSubstr("2 of 3 since a checkpoint last had a new epoch, or since the start; it starts again in "));
 }
 
 }  // namespace

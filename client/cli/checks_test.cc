@@ -105,7 +105,7 @@ TEST_F(MachineTest, ARestorationIsToldForAWeek) {
                      "\nbackup=/b.db\ntold=yes\n"));
   };
   restored(absl::Hours(3));
-  EXPECT_THAT(Check(), HasSubstr("note database: a backup was put in its place 3 h ago"));
+  EXPECT_THAT(Check(), HasSubstr("note database: a backup replaced it 3 h ago"));
   restored(absl::Hours(24 * 8));
   EXPECT_THAT(Check(), Not(HasSubstr("database")));
 }
@@ -165,14 +165,14 @@ TEST_F(MachineTest, FoldersAndCrashes) {
   daemon_.add_data_folders(loop);
   const std::string found = Check();
   EXPECT_THAT(found, HasSubstr("note data folders: /no/such/data does not exist | mount it"));
-  EXPECT_THAT(found, HasSubstr("crash-1.txt is no folder | name the one that it is in"));
+  EXPECT_THAT(found, HasSubstr("crash-1.txt is not a folder | name its folder"));
   EXPECT_THAT(found, HasSubstr("this user cannot reach " + loop + ": Too many levels of symbolic links |"));
   EXPECT_THAT(found, HasSubstr("note crashes: the daemon has crashed 1 times"));
   EXPECT_THAT(found, HasSubstr(" disk: "));
 }
 
 TEST(DevicesTest, SayWhyTheyTakeNoJobs) {
-  EXPECT_THAT(Lines(CheckDevices({})), HasSubstr("problem devices: the daemon has none"));
+  EXPECT_THAT(Lines(CheckDevices({})), HasSubstr("problem devices: the daemon has no devices"));
   v1::Device excluded;
   excluded.set_name("devices/gpu:0");
   excluded.set_state(v1::DEVICE_STATE_EXCLUDED);
@@ -184,14 +184,12 @@ TEST(DevicesTest, SayWhyTheyTakeNoJobs) {
   drained.set_state(v1::DEVICE_STATE_DRAINED);
   drained.clear_gpu();
   std::string found = Lines(CheckDevices({excluded, drained}));
-  EXPECT_THAT(
-      found,
-      HasSubstr("problem devices: gpu:0 is out of service: two jobs crashed on it | when it is mended: "
-                "tandem devices resume gpu:0\n"));
+  EXPECT_THAT(found, HasSubstr("problem devices: gpu:0 is out of service: two jobs crashed on it | repair "
+                               "it, then: tandem devices resume gpu:0\n"));
   EXPECT_THAT(found, HasSubstr("problem devices: gpu:0 had 2 errors"));
   EXPECT_THAT(found, HasSubstr("note devices: gpu:0: its driver reported XID 79"));
   EXPECT_THAT(found, HasSubstr("note devices: cpu:1 is drained"));
-  EXPECT_THAT(found, HasSubstr("problem devices: none takes jobs"));
+  EXPECT_THAT(found, HasSubstr("problem devices: no device takes jobs"));
   v1::Device active;
   active.set_name("devices/cpu:0");
   active.set_state(v1::DEVICE_STATE_ACTIVE);
@@ -254,7 +252,7 @@ TEST_F(DoctorTest, NothingIsToBeMended) {
   EXPECT_EQ(Run({"doctor"}), 0) << terminal_.out();
   for (const char* part :
        {"ok       daemon: answers at ", "ok       versions: ", "ok       clock: ", "ok       token: ",
-        "ok       queue: ", "note     machine: ", "\nnothing is to be mended\n"}) {
+        "ok       queue: ", "note     machine: ", "\nno faults found\n"}) {
     EXPECT_THAT(terminal_.out(), HasSubstr(part));
   }
 }
@@ -267,7 +265,7 @@ TEST_F(DoctorTest, SaysWhatIsToBeMended) {
   EXPECT_EQ(Run({"doctor"}), 1);
   for (const char* part :
        {"problem  versions: ", "problem  clock: the daemon's is 3 min", " behind this machine's\n",
-        "problem  token: others may use ", "chmod 600 ", "problem  queue: ", " things are to be mended\n"}) {
+        "problem  token: others may use ", "chmod 600 ", "problem  queue: ", " faults found\n"}) {
     EXPECT_THAT(terminal_.out(), HasSubstr(part));
   }
 }

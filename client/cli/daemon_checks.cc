@@ -60,12 +60,12 @@ void CheckCertificate(Session& session, Findings* findings) {
   const std::string end = FormatTimestamp(certificate->end, session.terminal().TimeZone());
   if (certificate->end <= now) {
     AddProblem(findings, "certificate", absl::StrCat("the daemon's has expired on ", end),
-               "renew it; the daemon takes the new files by itself, for connections made from then on");
+               "renew it; the daemon reads the new files by itself and uses them for new connections");
   } else if (certificate->begin > now) {
     AddProblem(findings, "certificate", "the daemon's is not valid yet", "set this machine's clock");
   } else if (certificate->end - now < kExpiresSoon) {
     AddProblem(findings, "certificate", absl::StrCat("the daemon's expires on ", end),
-               "renew it; the daemon takes the new files by itself, for connections made from then on");
+               "renew it; the daemon reads the new files by itself and uses them for new connections");
   } else {
     AddFine(findings, "certificate", absl::StrCat("the daemon's is valid until ", end));
   }
@@ -78,15 +78,15 @@ Findings CheckConnection(Session& session) {
   const std::string token = session.TokenFile();
   struct stat info = {};
   if (stat(token.c_str(), &info) != 0) {
-    AddNote(
-        &findings, "token", absl::StrCat("this user cannot read ", token, ": ", strerror(errno)),
-        "name a copy of the daemon's token, or one that `tandem tokens create` printed, with --token-file");
+    AddNote(&findings, "token", absl::StrCat("this user cannot read ", token, ": ", strerror(errno)),
+            "with --token-file, name a copy of the daemon's token or a token of `tandem tokens create`");
   } else if ((info.st_mode & 077) != 0) {
     AddProblem(&findings, "token",
                absl::StrFormat("others may use %s (mode %04o)", token, info.st_mode & 07777),
-               absl::StrCat("chmod 600 ", token, "; if somebody may have read it, have another made"));
+               absl::StrCat("chmod 600 ", token,
+                            "; if another user may have read it, revoke it and create another"));
   } else {
-    AddFine(&findings, "token", absl::StrCat(token, " is for its owner alone"));
+    AddFine(&findings, "token", absl::StrCat("only its owner may read ", token));
   }
   const std::string& key = session.options.tls_key;
   if (!key.empty() && stat(key.c_str(), &info) == 0 && (info.st_mode & 077) != 0) {
@@ -113,13 +113,13 @@ Findings CheckAnswer(Session& session, const client::DaemonAnswer& answer) {
                "install the same version of both; a daemon that is replaced leaves its jobs running");
   }
   if (!answer.clock_lead.has_value()) {
-    AddNote(&findings, "clock", "the answer does not tell the daemon's time");
+    AddNote(&findings, "clock", "the answer does not have the daemon's time");
   } else if (absl::AbsDuration(*answer.clock_lead) > kMostClockLead + answer.round_trip / 2) {
     AddProblem(
         &findings, "clock",
         absl::StrCat("the daemon's is ", FormatElapsed(absl::AbsDuration(*answer.clock_lead)),
                      *answer.clock_lead > absl::ZeroDuration() ? " ahead of" : " behind", " this machine's"),
-        "have both set by NTP: timedatectl set-ntp true");
+        "set both clocks by NTP: timedatectl set-ntp true");
   } else {
     AddFine(&findings, "clock", "the daemon's agrees with this machine's");
   }
@@ -130,8 +130,8 @@ Findings CheckAnswer(Session& session, const client::DaemonAnswer& answer) {
 Findings CheckDevices(const std::vector<v1::Device>& devices) {
   Findings findings;
   if (devices.empty()) {
-    AddProblem(&findings, "devices", "the daemon has none",
-               "its log's first lines say why; see --cpu-devices");
+    AddProblem(&findings, "devices", "the daemon has no devices",
+               "the first lines of its log say why; see --cpu-devices");
     return findings;
   }
   size_t active = 0;
@@ -140,16 +140,18 @@ Findings CheckDevices(const std::vector<v1::Device>& devices) {
     const std::string why = device.state_message().empty() ? "" : absl::StrCat(": ", device.state_message());
     if (device.state() == v1::DEVICE_STATE_EXCLUDED) {
       AddProblem(&findings, "devices", absl::StrCat(name, " is out of service", why),
-                 absl::StrCat("when it is mended: tandem devices resume ", name));
+                 absl::StrCat("repair it, then: tandem devices resume ", name));
     } else if (device.state() == v1::DEVICE_STATE_DRAINED) {
       AddNote(&findings, "devices", absl::StrCat(name, " is drained", why),
               absl::StrCat("to use it again: tandem devices resume ", name));
     } else {
       ++active;
       if (device.faults() > 0) {
-        AddNote(&findings, "devices",
-                absl::StrCat(name, ": a worker crashed on it; with the second it goes out of service"),
-                "`tandem list` shows which job failed, and `tandem describe` why");
+        AddNote(
+            &findings, "devices",
+            absl::StrCat(name,
+                         ": a worker crashed on it; after a second crash the daemon takes it out of service"),
+            "`tandem list` shows which job failed, and `tandem describe` why");
       }
     }
     const v1::GpuStatus& gpu = device.gpu();
@@ -167,7 +169,7 @@ Findings CheckDevices(const std::vector<v1::Device>& devices) {
     }
   }
   if (active == 0) {
-    AddProblem(&findings, "devices", "none takes jobs", "tandem devices resume DEVICE");
+    AddProblem(&findings, "devices", "no device takes jobs", "tandem devices resume DEVICE");
   } else {
     AddFine(&findings, "devices", absl::StrCat(active, " of ", devices.size(), " take jobs"));
   }
@@ -192,7 +194,7 @@ Findings CheckQueue(const v1::ListQueueResponse& queue) {
   say(v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE, "tandem devices resume DEVICE, or cancel them");
   if (const auto found = stuck.find(v1::Waiting::REASON_LAST_ATTEMPT_ENDING); found != stuck.end()) {
     AddNote(&findings, "queue", absl::StrCat(Several(found->second), ": ", messages[found->first]),
-            "a worker that does not go is killed in the end; `tandem logs` shows what it is at");
+            "the daemon kills a worker that does not end in time; `tandem logs` shows its work");
   }
   if (findings.empty()) {
     AddFine(&findings, "queue",

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/app.h"
@@ -118,10 +119,11 @@ TEST_F(DatasetCommandsTest, AddsWhatTheDaemonHas) {
 
 TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
   EXPECT_EQ(Run({"datasets", "add", "a", Write("inputs.npy", std::string(2 << 20, 'x')), "--upload"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("inputs.npy: a data set has two arrays"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("inputs.npy alone: a data set has an array of inputs and an array of targets"));
   EXPECT_THAT(terminal_.err(), HasSubstr("--npy INPUTS TARGETS"));
   EXPECT_EQ(Run({"datasets", "add", "a", "data.npz"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: say which of its arrays are inputs and targets"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("data.npz: its arrays of inputs and targets are not named"));
   // Runs the command that the message suggests.
   EXPECT_EQ(Run({"datasets", "add", "a", "--npy", "data.npz", "data.npz", "--set",
                  "npy.train_inputs.member=x", "--set", "npy.train_targets.member=y"}),
@@ -134,17 +136,27 @@ TEST_F(DatasetCommandsTest, OneArrayIsNoData) {
 TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
   Write("flowers/train/rose/1.png", "1");
   Write("flowers/test/rose/2.png", "2");
+  Write("parts/Training/rose/1.png", "1");
+  Write("parts/valid/rose/2.png", "2");
   Write("plain/rose/1.png", "1");
   ASSERT_EQ(Run({"datasets", "add", "a", "houses.csv", "--validation", "more.csv"}), 0) << terminal_.err();
   ASSERT_EQ(Run({"datasets", "add", "b", "book.txt.gz", "--set", "text.sequence_length=8"}), 0);
   ASSERT_EQ(Run({"datasets", "add", "c", folder_ + "/flowers", "--upload"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the test part " + folder_ + "/flowers/test is left out; --validation "));
   ASSERT_EQ(Run({"datasets", "add", "d", folder_ + "/plain"}), 0) << terminal_.err();
-  ASSERT_EQ(created_.size(), 4);
+  ASSERT_EQ(Run({"datasets", "add", "e", folder_ + "/parts"}), 0) << terminal_.err();
+  EXPECT_EQ(std::vector<std::string>(absl::StrSplit(terminal_.err(), "the test part")).size(), 2)
+      << "only flowers has a test part: " << terminal_.err();
+  ASSERT_EQ(created_.size(), 5);
   EXPECT_EQ(created_[0].dataset().spec().csv().train(), "houses.csv");
   EXPECT_EQ(created_[0].dataset().spec().csv().validation(), "more.csv");
   EXPECT_EQ(created_[1].dataset().spec().text().sequence_length(), 8);
   EXPECT_EQ(created_[2].dataset().spec().image_folder().train(), "train");
-  EXPECT_EQ(created_[2].dataset().spec().image_folder().validation(), "test");
+  // A test part is never validated with unasked.
+  EXPECT_EQ(created_[2].dataset().spec().image_folder().validation(), "");
+  EXPECT_EQ(created_[4].dataset().spec().image_folder().train(), folder_ + "/parts/Training");
+  EXPECT_EQ(created_[4].dataset().spec().image_folder().validation(), folder_ + "/parts/valid");
   EXPECT_EQ(created_[3].dataset().spec().image_folder().train(), folder_ + "/plain");
 }
 
@@ -180,7 +192,8 @@ TEST_F(DatasetCommandsTest, CtrlCEndsTheWaitForTheDaemon) {
   left = true;
   EXPECT_EQ(code, 130);
   EXPECT_THAT(terminal_.out(), HasSubstr("the daemon reads the data, which may take a while"));
-  EXPECT_THAT(terminal_.err(), HasSubstr("the daemon may still add it, which `tandem datasets` shows"));
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("the daemon may still add the data set; `tandem datasets` shows it"));
 }
 
 TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
@@ -250,6 +263,184 @@ TEST_F(DatasetCommandsTest, RemovesSeveral) {
   EXPECT_THAT(removed, ElementsAre("a", "b", "c"));
   EXPECT_THAT(terminal_.err(), HasSubstr("lenet-1"));
   EXPECT_THAT(terminal_.out(), HasSubstr("b removed"));
+}
+
+TEST_F(DatasetCommandsTest, TheListTellsWhatIsKnown) {
+  EXPECT_EQ(Run({"datasets", "list"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("no data sets; `tandem datasets add` makes one"));
+  v1::Dataset houses;
+  houses.set_name("datasets/houses");
+  houses.mutable_spec()->mutable_csv()->set_train("houses.csv");
+  houses.add_shape(3);
+  houses.set_train_samples(1200);
+  houses.set_location("/data/houses");
+  houses.mutable_create_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 120);
+  v1::Dataset broken;
+  broken.set_name("datasets/broken");
+  broken.set_problem("its file is gone");
+  known_ = {houses, broken};
+  EXPECT_EQ(Run({"datasets", "-o", "wide"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("/data/houses"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("csv, added 2 min ago"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("cannot be used: its file is gone"));
+}
+
+TEST_F(DatasetCommandsTest, ShowTellsASetsFacts) {
+  daemon_.get_dataset = [this](const v1::GetDatasetRequest& request, v1::Dataset* dataset) -> grpc::Status {
+    if (request.name() == "prices") {
+      dataset->set_name("datasets/prices");
+      dataset->set_target_kind(v1::TARGET_KIND_VALUES);
+      dataset->add_target_shape(2);
+      dataset->set_problem("its file is gone");
+      return grpc::Status::OK;
+    }
+    if (request.name() != "digits") return {grpc::StatusCode::NOT_FOUND, "no data set " + request.name()};
+    dataset->set_name("datasets/digits");
+    dataset->set_description("Digits.");
+    dataset->mutable_spec()->mutable_csv()->set_train("digits.csv");
+    dataset->set_location("/data/digits");
+    dataset->set_user("ann");
+    dataset->set_size_bytes(2'000'000);
+    dataset->mutable_create_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()));
+    for (const int extent : {1, 8, 8}) dataset->add_shape(extent);
+    dataset->set_train_samples(1500);
+    dataset->set_validation_samples(297);
+    dataset->set_classes(2);
+    dataset->add_mean(0.25);
+    dataset->add_standard_deviation(0.5);
+    for (const int count : {700, 800}) dataset->add_class_counts(count);
+    dataset->add_class_names("zero");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"datasets", "show", "digits"}), 0) << terminal_.err();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
+data set    digits
+about       Digits.
+source      csv
+location    /data/digits
+owner       ann
+uploaded    2.0 MB
+added       1970-01-12 13:46:40
+shape       1x8x8
+training    1,500 samples
+validation  297 samples
+mean        0.2500
+deviation   0.5000
+classes     2
+
+CLASS  TRAINING SAMPLES  NAME
+    0               700  zero
+    1               800
+)");
+  EXPECT_EQ(Run({"datasets", "show", "prices"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("problem     cannot be used: its file is gone\n"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("targets     values of shape 2\n"));
+  EXPECT_NE(Run({"datasets", "show", "none"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no data set none"));
+}
+
+// A daemon that fetches a set in three calls.
+class DatasetFetchTest : public DatasetCommandsTest {
+ protected:
+  DatasetFetchTest() {
+    daemon_.fetch_dataset = [this](const v1::FetchDatasetRequest& request, v1::Dataset* dataset) {
+      dataset->set_name("datasets/" + request.name());
+      const int call = ++calls_;
+      if (call < 3) {
+        dataset->set_state(v1::DATASET_STATE_FETCHING);
+        dataset->mutable_fetch()->set_bytes_done(call * 10'000'000);
+        dataset->mutable_fetch()->set_bytes_total(40'000'000);
+        dataset->mutable_fetch()->set_files_done(call);
+        dataset->mutable_fetch()->set_files_total(4);
+      } else {
+        dataset->set_train_samples(60000);
+        dataset->set_validation_samples(10000);
+        dataset->set_location("/data/mnist");
+      }
+      return grpc::Status::OK;
+    };
+  }
+
+  std::atomic<int> calls_ = 0;
+};
+
+TEST_F(DatasetFetchTest, AFileGetsALineNowAndThen) {
+  EXPECT_EQ(Run({"datasets", "fetch", "mnist"}), 0) << terminal_.err();
+  // The fake terminal's clock stands still.
+  EXPECT_EQ(terminal_.err(), "the daemon fetches the data: 10.0 MB of 40.0 MB, 1 of 4 files\n");
+  EXPECT_EQ(terminal_.out(),
+            "mnist is there: 60,000 training and 10,000 validation samples in /data/mnist\n");
+}
+
+TEST_F(DatasetFetchTest, ATerminalShowsABarAndErasesIt) {
+  terminal_.interactive = true;
+  EXPECT_EQ(Run({"datasets", "fetch", "mnist"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("the daemon fetches the data: 20.0 MB of 40.0 MB, 2 of 4 files"));
+  EXPECT_THAT(terminal_.Screen(),
+              ElementsAre("mnist is there: 60,000 training and 10,000 validation samples in /data/mnist"));
+}
+
+TEST_F(DatasetFetchTest, CtrlCLeavesTheFetchToTheDaemon) {
+  terminal_.interrupt = [](const std::string&) { return true; };
+  EXPECT_EQ(Run({"datasets", "fetch", "mnist"}), 130);
+  EXPECT_EQ(calls_, 1);
+  EXPECT_THAT(terminal_.err(), HasSubstr("tandem datasets fetch mnist\n"));
+  EXPECT_EQ(terminal_.out(), "");
+}
+
+TEST_F(DatasetFetchTest, ErrorsAndJsonArePassedOn) {
+  calls_ = 2;
+  EXPECT_EQ(Run({"datasets", "fetch", "mnist", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"datasets/mnist\""));
+  daemon_.fetch_dataset = [](const v1::FetchDatasetRequest&, v1::Dataset*) {
+    return grpc::Status(grpc::StatusCode::NOT_FOUND, "no such public set");
+  };
+  EXPECT_NE(Run({"datasets", "fetch", "nothing"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no such public set"));
+}
+
+TEST_F(DatasetCommandsTest, UploadsAreListedAndRemoved) {
+  std::vector<std::string> removed;
+  std::vector<v1::Upload> there;
+  daemon_.list_uploads = [&](const v1::ListUploadsRequest&, v1::ListUploadsResponse* response) {
+    for (const v1::Upload& upload : there) *response->add_uploads() = upload;
+    return grpc::Status::OK;
+  };
+  daemon_.delete_upload = [&](const v1::DeleteUploadRequest& request) -> grpc::Status {
+    if (request.name() == "uploads/none") return {grpc::StatusCode::NOT_FOUND, "no upload none"};
+    removed.push_back(request.name());
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"datasets", "uploads"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "no unfinished uploads\n");
+  v1::Upload& upload = there.emplace_back();
+  const int64_t now = absl::ToUnixSeconds(terminal_.Now());
+  upload.set_name("uploads/u1");
+  upload.set_user("ann");
+  upload.set_files(1234);
+  upload.set_bytes(2'000'000);
+  upload.set_bytes_received(1'000'000);
+  upload.mutable_create_time()->set_seconds(now - 180);
+  upload.mutable_expire_time()->set_seconds(now + 2 * 24 * 60 * 60);
+  // A restored database does not know when this upload expires.
+  there.push_back(upload);
+  there.back().set_name("uploads/u2");
+  there.back().clear_expire_time();
+  const std::map<std::string, std::string> environment = terminal_.environment;
+  terminal_ = FakeTerminal();
+  terminal_.environment = environment;
+  EXPECT_EQ(Run({"datasets", "uploads"}), 0) << terminal_.err();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
+UPLOAD  USER  FILES    SIZE   THERE  BEGUN      KEPT FOR
+u1      ann   1,234  2.0 MB  1.0 MB  3 min ago  2 d
+u2      ann   1,234  2.0 MB  1.0 MB  3 min ago  ever: from before the database was restored
+)");
+  EXPECT_EQ(Run({"datasets", "uploads", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"uploads/u2\""));
+  EXPECT_NE(Run({"datasets", "uploads", "--remove", "u1", "--remove", "none", "--remove", "uploads/u2"}), 0);
+  EXPECT_THAT(removed, ElementsAre("uploads/u1", "uploads/u2"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("no upload none"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("u1 removed\nuploads/u2 removed\n"));
 }
 
 }  // namespace

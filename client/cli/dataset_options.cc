@@ -10,19 +10,20 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/lib/job_file.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem::cli {
 
 void DatasetOptions::AddTo(Command command) {
   command.AddOption(
       "FILE", file,
-      "YAML or JSON file with the data set, as a job has it under `dataset` (`-` is standard "
-      "input); or the data itself: a table (.csv), text (.txt), or a folder of images, which may "
-      "have the subfolders train and validation");
+      "YAML or JSON file in the form of a job's `dataset` (`-` is standard input), or the data itself: a "
+      "table (.csv), text (.txt), or a folder or archive (.zip, .tar.gz) of pictures, which may have the "
+      "subfolders train and valid");
   command.AddOption("--csv", csv, "A table: the training file").ValueName("FILE");
   command
       .AddOption("--image-folder", image_folder,
-                 "JPEG and PNG images, a subfolder a class: the training folder")
+                 "Pictures, with a subfolder for each class: the training folder")
       .ValueName("DIR");
   command.AddOption("--npy", npy, "NumPy arrays: training inputs and targets").ValueName("FILE").Values(2, 2);
   command.AddOption("--text", text, "Text for a language model: the training file").ValueName("FILE");
@@ -32,7 +33,7 @@ void DatasetOptions::AddTo(Command command) {
   command.AddOption("--cifar", cifar, "CIFAR's archive, or a folder of its binary files").ValueName("FILE");
   command
       .AddOption("--validation", validation,
-                 "The validation file or folder; of --npy and --idx, both files (default: none)")
+                 "The validation file or folder; for --npy and --idx, both files (default: none)")
       .ValueName("FILE")
       .Values(1, 2);
   command
@@ -47,16 +48,17 @@ DatasetOptions::FileKind DatasetOptions::KindOfFile() const {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) return FileKind::kImages;
   // The daemon recognises compressed files by their content.
-  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst"}) {
+  for (const char* packed : {"", ".gz", ".xz", ".bz2", ".zst", ".zip"}) {
     for (const char* table : {".csv", ".tsv"}) {
       if (absl::EndsWithIgnoreCase(file, absl::StrCat(table, packed))) return FileKind::kTable;
     }
     if (absl::EndsWithIgnoreCase(file, absl::StrCat(".txt", packed))) return FileKind::kText;
   }
+  if (IsArchiveName(file)) return FileKind::kImages;
   return FileKind::kDescription;
 }
 
-void DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
+absl::Status DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
   const std::string first = validation.empty() ? "" : validation[0];
   if (kind == FileKind::kTable) {
     spec->mutable_csv()->set_train(file);
@@ -69,16 +71,22 @@ void DatasetOptions::SetData(FileKind kind, v1::DatasetSpec* spec) const {
     v1::ImageFolderSource* images = spec->mutable_image_folder();
     images->set_train(file);
     images->set_validation(first);
-    const std::filesystem::path folder(file);
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder / "train", ignored)) return;
-    images->set_train((folder / "train").string());
-    for (const char* name : {"test", "val", "validation"}) {
-      const std::filesystem::path other = folder / name;
-      if (first.empty() && std::filesystem::is_directory(other, ignored))
-        images->set_validation(other.string());
-    }
+    const absl::StatusOr<DataParts> parts = FindDataParts(file);
+    if (!parts.ok()) return parts.status();
+    if (parts->train.empty()) return absl::OkStatus();
+    images->set_train(parts->train);
+    if (first.empty()) images->set_validation(parts->validation);
   }
+  return absl::OkStatus();
+}
+
+std::string DatasetOptions::Note() const {
+  if (file.empty() || KindOfFile() != FileKind::kImages || !validation.empty()) return "";
+  const absl::StatusOr<DataParts> parts = FindDataParts(file);
+  if (!parts.ok() || parts->test.empty()) return "";
+  return absl::StrCat(
+      "the test part ", parts->test, " is left out",
+      parts->validation.empty() ? absl::StrCat("; --validation ", parts->test, " validates with it") : "");
 }
 
 namespace {
@@ -116,7 +124,7 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
   }
   const std::string first = validation.empty() ? "" : validation[0];
   if (const FileKind kind = KindOfFile(); !file.empty() && kind != FileKind::kDescription) {
-    SetData(kind, spec);
+    return SetData(kind, spec);
   } else if (!csv.empty()) {
     spec->mutable_csv()->set_train(csv);
     spec->mutable_csv()->set_validation(first);
@@ -144,12 +152,13 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
     spec->mutable_cifar()->set_path(cifar);
     if (!validation.empty()) {
       return absl::InvalidArgumentError(
-          "--validation: --cifar has its own; name single files by --set cifar.train=[...] and "
-          "cifar.validation");
+          "cannot use --validation with --cifar: CIFAR has its own validation files; name files with --set "
+          "cifar.train=[...] and cifar.validation=[...]");
     }
   } else if (!validation.empty()) {
     return absl::InvalidArgumentError(
-        "--validation: goes with --csv, --image-folder, --npy, --text or --idx");
+        "cannot use --validation here: no training data are given; give --csv, --image-folder, --npy, --text "
+        "or --idx");
   }
   return absl::OkStatus();
 }
@@ -157,22 +166,23 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
 absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
   const std::vector<std::string> given = Given();
   if (given.size() > 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("give one of ", absl::StrJoin(given, " and "), ", not both"));
+    return absl::InvalidArgumentError(absl::StrCat("cannot use ", absl::StrJoin(given, " and "),
+                                                   " together: a data set has one source; give one of them"));
   }
   if (given.empty() && overrides.empty()) {
     return absl::InvalidArgumentError(
-        "say what the data set consists of: a YAML file, or --csv, --image-folder, --npy, --text, --idx or "
-        "--cifar");
+        "cannot tell the data set: no source is given; give a YAML file, --csv, --image-folder, --npy, "
+        "--text, --idx or --cifar");
   }
   if (absl::EndsWith(file, ".npz")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ": say which of its arrays are inputs and targets: --npy ", file, " ", file,
-                     " --set npy.train_inputs.member=NAME --set npy.train_targets.member=NAME"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot use ", file, ": its arrays of inputs and targets are not named; give --npy ", file, " ", file,
+        " --set npy.train_inputs.member=NAME --set npy.train_targets.member=NAME"));
   }
   if (absl::EndsWith(file, ".npy")) {
     return absl::InvalidArgumentError(absl::StrCat(
-        file, ": a data set has two arrays, of inputs and of targets: give both, --npy INPUTS TARGETS"));
+        "cannot use ", file,
+        " alone: a data set has an array of inputs and an array of targets; give --npy INPUTS TARGETS"));
   }
   if (IsOtherFile(file) && KindOfFile() == FileKind::kDescription) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -30,6 +30,9 @@ struct DatasetOptions {
   // fit the format. Other errors are those of ReadDatasetFile and ApplyOverride.
   absl::StatusOr<v1::DatasetSpec> Read() const;
 
+  // Returns a sentence about a test part of FILE that the data set does not use, or "".
+  std::string Note() const;
+
   // Returns whether no option is given.
   bool IsEmpty() const { return Given().empty() && validation.empty() && overrides.empty(); }
 
@@ -43,8 +46,9 @@ struct DatasetOptions {
   // Returns the names of the given options.
   std::vector<std::string> Given() const;
   absl::Status SetSource(v1::DatasetSpec* spec) const;
-  // Sets the source if FILE is the data.
-  void SetData(FileKind kind, v1::DatasetSpec* spec) const;
+  // Sets the source if FILE is the data. INVALID_ARGUMENT if FILE has two folders for the same part of a data
+  // set.
+  absl::Status SetData(FileKind kind, v1::DatasetSpec* spec) const;
 };
 
 }  // namespace tandem::cli

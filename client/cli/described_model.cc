@@ -64,14 +64,15 @@ int DescribeModel(Session& session, const DescribedModel& wanted) {
   if (!request.has_model()) {
     const absl::StatusOr<v1::Job> job = FindJob(**client, wanted.source);
     if (absl::IsNotFound(job.status())) {
-      return session.Fail(absl::NotFoundError(
-          absl::StrCat(Quoted(wanted.source), " is no template, no file and no job; of templates, ",
-                       SpellingHint(wanted.source, ModelTemplateNames()))));
+      return session.Fail(
+          absl::NotFoundError(absl::StrCat("cannot find the model ", Quoted(wanted.source),
+                                           ": no template, file or job has this name; of templates, ",
+                                           SpellingHint(wanted.source, ModelTemplateNames()))));
     }
     if (!job.ok()) return session.Fail(job.status());
     if (!wanted.overrides.empty() || !wanted.dataset.empty()) {
       return session.Fail(absl::InvalidArgumentError(
-          "--set and --dataset change a template or a job file, not a job that is there"));
+          "cannot use --set and --dataset with a job: they change a template or a job file; leave them out"));
     }
     request.set_job(job->name());
     if (wanted.batch_size == 0) request.set_batch_size(job->spec().training().global_batch_size());

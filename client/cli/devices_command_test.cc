@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/cli/app.h"
 #include "client/cli/fake_terminal.h"
@@ -12,6 +14,7 @@
 namespace tandem::cli {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 class DevicesCommandTest : public ::testing::Test {
@@ -103,6 +106,70 @@ TEST_F(DevicesCommandTest, TheListTellsOfErrors) {
 TEST_F(DevicesCommandTest, ADeviceThatIsNotThereIsNamed) {
   EXPECT_NE(RunCommand({"devices", "show", "gpu:7"}, terminal_), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("there is no device \"gpu:7\"; the daemon has cpu:0, gpu:0"));
+}
+
+TEST_F(DevicesCommandTest, TheListAsJsonHasEveryField) {
+  EXPECT_EQ(RunCommand({"devices", "show", "gpu:0", "-o", "json"}, terminal_), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"GPU-8932f937\""));
+}
+
+TEST_F(DevicesCommandTest, DevicesLeaveServiceAndComeBack) {
+  std::vector<std::string> calls;
+  const auto change = [&](const auto& request, v1::DeviceState state, v1::Device* device) -> grpc::Status {
+    if (request.name() == "devices/cpu:9") return {grpc::StatusCode::NOT_FOUND, "no device cpu:9"};
+    calls.push_back(request.ShortDebugString());
+    device->set_name(request.name());
+    device->set_state(state);
+    if (state == v1::DEVICE_STATE_DRAINED) device->add_jobs("jobs/lenet-1");
+    return grpc::Status::OK;
+  };
+  daemon_.drain_device = [&](const v1::DrainDeviceRequest& request, v1::Device* device) {
+    return change(request, v1::DEVICE_STATE_DRAINED, device);
+  };
+  daemon_.exclude_device = [&](const v1::ExcludeDeviceRequest& request, v1::Device* device) {
+    return change(request, v1::DEVICE_STATE_EXCLUDED, device);
+  };
+  daemon_.resume_device = [&](const v1::ResumeDeviceRequest& request, v1::Device* device) {
+    return change(request, v1::DEVICE_STATE_ACTIVE, device);
+  };
+  // One wrong name does not keep the others in service.
+  EXPECT_NE(RunCommand({"devices", "drain", "cpu:9", "cpu:0", "--reason", "a new fan"}, terminal_), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no device cpu:9"));
+  EXPECT_EQ(RunCommand({"devices", "exclude", "devices/gpu:0"}, terminal_), 0) << terminal_.err();
+  EXPECT_EQ(RunCommand({"devices", "resume", "cpu:0"}, terminal_), 0) << terminal_.err();
+  EXPECT_THAT(calls, ElementsAre("name: \"devices/cpu:0\" reason: \"a new fan\"", "name: \"devices/gpu:0\"",
+                                 "name: \"devices/cpu:0\""));
+  EXPECT_EQ(terminal_.out(), "cpu:0 lenet-1 (drained)\ngpu:0 excluded\ncpu:0 free\n");
+  EXPECT_EQ(RunCommand({"devices", "resume", "cpu:0", "-o", "json"}, terminal_), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"DEVICE_STATE_ACTIVE\""));
+}
+
+TEST_F(DevicesCommandTest, PathsBetweenGpusAreNamed) {
+  const std::vector<std::pair<v1::GpuLink::Path, std::string>> paths = {
+      {v1::GpuLink::PATH_SAME_BOARD, "; on the same board"},
+      {v1::GpuLink::PATH_PCIE_SWITCH, "; over a PCIe switch"},
+      {v1::GpuLink::PATH_PCIE_SWITCHES, "; over several PCIe switches"},
+      {v1::GpuLink::PATH_HOST_BRIDGE, "; over a host bridge"},
+      {v1::GpuLink::PATH_UNSPECIFIED, ""}};
+  daemon_.list_devices = [&](v1::ListDevicesResponse* response) {
+    v1::Device& gpu = *response->add_devices();
+    gpu.set_name("devices/gpu:0");
+    gpu.set_kind(v1::DEVICE_KIND_GPU);
+    gpu.mutable_gpu()->set_utilization_percent(97);
+    gpu.mutable_gpu()->set_temperature_celsius(65);
+    for (size_t i = 0; i < paths.size(); ++i) {
+      v1::GpuLink& link = *gpu.mutable_gpu()->add_links();
+      link.set_device("devices/gpu:" + std::to_string(i + 1));
+      link.set_path(paths[i].first);
+      link.set_nvlinks(1);
+    }
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(RunCommand({"devices", "show", "gpu:0"}, terminal_), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\nbusy         97%\ntemperature  65 C\n"));
+  for (const auto& [path, text] : paths) {
+    EXPECT_THAT(terminal_.out(), HasSubstr("  1 NVLink, no peer access" + text + "\n")) << path;
+  }
 }
 
 }  // namespace

@@ -226,12 +226,12 @@ running
 cancelled after 0.00 s: Stopped after step 7.
 made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
-train on from its last checkpoint with: tandem fork lenet-1
+continue from its last checkpoint with: tandem fork lenet-1
 )");
   // A job that continued no longer has the model of its pause.
   display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
   display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Killed."));
-  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ntrain on from"));
+  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ncontinue from"));
 }
 
 TEST(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {
@@ -307,7 +307,7 @@ TEST(PlainDisplayTest, NobodyIsToResumeAJobWhoseCheckpointsAreDamaged) {
   v1::JobEvent end = story.State(v1::JOB_STATE_FAILED, "none of the checkpoints is whole");
   end.mutable_state_change()->set_reason(v1::STATE_REASON_CHECKPOINT_ERROR);
   display->OnEvent(end);
-  EXPECT_THAT(terminal.out(), HasSubstr("submit it again\n"));
+  EXPECT_THAT(terminal.out(), HasSubstr("submit the job again\n"));
   EXPECT_THAT(terminal.out(), Not(HasSubstr("tandem resume")));
 }
 
@@ -354,7 +354,7 @@ paused: Paused after step 100.
 queued: Resumed.
 failed after 2.00 s: killed
 its log: tandem logs lenet-1
-go on from its last checkpoint with: tandem resume lenet-1
+continue from its last checkpoint with: tandem resume lenet-1
 running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
 succeeded after 7.00 s: validation loss 0.7500

@@ -72,7 +72,7 @@ TEST_F(DownloadTest, AFolderThatCannotBeEnteredIsSaidToBeThat) {
 TEST_F(DownloadTest, ReplacesAnotherFileOnlyWhenTold) {
   const std::string path = Write("model.safetensors", "somebody's work");
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("is there already"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("another file is there"));
   EXPECT_EQ(Read(path), "somebody's work");
   EXPECT_EQ(calls_, 0);
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 0) << terminal_.err();
@@ -83,13 +83,13 @@ TEST_F(DownloadTest, WrongContentIsNotKept) {
   content_ = "hello tandxm";
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has the SHA-256"));
-  EXPECT_THAT(terminal_.err(), HasSubstr("was not kept here"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it was not kept"));
   content_ = "hello";
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has 5 bytes; the job's record says 12"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has 5 bytes, but the job's record has 12"));
   content_ = "hello tandem and more";
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 12"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has more than the 12 bytes"));
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
@@ -105,7 +105,7 @@ TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
   }
   size_ = 6;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has more bytes than the 6 that the daemon says"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has more than the 6 bytes of the daemon's answer"));
   size_ = 30;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("has 21 bytes; the daemon says 30"));

@@ -96,15 +96,16 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
   }
   if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) {
-    session.terminal().Err(absl::StrCat("detached; the job goes on\n  come back with: tandem watch ", id,
-                                        "\n  cancel it with: tandem cancel ", id, "\n"));
+    session.terminal().Err(absl::StrCat("detached; the job continues\n  follow it again with: tandem watch ",
+                                        id, "\n  cancel it with: tandem cancel ", id, "\n"));
     return kDetached;
   }
   // DATA_LOSS means that an event is missing.
   const int failed = session.Fail(status), code = absl::IsDataLoss(status) ? kNoDaemon : failed;
   if (code == kNoDaemon) {
-    session.terminal().Err(absl::StrCat("The job may go on without it. Come back with: tandem watch ", id,
-                                        " --after ", last, "\n"));
+    session.terminal().Err(
+        absl::StrCat("The job may continue without the connection. Follow it again with: tandem watch ", id,
+                     " --after ", last, "\n"));
   }
   return code;
 }

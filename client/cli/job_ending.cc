@@ -44,7 +44,7 @@ std::string BestText(const v1::BestResult& best) {
 std::string WhereBestWeightsAre(const v1::TrainingSummary& summary, bool kept) {
   if (kept) return "; its weights are in best.safetensors";
   if (summary.best().step() == summary.steps()) return "";
-  return "; its weights were not kept, a download returns the last ones (best_model keeps the best)";
+  return "; its weights were not kept, so a download returns the last weights (best_model keeps the best)";
 }
 
 namespace {
@@ -106,16 +106,16 @@ std::string JobEnding(const JobProgress& job, const std::string& id, const Style
   if (job.state() == v1::JOB_STATE_CANCELLED) {
     text += MadeText(job, id);
     if (job.has_checkpoint()) {
-      absl::StrAppend(&text, "train on from its last checkpoint with: tandem fork ", id, "\n");
+      absl::StrAppend(&text, "continue from its last checkpoint with: tandem fork ", id, "\n");
     }
   }
   if (job.state() == v1::JOB_STATE_FAILED) {
     absl::StrAppend(&text, "its log: tandem logs ", id, "\n");
     // No checkpoint is usable, so resuming would only fail again.
     if (change.reason() == v1::STATE_REASON_CHECKPOINT_ERROR) {
-      text += "resuming it would fail likewise while its checkpoints are as they are: submit it again\n";
+      text += "resuming fails too, because its checkpoints are damaged: submit the job again\n";
     } else if (job.has_checkpoint()) {
-      absl::StrAppend(&text, "go on from its last checkpoint with: tandem resume ", id, "\n");
+      absl::StrAppend(&text, "continue from its last checkpoint with: tandem resume ", id, "\n");
     }
   }
   return text;

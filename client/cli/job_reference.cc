@@ -19,8 +19,8 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   bool valid = !id.empty() && id.size() <= 128;
   for (const char c : id) valid = valid && (absl::ascii_isalnum(c) || c == '_' || c == '-' || c == '.');
   if (!valid) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(Quoted(reference), " is no job's name; `tandem list` shows the jobs"));
+    return absl::InvalidArgumentError(absl::StrCat("cannot find the job ", Quoted(reference),
+                                                   ": it is not a job's name; `tandem list` shows the jobs"));
   }
   absl::StatusOr<v1::Job> job = client.GetJob("jobs/" + id);
   if (job.ok() || !absl::IsNotFound(job.status())) return job;
@@ -38,7 +38,7 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   if (matches.empty()) {
     const std::string nearest = NearestName(id, ids);
     return absl::NotFoundError(absl::StrCat(
-        "no job is or begins with `", id, "`; ",
+        "no job's id begins with `", id, "`; ",
         nearest.empty() ? "`tandem list` shows the jobs" : absl::StrCat("did you mean `", nearest, "`?")));
   }
   constexpr size_t kMostShown = 5;
@@ -46,7 +46,7 @@ absl::StatusOr<v1::Job> FindJob(client::Client& client, absl::string_view refere
   return absl::InvalidArgumentError(
       absl::StrCat(matches.size(), " jobs begin with `", id,
                    "`: ", absl::StrJoin(matching_ids.begin(), matching_ids.begin() + shown, ", "),
-                   matching_ids.size() > kMostShown ? ", ..." : "", "; write more of the one you mean"));
+                   matching_ids.size() > kMostShown ? ", ..." : "", "; write more of the id"));
 }
 
 }  // namespace tandem::cli

@@ -30,7 +30,7 @@ class LiveDisplay : public JobDisplay {
       case v1::JobEvent::kStateChange:
         if (event.state_change().to() == v1::JOB_STATE_PAUSED) {
           Above(absl::StrCat("paused: ", Indented(event.state_change().message()),
-                             "\ngo on with: tandem resume ", job_, "\n"));
+                             "\ncontinue with: tandem resume ", job_, "\n"));
         }
         if (event.state_change().reason() == v1::STATE_REASON_RESTARTING) {
           Above(absl::StrCat(style_.Yellow("worker lost: "), Indented(event.state_change().message()), "\n"));

@@ -79,11 +79,11 @@ TEST_F(LocalDaemonTest, WithoutATokenTheDoctorSaysWhatMendsIt) {
   Write("address", daemon_.address() + "\n");
   std::filesystem::remove(folder_ + "/token");
   EXPECT_EQ(Run({"doctor"}), 1);
-  EXPECT_THAT(terminal_.out(), HasSubstr("\n         Where its file was removed"));
-  EXPECT_THAT(terminal_.out(), HasSubstr("\n         It writes its token to the file"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("\n         If the token's file was removed"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("\n         The daemon's token is the file"));
   Write("token", "another\n");
   EXPECT_EQ(Run({"list"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("another daemon's, or it was revoked"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it may be another daemon's token, or revoked"));
 }
 
 TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
@@ -99,8 +99,8 @@ TEST_F(LocalDaemonTest, ItsTokenIsNotForWhoeverTookItsPort) {
   EXPECT_EQ(Run({"list"}), 4);
   EXPECT_THAT(terminal_.err(),
               HasSubstr(absl::StrCat("no daemon answers at ", address,
-                                     ": another user of this machine listens there (number 65534), and the "
-                                     "token was not sent\nThe daemon has probably ended")));
+                                     ": cannot send the token: another user of this machine listens there "
+                                     "(number 65534)\nThe daemon has probably stopped")));
   // A token file that the user names is sent to any listener.
   EXPECT_EQ(Run({"list", "--token-file", folder_ + "/token", "--timeout", "0.5"}), 4);
   EXPECT_NE(stranger.Received(), "");

@@ -56,7 +56,7 @@ int64_t DaemonProcess(const v1::Daemon& daemon, const std::string& root) {
 void CheckDisk(const std::string& folder, Findings* findings) {
   struct statvfs disk = {};
   if (statvfs(folder.c_str(), &disk) != 0) {
-    AddNote(findings, "disk", absl::StrCat("its room is not known: this user may not look into ", folder));
+    AddNote(findings, "disk", absl::StrCat("its free space is unknown: this user may not read ", folder));
     return;
   }
   const int64_t free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
@@ -66,7 +66,7 @@ void CheckDisk(const std::string& folder, Findings* findings) {
   const bool is_read_only = (disk.f_flag & ST_RDONLY) != 0;
   if (is_read_only) {
     AddProblem(findings, "disk", absl::StrCat(folder, " is mounted read-only"),
-               "look into dmesg for why; mount it for writing and restart the daemon");
+               "dmesg has the cause; mount it for writing and restart the daemon");
   } else if (free < kLittleSpace || free < size / 50) {
     AddProblem(findings, "disk", room,
                "delete jobs (`tandem delete JOB`) or data sets, or make the cache smaller (--cache-size)");
@@ -89,10 +89,10 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
     } else if (error) {
       AddNote(findings, "data folders",
               absl::StrCat("this user cannot reach ", folder, ": ", error.message()),
-              "where the daemon's user cannot either, its log says so at its start");
+              "if the daemon's user cannot reach it either, the daemon's log says so at its start");
     } else {
-      AddNote(findings, "data folders", absl::StrCat(folder, " is no folder"),
-              "name the one that it is in with tandemd --data-folder");
+      AddNote(findings, "data folders", absl::StrCat(folder, " is not a folder"),
+              "name its folder with tandemd --data-folder");
     }
   }
   int64_t crashes = 0;
@@ -120,11 +120,11 @@ void CheckRestoration(const std::string& folder, Findings* findings) {
   if (time == absl::InfinitePast()) return;
   const absl::Duration age = absl::Now() - time;
   if (age > kRestorationIsNews) return;
-  AddNote(findings, "database",
-          absl::StrCat("a backup was put in its place ", FormatAge(std::max(age, absl::ZeroDuration())),
-                       " ago: what came after that backup is lost, but for what jobs' folders tell"),
-          "the daemon's log says what; look at `tandem list`, and whether `tandem tokens` has some that were "
-          "revoked");
+  AddNote(
+      findings, "database",
+      absl::StrCat("a backup replaced it ", FormatAge(std::max(age, absl::ZeroDuration())),
+                   " ago: changes after the backup are lost, except changes that jobs' folders hold"),
+      "the daemon's log lists them; check `tandem list`, and whether `tandem tokens` lists revoked tokens");
 }
 
 void CheckSharedMemory(const std::string& root, int64_t gpus, Findings* findings) {
@@ -132,7 +132,7 @@ void CheckSharedMemory(const std::string& root, int64_t gpus, Findings* findings
   const std::string folder = root + "/dev/shm";
   if (statvfs(folder.c_str(), &shared) != 0) {
     if (gpus > 1) {
-      AddProblem(findings, "shared memory", "there is no /dev/shm, through which GPUs' processes speak",
+      AddProblem(findings, "shared memory", "/dev/shm is missing, and processes on GPUs need it",
                  "mount a tmpfs there");
     }
     return;
@@ -140,7 +140,7 @@ void CheckSharedMemory(const std::string& root, int64_t gpus, Findings* findings
   const int64_t free = static_cast<int64_t>(shared.f_bavail) * static_cast<int64_t>(shared.f_frsize);
   if (gpus > 1 && free < kLittleSharedMemory) {
     AddProblem(findings, "shared memory", absl::StrCat("/dev/shm has only ", FormatBytes(free), " left"),
-               "give the container more (docker run --shm-size 1g), or remove what fills it");
+               "give the container more (docker run --shm-size 1g), or remove files there");
   } else {
     AddFine(findings, "shared memory", absl::StrCat("/dev/shm has ", FormatBytes(free), " left"));
   }
@@ -166,7 +166,7 @@ void CheckLimits(int64_t pid, const std::string& root, Findings* findings) {
   const int64_t files = SoftLimit(limits, "Max open files");
   const int64_t processes = SoftLimit(limits, "Max processes");
   if (files >= 0 && files < kFewFiles) {
-    AddProblem(findings, "limits", absl::StrCat("the daemon may have only ", files, " files open"),
+    AddProblem(findings, "limits", absl::StrCat("the daemon may open only ", files, " files"),
                absl::StrCat("raise its hard limit: `ulimit -H -n ", kFewFiles * 4,
                             "`, or LimitNOFILE= in its unit"));
   }
@@ -249,9 +249,8 @@ void CheckSandbox(const std::string& root, Findings* findings) {
   }
   AddNote(findings, "worker sandbox",
           absl::StrCat("the kernel has no ", absl::StrJoin(missing, " and no "),
-                       ", so workers are confined only in part"),
-          "Linux 5.13 or newer has both; Landlock must be named in the kernel's lsm= parameter where there "
-          "is one");
+                       ", so workers are only partly confined"),
+          "Linux 5.13 or newer has both; if the kernel has an lsm= parameter, it must name landlock");
 }
 
 void CheckDriver(const std::string& root, int64_t gpus, Findings* findings) {
@@ -269,20 +268,19 @@ void CheckDriver(const std::string& root, int64_t gpus, Findings* findings) {
     if (cards > 0) {
       AddProblem(findings, "GPU driver",
                  absl::StrCat("NVIDIA's driver is not loaded, but there are ", cards, " of its GPUs"),
-                 "install it, or `modprobe nvidia`; dmesg says what is wrong");
+                 "install it, or run `modprobe nvidia`; dmesg has the cause");
     }
     return;
   }
   const std::string line = version.substr(0, version.find('\n'));
   if (gpus == 0) {
-    AddProblem(
-        findings, "GPU driver", absl::StrCat("it is loaded (", line, "), but the daemon has no GPU"),
-        "its log's first lines say why: no CUDA in the build, CUDA_VISIBLE_DEVICES, or a driver too old; "
-        "restart it when the driver was loaded after it");
+    AddProblem(findings, "GPU driver", absl::StrCat("it is loaded (", line, "), but the daemon has no GPU"),
+               "the first lines of its log say why: no CUDA in the build, CUDA_VISIBLE_DEVICES, or an old "
+               "driver; if the driver was loaded later, restart the daemon");
   } else if (cards > gpus) {
     AddNote(findings, "GPU driver",
             absl::StrCat("the daemon has ", gpus, " of the machine's ", cards, " GPUs"),
-            "its log's first lines say why");
+            "the first lines of its log say why");
   } else {
     AddFine(findings, "GPU driver", line);
   }

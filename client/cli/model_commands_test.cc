@@ -116,8 +116,8 @@ TEST_F(ModelCommandsTest, WhatIsNoModelIsToldSo) {
   };
   daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
   EXPECT_EQ(Run({"describe", "--model", "nosuch", "--dataset", "mnist"}), 2);
-  EXPECT_THAT(terminal_.err(),
-              HasSubstr("`nosuch` is no template, no file and no job; of templates, known here: lenet, "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot find the model `nosuch`: no template, file or job has this "
+                                         "name; of templates, known here: lenet, "));
   EXPECT_EQ(Run({"describe", "--model", "lenett"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `lenet`?"));
 }
@@ -148,7 +148,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
     writer->Write(response);
     return grpc::Status::OK;
   };
-  const std::string png = Write("a.png", "\x89PNG...");
+  const std::string png = Write("a.png", "\x89PNG\r\n\x1A\n...");
   const std::string jpeg = Write("b", "\xff\xd8\xff");
   const std::string npy = Write("c", std::string("\x93NUMPY\x01\0", 8));
   const std::string csv = Write("d", "1,2\n");
@@ -181,7 +181,7 @@ TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   };
   std::vector<std::string> command = {"predict", "lenet-1", "--format", "json"};
   for (int i = 0; i < 3; ++i)
-    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG" + std::string(3 << 20, ' ')));
+    command.push_back(Write(std::to_string(i) + ".png", "\x89PNG\r\n\x1A\n" + std::string(3 << 20, ' ')));
   EXPECT_EQ(Run(command), 0);
   EXPECT_EQ(calls, 2);
   EXPECT_THAT(terminal_.out(), HasSubstr("0.png"));
@@ -192,16 +192,22 @@ TEST_F(ModelCommandsTest, NamesTheFilesThatAreWrong) {
   daemon_.predict = [](const v1::PredictRequest&, grpc::ServerWriter<v1::PredictResponse>*) {
     return client::BadRequestStatus("wrong", {{"inputs[1]", "is cut short"}});
   };
-  const std::string a = Write("a.png", "\x89PNG");
-  const std::string b = Write("b.png", "\x89PNG");
+  const std::string a = Write("a.png", "\x89PNG\r\n\x1A\n");
+  const std::string b = Write("b.png", "\x89PNG\r\n\x1A\n");
   EXPECT_EQ(Run({"predict", "lenet-1", a, b}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr(b + ": is cut short\n"));
+  // A folder stands for its pictures, in the order of their paths.
+  Write("notes.txt", "none");
+  EXPECT_EQ(Run({"predict", "lenet-1", folder_}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr(b + ": is cut short\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("of other formats skipped: "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("1 .txt"));
   EXPECT_NE(Run({"predict", "lenet-1", folder_ + "/none.png"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("none.png"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("c", std::string("a\0b", 3))}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is neither a PNG or JPEG image"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("/c: is no picture"));
   EXPECT_NE(Run({"predict", "lenet-1", Write("text.png", "1,2\n")}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is neither a PNG or JPEG image"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("text.png: is no picture"));
 }
 
 TEST_F(ModelCommandsTest, Evaluates) {

@@ -6,13 +6,18 @@
 
 #include "absl/time/time.h"
 #include "client/cli/app.h"
+#include "client/cli/app_fixture.h"
 #include "client/cli/fake_terminal.h"
 #include "client/cli/waiting_text.h"
 #include "client/lib/fake_daemon.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace tandem::cli {
 namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 
 constexpr absl::Time kNow = absl::FromUnixSeconds(1'000'000);
 
@@ -85,6 +90,58 @@ TEST(QueueCommandTest, ShowsStartsWithTheirUncertainty) {
 2  small  ann          0        1  ~7 s or later        devices_busy        -  1 min
 )");
   std::filesystem::remove_all(folder);
+}
+
+class QueueTest : public AppFixture {};
+
+TEST_F(QueueTest, AnEmptyQueueAndALongQueueSaySo) {
+  v1::ListQueueResponse queue;
+  daemon_.list_queue = [&](v1::ListQueueResponse* response) {
+    *response = queue;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"queue"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "no jobs wait\n");
+  queue.add_jobs()->set_job("jobs/a");
+  queue.set_total_size(75);
+  EXPECT_EQ(Run({"queue", "--limit", "1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("the first 1 of 75; --limit shows more\n"));
+  EXPECT_EQ(Run({"queue", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"jobs/a\""));
+  daemon_.list_queue = nullptr;
+  EXPECT_NE(Run({"queue"}), 0);
+}
+
+TEST_F(QueueTest, ListsUsersWithTheirLimits) {
+  v1::ListQueueResponse queue;
+  daemon_.list_queue = [&](v1::ListQueueResponse* response) {
+    *response = queue;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"queue", "--users"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "no user has had a job yet\n");
+  v1::UserUsage& ann = *queue.add_users();
+  ann.set_user("ann");
+  ann.set_device_seconds(90);
+  ann.set_devices(2);
+  ann.set_max_devices(4);
+  ann.set_queued_jobs(7);
+  EXPECT_EQ(Run({"queue", "--users"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), ContainsRegex("USER +USED +DEVICES +QUEUED\n"));
+  EXPECT_THAT(terminal_.out(), ContainsRegex("ann +1 min 30 s +2/4 +7\n"));
+}
+
+TEST_F(QueueTest, APriorityIsChanged) {
+  daemon_.update_job = [](const v1::UpdateJobRequest& request, v1::Job* job) -> grpc::Status {
+    if (request.job().priority() > 0) return {grpc::StatusCode::PERMISSION_DENIED, "only for administrators"};
+    *job = request.job();
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"priority", "lenet-1", "-5"}), 0) << terminal_.err();
+  EXPECT_EQ(terminal_.out(), "lenet-1 priority -5\n");
+  EXPECT_NE(Run({"priority", "lenet-1", "5"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("only for administrators"));
+  EXPECT_NE(Run({"priority", "none", "0"}), 0);
 }
 
 }  // namespace

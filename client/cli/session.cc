@@ -35,17 +35,16 @@ std::string CertificateAdvice(const std::string& address, const Terminal& termin
   const auto certificate = client::FetchTlsCertificate(address, kLongestTlsWait);
   const absl::Time now = terminal.Now();
   if (certificate.ok() && certificate->end <= now) {
-    return absl::StrCat("Its certificate has expired on ",
-                        FormatTimestamp(certificate->end, terminal.TimeZone()),
-                        ": the daemon's owner renews it; or is this machine's clock wrong (",
-                        FormatTimestamp(now, terminal.TimeZone()), ")?");
+    return absl::StrCat(
+        "The daemon's certificate expired on ", FormatTimestamp(certificate->end, terminal.TimeZone()),
+        ". Renew it, or set this machine's clock (", FormatTimestamp(now, terminal.TimeZone()), ").");
   }
   if (certificate.ok() && certificate->begin > now) {
-    return absl::StrCat(
-        "Its certificate is valid from ", FormatTimestamp(certificate->begin, terminal.TimeZone()),
-        " on only: is this machine's clock right (", FormatTimestamp(now, terminal.TimeZone()), ")?");
+    return absl::StrCat("The daemon's certificate is valid only from ",
+                        FormatTimestamp(certificate->begin, terminal.TimeZone()),
+                        " on. Set this machine's clock (", FormatTimestamp(now, terminal.TimeZone()), ").");
   }
-  return "Its certificate is by none of the trusted authorities: give the right one with --tls-ca FILE (or "
+  return "No trusted authority signed the daemon's certificate. Name its authority with --tls-ca FILE (or "
          "TANDEM_TLS_CA).";
 }
 
@@ -53,41 +52,39 @@ std::string CertificateAdvice(const std::string& address, const Terminal& termin
 std::string ConnectionAdvice(absl::string_view message, const std::string& address,
                              const GlobalOptions& options, const Terminal& terminal) {
   if (absl::StrContains(message, client::kStrangerListens)) {
-    return "The daemon has probably ended: start it with `tandemd`, with another port (--listen) if need be. "
-           "If it is the daemon's user after all, name the token with --token-file (or TANDEM_TOKEN_FILE).";
+    return "The daemon has probably stopped. Start it with `tandemd`, on another port (--listen) if need be. "
+           "If this user runs the daemon, name the token with --token-file (or TANDEM_TOKEN_FILE).";
   }
   const bool tls = options.tls || !options.tls_ca.empty() || !options.tls_certificate.empty();
   if (!tls && absl::StrContains(message, "ocket closed")) {
     return "If the daemon uses TLS, give its authority with --tls-ca FILE (or TANDEM_TLS_CA).";
   }
   if (tls && absl::StrContains(message, "ocket closed")) {
-    return options.tls_certificate.empty() ? "If it wants a certificate of its clients, give one with "
-                                             "--tls-cert FILE and --tls-key FILE (or "
-                                             "TANDEM_TLS_CERT and TANDEM_TLS_KEY)."
-                                           : "It may not accept the certificate in --tls-cert: it must be of "
-                                             "an authority that the daemon "
-                                             "knows (its --tls-client-ca), and not have expired.";
+    return options.tls_certificate.empty()
+               ? "If the daemon needs a client certificate, give --tls-cert FILE and --tls-key FILE (or "
+                 "TANDEM_TLS_CERT and TANDEM_TLS_KEY)."
+               : "The daemon may refuse the certificate in --tls-cert. An authority in its --tls-client-ca "
+                 "must have signed it, and it must not have expired.";
   }
   if (tls && absl::StrContains(message, "peer certificate")) {
-    return "Reach it by a name in its certificate, or give one with --tls-server-name NAME (or "
-           "TANDEM_TLS_SERVER_NAME).";
+    return "Use a name from the daemon's certificate as address, or give such a name with --tls-server-name "
+           "NAME (or TANDEM_TLS_SERVER_NAME).";
   }
   if (tls && absl::StrContains(message, "certificate verify failed")) {
     return CertificateAdvice(address, terminal);
   }
   if (tls && absl::StrContains(message, "empty address list")) {
-    return "The TLS files could not be used: --tls-ca wants certificates in PEM, --tls-cert and --tls-key a "
-           "pair.";
+    return "The TLS files are wrong. --tls-ca needs certificates in PEM, and --tls-cert and --tls-key need a "
+           "matching pair.";
   }
   if (tls && absl::StrContains(message, "wrong version number")) {
-    return "Something there does not speak TLS: is it the address, or a daemon without TLS? Then leave --tls "
-           "and --tls-ca "
-           "(and TANDEM_TLS_CA) out.";
+    return "The server there does not speak TLS. Check the address. For a daemon without TLS, leave out "
+           "--tls and --tls-ca (and TANDEM_TLS_CA).";
   }
   if (client::IsLocalAddress(address)) {
-    return "Start one with `tandemd`, or say where it listens with --address HOST:PORT (or TANDEM_ADDRESS).";
+    return "Start one with `tandemd`, or name its address with --address HOST:PORT (or TANDEM_ADDRESS).";
   }
-  return "Is it running, and is that its address? --address or TANDEM_ADDRESS says where it listens.";
+  return "Check that it runs, and name its address with --address HOST:PORT (or TANDEM_ADDRESS).";
 }
 
 }  // namespace
@@ -125,8 +122,8 @@ absl::Status Session::CheckStateFolder() const {
   return absl::UnavailableError(
       absl::StrCat("no daemon runs on the state folder ", options.state_folder,
                    stat(options.state_folder.c_str(), &info) == 0
-                       ? ": there is no `address` in it, which a daemon writes when it is ready"
-                       : ", which does not exist"));
+                       ? ": it has no file `address`, which a daemon writes when it is ready"
+                       : ": the folder does not exist"));
 }
 
 std::string Session::TokenFile() const {
@@ -141,14 +138,16 @@ absl::StatusOr<std::string> Session::Token() {
     token_problem_ = std::string(content.status().message());
     // A call without a token may still have a better error, such as that no daemon runs.
     if (!given) return "";
-    return absl::InvalidArgumentError(absl::StrCat("the token file cannot be used: ", token_problem_,
-                                                   "; --token-file or TANDEM_TOKEN_FILE names it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot use the token file: ", token_problem_,
+                     "; name another file with --token-file or TANDEM_TOKEN_FILE"));
   }
   const std::string token(absl::StripAsciiWhitespace(*content));
   for (const char c : token) {
     if (!absl::ascii_isgraph(c)) {
       return absl::InvalidArgumentError(
-          absl::StrCat(token_file_, " holds no token: it has spaces or control characters"));
+          absl::StrCat("cannot use the token file ", token_file_,
+                       ": it has spaces or control characters; copy the daemon's `token` again"));
     }
   }
   if (token.empty()) token_problem_ = token_file_ + " is empty";
@@ -193,11 +192,11 @@ absl::StatusOr<client::Client*> Session::Connect() {
 
 int Session::Fail(const absl::Status& status) {
   if (client::IsBeingFetched(status) && terminal_.Interrupted()) {
-    terminal_.Err("tandem: the daemon goes on fetching the data; the same command joins it\n");
+    terminal_.Err("tandem: the daemon still fetches the data; the same command waits for it again\n");
     return kDetached;
   }
   if (absl::IsCancelled(status) && terminal_.Interrupted()) {
-    terminal_.Err("tandem: left before the daemon answered; it may still do what it was asked for\n");
+    terminal_.Err("tandem: stopped before the daemon answered; the daemon may still carry the command out\n");
     return kDetached;
   }
   terminal_.Err("tandem: " + Printable(Explain(status)));
@@ -212,7 +211,7 @@ std::string Session::Explain(const absl::Status& status) {
       if (client_ == nullptr) {
         return absl::StrCat(status.message(), "\nStart one with `tandemd --state-folder ",
                             options.state_folder,
-                            "`, or say where it listens with --address HOST:PORT (or TANDEM_ADDRESS).\n");
+                            "`, or name its address with --address HOST:PORT (or TANDEM_ADDRESS).\n");
       }
       text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
       absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options, terminal_), "\n");
@@ -228,14 +227,13 @@ std::string Session::Explain(const absl::Status& status) {
         if (absl::StrContains(status.message(), " expired at ")) {
           return absl::StrCat(text, ": ", status.message(), "\n");
         }
-        text += ": perhaps it is another daemon's, or it was revoked\n";
+        text += ": it may be another daemon's token, or revoked\n";
       } else {
-        text = absl::StrCat("the daemon at ", address, " wants its token: ", token_problem_, "\n");
-        text += "Where its file was removed, the daemon makes another token when it is started anew.\n";
+        text = absl::StrCat("the daemon at ", address, " needs its token: ", token_problem_, "\n");
+        text += "If the token's file was removed, the daemon creates another token at its next start.\n";
       }
       text +=
-          "It writes its token to the file `token` in its state folder; name a copy of it with --token-file "
-          "(or "
+          "The daemon's token is the file `token` in its state folder. Name a copy with --token-file (or "
           "TANDEM_TOKEN_FILE).\n";
       break;
     case absl::StatusCode::kInternal:

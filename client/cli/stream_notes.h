@@ -32,7 +32,7 @@ class StreamNotes : public client::StreamObserver {
   void Lost(const absl::Status& why, absl::Duration /*wait*/) override {
     const bool refused = absl::IsResourceExhausted(why);
     if (refused && !refused_) {
-      note_(absl::StrCat("the daemon does not let this in for now, and is asked again: ",
+      note_(absl::StrCat("the daemon refuses the stream for now; retrying: ",
                          Printable(std::string(why.message()))));
     } else if (!refused && !lost_) {
       note_("connection lost; reconnecting");

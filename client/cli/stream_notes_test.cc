@@ -20,7 +20,7 @@ TEST(StreamNotesTest, ARefusedStreamIsNoLostConnection) {
   const absl::Status refused = absl::ResourceExhaustedError("\"ann\" has 2 streams open: end some");
   const absl::Status lost = absl::UnavailableError("Socket closed");
   for (int i = 0; i < 3; ++i) observer.Lost(refused, absl::Seconds(1));
-  EXPECT_THAT(notes, ElementsAre("the daemon does not let this in for now, and is asked again: \"ann\" has 2 "
+  EXPECT_THAT(notes, ElementsAre("the daemon refuses the stream for now; retrying: \"ann\" has 2 "
                                  "streams open: end some"));
   notes.clear();
   for (int i = 0; i < 3; ++i) observer.Lost(lost, absl::Seconds(1));

@@ -130,7 +130,7 @@ TEST_F(SweepCommandTest, WhatIsWrongIsSaidWithItsPlace) {
   EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epocs=1"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("--grid: training.epocs: unknown field; did you mean `epochs`?"));
   EXPECT_EQ(Run({"sweep", Write(kJob), "--random", "training.epochs=normal(0,1)"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no such distribution"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("unknown distribution"));
   daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
     return client::BadRequestStatus("wrong",
                                     {{"sweep.base.training.epochs", "with training.epochs=0: is 0"}});
@@ -169,7 +169,7 @@ TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_EQ(Run({"sweep", "cancel", "sma"}), 0);
   EXPECT_THAT(terminal_.out(), HasSubstr("small-1 cancelling"));
   EXPECT_EQ(Run({"sweep", "show", "smell"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep is or begins with `smell`"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep's id begins with `smell`"));
 }
 
 // Answers with a sweep whose first job trains, then ends. The daemon is away once meanwhile.
@@ -232,7 +232,7 @@ TEST_F(SweepWaitTest, AFileGetsALineForEachJobThatEnds) {
 TEST_F(SweepWaitTest, CtrlCLeavesTheSweep) {
   terminal_.interrupt = [&](const std::string&) { return calls_ == 1; };
   EXPECT_EQ(RunAndWait(), 130);
-  EXPECT_THAT(terminal_.err(), HasSubstr("look at it with: tandem sweep show small-1"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("show it with: tandem sweep show small-1"));
 }
 
 TEST_F(SweepCommandTest, ALiveTableFitsTheTerminal) {

@@ -23,7 +23,7 @@ const std::vector<JobTemplate>& JobTemplates() {
       {"lenet", "LeNet on Fashion-MNIST, two replicas", kLenet},
       {"lenet-mnist", "LeNet on MNIST, two replicas", kLenetMnist},
       {"mlp", "fully connected layers on Fashion-MNIST", kMlp},
-      {"synthetic", "a small network on made-up data, which needs no files", kSynthetic},
+      {"synthetic", "a small network on synthetic data, without files", kSynthetic},
   };
   return templates;
 }

@@ -34,14 +34,15 @@ absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, 
                                       const std::string& folder) {
   const std::string id = JobId(job.name());
   if (id.empty() || id[0] == '.' || id.find('/') != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot write a folder named by the job id \"", id, "\""));
+    return absl::InvalidArgumentError(absl::StrCat("cannot create a folder for the job \"", id,
+                                                   "\": the id is not a file name; report this fault"));
   }
   const std::filesystem::path own = std::filesystem::path(folder) / id;
   std::error_code error;
   std::filesystem::create_directories(own, error);
   if (error) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot make the folder ", own.string(), ": ", error.message()));
+        absl::StrCat("cannot create the folder ", own.string(), ": ", error.message()));
   }
   const std::string path =
       (own / absl::StrCat("events.out.tfevents.", job.create_time().seconds(), ".tandem")).string();

@@ -87,17 +87,16 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
   if (paths.certificate.empty()) return findings;
   const absl::StatusOr<client::TlsCertificate> certificate = client::ReadTlsFiles(paths);
   if (!certificate.ok()) {
-    AddProblem(
-        &findings, "TLS files",
-        absl::StrCat(certificate.status().message(),
-                     "; the daemon goes on with those from before, and could not be started anew"),
-        "put the right ones there; the daemon takes them by itself within seconds, and its log says so");
+    AddProblem(&findings, "TLS files",
+               absl::StrCat(certificate.status().message(),
+                            "; the daemon keeps its old files, and would not start again"),
+               "put the right files there; the daemon reads them by itself within seconds, and logs it");
     return findings;
   }
   struct stat info = {};
   if (stat(paths.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
     AddProblem(&findings, "TLS files",
-               absl::StrFormat("others may use the key %s (mode %04o), so the daemon does not take it",
+               absl::StrFormat("other users may use the key %s (mode %04o), so the daemon refuses it",
                                paths.key, info.st_mode & 07777),
                absl::StrCat("chmod 600 ", paths.key));
     return findings;
@@ -107,7 +106,7 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
     AddProblem(&findings, "TLS files",
                absl::StrCat("the certificate ", paths.certificate,
                             certificate->end <= now ? " has expired on " : " expires on ", end),
-               "put a new one there; the daemon takes it by itself within seconds");
+               "put a new certificate there; the daemon reads it by itself within seconds");
   } else {
     AddFine(&findings, "TLS files", absl::StrCat("can be used; the certificate is valid until ", end));
   }

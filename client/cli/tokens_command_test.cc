@@ -60,9 +60,9 @@ TEST_F(TokensCommandTest, AFileOfATokenIsItsOwnersAlone) {
   // The command must not overwrite a file, nor create a token that nobody can read.
   asked_.Clear();
   EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", path}, terminal_), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("is not overwritten"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("the file exists"));
   EXPECT_EQ(RunCommand({"tokens", "create", "bob", "--to", folder_ + "/no/bob"}, terminal_), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make "));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create "));
   EXPECT_EQ(asked_.user(), "");
   daemon_.create_token = [](const v1::CreateTokenRequest&, v1::CreateTokenResponse*) {
     return grpc::Status(grpc::StatusCode::ALREADY_EXISTS, "bob has one");
@@ -93,7 +93,7 @@ TEST_F(TokensCommandTest, WrongOptionsAreRefusedBeforeAnyCall) {
   for (const char* const wrong : {"0d", "-1h", "soon", "d", "", "99999999999d"}) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--expires", wrong}, terminal_), 2) << wrong;
   }
-  EXPECT_THAT(terminal_.err(), HasSubstr("of at most 36500d, got `99999999999d`"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("12h, at most 36500d, got `99999999999d`"));
   for (const char* const wrong : {"king", "3", ""}) {
     EXPECT_EQ(RunCommand({"tokens", "create", "ann", "--role", wrong}, terminal_), 2) << wrong;
     EXPECT_THAT(terminal_.err(), HasSubstr(std::string("want viewer, submitter or admin, got `") + wrong));

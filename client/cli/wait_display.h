@@ -20,7 +20,7 @@ class WaitDisplay : public client::WaitObserver {
 
   void OnAskedToWait(const absl::Status& why, absl::Duration wait) override {
     const absl::Duration shown = absl::Ceil(wait, absl::Milliseconds(100));
-    terminal_.Err(absl::StrCat("tandem: waits ", absl::FormatDuration(shown),
+    terminal_.Err(absl::StrCat("tandem: waiting ", absl::FormatDuration(shown),
                                ", as the daemon asks: ", Printable(std::string(why.message())), "\n"));
   }
   bool KeepWaiting() override { return !terminal_.Interrupted(); }

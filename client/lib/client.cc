@@ -335,7 +335,7 @@ absl::StatusOr<DaemonAnswer> Client::AskDaemon() {
   return answer;
 }
 
-absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
+absl::StatusOr<std::vector<v1::Device>> Client::ListDevices(v1::ListDevicesResponse* cluster) {
   v1::ListDevicesRequest request;
   std::vector<v1::Device> all;
   do {
@@ -343,6 +343,11 @@ absl::StatusOr<std::vector<v1::Device>> Client::ListDevices() {
         Call(*daemon_, &v1::DaemonService::Stub::ListDevices, request, timeout_);
     if (!page.ok()) return page.status();
     for (v1::Device& one : *page->mutable_devices()) all.push_back(std::move(one));
+    // The first page has the partitions.
+    if (cluster != nullptr && request.page_token().empty()) {
+      cluster->mutable_partitions()->Swap(page->mutable_partitions());
+      cluster->set_partitions_message(page->partitions_message());
+    }
     request.set_page_token(page->next_page_token());
   } while (!request.page_token().empty());
   return all;
@@ -515,8 +520,9 @@ absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, St
         const int64_t last = request.after_sequence();
         if (event.sequence() <= last) return absl::OkStatus();
         if (event.sequence() != last + 1) {
-          return absl::DataLossError(absl::StrCat(event.job(), ": event ", event.sequence(),
-                                                  " came after event ", last, "; those between are missing"));
+          return absl::DataLossError(absl::StrCat("cannot follow ", event.job(), ": the daemon sent event ",
+                                                  event.sequence(), " after event ", last,
+                                                  "; watch the job again, and report this fault"));
         }
         request.set_after_sequence(event.sequence());
         terminal = event.terminal();
@@ -574,8 +580,9 @@ absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow
       },
       [&](const v1::ReadLogResponse& piece) -> absl::Status {
         if (piece.offset() != request.offset()) {
-          return absl::DataLossError(absl::StrCat(name, ": the log went on at byte ", piece.offset(),
-                                                  " instead of ", request.offset()));
+          return absl::DataLossError(absl::StrCat("cannot read the log of ", name, ": the daemon sent byte ",
+                                                  piece.offset(), " instead of byte ", request.offset(),
+                                                  "; read the log again, and report this fault"));
         }
         request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
         return on_data(piece.data());
@@ -599,8 +606,9 @@ absl::Status Client::ReadArtifact(
       },
       [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
         if (piece.offset() != request.offset()) {
-          return absl::DataLossError(absl::StrCat(artifact, " of ", name, " went on at byte ", piece.offset(),
-                                                  " instead of ", request.offset()));
+          return absl::DataLossError(absl::StrCat(
+              "cannot read ", artifact, " of ", name, ": the daemon sent byte ", piece.offset(),
+              " instead of byte ", request.offset(), "; read the file again, and report this fault"));
         }
         request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
         return on_piece(piece);
@@ -650,7 +658,9 @@ absl::StatusOr<v1::Evaluation> Client::Evaluate(
                                 return true;
                               }).status();
   if (!status.ok()) return status;
-  if (!last.has_evaluation()) return absl::DataLossError("the evaluation ended without a result");
+  if (!last.has_evaluation())
+    return absl::DataLossError(
+        "cannot evaluate the model: the daemon's stream ended without a result; try again");
   return last.evaluation();
 }
 

@@ -109,7 +109,8 @@ class Client {
   absl::StatusOr<v1::Daemon> GetDaemon();
   // Returns GetDaemon's answer with measurements of the call.
   absl::StatusOr<DaemonAnswer> AskDaemon();
-  absl::StatusOr<std::vector<v1::Device>> ListDevices();
+  // Returns all devices. If `cluster` is not null, sets its `partitions` and `partitions_message`.
+  absl::StatusOr<std::vector<v1::Device>> ListDevices(v1::ListDevicesResponse* cluster = nullptr);
   // `name` is "devices/<kind>:<index>".
   absl::StatusOr<v1::Device> DrainDevice(absl::string_view name, absl::string_view reason);
   absl::StatusOr<v1::Device> ResumeDevice(absl::string_view name);

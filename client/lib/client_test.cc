@@ -351,7 +351,7 @@ TEST(WatchJobTest, GivesUpAfterItsTime) {
   const absl::Status status =
       Connect(address, policy)->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
   EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("did not come back within 100ms"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot reconnect within 100ms"));
   EXPECT_GT(observer.lost, 1);
 }
 
@@ -401,7 +401,7 @@ TEST(WatchJobTest, ReportsAMissingEvent) {
   const absl::Status status =
       Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(status.message(), "jobs/a: event 3 came after event 1; those between are missing");
+  EXPECT_EQ(status.message(), "cannot follow jobs/a: the daemon sent event 3 after event 1");
 }
 
 TEST(WatchJobTest, ErrorsThatNoRepetitionMendsEndIt) {
@@ -534,12 +534,12 @@ TEST(ConnectionTest, BadOptionsAreNamed) {
   for (const char* address : {"", "gpu-box", ":7447", "gpu-box:", "gpu-box:70000", "gpu-box:x"}) {
     options.address = address;
     EXPECT_THAT(std::string(OpenChannel(options).status().message()),
-                HasSubstr("is no address: want HOST:PORT"));
+                HasSubstr("it is not an address; give HOST:PORT"));
   }
   options.address = "gpu-box:7447";
   options.tls_ca_file = "/no/such/ca.pem";
   EXPECT_EQ(OpenChannel(options).status().message(),
-            "the CA file cannot be used: cannot read /no/such/ca.pem: No such file or directory");
+            "cannot use the CA file: cannot read /no/such/ca.pem: No such file or directory");
   options.tls_ca_file = "";
   options.tls_certificate_file = "/some/cert.pem";
   EXPECT_THAT(std::string(OpenChannel(options).status().message()), HasSubstr("--tls-key"));

@@ -14,8 +14,9 @@ namespace {
 constexpr size_t kPiece = 1 << 18;
 
 absl::Status CannotRead(const LocalFile& file) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot read ", file.local, ", or it has become shorter since the upload began"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot upload ", file.local,
+      ": it cannot be read, or it has become shorter; upload it again when no program writes it"));
 }
 
 }  // namespace
@@ -92,7 +93,10 @@ absl::StatusOr<v1::Upload> Client::Upload(const UploadPlan& plan, StreamObserver
     }
     if (upload.ok() && upload->files_received() == upload->files()) return upload;
     if (!observer.KeepGoing()) return absl::CancelledError("stopped");
-    absl::Status status = upload.ok() ? absl::UnavailableError("the upload ended early") : upload.status();
+    absl::Status status = upload.ok() ? absl::UnavailableError(
+                                            "cannot finish the upload: the daemon ended the call early; the "
+                                            "same command continues the upload")
+                                      : upload.status();
     // Bytes are seldom damaged on the way, and sending the file again repairs them. A file that changed here
     // stays changed.
     const bool again = absl::IsDataLoss(status) && !std::exchange(damaged, true);

@@ -38,8 +38,9 @@ absl::Status CheckAddress(const std::string& address) {
   int port = 0;
   if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
       port < 1 || port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", address, "` is no address: want HOST:PORT, such as ", kDefaultAddress));
+    return absl::InvalidArgumentError(absl::StrCat("cannot connect to `", address,
+                                                   "`: it is not an address; give HOST:PORT, such as ",
+                                                   kDefaultAddress));
   }
   return absl::OkStatus();
 }
@@ -49,7 +50,7 @@ absl::Status ReadPem(const std::string& path, const char* what, std::string* con
   absl::StatusOr<std::string> read = ReadWholeFile(path, kLargestCertificateFile);
   if (!read.ok()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the ", what, " cannot be used: ", read.status().message()));
+        absl::StrCat("cannot use the ", what, ": ", read.status().message(), "; name another file"));
   }
   *content = *std::move(read);
   return absl::OkStatus();
@@ -130,16 +131,17 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> OpenChannel(const ConnectionOptio
   if (absl::Status status = CheckAddress(options.address); !status.ok()) return status;
   if (!UsesTls(options)) {
     if (!options.token.empty() && !IsLocalAddress(options.address) && !options.allow_plaintext) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.address, " is not this machine, and without TLS the token would travel unencrypted: ",
-          "give the daemon's authority with --tls-ca FILE, or ask for it with --plaintext"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("cannot send the token to ", options.address,
+                       ": it is another machine, and without TLS the token would travel unencrypted; name "
+                       "the daemon's authority with --tls-ca FILE, or allow plain text with --plaintext"));
     }
     return grpc::CreateCustomChannel(options.address, grpc::InsecureChannelCredentials(), Arguments(options));
   }
   if (options.tls_certificate_file.empty() != options.tls_key_file.empty()) {
     return absl::InvalidArgumentError(
-        "a client certificate needs its key and a key its certificate: give --tls-cert "
-        "and --tls-key together");
+        "cannot use a client certificate: its certificate or its key is missing; give --tls-cert and "
+        "--tls-key together");
   }
   const absl::StatusOr<grpc::SslCredentialsOptions> files = ReadTlsFiles(options);
   if (!files.ok()) return files.status();

@@ -86,6 +86,11 @@ grpc::Status FakeDaemon::CancelJob(grpc::ServerContext* context, const v1::Cance
   return Answer(context, cancel_job, *request, job);
 }
 
+grpc::Status FakeDaemon::UpdateJob(grpc::ServerContext* context, const v1::UpdateJobRequest* request,
+                                   v1::Job* job) {
+  return Answer(context, update_job, *request, job);
+}
+
 grpc::Status FakeDaemon::PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
                                   v1::Job* job) {
   return Answer(context, pause_job, *request, job);
@@ -164,9 +169,34 @@ grpc::Status FakeDaemon::ListDevices(grpc::ServerContext* context, const v1::Lis
   return Answer(context, list_devices, response);
 }
 
+grpc::Status FakeDaemon::DrainDevice(grpc::ServerContext* context, const v1::DrainDeviceRequest* request,
+                                     v1::Device* device) {
+  return Answer(context, drain_device, *request, device);
+}
+
+grpc::Status FakeDaemon::ResumeDevice(grpc::ServerContext* context, const v1::ResumeDeviceRequest* request,
+                                      v1::Device* device) {
+  return Answer(context, resume_device, *request, device);
+}
+
+grpc::Status FakeDaemon::ExcludeDevice(grpc::ServerContext* context, const v1::ExcludeDeviceRequest* request,
+                                       v1::Device* device) {
+  return Answer(context, exclude_device, *request, device);
+}
+
 grpc::Status FakeDaemon::ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest*,
                                       v1::ListDatasetsResponse* response) {
   return Answer(context, list_datasets, response);
+}
+
+grpc::Status FakeDaemon::GetDataset(grpc::ServerContext* context, const v1::GetDatasetRequest* request,
+                                    v1::Dataset* dataset) {
+  return Answer(context, get_dataset, *request, dataset);
+}
+
+grpc::Status FakeDaemon::FetchDataset(grpc::ServerContext* context, const v1::FetchDatasetRequest* request,
+                                      v1::Dataset* dataset) {
+  return Answer(context, fetch_dataset, *request, dataset);
 }
 
 grpc::Status FakeDaemon::CreateDataset(grpc::ServerContext* context, const v1::CreateDatasetRequest* request,
@@ -179,6 +209,16 @@ grpc::Status FakeDaemon::DeleteDataset(grpc::ServerContext* context, const v1::D
   return Answer(context, delete_dataset, *request);
 }
 
+grpc::Status FakeDaemon::ListUploads(grpc::ServerContext* context, const v1::ListUploadsRequest* request,
+                                     v1::ListUploadsResponse* response) {
+  return Answer(context, list_uploads, *request, response);
+}
+
+grpc::Status FakeDaemon::DeleteUpload(grpc::ServerContext* context, const v1::DeleteUploadRequest* request,
+                                      google::protobuf::Empty*) {
+  return Answer(context, delete_upload, *request);
+}
+
 grpc::Status FakeDaemon::CreateUpload(grpc::ServerContext* context, const v1::CreateUploadRequest* request,
                                       v1::Upload* response) {
   return Answer(context, create_upload, *request, response);
@@ -188,6 +228,11 @@ grpc::Status FakeDaemon::UploadFiles(grpc::ServerContext* context,
                                      grpc::ServerReader<v1::UploadFilesRequest>* reader,
                                      v1::Upload* response) {
   return Answer(context, upload_files, reader, response);
+}
+
+grpc::Status FakeDaemon::DeleteSweep(grpc::ServerContext* context, const v1::DeleteSweepRequest* request,
+                                     google::protobuf::Empty*) {
+  return Answer(context, delete_sweep, *request);
 }
 
 grpc::Status FakeDaemon::CreateBackup(grpc::ServerContext* context, const v1::CreateBackupRequest* request,

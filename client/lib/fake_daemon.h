@@ -45,6 +45,7 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::GetJobHistoryRequest&, v1::GetJobHistoryResponse*)> get_job_history;
   std::function<grpc::Status(const v1::ListJobsRequest&, v1::ListJobsResponse*)> list_jobs;
   std::function<grpc::Status(const v1::CancelJobRequest&, v1::Job*)> cancel_job;
+  std::function<grpc::Status(const v1::UpdateJobRequest&, v1::Job*)> update_job;
   std::function<grpc::Status(const v1::PauseJobRequest&, v1::Job*)> pause_job;
   std::function<grpc::Status(const v1::ResumeJobRequest&, v1::Job*)> resume_job;
   std::function<grpc::Status(const v1::ForkJobRequest&, v1::Job*)> fork_job;
@@ -67,15 +68,23 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(grpc::ServerContext*, v1::Daemon*)> get_daemon;
   std::function<grpc::Status(v1::ListQueueResponse*)> list_queue;
   std::function<grpc::Status(v1::ListDevicesResponse*)> list_devices;
+  std::function<grpc::Status(const v1::DrainDeviceRequest&, v1::Device*)> drain_device;
+  std::function<grpc::Status(const v1::ResumeDeviceRequest&, v1::Device*)> resume_device;
+  std::function<grpc::Status(const v1::ExcludeDeviceRequest&, v1::Device*)> exclude_device;
   std::function<grpc::Status(v1::ListDatasetsResponse*)> list_datasets;
+  std::function<grpc::Status(const v1::GetDatasetRequest&, v1::Dataset*)> get_dataset;
+  std::function<grpc::Status(const v1::FetchDatasetRequest&, v1::Dataset*)> fetch_dataset;
   std::function<grpc::Status(const v1::CreateDatasetRequest&, v1::Dataset*)> create_dataset;
   std::function<grpc::Status(const v1::DeleteDatasetRequest&)> delete_dataset;
+  std::function<grpc::Status(const v1::ListUploadsRequest&, v1::ListUploadsResponse*)> list_uploads;
+  std::function<grpc::Status(const v1::DeleteUploadRequest&)> delete_upload;
   std::function<grpc::Status(const v1::CreateUploadRequest&, v1::Upload*)> create_upload;
   std::function<grpc::Status(grpc::ServerReader<v1::UploadFilesRequest>*, v1::Upload*)> upload_files;
   std::function<grpc::Status(const v1::CreateSweepRequest&, v1::Sweep*)> create_sweep;
   std::function<grpc::Status(const v1::GetSweepRequest&, v1::Sweep*)> get_sweep;
   std::function<grpc::Status(const v1::ListSweepsRequest&, v1::ListSweepsResponse*)> list_sweeps;
   std::function<grpc::Status(const v1::CancelSweepRequest&, v1::Sweep*)> cancel_sweep;
+  std::function<grpc::Status(const v1::DeleteSweepRequest&)> delete_sweep;
   std::function<grpc::Status(const v1::CreateBackupRequest&, v1::Backup*)> create_backup;
   std::function<grpc::Status(v1::ListBackupsResponse*)> list_backups;
   std::function<grpc::Status(const v1::CreateTokenRequest&, v1::CreateTokenResponse*)> create_token;
@@ -91,6 +100,8 @@ class FakeDaemon : public v1::JobService::Service,
   grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override;
   grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                         v1::Job* job) override;
+  grpc::Status UpdateJob(grpc::ServerContext* context, const v1::UpdateJobRequest* request,
                          v1::Job* job) override;
   grpc::Status PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
                         v1::Job* job) override;
@@ -122,12 +133,26 @@ class FakeDaemon : public v1::JobService::Service,
                          v1::ListQueueResponse* response) override;
   grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
                            v1::ListDevicesResponse* response) override;
+  grpc::Status DrainDevice(grpc::ServerContext* context, const v1::DrainDeviceRequest* request,
+                           v1::Device* device) override;
+  grpc::Status ResumeDevice(grpc::ServerContext* context, const v1::ResumeDeviceRequest* request,
+                            v1::Device* device) override;
+  grpc::Status ExcludeDevice(grpc::ServerContext* context, const v1::ExcludeDeviceRequest* request,
+                             v1::Device* device) override;
   grpc::Status ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest* request,
                             v1::ListDatasetsResponse* response) override;
+  grpc::Status GetDataset(grpc::ServerContext* context, const v1::GetDatasetRequest* request,
+                          v1::Dataset* dataset) override;
+  grpc::Status FetchDataset(grpc::ServerContext* context, const v1::FetchDatasetRequest* request,
+                            v1::Dataset* dataset) override;
   grpc::Status CreateDataset(grpc::ServerContext* context, const v1::CreateDatasetRequest* request,
                              v1::Dataset* response) override;
   grpc::Status DeleteDataset(grpc::ServerContext* context, const v1::DeleteDatasetRequest* request,
                              google::protobuf::Empty* response) override;
+  grpc::Status ListUploads(grpc::ServerContext* context, const v1::ListUploadsRequest* request,
+                           v1::ListUploadsResponse* response) override;
+  grpc::Status DeleteUpload(grpc::ServerContext* context, const v1::DeleteUploadRequest* request,
+                            google::protobuf::Empty* response) override;
   grpc::Status CreateUpload(grpc::ServerContext* context, const v1::CreateUploadRequest* request,
                             v1::Upload* response) override;
   grpc::Status UploadFiles(grpc::ServerContext* context, grpc::ServerReader<v1::UploadFilesRequest>* reader,
@@ -140,6 +165,8 @@ class FakeDaemon : public v1::JobService::Service,
                           v1::ListSweepsResponse* response) override;
   grpc::Status CancelSweep(grpc::ServerContext* context, const v1::CancelSweepRequest* request,
                            v1::Sweep* sweep) override;
+  grpc::Status DeleteSweep(grpc::ServerContext* context, const v1::DeleteSweepRequest* request,
+                           google::protobuf::Empty* response) override;
   grpc::Status CreateBackup(grpc::ServerContext* context, const v1::CreateBackupRequest* request,
                             v1::Backup* backup) override;
   grpc::Status ListBackups(grpc::ServerContext* context, const v1::ListBackupsRequest* request,

@@ -36,9 +36,9 @@ absl::StatusOr<std::string> ReadWholeFile(const std::string& path, size_t limit)
     if (count <= 0) break;
     content.append(buffer, count);
     if (content.size() > limit) {
-      status = absl::ResourceExhaustedError(absl::StrCat(standard_input ? "standard input" : path,
-                                                         " is larger than ", limit,
-                                                         " bytes, the most that is read"));
+      status =
+          absl::ResourceExhaustedError(absl::StrCat("cannot read ", standard_input ? "standard input" : path,
+                                                    ": it has more than ", limit, " bytes; make it smaller"));
       break;
     }
   }

@@ -98,8 +98,8 @@ absl::Status ParseTextProto(const std::string& content, const std::string& name,
 // Returns a file's content as text.
 absl::StatusOr<std::string> TextOf(const std::string& content, const std::string& name) {
   if (content.size() > kLargestJobFile) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(name, " is larger than ", kLargestJobFile, " bytes, the most that is read"));
+    return absl::ResourceExhaustedError(absl::StrCat("cannot read ", name, ": a job file may have at most ",
+                                                     kLargestJobFile, " bytes; make it smaller"));
   }
   std::string text = content;
   if (const std::vector<ReadProblem> problems = CheckText(&text); !problems.empty()) {
@@ -145,7 +145,7 @@ absl::StatusOr<v1::DatasetSpec> ReadDatasetFile(const std::string& path) {
   if (!text.ok()) return text.status();
   v1::DatasetSpec dataset;
   const std::vector<ReadProblem> problems = ReadYamlMember(
-      *text, "dataset", "a data set is a mapping: a name:, or a source such as idx:", &dataset);
+      *text, "dataset", "want a mapping with `name:`, or with a source such as `idx:`", &dataset);
   if (!problems.empty()) return ProblemStatus(name, problems);
   return dataset;
 }

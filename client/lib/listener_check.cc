@@ -100,7 +100,7 @@ absl::Status CheckListener(absl::string_view address, const std::vector<uid_t>& 
       }
       if (std::find(trusted.begin(), trusted.end(), user) == trusted.end()) {
         return absl::UnavailableError(
-            absl::StrCat(kStrangerListens, " (number ", user, "), and the token was not sent"));
+            absl::StrCat("cannot send the token: ", kStrangerListens, " (number ", user, ")"));
       }
     }
   }

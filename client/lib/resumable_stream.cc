@@ -57,9 +57,9 @@ absl::Status Reconnector::OnBreak(const absl::Status& why) {
   if (left <= absl::ZeroDuration()) {
     // The connection works. The daemon's answer already has the cause and the fix.
     if (absl::IsResourceExhausted(why)) return why;
-    return absl::UnavailableError(absl::StrCat("the connection broke and did not come back within ",
-                                               absl::FormatDuration(policy_.give_up_after), ": ",
-                                               why.message()));
+    return absl::UnavailableError(absl::StrCat("cannot reconnect within ",
+                                               absl::FormatDuration(policy_.give_up_after),
+                                               " (--reconnect-timeout): ", why.message()));
   }
   absl::BitGen random;
   const absl::Duration wait = std::min(next_wait_ * absl::Uniform(random, 0.5, 1.0), left);

@@ -155,7 +155,7 @@ absl::Status RunResumableStream(const ReconnectPolicy& policy, grpc::ChannelInte
     absl::Status status = RunStreamOnce<Message>(open, open_and_note, accept_and_note, convert, observer);
     if (complete(status)) return absl::OkStatus();
     if (stopped || !observer.KeepGoing()) return status;
-    if (status.ok()) status = absl::UnavailableError("the stream ended early");
+    if (status.ok()) status = absl::UnavailableError("the daemon ended the stream early");
     if (!IsWorthReconnecting(status)) return status;
     if (absl::Status end = reconnector.OnBreak(status); !end.ok()) return end;
   }

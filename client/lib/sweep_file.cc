@@ -53,8 +53,8 @@ absl::StatusOr<std::vector<Value>> ReadValues(const std::string& path, const std
         return status;
     }
   } catch (const YAML::Exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", Quoted(text), " is no list of values: ", error.msg));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": want a list of values such as ", path,
+                                                   "=1,2, got ", Quoted(text), ": ", error.msg));
   }
   if (values.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": want values, such as ", path, "=1,2"));
@@ -188,7 +188,7 @@ absl::Status AddRandom(absl::string_view assignment, v1::Sweep* sweep) {
     field.mutable_integer()->set_max(max);
   } else {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": no such distribution: ", Quoted(name), "; ",
+        absl::StrCat(path, ": unknown distribution ", Quoted(name), "; ",
                      SpellingHint(name, {"uniform", "log_uniform", "integer", "choice"})));
   }
   // Reports a misspelt field now.

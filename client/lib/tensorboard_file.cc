@@ -256,7 +256,8 @@ absl::StatusOr<std::unique_ptr<TensorBoardFile>> TensorBoardFile::Open(const std
   }
   std::unique_ptr<TensorBoardFile> file(new TensorBoardFile(path, descriptor));
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
-    return absl::AbortedError(absl::StrCat("cannot write ", path, ": another process writes the file"));
+    return absl::AbortedError(absl::StrCat(
+        "cannot write ", path, ": another process writes the file; stop it, or name another folder"));
   }
   const std::string head = EventHead(Seconds(job.create_time()), 0, 0);
   const std::string beginning = absl::StrCat(
@@ -301,8 +302,8 @@ absl::Status TensorBoardFile::Recover(absl::string_view beginning) {
     if (Load32(event.data() + size) != Mask(Crc32c(event))) break;
     const int64_t sequence = SequenceOf(event);
     if (sequence < last_sequence_) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot continue ", path_, ": not an event file of this program; move the file away"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot continue ", path_, ": it is not an event file of this program; move the file away"));
     }
     last_sequence_ = sequence;
     rest.remove_prefix(kHeadSize + size + kTailSize);
@@ -313,8 +314,8 @@ absl::Status TensorBoardFile::Recover(absl::string_view beginning) {
   empty_ = records < 2;
   if (empty_) {
     if (!absl::StartsWith(beginning, content)) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("cannot continue ", path_, ": not an event file of this program; move the file away"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot continue ", path_, ": it is not an event file of this program; move the file away"));
     }
     whole = 0;
   }

@@ -1,18 +1,50 @@
 #include "client/lib/tensorboard_file.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
 #include "gtest/gtest.h"
 
 namespace tandem::client {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Returns the bytes of a Summary.Value with this tag (field 1) and number (field 2, a float).
+std::string Scalar(const std::string& tag, float value) {
+  std::string bytes(sizeof(value), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(value));
+  return std::string("\x0a") + static_cast<char>(tag.size()) + tag + "\x15" + bytes;
+}
+
+// Returns the bytes of an entry of the map of hyperparameters.
+std::string Entry(const std::string& path, const google::protobuf::Value& value) {
+  const std::string bytes = value.SerializeAsString();
+  return std::string("\x0a") + static_cast<char>(path.size()) + path + "\x12" +
+         static_cast<char>(bytes.size()) + bytes;
+}
+std::string Entry(const std::string& path, double number) {
+  google::protobuf::Value value;
+  value.set_number_value(number);
+  return Entry(path, value);
+}
+std::string Entry(const std::string& path, const char* text) {
+  google::protobuf::Value value;
+  value.set_string_value(text);
+  return Entry(path, value);
+}
+std::string Entry(const std::string& path, bool flag) {
+  google::protobuf::Value value;
+  value.set_bool_value(flag);
+  return Entry(path, value);
+}
 
 class TensorBoardFileTest : public ::testing::Test {
  protected:
@@ -103,6 +135,99 @@ TEST_F(TensorBoardFileTest, SomebodysFileStays) {
 TEST_F(TensorBoardFileTest, TwoWritersDoNotMix) {
   const std::unique_ptr<TensorBoardFile> file = Open();
   EXPECT_TRUE(absl::IsAborted(TensorBoardFile::Open(path_, job_, "").status()));
+}
+
+TEST_F(TensorBoardFileTest, AFileThatCannotBeOpenedIsNamed) {
+  const absl::Status status = TensorBoardFile::Open(folder_ + "/none/events", job_, "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cannot open " + folder_ + "/none/events"));
+}
+
+TEST_F(TensorBoardFileTest, AnotherProgramsRecordsStay) {
+  {
+    const std::unique_ptr<TensorBoardFile> file = Open();
+    ASSERT_TRUE(file->Add(Report(2)).ok());
+    ASSERT_TRUE(file->Sync().ok());
+  }
+  const std::string second = Read();
+  std::filesystem::remove(path_);
+  std::string first;
+  {
+    const std::unique_ptr<TensorBoardFile> file = Open();
+    ASSERT_TRUE(file->Sync().ok());
+    const size_t head = Read().size();
+    first = second.substr(head);
+    ASSERT_TRUE(file->Add(Report(3)).ok());
+    ASSERT_TRUE(file->Sync().ok());
+  }
+  // A file whose events are out of order is no copy of a log.
+  Write(Read() + first);
+  const absl::Status status = TensorBoardFile::Open(path_, job_, "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("not an event file of this program"));
+}
+
+TEST_F(TensorBoardFileTest, ANewFileHasTheSpecsFieldsAsHyperparameters) {
+  v1::JobSpec& spec = *job_.mutable_spec();
+  spec.set_name("lenet");
+  spec.set_priority(-3);
+  spec.add_frozen_layers("conv1");
+  spec.add_frozen_layers("conv2");
+  spec.mutable_training()->set_epochs(3);
+  spec.mutable_training()->set_seed(17);
+  spec.mutable_training()->set_drop_last(true);
+  spec.mutable_training()->set_precision(v1::PRECISION_BFLOAT16);
+  spec.mutable_training()->add_metrics(v1::METRIC_ACCURACY);
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.25);
+  spec.mutable_model()->add_layers()->mutable_dense()->set_units(10);
+  spec.mutable_model()->mutable_input()->add_shape(28);
+  Open();
+  const std::string content = Read();
+  EXPECT_THAT(content, HasSubstr(Entry("name", "lenet")));
+  EXPECT_THAT(content, HasSubstr(Entry("priority", -3.0)));
+  EXPECT_THAT(content, HasSubstr(Entry("frozen_layers[1]", "conv2")));
+  EXPECT_THAT(content, HasSubstr(Entry("training.epochs", 3.0)));
+  EXPECT_THAT(content, HasSubstr(Entry("training.seed", 17.0)));
+  EXPECT_THAT(content, HasSubstr(Entry("training.drop_last", true)));
+  EXPECT_THAT(content, HasSubstr(Entry("training.precision", "PRECISION_BFLOAT16")));
+  EXPECT_THAT(content, HasSubstr(Entry("training.metrics[0]", "METRIC_ACCURACY")));
+  EXPECT_THAT(content, HasSubstr(Entry("training.optimizer.sgd.learning_rate", 0.25)));
+  EXPECT_THAT(content, HasSubstr(Entry("model.layers[0].dense.units", 10.0)));
+  EXPECT_THAT(content, HasSubstr(Entry("model.input.shape[0]", 28.0)));
+  EXPECT_THAT(content, Not(HasSubstr("training.steps")));
+}
+
+TEST_F(TensorBoardFileTest, EpochsAndValidationsHaveTheirScalars) {
+  const std::unique_ptr<TensorBoardFile> file = Open();
+  v1::JobEvent epoch;
+  epoch.set_sequence(1);
+  epoch.mutable_epoch()->set_epoch(2);
+  epoch.mutable_epoch()->set_step(20);
+  epoch.mutable_epoch()->mutable_training()->set_loss(0.5);
+  epoch.mutable_epoch()->set_images_per_second(100);
+  ASSERT_TRUE(file->Add(epoch).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  std::string content = Read();
+  EXPECT_THAT(content, HasSubstr(Scalar("epoch", 2)));
+  EXPECT_THAT(content, HasSubstr(Scalar("epoch_training/loss", 0.5)));
+  EXPECT_THAT(content, HasSubstr(Scalar("epoch_images_per_second", 100)));
+  EXPECT_THAT(content, Not(HasSubstr("validation/")));
+  // An epoch may have its own validation.
+  epoch.set_sequence(2);
+  epoch.mutable_epoch()->mutable_validation()->set_loss(0.75);
+  (*epoch.mutable_epoch()->mutable_validation()->mutable_metrics())["accuracy"] = 0.875;
+  ASSERT_TRUE(file->Add(epoch).ok());
+  v1::JobEvent validation;
+  validation.set_sequence(3);
+  validation.mutable_validation()->set_step(30);
+  validation.mutable_validation()->mutable_validation()->set_loss(0.25);
+  ASSERT_TRUE(file->Add(validation).ok());
+  ASSERT_TRUE(file->Sync().ok());
+  EXPECT_EQ(file->last_sequence(), 3);
+  content = Read();
+  EXPECT_THAT(content, HasSubstr(Scalar("validation/loss", 0.75)));
+  EXPECT_THAT(content, HasSubstr(Scalar("validation/accuracy", 0.875)));
+  EXPECT_THAT(content, HasSubstr(Scalar("validation/loss", 0.25)));
 }
 
 TEST_F(TensorBoardFileTest, EventsWithoutScalarsMakeNoRecord) {

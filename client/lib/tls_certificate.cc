@@ -73,8 +73,8 @@ using Certificate = std::unique_ptr<X509, void (*)(X509*)>;
 using Key = std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)>;
 using Reader = std::unique_ptr<BIO, int (*)(BIO*)>;
 
-constexpr char kNoCertificate[] = "holds no certificate in PEM form";
-constexpr char kNoKey[] = "holds no private key in PEM form without a passphrase";
+constexpr char kNoCertificate[] = "has no certificate in PEM form";
+constexpr char kNoKey[] = "has no private key in PEM form without a passphrase";
 
 Reader ReaderOf(absl::string_view text) {
   return Reader(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), BIO_free);
@@ -104,7 +104,8 @@ TlsCertificate Describe(const X509& certificate) {
 
 absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, absl::Duration timeout) {
   const auto error = [&] {
-    return absl::UnavailableError(absl::StrCat("nobody at ", address, " speaks TLS"));
+    return absl::UnavailableError(absl::StrCat("cannot read the certificate at ", address,
+                                               ": no server there speaks TLS; check the address"));
   };
   const Socket socket(Connect(address, timeout));
   if (socket.fd() < 0) return error();
@@ -148,7 +149,7 @@ absl::StatusOr<TlsCertificate> ReadTlsFiles(const TlsFilePaths& paths) {
     if (authorities_file == nullptr)
       return wrong("authorities of clients", paths.client_ca, cannot_be_read());
     if (ReadCertificate(authorities_file.get()) == nullptr)
-      return wrong("authorities of clients", paths.client_ca, "hold no certificate in PEM form");
+      return wrong("authorities of clients", paths.client_ca, "have no certificate in PEM form");
   }
   return Describe(*certificate);
 }

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem::client {
 namespace {
@@ -69,32 +70,17 @@ void AddFile(const fs::path& path, Problems* problems, std::map<std::string, Loc
   if (!IsFitName(file.local)) {
     problems->Add(
         absl::StrCat(absl::CHexEscape(file.local),
-                     ": has a name that is no UTF-8, or that holds control characters or a backslash; "
-                     "rename it"));
+                     ": its name is not UTF-8, or has control characters or a backslash; rename it"));
     return;
   }
   files->emplace(file.local, std::move(file));
 }
 
 void AddFolder(const fs::path& folder, Problems* problems, std::map<std::string, LocalFile>* files) {
-  std::error_code error;
-  const auto options = fs::directory_options::follow_directory_symlink;
-  for (fs::recursive_directory_iterator entry(folder, options, error), end; entry != end && !error;
-       entry.increment(error)) {
-    if (absl::StartsWith(entry->path().filename().string(), ".")) {
-      entry.disable_recursion_pending();
-      continue;
-    }
-    // A link that leads back to a parent folder would never end.
-    if (entry.depth() > 50) {
-      problems->Add(
-          absl::StrCat(folder.string(), ": folders in folders too deep; a symbolic link leads back"));
-      return;
-    }
-    std::error_code ignored;
-    if (fs::is_regular_file(entry->path(), ignored)) AddFile(entry->path(), problems, files);
-  }
-  if (error) problems->Add(absl::StrCat(folder.string(), ": cannot be read: ", error.message()));
+  const absl::Status status = WalkDataFolder(folder.string(), [&](const fs::path& path, bool is_folder) {
+    if (!is_folder) AddFile(path, problems, files);
+  });
+  if (!status.ok()) problems->Add(status.message());
 }
 
 // Returns the deepest folder that contains both paths, or equals one of them.
@@ -198,9 +184,10 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   if (named.empty()) {
     return absl::InvalidArgumentError(
-        "there is nothing to upload: the data set names no file of this machine");
+        "cannot upload the data set: it names no file of this machine; leave out --upload, or name a file");
   }
-  if (files.empty()) return absl::InvalidArgumentError("there is nothing to upload: the folders are empty");
+  if (files.empty())
+    return absl::InvalidArgumentError("cannot upload the data set: its folders are empty; put files there");
   fs::path common = named.front().path.parent_path();
   for (const Named& one : named) common = CommonFolder(common, one.path.parent_path());
   const size_t cut = common.string() == "/" ? 1 : common.string().size() + 1;
@@ -236,8 +223,8 @@ absl::Status ComputeDigests(const std::function<bool(int64_t bytes)>& on_bytes, 
       return absl::FailedPreconditionError(absl::StrCat("cannot read ", file.local));
     }
     if (size != file.size) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(file.local, " is being written to: its size has changed"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot upload ", file.local, ": its size has changed; upload it when no program writes it"));
     }
     if (!on_bytes(bytes)) return absl::CancelledError("stopped");
     TANDEM_ASSIGN_OR_RETURN(file.sha256, sum.FinishBytes());

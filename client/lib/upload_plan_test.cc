@@ -100,10 +100,10 @@ TEST_F(UploadPlanTest, SaysWhatIsWrong) {
   fs::create_directories(folder_ + "/empty");
   Write(std::string("bad/\xff.png"), "1");
   EXPECT_THAT(Error(Csv("train.csv", "none.csv")), HasSubstr("csv.validation: there is no file or folder"));
-  EXPECT_THAT(Error(Csv("https://example.org/a.csv")), HasSubstr("nothing to upload"));
-  EXPECT_THAT(Error(Csv("empty")), HasSubstr("nothing to upload"));
-  EXPECT_THAT(Error(Csv("bad")), HasSubstr("no UTF-8"));
-  EXPECT_THAT(Error(v1::DatasetSpec()), HasSubstr("nothing to upload"));
+  EXPECT_THAT(Error(Csv("https://example.org/a.csv")), HasSubstr("it names no file of this machine"));
+  EXPECT_THAT(Error(Csv("empty")), HasSubstr("its folders are empty"));
+  EXPECT_THAT(Error(Csv("bad")), HasSubstr("is not UTF-8"));
+  EXPECT_THAT(Error(v1::DatasetSpec()), HasSubstr("it names no file of this machine"));
   v1::DatasetSpec spec = Csv("train.csv");
   absl::StatusOr<UploadPlan> plan = PlanUpload(folder_, &spec);
   ASSERT_TRUE(plan.ok());

@@ -101,6 +101,7 @@ const std::vector<ResidualSettings>& AllSettings() {
       {.batch = 21, .channels = 24, .training = false},
       {.relu_between = false},
       {.batch = 16, .shortcut_has_norm = true},
+      {.batch = 48, .channels = 32},
       {.channels = 24, .training = false, .shortcut_has_norm = true},
   };
   return all;

@@ -5,31 +5,25 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/image_folder_dataset.h"
 #include "engine/data/parallel.h"
 #include "engine/data/source_paths.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the files of a folder, without hidden files.
+// Returns the files of a folder, in order.
 absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
   std::vector<std::string> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    const bool hidden = absl::StartsWith(entry->path().filename().string(), ".");
-    if (!hidden && entry->is_regular_file(ignored)) files.push_back(entry->path().string());
-    if (hidden) entry.disable_recursion_pending();
-  }
-  if (error) return absl::InvalidArgumentError(absl::StrCat("cannot read ", folder, ": ", error.message()));
+  TANDEM_RETURN_IF_ERROR(WalkDataFolder(folder, [&](const fs::path& path, bool is_folder) {
+    if (!is_folder) files.push_back(path.string());
+  }));
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -59,6 +53,14 @@ absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
   copy.clear_normalization();
   copy.clear_augmentation();
   DataDigest digest;
+  if (copy.has_image_folder()) {
+    v1::ImageFolderSource& source = *copy.mutable_image_folder();
+    TANDEM_ASSIGN_OR_RETURN(const DataParts parts, FindDataParts(source.train()));
+    if (!parts.train.empty()) {
+      source.set_train(parts.train);
+      if (source.validation().empty()) source.set_validation(parts.validation);
+    }
+  }
   for (const SourcePath& path : PathsOf(&copy)) {
     if (path.path->empty()) continue;
     std::error_code ignored;

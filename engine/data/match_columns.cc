@@ -44,10 +44,10 @@ absl::Status MatchColumns(const v1::DatasetSpec& spec, const DataNames& model, D
   const bool by_column =
       spec.normalization().mean_size() > 1 || spec.normalization().standard_deviation_size() > 1;
   if (!by_column || !AreReordered(spec.csv(), model, info)) return absl::OkStatus();
-  return FieldError("normalization",
-                    absl::StrCat("has a number a column, but the model takes the columns in another order, ",
-                                 ListNames(model.features),
-                                 "; give csv.feature_columns in this order, and the numbers likewise"));
+  return FieldError(
+      "normalization",
+      absl::StrCat("has a number a column, but the model takes the columns in another order, ",
+                   ListNames(model.features), "; give csv.feature_columns and the numbers in this order"));
 }
 
 }  // namespace tandem

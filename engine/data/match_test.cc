@@ -140,7 +140,7 @@ TEST_F(MatchTest, NumbersAColumnAreNotGivenToOthers) {
   };
   const std::string part =
       "has a number a column, but the model takes the columns in another order, 'a', 'b'; give "
-      "csv.feature_columns in this order";
+      "csv.feature_columns and the numbers in this order";
   ExpectFault(with_means(Table("b,a,y\n2,1,3\n")), model, "normalization", part);
   ExpectFault(with_means(Table("a,b,y\n1,2,3\n", "feature_columns: ['b', 'a']")), model, "normalization",
               part);

@@ -1,6 +1,7 @@
 #include "engine/data/source_paths.h"
 
 #include "absl/strings/str_cat.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
@@ -56,6 +57,9 @@ std::vector<SourcePath> PathsOf(v1::DatasetSpec* spec) {
       break;
     case v1::DatasetSpec::kImageFolder:
       AddTwo("image_folder", spec->mutable_image_folder(), PathKind::kFolder, paths);
+      for (SourcePath& path : paths) {
+        if (IsArchiveName(*path.path)) path.kind = PathKind::kFileOrFolder;
+      }
       break;
     case v1::DatasetSpec::kNpy:
       AddNpy(spec->mutable_npy(), paths);

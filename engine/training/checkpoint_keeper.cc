@@ -68,9 +68,9 @@ void CheckpointKeeper::WriteAll() {
       return absl::OkStatus();
     });
     if (!status.ok() && options_.observer != nullptr) {
-      options_.observer->OnNotice(absl::StrCat("What was to be kept of step ", step,
+      options_.observer->OnNotice(absl::StrCat("The checkpoint or model of step ", step,
                                                " could not be written: ", status.message(),
-                                               "; training goes on."));
+                                               "; training continues."));
     }
     MutexLock lock(&mutex_);
     busy_ = false;
@@ -89,7 +89,7 @@ void CheckpointKeeper::Write(Work work) {
     } else {
       options_.observer->OnNotice(absl::StrCat("The model with the best result so far, that of step ",
                                                work.state.step, ", could not be written: ", status.message(),
-                                               "; training goes on."));
+                                               "; training continues."));
     }
   }
   if (work.purpose.checkpoint) WriteCheckpoint(std::move(work));
@@ -118,7 +118,7 @@ void CheckpointKeeper::WriteCheckpoint(Work work) {
   if (!size.ok()) {
     options_.observer->OnNotice(absl::StrCat(
         "The checkpoint of step ", work.state.step, " could not be written: ", size.status().message(),
-        "; training goes on, and would begin again ",
+        "; training continues, and would restart ",
         last_step == 0 ? "from the beginning" : absl::StrCat("from the checkpoint of step ", last_step),
         "."));
     return;

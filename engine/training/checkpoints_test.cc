@@ -100,7 +100,8 @@ TEST(CheckpointsTest, WhereTheNewestIsDamagedTheOneBeforeCounts) {
   EXPECT_EQ(second.started, 8);
   ASSERT_EQ(second.notices.size(), 1);
   EXPECT_THAT(second.notices[0], HasSubstr(CheckpointPath(16)));
-  EXPECT_THAT(second.notices[0], HasSubstr("\" was changed; training goes on from that of step 8"));
+  EXPECT_THAT(second.notices[0],
+              HasSubstr("\" was changed; training continues from the checkpoint of step 8"));
   EXPECT_EQ(*env.ReadFile(kModel), whole.model);
   EXPECT_THAT(Standing(&env), ElementsAre(32, 24));
   EXPECT_TRUE(env.ReadFile(CheckpointPath(16) + ".damaged").ok());

@@ -91,19 +91,15 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   }
   if (model.trained_on.sample_type == SampleType::kFloats) {
     return absl::InvalidArgumentError(
-        "is an image of bytes, but the model was trained on floats that somebody had made of images, in a "
-        "way that is "
-        "not known here; give an NPY file that is made likewise");
+        "is an image of bytes, but the model was trained on floats made from images in an unknown way; give "
+        "an NPY file made in the same way");
   }
   TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(file));
   image = ConvertImage(std::move(image), sample[0]);
   if (image.height != sample[1] || image.width != sample[2]) {
-    if (!model.trained_on.resize.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("has ", image.height, " rows of ", image.width,
-                                                     " pixels, but the model takes images ",
-                                                     sample.ToString(), "; scale it first"));
-    }
-    image = ResizeImage(image, sample[1], sample[2], *model.trained_on.resize);
+    // Training images that were not resized had all the same size.
+    const v1::ImageResize resize = model.trained_on.resize.value_or(v1::IMAGE_RESIZE_STRETCH);
+    image = ResizeImage(image, sample[1], sample[2], resize);
   }
   const std::vector<double> numbers(image.pixels.begin(), image.pixels.end());
   return AsSamples(numbers, Batched(1, sample), model);

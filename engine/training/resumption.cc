@@ -78,7 +78,8 @@ absl::StatusOr<absl::optional<Resumption>> OpenCheckpoint(Env* env, const std::s
     }
     if (!resumption.ok()) return absl::FailedPreconditionError(resumption.status().message());
     if (!damaged.empty()) {
-      resumption->notices.push_back(absl::StrCat(first.message(), "; training goes on from that of step ",
+      resumption->notices.push_back(absl::StrCat(first.message(),
+                                                 "; training continues from the checkpoint of step ",
                                                  resumption->state.step, ", the one before it."));
     }
     for (const std::string& other : damaged) {

@@ -98,7 +98,7 @@ absl::Status SetFieldValue(const FieldPlace& place, const Value& value) {
   const bool wants_list = field.is_repeated() && !field.is_map() && !is_element;
   if (wants_list != (value.kind_case() == Value::kListValue) ||
       !util::JsonStringToMessage(json, alone.get()).ok()) {
-    return absl::InvalidArgumentError(absl::StrCat("is ", text->substr(0, 100), "; must be ",
+    return absl::InvalidArgumentError(absl::StrCat("is ", text->substr(0, 100), "; it must be ",
                                                    wants_list ? "a list, of which each element is " : "",
                                                    WantedBy(field)));
   }

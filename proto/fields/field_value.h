@@ -12,8 +12,8 @@
 namespace tandem {
 
 // Sets a field to a value in the form of JSON. Replaces the old value and another member of the field's
-// oneof. INVALID_ARGUMENT if the field does not take the value; the message does not name the field. The
-// field may then lose its old value.
+// oneof. INVALID_ARGUMENT if the field does not take the value; the message does not name the field, and the
+// field keeps its old value.
 absl::Status SetFieldValue(const FieldPlace& place, const google::protobuf::Value& value);
 
 // Returns a field's value in the form of JSON. Whole numbers are numbers if a double is exact for them,

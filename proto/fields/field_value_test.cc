@@ -87,12 +87,12 @@ TEST(FieldValue, ComesBackAsItWasSet) {
 
 TEST(FieldValue, WhatIsNoneIsRefused) {
   for (const auto& [path, json, message] :
-       {std::tuple("training.epochs", "1.5", "is 1.5; must be a whole number"),
-        std::tuple("training.epochs", R"("many")", "is \"many\"; must be a whole number"),
-        std::tuple("training.epochs", "[1]", "is [1]; must be a whole number"),
+       {std::tuple("training.epochs", "1.5", "is 1.5; it must be a whole number"),
+        std::tuple("training.epochs", R"("many")", "is \"many\"; it must be a whole number"),
+        std::tuple("training.epochs", "[1]", "is [1]; it must be a whole number"),
         std::tuple("training.epochs", "null", "has no value"),
         std::tuple("model.layers[0].conv2d.kernel", "3",
-                   "is 3; must be a list, of which each element is a whole number"),
+                   "is 3; it must be a list, of which each element is a whole number"),
         std::tuple("model.layers[0].conv2d.kernle", "3",
                    "model.layers[0].conv2d.kernle: unknown field; not `kernle` but `filters`"),
         std::tuple("model.layers[5].dense.units", "3",

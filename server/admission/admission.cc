@@ -86,12 +86,15 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
 
 SpecAdmission::SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights,
                              std::vector<v1::Device> devices, std::vector<v1::DeviceKind> priority,
-                             GpuLimits gpu_limits)
-    : catalog_(catalog), weights_(weights), devices_(std::move(devices), std::move(priority), gpu_limits) {}
+                             GpuLimits gpu_limits, ClusterRules cluster)
+    : catalog_(catalog),
+      weights_(weights),
+      devices_(std::move(devices), std::move(priority), gpu_limits),
+      cluster_(std::move(cluster)) {}
 
 absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
                                                         const DataNames* names) const {
-  if (!spec.has_dataset()) return absl::InvalidArgumentError("is required: what to train on");
+  if (!spec.has_dataset()) return absl::InvalidArgumentError("is required; name the data set to train on");
   const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
   absl::StatusOr<DatasetInfo> data =
       resolved.ok() ? catalog_->Describe(FitData(spec, *resolved), names) : resolved.status();
@@ -113,7 +116,14 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
     violations.AddAll("spec.model", expanded);
     return WithReason(violations.ToStatus(), "INVALID_SPEC");
   }
-  violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
+  const bool is_on_cluster = job.spec.has_cluster();
+  if (is_on_cluster) {
+    violations.AddAll("spec", FillCluster(cluster_, &job.spec));
+    // Other messages would follow from these.
+    if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  } else {
+    violations.AddAll("spec.replicas", devices_.ResolveAll(job.spec.mutable_replicas()));
+  }
   FillDefaults(&job.spec);
   // Reading the data may need the model's names: the model knows the target's column.
   if (names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
@@ -152,6 +162,16 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
     violations.AddAll("spec", fits);
   }
   if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+  if (is_on_cluster) {
+    TANDEM_RETURN_IF_ERROR(DeviceCheck::CheckOps(*plan, job.spec.replicas().device_kind()));
+    const absl::Status taken = cluster_.test ? cluster_.test(job.spec) : absl::OkStatus();
+    if (!taken.ok() && !absl::IsInvalidArgument(taken)) return taken;
+    violations.AddAll("spec.cluster.slurm", taken);
+    if (!violations.empty()) return WithReason(violations.ToStatus(), "INVALID_SPEC");
+    job.planned_memory_bytes = plan->replica_memory_bytes;
+    job.planned_operations = OperationsOf(job.spec, plan->steps);
+    return job;
+  }
   absl::StatusOr<int64_t> memory_bytes = devices_.Check(*plan, &job.spec);
   if (!memory_bytes.ok() && plan->resident_bytes > 0 &&
       job.spec.gpu().data() == v1::GpuOptions::DATA_PLACEMENT_UNSPECIFIED) {

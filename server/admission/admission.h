@@ -9,6 +9,7 @@
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
 #include "engine/training/plan.h"
+#include "server/admission/cluster_spec.h"
 #include "server/admission/dataset_catalog.h"
 #include "server/admission/device_check.h"
 #include "server/admission/memo.h"
@@ -51,9 +52,10 @@ class SpecAdmission : public Admission {
  public:
   // `catalog` and `weights` must outlive this object. `devices` are all devices of the machine. `priority`
   // lists the kinds for jobs that name no kind, best first. `gpu_limits` are the owner's limits.
+  // `cluster` has the rules for jobs on a cluster.
   SpecAdmission(const DatasetCatalog* catalog, const WeightsFinder* weights, std::vector<v1::Device> devices,
                 std::vector<v1::DeviceKind> priority = {v1::DEVICE_KIND_GPU, v1::DEVICE_KIND_CPU},
-                GpuLimits gpu_limits = {});
+                GpuLimits gpu_limits = {}, ClusterRules cluster = {});
   absl::StatusOr<AdmittedJob> Admit(const v1::JobSpec& spec) const override {
     return AdmitJob(spec, nullptr);
   }
@@ -75,6 +77,7 @@ class SpecAdmission : public Admission {
   const DatasetCatalog* const catalog_;
   const WeightsFinder* const weights_;
   const DeviceCheck devices_;
+  const ClusterRules cluster_;
   // Keyed by the SHA-256 of PlanKey, or of the model.
   mutable Memo<JobPlan> plans_;
   mutable Memo<double> operations_;

@@ -139,8 +139,8 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
   return absl::InternalError(
-      "cannot use what the process that reads the data set says: its counts or shapes are impossible; check "
-      "that daemon and tandem-worker are of one version, and that the files are whole");
+      "cannot use the reply of the process that read the data set: its counts or shapes are impossible; "
+      "check that tandemd and tandem-worker have the same version, and that the files are complete");
 }
 
 absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v1::DatasetSpec& spec) {

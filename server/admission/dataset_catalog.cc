@@ -21,6 +21,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/base/version.h"
 #include "engine/data/source_paths.h"
+#include "proto/data_folder/data_folder.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
@@ -70,17 +71,14 @@ void AddFingerprint(const std::string& path, std::string& fingerprint) {
 // matter.
 std::string FolderFingerprint(const std::string& folder) {
   size_t files = 0, sum = 0;
-  std::error_code error;
-  // Skips a folder that cannot be read, as the reader of images does, and counts the rest.
-  for (fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error),
-       end;
-       !error && entry != end; entry.increment(error)) {
-    std::string one = entry->path().string();
+  // The reader of the data set reports a folder that cannot be read.
+  const absl::Status status = WalkDataFolder(folder, [&](const fs::path& path, bool /*is_folder*/) {
+    std::string one = path.string();
     AddFingerprint(one, one);
     sum += std::hash<std::string>()(one);
     ++files;
-  }
-  return absl::StrCat(files, " files ", sum, ";");
+  });
+  return absl::StrCat(files, " files ", sum, ";", status.message(), ";");
 }
 
 // Returns a text that changes whenever one of the spec's files changes.
@@ -156,7 +154,7 @@ std::map<std::string, std::string> DatasetCatalog::Find() const {
 absl::StatusOr<std::string> DatasetCatalog::ResolveFile(const std::string& path) const {
   if (IsUrl(path)) {
     return absl::InvalidArgumentError(
-        "is a URL, and only data sets are fetched; put the file into a data folder of the daemon");
+        "is a URL, but only data sets are fetched; put the file into a data folder of the daemon");
   }
   return ResolvePath(path, PathKind::kFile, /*uploaded=*/false);
 }
@@ -204,16 +202,15 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     if (fs::is_directory(resolved, error)) {
       const absl::StatusOr<std::optional<std::string>> out = FindLinkOut(resolved, is_allowed);
       if (!out.ok()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("is ", Quote(text),
-                         ", a folder that cannot be looked through for links to something outside the data "
-                         "folders of the daemon: ",
-                         out.status().message()));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "is ", Quote(text),
+            ", but the folder cannot be checked for links that leave the data folders of the daemon: ",
+            out.status().message()));
       }
       if (out->has_value()) {
         return absl::InvalidArgumentError(
             absl::StrCat("is ", Quote(text), ", in which ", Quote(**out),
-                         " is a link to something outside the data folders of the daemon (",
+                         " is a link that leaves the data folders of the daemon (",
                          absl::StrJoin(data_folders_, ", "), "); put the files there"));
       }
     }
@@ -221,7 +218,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
   }
   if (!lexically_inside) return outside();
   return absl::InvalidArgumentError(
-      absl::StrCat("is ", Quote(text), ", and there is no such file that the daemon can read",
+      absl::StrCat("is ", Quote(text), ", but the daemon can read no such file",
                    path.is_absolute() ? "" : absl::StrCat(" in ", absl::StrJoin(data_folders_, " or "))));
 }
 
@@ -274,18 +271,19 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::ExpandFolder(const std::string& 
       offered.push_back("and others (tandem datasets lists them)");
     }
     return FieldError(
-        "name", absl::StrCat("is ", Quote(name), ", which is not a data set that the daemon knows; ",
-                             close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
-                             "known: ", absl::StrJoin(offered, ", "),
-                             ". 'tandem datasets add' makes one of files; and a subfolder of a data folder (",
-                             data_folders_.empty() ? "there are none; --data-folder gives one"
-                                                   : absl::StrJoin(data_folders_, ", "),
-                             ") with MNIST's four IDX files or CIFAR's binary files is a data set of its own "
-                             "name"));
+        "name",
+        absl::StrCat(
+            "is ", Quote(name), ", which is not a data set that the daemon knows; ",
+            close.empty() ? "" : absl::StrCat("did you mean '", close, "'? "),
+            "known: ", absl::StrJoin(offered, ", "),
+            ". 'tandem datasets add' adds a data set from files. A subfolder of a data folder (",
+            data_folders_.empty() ? "there are none; --data-folder gives one"
+                                  : absl::StrJoin(data_folders_, ", "),
+            ") with MNIST's four IDX files or CIFAR's binary files is a data set of the subfolder's name"));
   }
   const std::optional<v1::DatasetSpec> source = SourceIn(found->second);
   if (!source.has_value()) {
-    return FieldError("name", absl::StrCat("is ", Quote(name), ", whose files have just gone"));
+    return FieldError("name", absl::StrCat("is ", Quote(name), ", but its files were just removed"));
   }
   expanded.MergeFrom(*source);
   // The class names belong to the samples of the public set.
@@ -362,7 +360,8 @@ absl::StatusOr<DatasetCatalog::Question> DatasetCatalog::Ask(internal::v1::DataT
 KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
   std::optional<KnownFacts::Facts> known = known_.Find(question.digest, question.place);
   if (known.has_value()) return *std::move(known);
-  if (reader_ == nullptr) return absl::FailedPreconditionError("no data sets are read here");
+  if (reader_ == nullptr)
+    return absl::FailedPreconditionError("cannot read data sets: this server was started without a reader");
   std::shared_ptr<Reading> reading;
   bool is_first;
   {
@@ -432,7 +431,8 @@ absl::Status DatasetCatalog::AddDescription(const std::string& id, ClassNames na
     return absl::OkStatus();
   }
   const bool is_of_set = SaysOfSet(info.status());
-  dataset->set_problem(absl::StrCat(is_of_set ? "" : "cannot be read now: ", info.status().message()));
+  dataset->set_problem(
+      absl::StrCat(is_of_set ? "" : "cannot be read at the moment: ", info.status().message()));
   return is_of_set ? absl::OkStatus() : info.status();
 }
 
@@ -483,7 +483,7 @@ absl::StatusOr<DatasetCatalog::Described> DatasetCatalog::FindDescribed(const st
   const auto found = known.find(id);
   if (found != known.end()) return DescribeNamed(id, found->second, ClassNames::kShown);
   return absl::NotFoundError(
-      absl::StrCat("name: there is no data set ", Quote(id), "; those that there are: `tandem datasets`"));
+      absl::StrCat("name: there is no data set ", Quote(id), "; `tandem datasets` lists them"));
 }
 
 void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* dataset) {

@@ -278,7 +278,7 @@ TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
     const FieldViolation violation = Violation(catalog_.Resolve(spec).status());
     EXPECT_EQ(violation.field, "image_folder.train") << link;
     EXPECT_THAT(violation.description, HasSubstr(link));
-    EXPECT_THAT(violation.description, HasSubstr("outside the data folders"));
+    EXPECT_THAT(violation.description, HasSubstr("a link that leaves the data folders"));
     std::filesystem::remove(link);
   };
   std::filesystem::create_symlink(outside_ + "/3.png", data_ + "/images/cat/3.png");
@@ -307,11 +307,10 @@ TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     const FieldViolation violation = Violation(status);
     EXPECT_EQ(violation.field, "image_folder.train") << status;
-    EXPECT_THAT(
-        violation.description,
-        HasSubstr(absl::StrCat("cannot be looked through for links to something outside the data "
-                               "folders of the daemon: ",
-                               data_, "/images", allowed == 1 ? "/cat" : "", ": Too many open files")));
+    EXPECT_THAT(violation.description,
+                HasSubstr(absl::StrCat(
+                    "cannot be checked for links that leave the data folders of the daemon: cannot read ",
+                    data_, "/images", allowed == 1 ? "/cat" : "", ": Too many open files")));
   }
 }
 
@@ -357,7 +356,7 @@ TEST_F(DatasetCatalogTest, WhoCannotReadSaysNothingOfTheSet) {
     reader.error = error;
     EXPECT_EQ(catalog.Get("shapes").status(), error);
     EXPECT_EQ(catalog.Describe(*catalog.Resolve(Named("shapes"))).status(), error);
-    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read now"));
+    EXPECT_THAT(catalog.DescribeById("shapes")->problem(), HasSubstr("cannot be read at the moment"));
   }
   reader.error = absl::ResourceExhaustedError("it takes too much memory");
   EXPECT_EQ(catalog.Get("shapes")->problem(), "it takes too much memory");

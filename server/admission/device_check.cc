@@ -60,7 +60,7 @@ absl::StatusOr<std::vector<v1::DeviceKind>> ParseDevicePriority(absl::string_vie
       return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is neither \"gpu\" nor \"cpu\""));
     }
     if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" comes twice"));
+      return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is given twice"));
     }
     kinds.push_back(kind);
   }
@@ -76,8 +76,8 @@ absl::Status DeviceCheck::FillGpuLimits(v1::JobSpec* spec) const {
   const int64_t wanted = spec->gpu().memory_limit_bytes();
   if (gpu_limits_.memory_bytes > 0 && wanted > gpu_limits_.memory_bytes) {
     return FieldError("memory_limit_bytes",
-                      absl::StrCat("is ", wanted, ", above the ", gpu_limits_.memory_bytes,
-                                   " that this daemon lets a replica take (--gpu-memory-limit)"));
+                      absl::StrCat("is ", wanted, "; it must be at most ", gpu_limits_.memory_bytes,
+                                   " bytes, the daemon's limit for a replica (--gpu-memory-limit)"));
   }
   if (gpu_limits_.memory_bytes > 0 && wanted == 0) {
     spec->mutable_gpu()->set_memory_limit_bytes(gpu_limits_.memory_bytes);
@@ -111,7 +111,7 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   }
   if (Count(kind) == 0) {
     return FieldError("devices", absl::StrCat("is \"all\", but this daemon has no ", KindName(kind),
-                                              " devices; ask for another device_kind"));
+                                              " devices; use another device_kind"));
   }
   replicas->clear_devices();
   for (const v1::Device& device : devices_) {
@@ -125,20 +125,24 @@ absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   return absl::OkStatus();
 }
 
+absl::Status DeviceCheck::CheckOps(const JobPlan& plan, v1::DeviceKind kind) {
+  for (const std::string& op : plan.ops) {
+    if (OffersOp(BackendOf(kind), op)) continue;
+    return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                          "spec.replicas.device_kind: cannot run this network on ", KindName(kind),
+                          " devices: they do not offer the op '", op, "'; use another device_kind")),
+                      "OP_NOT_OFFERED");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spec) const {
   v1::Replicas* replicas = spec->mutable_replicas();
   const v1::DeviceKind kind = KindFor(*replicas);
   TANDEM_RETURN_IF_ERROR(replicas->devices().empty() ? CheckNumber(*replicas, kind) : CheckNames(*replicas));
   // Check the precision first: a precision may add ops to the plan.
   TANDEM_RETURN_IF_ERROR(CheckPrecision(spec->training().precision(), kind));
-  for (const std::string& op : plan.ops) {
-    if (OffersOp(BackendOf(kind), op)) continue;
-    return WithReason(
-        absl::FailedPreconditionError(absl::StrCat(
-            "spec.replicas.device_kind: ", KindName(kind), " devices do not offer the op '", op,
-            "', which this network needs: the job could never run. Ask for another device_kind")),
-        "OP_NOT_OFFERED");
-  }
+  TANDEM_RETURN_IF_ERROR(CheckOps(plan, kind));
   int64_t memory_bytes = plan.replica_memory_bytes;
   // These kinds of device share the host's memory, so each device pays its part of the job's host memory.
   const int64_t count = static_cast<int64_t>(LoadsOf(*replicas).size());
@@ -149,9 +153,9 @@ absl::StatusOr<int64_t> DeviceCheck::Check(const JobPlan& plan, v1::JobSpec* spe
   if (kind == v1::DEVICE_KIND_GPU && limit > 0 && memory_bytes > limit) {
     return WithReason(absl::FailedPreconditionError(absl::StrCat(
                           "spec.gpu.memory_limit_bytes: is ", limit, " (", MebibytesOf(limit),
-                          "), and a replica needs ", MebibytesOf(memory_bytes), what_for,
-                          ": the job could never run. Raise it, or use a smaller global_batch_size, more "
-                          "replicas, a smaller network, or a smaller gpu.workspace_limit_bytes")),
+                          "), but a replica needs ", MebibytesOf(memory_bytes), what_for,
+                          "; raise the limit, or use a smaller global_batch_size, more replicas, a smaller "
+                          "network, or a smaller gpu.workspace_limit_bytes")),
                       "TOO_LITTLE_MEMORY");
   }
   TANDEM_RETURN_IF_ERROR(CheckMemory(*replicas, kind, memory_bytes, what_for));
@@ -165,9 +169,9 @@ absl::Status DeviceCheck::CheckNumber(const v1::Replicas& replicas, v1::DeviceKi
   const int wanted = static_cast<int>(LoadsOf(replicas).size());
   return WithReason(
       absl::FailedPreconditionError(absl::StrFormat(
-          "spec.replicas.count: asks for %d replica%s on %s devices, of which this daemon has %d%s: the job "
-          "could never run. Ask for %sanother device_kind, or start the daemon with more devices",
-          wanted, wanted == 1 ? "" : "s", KindName(kind), available,
+          "spec.replicas.count: needs %s devices for %d replica%s, but this daemon has %d%s; use %sanother "
+          "device_kind, or start the daemon with more devices",
+          KindName(kind), wanted, wanted == 1 ? "" : "s", available,
           replicas.replicas_per_device() > 1 ? absl::StrCat(", for ", replicas.replicas_per_device(), " each")
                                              : "",
           // If the machine has no device of this kind, a smaller count does not help.
@@ -210,15 +214,15 @@ absl::Status DeviceCheck::CheckMemory(const v1::Replicas& replicas, v1::DeviceKi
   const std::string who =
       on_each == 1 ? absl::StrCat("each of ", count, count == 1 ? " replica needs " : " replicas needs ")
                    : absl::StrCat("the ", on_each, " replicas that share a device need ");
-  return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                        "spec: ", who, MebibytesOf(memory_bytes), " of memory", on_each == 1 ? what_for : "",
-                        ", and ", fitting, " of ", named.empty() ? "the daemon's " : "the named ",
-                        KindName(kind), fitting == 1 ? " devices has" : " devices have",
-                        " that much (the largest has ", MebibytesOf(largest), ")",
-                        ": the job could never run. Use a smaller global_batch_size, more replicas",
-                        on_each == 1 ? "" : " on more devices",
-                        ", a smaller network or data set, or start the daemon with more memory a device")),
-                    "TOO_LITTLE_MEMORY");
+  return WithReason(
+      absl::FailedPreconditionError(absl::StrCat(
+          "spec: ", who, MebibytesOf(memory_bytes), " of memory", on_each == 1 ? what_for : "", ", but ",
+          fitting, " of ", named.empty() ? "the daemon's " : "the named ", KindName(kind),
+          fitting == 1 ? " devices has" : " devices have", " that much (the largest has ",
+          MebibytesOf(largest), ")", "; use a smaller global_batch_size, more replicas",
+          on_each == 1 ? "" : " on more devices",
+          ", a smaller network or data set, or start the daemon with more memory for each device")),
+      "TOO_LITTLE_MEMORY");
 }
 
 absl::Status DeviceCheck::CheckPrecision(v1::Precision precision, v1::DeviceKind kind) const {
@@ -233,16 +237,15 @@ absl::Status DeviceCheck::CheckPrecision(v1::Precision precision, v1::DeviceKind
   for (const v1::Precision one : offered) names.push_back(v1::Precision_Name(one));
   std::string why;
   if (precision == v1::PRECISION_BFLOAT16 && kind == v1::DEVICE_KIND_CPU) {
-    why = ", since this processor has no instructions for it (AVX512_BF16)";
+    why = ", because this processor lacks the instructions for it (AVX512_BF16)";
   } else if (precision == v1::PRECISION_FLOAT16) {
-    why = ", which GPUs alone do";
+    why = ", because only GPUs do";
   }
-  return WithReason(
-      absl::FailedPreconditionError(absl::StrCat(
-          "spec.training.precision: ", KindName(kind), " devices here do not compute in ",
-          v1::Precision_Name(precision), why, ": the job could never run. They offer ",
-          absl::StrJoin(names, ", "), "; ask for that, for another device_kind, or leave precision out")),
-      "PRECISION_NOT_OFFERED");
+  return WithReason(absl::FailedPreconditionError(absl::StrCat(
+                        "spec.training.precision: ", KindName(kind), " devices here cannot compute in ",
+                        v1::Precision_Name(precision), why, "; use one of ", absl::StrJoin(names, ", "),
+                        ", another device_kind, or leave precision out")),
+                    "PRECISION_NOT_OFFERED");
 }
 
 }  // namespace tandem

@@ -51,6 +51,9 @@ class DeviceCheck {
   // machine.
   absl::StatusOr<int64_t> Check(const JobPlan& plan, v1::JobSpec* spec) const;
 
+  // Checks that this kind of device offers the plan's ops. FAILED_PRECONDITION with a reason if not.
+  static absl::Status CheckOps(const JobPlan& plan, v1::DeviceKind kind);
+
  private:
   int Count(v1::DeviceKind kind) const;
   absl::Status CheckNumber(const v1::Replicas& replicas, v1::DeviceKind kind) const;

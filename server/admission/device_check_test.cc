@@ -89,7 +89,7 @@ TEST(DeviceCheckTest, PriorityIsWords) {
   EXPECT_THAT(*ParseDevicePriority("cpu"), ElementsAre(v1::DEVICE_KIND_CPU));
   EXPECT_THAT(std::string(ParseDevicePriority("gpu,tpu").status().message()),
               HasSubstr("\"tpu\" is neither"));
-  EXPECT_THAT(std::string(ParseDevicePriority("cpu,cpu").status().message()), HasSubstr("comes twice"));
+  EXPECT_THAT(std::string(ParseDevicePriority("cpu,cpu").status().message()), HasSubstr("is given twice"));
 }
 
 TEST(DeviceCheckTest, TheKindIsTheFirstWithEnoughDevices) {

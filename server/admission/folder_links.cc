@@ -1,5 +1,6 @@
 #include "server/admission/folder_links.h"
 
+#include <set>
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
@@ -23,15 +24,18 @@ bool IsHarmless(const std::error_code& error) {
 }
 
 absl::Status CannotLook(const fs::path& path, const std::error_code& error) {
-  return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", error.message()));
+  return absl::InvalidArgumentError(absl::StrCat("cannot read ", path.string(), ": ", error.message()));
 }
 
-LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed, bool goes_in) {
+// `seen` has the targets of the links that were followed.
+LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed,
+             std::set<fs::path>& seen) {
   std::error_code error;
   fs::path last = folder;
   // Readers of data skip a folder without permission and read on.
   fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, error);
-  if (error && goes_in) return CannotLook(folder, error);
+  // A link's target may have vanished; the named folder may not.
+  if (error && (seen.empty() || !IsHarmless(error))) return CannotLook(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     last = entry->path();
     std::error_code problem;
@@ -42,18 +46,17 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
     if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
     if (problem) continue;
     if (!is_allowed(target)) return last.string();
-    if (goes_in && entry.depth() == 0) {
-      const bool is_folder = fs::is_directory(target, problem);
-      if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
-      if (!is_folder) continue;
-      TANDEM_ASSIGN_OR_RETURN(std::optional<std::string> out, Find(target, is_allowed, /*goes_in=*/false));
-      if (out.has_value()) return out;
-    }
+    const bool is_folder = fs::is_directory(target, problem);
+    if (problem && !IsHarmless(problem)) return CannotLook(last, problem);
+    if (!is_folder || !seen.insert(target).second) continue;
+    TANDEM_ASSIGN_OR_RETURN(std::optional<std::string> out, Find(target, is_allowed, seen));
+    if (out.has_value()) return out;
   }
   // After an error the iterator is at its end, and the rest was not checked.
   if (error && IsHarmless(error)) {
-    return absl::UnavailableError(
-        absl::StrCat(last.string(), " changes while it is looked at: ", error.message(), "; try again"));
+    return absl::UnavailableError(absl::StrCat("cannot check ", last.string(),
+                                               " for links: it changed meanwhile (", error.message(),
+                                               "); try again"));
   }
   if (error) return CannotLook(last, error);
   return std::nullopt;
@@ -63,10 +66,12 @@ LinkOut Find(const fs::path& folder, const std::function<bool(const fs::path&)>&
 
 absl::StatusOr<std::optional<std::string>> FindLinkOut(
     const fs::path& folder, const std::function<bool(const fs::path&)>& is_allowed) {
-  LinkOut out = Find(folder, is_allowed, /*goes_in=*/true);
+  std::set<fs::path> seen;
+  LinkOut out = Find(folder, is_allowed, seen);
   // A folder disappeared between its listing and its opening. Start again with the remaining folders.
   for (int again = 0; again < kMostLooks && absl::IsUnavailable(out.status()); ++again) {
-    out = Find(folder, is_allowed, /*goes_in=*/true);
+    seen.clear();
+    out = Find(folder, is_allowed, seen);
   }
   return out;
 }

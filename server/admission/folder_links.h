@@ -11,8 +11,8 @@
 namespace tandem {
 
 // Returns the first symbolic link in the folder, at any depth, whose canonical target fails `is_allowed`;
-// nullopt if none. Like readers of data, follows links to folders directly in `folder`, and no deeper links.
-// Ignores links that lead nowhere and folders without permission.
+// nullopt if none. Like readers of data, follows links to folders. Ignores links that lead nowhere and
+// folders without permission.
 //
 // INVALID_ARGUMENT: part of the folder could not be checked; the message begins with the path of that part.
 // UNAVAILABLE: other processes kept removing folders during the check.

@@ -13,7 +13,7 @@ absl::StatusOr<ModelFile> WeightsFinder::Find(const v1::InitialWeights& weights)
     return ModelFile{*std::move(path), ""};
   }
   if (!weights.has_artifact()) {
-    return FieldError("initial_weights", "names no source; give artifact, of a job, or file");
+    return FieldError("initial_weights", "has no source; give the artifact of a job, or a file");
   }
   const std::string& name = weights.artifact().job();
   const absl::StatusOr<v1::Job> job = find_job_(name);
@@ -21,7 +21,7 @@ absl::StatusOr<ModelFile> WeightsFinder::Find(const v1::InitialWeights& weights)
     if (!absl::IsNotFound(job.status())) return job.status();
     return FieldError("initial_weights.artifact.job",
                       absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
-                                   "', and there is no such job; it may have been deleted"));
+                                   "', but there is no such job; it may have been deleted"));
   }
   absl::StatusOr<ModelFile> file = FindModelArtifact(*job, weights.artifact().artifact());
   if (!file.ok()) return FieldError("initial_weights.artifact", file.status().message());

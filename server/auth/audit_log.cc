@@ -118,7 +118,7 @@ void AuditLog::Run() {
     }
     if (!last) continue;
     if (!waiting_.empty())
-      spdlog::error("lost audit records={}: the daemon stops, and they could not be written",
+      spdlog::error("lost audit records={}: the daemon is shutting down, and they could not be written",
                     waiting_.size());
     return;
   }

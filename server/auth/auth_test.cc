@@ -60,6 +60,19 @@ TEST(Token, RefusesWhatIsNoToken) {
   }
 }
 
+TEST(Token, RefusesWhatIsNoFile) {
+  const std::string folder = FreshFolder();
+  const absl::Status no_file = LoadOrCreateToken(folder).status();
+  EXPECT_EQ(no_file.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(no_file.message()), HasSubstr("it is not a regular file"));
+  // A file in the place of the folder.
+  WriteFile(folder + "/file", "", 0600);
+  const absl::Status unreadable = LoadOrCreateToken(folder + "/file/token").status();
+  EXPECT_EQ(unreadable.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(unreadable.message()),
+              HasSubstr("cannot read the token file " + folder + "/file/token"));
+}
+
 TEST(Token, ComparesWholeTexts) {
   EXPECT_TRUE(ConstantTimeEqual("abc", "abc"));
   EXPECT_TRUE(ConstantTimeEqual("", ""));

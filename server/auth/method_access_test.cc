@@ -105,5 +105,18 @@ TEST(MethodAccess, RolesAreChecked) {
   EXPECT_TRUE(CheckRole(admin, "FormatDisk").ok());
 }
 
+TEST(MethodAccess, RolesHaveNames) {
+  EXPECT_EQ(RoleName(v1::TOKEN_ROLE_VIEWER), "viewer");
+  EXPECT_EQ(RoleName(v1::TOKEN_ROLE_SUBMITTER), "submitter");
+  EXPECT_EQ(RoleName(v1::TOKEN_ROLE_ADMIN), "admin");
+  // A token of a newer daemon may have a role that this daemon does not know. The role allows nothing.
+  const Caller stranger = {"sam", static_cast<v1::TokenRole>(0), 3};
+  const absl::Status refused = CheckRole(stranger, "GetJob");
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_NE(refused.message().find("it needs the role viewer, and the token has none"),
+            absl::string_view::npos)
+      << refused;
+}
+
 }  // namespace
 }  // namespace tandem

@@ -50,14 +50,14 @@ void CheckRoleAndExpiry(const v1::Token& wanted, absl::Time now, FieldViolations
   } else if (ExpiryOf(wanted) <= now) {
     violations->Add("token.expire_time",
                     absl::StrCat("is ", absl::FormatTime(ExpiryOf(wanted), absl::UTCTimeZone()),
-                                 "; must be in the future"));
+                                 "; it must be in the future"));
   }
 }
 
 template <typename Number>
 void CheckAtLeastOne(absl::string_view field, bool has, Number value, FieldViolations* violations) {
   if (has && value < 1)
-    violations->Add(absl::StrCat("token.", field), absl::StrCat("is ", value, "; must be at least 1"));
+    violations->Add(absl::StrCat("token.", field), absl::StrCat("is ", value, "; it must be at least 1"));
 }
 
 absl::Status Check(const v1::Token& wanted, absl::Time now) {
@@ -67,7 +67,7 @@ absl::Status Check(const v1::Token& wanted, absl::Time now) {
     violations.Add("token.user", "is required: the user of the token");
   } else if (!IsUserName(wanted.user())) {
     violations.Add("token.user",
-                   absl::StrCat("is '", shown, "'; must have at most ", kMaxUserCharacters,
+                   absl::StrCat("is '", shown, "'; it must have at most ", kMaxUserCharacters,
                                 " letters, digits, '_', '-' or '.', and start with a letter or digit"));
   } else if (wanted.user() == kAdminUser) {
     violations.Add("token.user", absl::StrCat("is '", kAdminUser,

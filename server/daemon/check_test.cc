@@ -168,10 +168,10 @@ TEST_F(CheckTest, APortThatIsTaken) {
   ASSERT_EQ(getsockname(taken, any, &size), 0);
   options_.metrics_listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --metrics-listen"), HasSubstr("the port is in use"),
-                             HasSubstr("Choose another with --metrics-listen")));
+                             HasSubstr("choose another with --metrics-listen")));
   options_.listen = options_.metrics_listen;
   options_.metrics_listen.clear();
-  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --listen"), HasSubstr("Choose another with --listen")));
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --listen"), HasSubstr("choose another with --listen")));
   close(taken);
 }
 

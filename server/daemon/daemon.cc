@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
           if (made.ok()) {
             spdlog::info("made a backup path={} bytes={}", made->path(), made->size_bytes());
           } else if (absl::IsCancelled(made.status())) {
-            spdlog::info("stopped the daily backup, because the daemon stops");
+            spdlog::info("stopped the daily backup: the daemon is shutting down");
           } else {
             spdlog::error("cannot make the daily backup, will try again soon: {}", made.status().ToString());
           }
@@ -174,7 +174,8 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   weights_ = std::make_unique<WeightsFinder>(datasets_.get(),
                                              [this](const std::string& name) -> absl::StatusOr<v1::Job> {
                                                const std::string id = JobId(name);
-                                               if (id.empty()) return absl::NotFoundError("no name of a job");
+                                               if (id.empty())
+                                                 return absl::NotFoundError("is not the name of a job");
                                                return jobs_->Get(id);
                                              });
   TANDEM_ASSIGN_OR_RETURN(std::vector<v1::DeviceKind> priority, DevicePriority());
@@ -182,7 +183,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   TANDEM_RETURN_IF_ERROR(CollectiveTimeLimit().status());
   admission_ = std::make_unique<SpecAdmission>(
       datasets_.get(), weights_.get(), std::move(devices), std::move(priority),
-      GpuLimits{.memory_bytes = options.gpu_memory_limit, .workspace_bytes = options.gpu_workspace_limit});
+      GpuLimits{.memory_bytes = options.gpu_memory_limit, .workspace_bytes = options.gpu_workspace_limit},
+      ClusterRules{.has_slurm = !shared_folder_.empty(),
+                   .allowed_arguments = options.slurm_allow_arguments,
+                   .test = [this](const v1::JobSpec& spec) { return cluster_->Test(spec); }});
 
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
@@ -205,17 +209,28 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   checks.worker_program = worker_options.worker_program;
   checks.gpu_uuids = worker_options.gpu_uuids;
   checks.sandbox = worker_options.sandbox;
+  if (!shared_folder_.empty()) TANDEM_RETURN_IF_ERROR(OpenCluster(options, worker_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
+  starter_ = std::make_unique<StarterChoice>(
+      workers_.get(), cluster_ == nullptr ? nullptr : cluster_->starter(), jobs_.get(),
+      [this](const std::string& id, int32_t attempt) {
+        scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
+      });
   Scheduler::Options scheduler_options;
   scheduler_options.fair_share_half_life = options.fair_share_half_life;
   scheduler_options.ageing_interval = options.ageing_interval;
   scheduler_options.quota = Quotas(options);
+  if (cluster_ != nullptr) {
+    scheduler_options.cluster_queue = [this] { return cluster_->Queue(); };
+    scheduler_options.cluster_waiting = [this](const std::string& id) { return cluster_->WaitingOf(id); };
+  }
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
-                                           workers_.get(), Clock::Real(), std::move(scheduler_options));
+                                           starter_.get(), Clock::Real(), std::move(scheduler_options));
   gpu_health_ = WatchGpus(std::move(checks));
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(monitoring_.jobs());
   jobs_->AddObserver(workers_.get());
+  if (cluster_ != nullptr) jobs_->AddObserver(cluster_->observer());
   jobs_->AddObserver(scheduler_.get());
   jobs_->AddObserver(drain_.get());
   disk_ = std::make_unique<JobDiskUse>(state_folder_->JobsFolder());
@@ -257,10 +272,35 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     if (crashed) return gpu_health_->OnCrash(id, attempt);
     scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
   }));
+  if (cluster_ != nullptr) {
+    TANDEM_RETURN_IF_ERROR(cluster_->Begin(left, [this](const std::string& id, int32_t attempt) {
+      scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
+    }));
+  }
   if (!left.empty()) spdlog::info("took over jobs={}", left.size());
   disk_->Start([this] { return OwnedFolders(); });
   scheduler_->Start();
   gpus_->WatchErrors([this](const GpuMonitor::Error& error) { gpu_health_->OnDriverError(error); });
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::OpenCluster(const DaemonOptions& options, const WorkerSupervisor::Options& workers) {
+  ClusterPart::Options cluster;
+  cluster.state_folder = state_folder_->path();
+  cluster.shared_folder = shared_folder_;
+  cluster.listen = options.worker_listen;
+  cluster.worker_program = workers.worker_program;
+  cluster.sandbox = workers.sandbox;
+  cluster.sandbox.readable = options.data_folders;
+  for (const char* name : {"public", "cache", "uploads"}) {
+    cluster.sandbox.readable.push_back(absl::StrCat(shared_folder_, "/", name));
+  }
+  cluster.resolve_dataset = workers.resolve_dataset;
+  cluster.find_weights = workers.find_weights;
+  cluster.cancel_grace = options.cancel_grace;
+  cluster.silence_limit = options.worker_silence_limit;
+  cluster.collective_time_limit = options.collective_time_limit;
+  TANDEM_ASSIGN_OR_RETURN(cluster_, ClusterPart::Open(std::move(cluster), jobs_.get()));
   return absl::OkStatus();
 }
 
@@ -345,6 +385,7 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
       gpus_->Refresh(status).IgnoreError();
     };
   }
+  if (cluster_ != nullptr) context.partitions = [this] { return cluster_->Partitions(); };
   context.daemon.set_version(kVersion);
   context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
   context.daemon.set_state_folder(state_folder_->path());
@@ -409,7 +450,9 @@ void Daemon::Stop() {
   if (scheduler_ != nullptr) scheduler_->Stop();
   // Stopped workers send their last events soon after their jobs end.
   if (workers_ != nullptr && drained) workers_->WaitUntilIdle(kWorkerGrace);
+  if (cluster_ != nullptr && drained) cluster_->WaitUntilIdle(kWorkerGrace);
   if (workers_ != nullptr) workers_->Stop();
+  if (cluster_ != nullptr) cluster_->Stop();
   if (gpu_health_ != nullptr) gpu_health_->Stop();
   if (user_pool_ != nullptr) user_pool_->Stop();
   if (pool_ != nullptr) pool_->Stop();

@@ -21,6 +21,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_reloader.h"
 #include "server/auth/token_registry.h"
+#include "server/daemon/cluster_part.h"
 #include "server/daemon/gpu_health.h"
 #include "server/daemon/monitoring.h"
 #include "server/daemon/options.h"
@@ -106,6 +107,8 @@ class Daemon {
   absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status OpenData(const DaemonOptions& options);
   absl::Status TakeOverJobs(const DaemonOptions& options);
+  // Creates the part that runs jobs on a cluster.
+  absl::Status OpenCluster(const DaemonOptions& options, const WorkerSupervisor::Options& workers);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,
                      std::shared_ptr<grpc::ServerCredentials> credentials);
   // Creates the part that takes broken GPUs out of service. `checks` says how GPUs are checked.
@@ -128,6 +131,8 @@ class Daemon {
   Monitoring monitoring_;
   // In the order of their start.
   std::unique_ptr<StateFolder> state_folder_;
+  // The folder that a cluster's nodes see. Empty without a cluster.
+  std::string shared_folder_;
   std::unique_ptr<AuditLog> audit_;
   // Null without TLS.
   std::shared_ptr<TlsReloader> tls_;
@@ -158,6 +163,9 @@ class Daemon {
   std::unique_ptr<Inventory> inventory_;
   const BackfillPolicy policy_;
   std::unique_ptr<WorkerSupervisor> workers_;
+  // Null without a cluster.
+  std::unique_ptr<ClusterPart> cluster_;
+  std::unique_ptr<StarterChoice> starter_;
   std::unique_ptr<Scheduler> scheduler_;
   std::unique_ptr<GpuHealth> gpu_health_;
   std::unique_ptr<JobDrain> drain_;

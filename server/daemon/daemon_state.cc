@@ -49,6 +49,9 @@ SandboxOptions Daemon::SandboxFor(const DaemonOptions& options) const {
 
 absl::Status Daemon::OpenState(const DaemonOptions& options) {
   TANDEM_ASSIGN_OR_RETURN(state_folder_, StateFolder::Lock(options.state_folder));
+  if (!options.shared_folder.empty()) {
+    TANDEM_ASSIGN_OR_RETURN(shared_folder_, state_folder_->ShareThrough(options.shared_folder));
+  }
   NoteCrashReports(state_folder_->path());
   // A killed daemon leaves its address file.
   unlink(AddressFile().c_str());

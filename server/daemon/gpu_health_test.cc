@@ -89,7 +89,7 @@ TEST_F(GpuHealthTest, ADriverThatHangsHoldsUpOnlyChecks) {
     if (uuid != "GPU-0") return absl::OkStatus();
     if (!asked.HasBeenNotified()) asked.Notify();
     answers.WaitForNotification();
-    return absl::UnavailableError("the driver does not answer within 30s");
+    return absl::UnavailableError("the driver did not answer within 30s");
   });
   // The caller is the supervisor's only thread, and must not block.
   health_->OnCrash("gpu:0", 1);
@@ -103,7 +103,7 @@ TEST_F(GpuHealthTest, ADriverThatHangsHoldsUpOnlyChecks) {
       ElementsAre(
           "released cpu:0/1",
           AllOf(HasSubstr("excluded devices/gpu:0: The worker of \"jobs/gpu:0\" failed on it, and its "
-                          "driver now says: the driver does not answer within 30s. See dmesg."),
+                          "driver now says: the driver did not answer within 30s. See dmesg."),
                 HasSubstr("tandem devices resume gpu:0")),
           "released gpu:0/1", "released gpu:1/1"));
 }
@@ -122,7 +122,7 @@ TEST_F(GpuHealthTest, WhatIsKnownOfAGpuIsSaidBeforeTheNextIsAsked) {
 }
 
 TEST_F(GpuHealthTest, WhatIsOutOfServiceOrNotAskedAnyMoreKeepsNoLease) {
-  Begin("exit 6", [](const std::string&) { return absl::CancelledError("the daemon stops"); });
+  Begin("exit 6", [](const std::string&) { return absl::CancelledError("the daemon is shutting down"); });
   devices_[0].set_state(v1::DEVICE_STATE_EXCLUDED);
   health_->OnCrash("gpu:0", 1);
   EXPECT_THAT(Happened(), ElementsAre("released gpu:0/1"));

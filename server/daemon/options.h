@@ -42,6 +42,10 @@ struct DaemonOptions {
   absl::Duration cancel_grace = absl::Minutes(2);
   absl::Duration worker_silence_limit = absl::Seconds(30);
   absl::Duration collective_time_limit = absl::Minutes(30);
+  // Empty: the daemon has no cluster.
+  std::string shared_folder;
+  std::string worker_listen;
+  std::vector<std::string> slurm_allow_arguments;
   int model_workers = 2;
   absl::Duration model_time_limit = absl::Minutes(10);
   int user_max_devices = 0;

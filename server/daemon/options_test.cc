@@ -211,7 +211,8 @@ TEST(DaemonOptionsTest, MetricsHaveAPortOfTheirOwn) {
 TEST(DaemonOptionsTest, SizesWithoutAUnitAreSeldomMeant) {
   for (const char* flag : {"--memory", "--gpu-memory-limit", "--gpu-workspace-limit", "--user-max-disk",
                            "--cache-size", "--upload-limit", "--upload-space"}) {
-    EXPECT_THAT(ErrorOf({flag, "20"}), HasSubstr(absl::StrCat(flag, ": is 20 bytes; must be at least 1MiB")));
+    EXPECT_THAT(ErrorOf({flag, "20"}),
+                HasSubstr(absl::StrCat(flag, ": is 20 bytes; it must be at least 1MiB")));
     for (const char* value : {"-5GiB", "16XB", "lots", "99999999999GiB", "nan"}) {
       EXPECT_THAT(
           ErrorOf({flag, value}),

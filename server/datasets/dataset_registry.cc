@@ -51,19 +51,19 @@ std::string NewEtag() {
 
 absl::Status NoSuchDataset(const std::string& id) {
   return WithReason(absl::NotFoundError(absl::StrCat("name: there is no data set '", absl::CHexEscape(id),
-                                                     "'; those that there are: `tandem datasets`")),
+                                                     "'; `tandem datasets` lists them")),
                     "DATASET_NOT_FOUND");
 }
 
 absl::Status Exists(const std::string& id, absl::string_view how) {
-  return WithReason(absl::AlreadyExistsError(absl::StrCat("dataset_id: there is a data set '", id, "' ", how,
-                                                          "; give another name, or remove that one first")),
+  return WithReason(absl::AlreadyExistsError(absl::StrCat("dataset_id: the data set '", id, "' exists ", how,
+                                                          "; use another name, or remove it first")),
                     "DATASET_EXISTS");
 }
 
 absl::Status BeingChanged(const std::string& id) {
-  return absl::AbortedError(
-      absl::StrCat("the data set '", id, "' is just being added or removed; try again"));
+  return absl::AbortedError(absl::StrCat("cannot change the data set '", id,
+                                         "': another call is adding or removing it; try again"));
 }
 
 std::string UploadId(const std::string& name) { return std::string(absl::StripPrefix(name, "uploads/")); }
@@ -167,7 +167,7 @@ absl::StatusOr<std::optional<v1::Dataset>> DatasetRegistry::FindRepeated(
   TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request.request_id(), known.dataset.user(), user));
   if (known.request != DigestOf(request)) {
     return absl::AlreadyExistsError(absl::StrCat("request_id: '", request.request_id(),
-                                                 "' was used for another request, which made '",
+                                                 "' was already used for another request, of '",
                                                  known.dataset.name(), "'; use a new one"));
   }
   TANDEM_ASSIGN_OR_RETURN(v1::Dataset dataset, catalog_->DescribeById(known.dataset.name()));
@@ -187,16 +187,16 @@ absl::Status DatasetRegistry::CheckName(const std::string& id, const std::string
     });
     const bool is_admin = user == kAdminUser;
     if (own >= (is_admin ? kMostDatasets : kMostDatasetsEach)) {
-      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                            user, " has ", own,
-                            " data sets, which is as many as one user may; remove those that nobody needs")),
-                        "TOO_MANY_DATASETS");
+      return WithReason(
+          absl::ResourceExhaustedError(absl::StrCat("cannot add a data set for \"", user, "\": there are ",
+                                                    own, ", the most for one user; remove some")),
+          "TOO_MANY_DATASETS");
     }
     if (!is_admin && static_cast<int64_t>(datasets_.size()) >= kMostDatasets) {
-      return WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                            "the daemon keeps ", datasets_.size(),
-                            " data sets, which is as many as it may; remove those that nobody needs")),
-                        "TOO_MANY_DATASETS");
+      return WithReason(
+          absl::ResourceExhaustedError(absl::StrCat("cannot add a data set: there are ", datasets_.size(),
+                                                    ", the most that the daemon keeps; remove some")),
+          "TOO_MANY_DATASETS");
     }
   }
   const absl::StatusOr<v1::Dataset> other = catalog_->DescribeById(id);
@@ -303,10 +303,11 @@ absl::Status DatasetRegistry::Delete(const v1::DeleteDatasetRequest& request) {
   const std::optional<v1::Dataset> registered = Find(id);
   if (!registered.has_value()) return DeleteOther(id, request);
   if (!request.etag().empty() && request.etag() != registered->etag()) {
-    return WithReason(absl::AbortedError(absl::StrCat(
-                          "etag: is '", absl::CHexEscape(request.etag().substr(0, 100)), "', but that of '",
-                          registered->name(), "' is '", registered->etag(), "': it is another set now")),
-                      "ETAG_MISMATCH");
+    return WithReason(
+        absl::AbortedError(absl::StrCat("etag: is '", absl::CHexEscape(request.etag().substr(0, 100)),
+                                        "', but that of '", registered->name(), "' is '", registered->etag(),
+                                        "': the data set changed meanwhile; read it again")),
+        "ETAG_MISMATCH");
   }
   return DeleteUnused(id, [&]() -> absl::Status {
     // From here on, no job can name the set.
@@ -335,10 +336,11 @@ absl::Status DatasetRegistry::DeleteOther(const std::string& id, const v1::Delet
   TANDEM_RETURN_IF_ERROR(other.status());
   const std::filesystem::path location = other->location();
   if (location.parent_path() != std::filesystem::path(public_folder_)) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "name: '", id, "' lies in the data folder ", location.parent_path().string(),
-                          ", whose files are not the daemon's: whoever owns them removes them")),
-                      "DATASET_NOT_REGISTERED");
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "name: cannot remove '", id, "': it is in the data folder ", location.parent_path().string(),
+            ", and the daemon does not own that folder; remove the files there")),
+        "DATASET_NOT_REGISTERED");
   }
   return DeleteUnused(id, [&]() -> absl::Status {
     std::error_code error;
@@ -350,8 +352,8 @@ absl::Status DatasetRegistry::DeleteOther(const std::string& id, const v1::Delet
 
 absl::Status DatasetRegistry::DeleteUnused(const std::string& id, absl::FunctionRef<absl::Status()> remove) {
   const auto being_used = [&] {
-    return WithReason(absl::AbortedError(absl::StrCat("a job that names the data set '", id,
-                                                      "' is just being accepted; try again")),
+    return WithReason(absl::AbortedError(absl::StrCat("cannot remove the data set '", id,
+                                                      "': a job that uses it is being submitted; try again")),
                       "DATASET_IN_USE");
   };
   int64_t holds = 0;
@@ -373,10 +375,10 @@ absl::Status DatasetRegistry::DeleteUnused(const std::string& id, absl::Function
   }));
   if (!users.empty()) {
     return WithReason(
-        absl::FailedPreconditionError(absl::StrCat("name: jobs that have not ended use the data set '", id,
-                                                   "': ", absl::StrJoin(users, ", "),
-                                                   others > 0 ? absl::StrCat(" and ", others, " more") : "",
-                                                   "; cancel them, or wait for their end")),
+        absl::FailedPreconditionError(absl::StrCat(
+            "name: cannot remove '", id, "': jobs that have not ended use it: ", absl::StrJoin(users, ", "),
+            others > 0 ? absl::StrCat(" and ", others, " more") : "",
+            "; cancel them, or wait until they end")),
         "DATASET_IN_USE");
   }
   {

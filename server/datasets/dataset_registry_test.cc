@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "server/admission/idx_files.h"
 #include "server/admission/read_dataset.h"
+#include "server/datasets/dataset_request.h"
 #include "server/datasets/sample_upload.h"
 #include "server/store/awaited.h"
 #include "server/store/temporary_folder.h"
@@ -349,6 +350,40 @@ TEST_F(DatasetRegistryTest, SaysAllThatIsWrong) {
   const absl::Status ragged = Create(Request("flowers", "ragged.csv")).status();
   EXPECT_EQ(GetReason(ragged), "INVALID_DATASET") << ragged;
   EXPECT_THAT(registry_->List(), IsEmpty());
+}
+
+TEST(DatasetRequestTest, RequestsAreBounded) {
+  v1::CreateDatasetRequest request;
+  request.set_dataset_id("houses");
+  request.mutable_dataset()->mutable_spec()->mutable_csv()->set_train("houses.csv");
+  EXPECT_TRUE(CheckDatasetRequest(request).ok());
+  const auto fields_of = [](const v1::CreateDatasetRequest& wrong) {
+    std::string fields;
+    for (const FieldViolation& violation : GetFieldViolations(CheckDatasetRequest(wrong))) {
+      absl::StrAppend(&fields, violation.field, " ");
+    }
+    return fields;
+  };
+  v1::CreateDatasetRequest wrong = request;
+  wrong.mutable_dataset()->set_description(std::string(1001, 'x'));
+  wrong.set_request_id(std::string(129, 'x'));
+  EXPECT_EQ(fields_of(wrong), "dataset.description request_id ");
+  wrong.mutable_dataset()->set_description("two\nlines");
+  wrong.set_request_id("two\nlines");
+  EXPECT_EQ(fields_of(wrong), "dataset.description request_id ");
+  wrong.mutable_dataset()->set_description(std::string(1000, 'x'));
+  wrong.set_request_id(std::string(128, 'x'));
+  EXPECT_EQ(fields_of(wrong), "");
+  wrong = request;
+  wrong.mutable_dataset()->mutable_spec()->mutable_csv()->set_train(std::string((1 << 20) + 1, 'x'));
+  absl::Status status = CheckDatasetRequest(wrong);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(GetReason(status), "SPEC_TOO_LARGE");
+  wrong = request;
+  wrong.set_upload(std::string((2 << 20) + 1, 'x'));
+  status = CheckDatasetRequest(wrong);
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_EQ(GetReason(status), "SPEC_TOO_LARGE");
 }
 
 TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {

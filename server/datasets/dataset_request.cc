@@ -72,7 +72,7 @@ absl::Status CheckDatasetRequest(const v1::CreateDatasetRequest& request) {
                                                        kMaxDescription, " are allowed"));
   }
   if (std::any_of(description.begin(), description.end(), [](char c) { return absl::ascii_iscntrl(c); })) {
-    violations.Add("dataset.description", "holds control characters, such as an end of a line");
+    violations.Add("dataset.description", "has control characters, such as a line break");
   }
   const std::string& request_id = request.request_id();
   if (request_id.size() > kMaxRequestId ||

@@ -76,7 +76,8 @@ absl::StatusOr<v1::Upload> UploadFolder::Declared(Env* env, const std::string& f
   const std::string path = absl::StrCat(folder, "/upload");
   TANDEM_ASSIGN_OR_RETURN(const std::string content, env->ReadFile(path));
   v1::Upload declared;
-  if (!declared.ParseFromString(content)) return absl::DataLossError(absl::StrCat(path, " does not parse"));
+  if (!declared.ParseFromString(content))
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": its content is damaged"));
   return declared;
 }
 
@@ -106,7 +107,7 @@ absl::Status UploadFolder::ReadReceived() {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
     int64_t size = 0;
     if (parts.size() != 3 || !absl::SimpleAtoi(parts[1], &size)) {
-      return absl::DataLossError(absl::StrCat(Path("received"), " has a line that does not parse"));
+      return absl::DataLossError(absl::StrCat("cannot read ", Path("received"), ": it has a damaged line"));
     }
     Count(parts[0], size, parts[2]);
   }
@@ -138,7 +139,8 @@ absl::Status UploadFolder::CheckManifest() {
   TANDEM_ASSIGN_OR_RETURN(const std::string digest, manifest_.Finish());
   if (digest != absl::BytesToHexString(declared_.manifest_sha256()) || bytes_ != declared_.bytes()) {
     return absl::FailedPreconditionError(
-        "the files that came are not those that the upload was made for (manifest_sha256, bytes)");
+        "cannot complete the upload: its files differ from the declared ones (manifest_sha256, bytes); "
+        "create a new upload");
   }
   whole_ = true;
   return absl::OkStatus();
@@ -161,7 +163,7 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
   }
   if (violations.empty()) {
     if (Files() >= declared_.files()) {
-      violations.Add("file", absl::StrCat("is one more than the upload's ", declared_.files()));
+      violations.Add("file", absl::StrCat("is one file more than the upload's ", declared_.files()));
     } else if (file.size() > declared_.bytes() - bytes) {
       violations.Add("file.size",
                      absl::StrCat("is ", file.size(), ": with the files before it that is more than the ",
@@ -169,12 +171,13 @@ absl::Status UploadFolder::CheckHeader(const v1::UploadFile& file) const {
     }
     if (Files() > 0 && file.path() <= LastPath()) {
       violations.Add("file.path",
-                     absl::StrCat("is '", absl::CHexEscape(file.path()), "', which does not come after '",
-                                  absl::CHexEscape(LastPath()), "' in the order of bytes"));
+                     absl::StrCat("is '", absl::CHexEscape(file.path()), "'; it must come after '",
+                                  absl::CHexEscape(LastPath()), "' in byte order"));
     } else if (folders > declared_.files() + kFoldersBeside) {
       violations.Add("file.path", absl::StrCat("is '", absl::CHexEscape(file.path()), "', in folder ",
-                                               folders, " of the upload: of ", declared_.files(), " files ",
-                                               declared_.files() + kFoldersBeside, " are allowed"));
+                                               folders, " of the upload; an upload of ", declared_.files(),
+                                               " files may have at most ", declared_.files() + kFoldersBeside,
+                                               " folders"));
     }
   }
   return violations.ToStatus();
@@ -229,7 +232,7 @@ absl::Status UploadFolder::Take(const v1::UploadFilesRequest& piece) {
 absl::Status UploadFolder::TakePiece(const v1::UploadFilesRequest& piece) {
   if (piece.data().size() > kMaxUploadPiece) {
     return FieldError("data", absl::StrCat("has ", piece.data().size(), " bytes; at most ", kMaxUploadPiece,
-                                           " are taken in at once"));
+                                           " are accepted in one message"));
   }
   if (piece.has_file()) {
     TANDEM_RETURN_IF_ERROR(Begin(piece.file()));
@@ -239,7 +242,7 @@ absl::Status UploadFolder::TakePiece(const v1::UploadFilesRequest& piece) {
   Current& current = *current_;
   const int64_t size = static_cast<int64_t>(piece.data().size());
   if (size > current.header.size() - current.offset) {
-    return FieldError("data", absl::StrCat("goes beyond the ", current.header.size(), " bytes of '",
+    return FieldError("data", absl::StrCat("ends beyond the ", current.header.size(), " bytes of '",
                                            absl::CHexEscape(current.header.path()), "'"));
   }
   TANDEM_RETURN_IF_ERROR(current.file->Append(piece.data()));
@@ -272,9 +275,9 @@ absl::Status UploadFolder::EndFile() {
     TANDEM_RETURN_IF_ERROR(MakeFolder(made));
     std::error_code error;
     if (!fs::is_directory(made, error)) {
-      return FieldError("file.path", absl::StrCat("is '", absl::CHexEscape(path), "', of which '",
+      return FieldError("file.path", absl::StrCat("is '", absl::CHexEscape(path), "', but '",
                                                   absl::CHexEscape(made.substr(files.size() + 1)),
-                                                  "' is a file of the upload already"));
+                                                  "' is already a file of the upload"));
     }
   }
   TANDEM_RETURN_IF_ERROR(env_->RenameFile(PartialPath(), absl::StrCat(files, "/", path)));

@@ -179,13 +179,13 @@ TEST_F(UploadFolderTest, RefusesWhatWasNotDeclared) {
   EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("order"));
   *piece.mutable_file() = bad.Header("a/b");
   piece.set_data("1");
-  EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("'a' is a file"));
+  EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("'a' is already a file"));
   *piece.mutable_file() = sample.Header("b");
   piece.set_data("456");
   ASSERT_TRUE(upload_->Take(piece).ok());
   *piece.mutable_file() = bad.Header("c");
   piece.set_data("");
-  EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("one more"));
+  EXPECT_THAT(field(upload_->Take(piece)), HasSubstr("is one file more"));
 }
 
 // Each folder takes a block of the disk and is not declared.
@@ -211,7 +211,7 @@ TEST_F(UploadFolderTest, FoldersAreLimitedByFiles) {
     for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(taken[i].ok()) << taken[i];
     EXPECT_EQ(taken[4].code(), absl::StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(taken[4].message()),
-                HasSubstr("in folder 49 of the upload: of 5 files 36 are allowed"));
+                HasSubstr("in folder 49 of the upload; an upload of 5 files may have at most 36 folders"));
     EXPECT_FALSE(std::filesystem::exists(UploadFolder::FilesFolder(Folder()) + "/c"));
   }
 }

@@ -413,7 +413,7 @@ absl::StatusOr<v1::Upload> Uploads::Claim(const std::string& id) {
     if (!entry->files->whole()) {
       return WithReason(
           absl::FailedPreconditionError(absl::StrCat(
-              "upload: of its ", upload.files(), " files ", upload.files_received(), " have come (",
+              "upload: only ", upload.files_received(), " of its ", upload.files(), " files have arrived (",
               upload.bytes_received(), " of ", upload.bytes(), " bytes); send the others first")),
           "UPLOAD_NOT_WHOLE");
     }
@@ -491,9 +491,8 @@ void Uploads::RemoveAll(const std::string& folder) const {
   const absl::Status status =
       options_.remove_folder != nullptr ? options_.remove_folder(folder) : RemoveByTheSystem(folder);
   if (status.ok()) return;
-  spdlog::error(
-      "cannot remove {}, what is left of an upload: {}; look there when the daemon has next been started",
-      folder, std::string(status.message()));
+  spdlog::error("cannot remove the rest of an upload, {}: {}; the next start of the daemon tries again",
+                folder, std::string(status.message()));
 }
 
 }  // namespace tandem

@@ -182,7 +182,7 @@ TEST_F(UploadsRemovalTest, ARemovalThatFailsIsToldOnceByEachDaemon) {
   const v1::Upload upload = Made(sample_);
   const std::string left = uploads_->folder() + "/" + Id(upload) + ".removed";
   const auto tells =
-      AllOf(StartsWith("cannot remove " + left + ", what is left"), HasSubstr(": it is read-only;"));
+      AllOf(StartsWith("cannot remove the rest of an upload, " + left), HasSubstr(": it is read-only;"));
   EXPECT_TRUE(uploads_->Delete(Id(upload)).ok());
   EXPECT_THAT(log.Take(), tells);
   uploads_->RemoveExpired();

@@ -33,7 +33,8 @@ absl::StatusOr<int64_t> Uploads::FreeBytes() const {
   std::error_code error;
   const fs::space_info space = fs::space(options_.folder, error);
   if (error)
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot ask for the space of ", options_.folder));
+    return absl::ErrnoToStatus(error.value(),
+                               absl::StrCat("cannot read the free space of ", options_.folder));
   return static_cast<int64_t>(space.available);
 }
 
@@ -47,15 +48,15 @@ absl::Status Uploads::CheckNumber(const std::string& user) {
   }
   const bool is_admin = user == kAdminUser;
   if (own >= (is_admin ? options_.most_uploads : options_.most_uploads_each)) {
-    return NoSpace(absl::StrCat("there are ", own, " unfinished uploads of ", user,
-                                "'s, which is as many as one user may have; remove one ('tandem datasets "
-                                "uploads --remove'), or wait until one expires"),
+    return NoSpace(absl::StrCat("cannot start another upload: \"", user, "\" has ", own,
+                                " unfinished uploads, the most for one user; remove an upload ('tandem "
+                                "datasets uploads --remove'), or wait until one expires"),
                    "TOO_MANY_UPLOADS");
   }
   if (!is_admin && unfinished >= options_.most_uploads) {
-    return NoSpace(absl::StrCat("there are ", unfinished,
-                                " unfinished uploads, which is as many as this "
-                                "daemon keeps; remove one, or wait until one expires"),
+    return NoSpace(absl::StrCat("cannot start another upload: there are ", unfinished,
+                                " unfinished uploads, the most that this daemon keeps; remove an upload "
+                                "('tandem datasets uploads --remove'), or wait until one expires"),
                    "TOO_MANY_UPLOADS");
   }
   return absl::OkStatus();
@@ -66,9 +67,9 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
   const std::string shown = absl::StrCat("upload.bytes: is ", wanted.bytes(), ", which take ", Shown(bytes),
                                          " in ", wanted.files(), wanted.files() == 1 ? " file" : " files");
   if (options_.most_bytes_each > 0 && bytes > options_.most_bytes_each) {
-    return NoSpace(absl::StrCat(shown, "; this daemon takes uploads of at most ",
-                                Shown(options_.most_bytes_each), " (its option --upload-limit)"),
-                   "UPLOAD_TOO_LARGE");
+    return NoSpace(
+        absl::StrCat(shown, "; it must be at most ", Shown(options_.most_bytes_each), " (--upload-limit)"),
+        "UPLOAD_TOO_LARGE");
   }
   TANDEM_RETURN_IF_ERROR(CheckNumber(wanted.user()));
   int64_t used = 0, outstanding = 0;
@@ -79,17 +80,16 @@ absl::Status Uploads::CheckSpace(const v1::Upload& wanted) {
                    UploadFolder::BytesOnDisk(entry->bytes_received, entry->files_received);
   }
   if (options_.most_bytes > 0 && bytes > options_.most_bytes - used) {
-    return NoSpace(absl::StrCat(shown, ", but of the ", Shown(options_.most_bytes),
-                                " that this daemon keeps for uploaded files (its option --upload-space), ",
-                                Shown(used), " are taken; remove data sets that nobody needs"),
+    return NoSpace(absl::StrCat(shown, ", but ", Shown(used), " of the ", Shown(options_.most_bytes),
+                                " for uploaded files are used (--upload-space); remove unused data sets"),
                    "UPLOAD_SPACE_EXHAUSTED");
   }
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, FreeBytes());
   // The differences cannot overflow, even for a huge upload.
   if (bytes > free - outstanding - options_.least_free) {
     return NoSpace(absl::StrCat(shown, ", but the daemon's disk has ", Shown(free),
-                                " left, of which other uploads need ", Shown(outstanding), " and ",
-                                Shown(options_.least_free), " stay free"),
+                                " free, of which other uploads need ", Shown(outstanding), " and ",
+                                Shown(options_.least_free), " must stay free; make room"),
                    "DISK_FULL");
   }
   return absl::OkStatus();
@@ -122,10 +122,10 @@ int64_t Uploads::BytesOfLocked(const std::string& user) const {
 absl::Status Uploads::Call::CheckFree() const {
   TANDEM_ASSIGN_OR_RETURN(const int64_t free, uploads_->FreeBytes());
   if (free >= uploads_->options_.least_free) return absl::OkStatus();
-  return NoSpace(
-      absl::StrCat("the daemon's disk has ", Shown(free), " left, and ", Shown(uploads_->options_.least_free),
-                   " are to stay free; make room, then go on: what came is kept"),
-      "DISK_FULL");
+  return NoSpace(absl::StrCat("cannot take more data: the daemon's disk has ", Shown(free), " free, and ",
+                              Shown(uploads_->options_.least_free),
+                              " must stay free; make room, then continue the upload"),
+                 "DISK_FULL");
 }
 
 }  // namespace tandem

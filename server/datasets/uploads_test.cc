@@ -206,7 +206,7 @@ TEST_F(UploadsTest, EachUserHasPlacesOfTheirOwn) {
   EXPECT_TRUE(create("ann", "2").ok());
   const absl::Status refused = create("ann", "3");
   EXPECT_EQ(GetReason(refused), "TOO_MANY_UPLOADS");
-  EXPECT_THAT(refused.message(), HasSubstr("2 unfinished uploads of ann's"));
+  EXPECT_THAT(refused.message(), HasSubstr("\"ann\" has 2 unfinished uploads"));
   EXPECT_TRUE(create("bob", "3").ok());
   EXPECT_EQ(GetReason(create("eve", "4")), "TOO_MANY_UPLOADS");
   EXPECT_TRUE(create("admin", "4").ok());

@@ -40,7 +40,7 @@ void SubscriptionCore<Item>::Drop() {
   MutexLock lock(&mutex_);
   dropped = std::move(callback_);
   callback_ = nullptr;
-  if (stopped_.ok()) stopped_ = absl::CancelledError("the subscription is gone");
+  if (stopped_.ok()) stopped_ = absl::CancelledError("the subscription ended");
   if (running_ == std::this_thread::get_id()) return;
   const auto idle = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ == std::thread::id(); };
   mutex_.Await(absl::Condition(&idle));
@@ -156,8 +156,9 @@ void SubscriptionCore<Item>::ReadOn() {
     return;
   }
   if (!checked_ && end_ > page->newest) {
-    failure_ = absl::OutOfRangeError(absl::StrCat("the log's newest entry has the number ", page->newest,
-                                                  ", and those after ", end_, " were asked for"));
+    failure_ =
+        absl::OutOfRangeError(absl::StrCat("cannot send the entries after ", end_, ": the newest entry is ",
+                                           page->newest, "; ask from a smaller number"));
     return;
   }
   checked_ = true;

@@ -152,7 +152,7 @@ std::optional<CacheEntry> Cache::Find(const std::string& url_sha256, const std::
   const auto entry = entries_.find(id);
   if (entry == entries_.end()) return std::nullopt;
   if (!whole) {
-    spdlog::warn("the cached files of {} were changed or removed by somebody; they are dropped",
+    spdlog::warn("cannot use the cached files of {}: they were changed or removed; dropping them",
                  found->url());
     Remove(id);
     return std::nullopt;
@@ -166,7 +166,7 @@ absl::StatusOr<std::string> Cache::Begin(const std::string& key) {
   {
     MutexLock lock(&mutex_);
     Partial& partial = partials_[key];
-    if (partial.active) return absl::InternalError("two fetches of one thing");
+    if (partial.active) return absl::InternalError("cannot fetch the same data twice at the same time");
     partial.active = true;
     partial.bytes = 0;
   }
@@ -183,9 +183,9 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
   if (statvfs(options_.folder.c_str(), &disk) == 0) {
     const int64_t free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
     if (bytes > free_bytes - kLeftFree) {
-      return Full(absl::StrCat("needs ", Size(bytes), ", and the disk of ", options_.folder, " has ",
+      return Full(absl::StrCat("needs ", Size(bytes), ", but the disk of ", options_.folder, " has ",
                                Size(free_bytes), " free, of which ", Size(kLeftFree),
-                               " are left to others; make room there"));
+                               " must stay free; make room there"));
     }
   }
   {
@@ -223,11 +223,10 @@ absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
     removable_bytes += entry.record.size_bytes();
   }
   if (over > removable_bytes) {
-    return Full(absl::StrCat(
-        "needs ", Size(bytes), " more in the daemon's cache, which may hold ", Size(options_.most_bytes),
-        ", of which ", Size(UsedBytes() - removable_bytes),
-        " are named by jobs and data sets, are being fetched or were just used; wait for them, or "
-        "have the daemon started with a larger --cache-size"));
+    return Full(absl::StrCat("needs ", Size(bytes), " more in the daemon's cache, but ",
+                             Size(UsedBytes() - removable_bytes), " of its ", Size(options_.most_bytes),
+                             " are needed by jobs and data sets, or were fetched or used just now; wait for "
+                             "them, or start the daemon with a larger --cache-size"));
   }
   for (const std::string& one : left) {
     if (over <= 0) break;
@@ -265,7 +264,7 @@ absl::StatusOr<CacheEntry> Cache::Commit(const std::string& key, CacheEntry entr
   const std::string id = IdOf(entry);
   std::string json;
   if (!google::protobuf::util::MessageToJsonString(entry, &json).ok()) {
-    return absl::InternalError("cannot write the record of what was fetched");
+    return absl::InternalError("cannot write the record of the fetched data");
   }
   const auto write = [&json](WritableFile& file) { return file.Append(json); };
   TANDEM_RETURN_IF_ERROR(WriteFileAtomically(options_.env, partial + "/entry.json", write));

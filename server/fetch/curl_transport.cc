@@ -83,13 +83,12 @@ class CurlTransport::Exchange {
     Prepare();
     const CURLcode code = curl_easy_perform(curl_);
     if (!sink_status_.ok()) return sink_status_;
-    if (transport_.stopped_) return absl::CancelledError("the daemon stops");
+    if (transport_.stopped_) return absl::CancelledError("the daemon is shutting down");
     if (!refused_.empty()) {
       return WithReason(
-          absl::PermissionDeniedError(absl::StrCat(
-              "leads to ", refused_,
-              ", which is no address of the public Internet, and nothing is fetched from such ones; the "
-              "daemon's owner may allow the host with --fetch-from")),
+          absl::PermissionDeniedError(absl::StrCat("resolves to ", refused_,
+                                                   ", which is not an address of the public Internet; the "
+                                                   "daemon's owner can allow the host with --fetch-from")),
           "FETCH_NOT_ALLOWED");
     }
     if (code != CURLE_OK) {
@@ -233,10 +232,11 @@ CurlTransport::CurlTransport(Options options) : options_(std::move(options)) {
 CurlTransport::~CurlTransport() = default;
 
 absl::StatusOr<HttpResponse> CurlTransport::Get(const HttpRequest& request, HttpSink& sink) {
-  if (stopped_) return absl::CancelledError("the daemon stops");
+  if (stopped_) return absl::CancelledError("the daemon is shutting down");
   const bool is_judged = !request.any_address && options_.proxies.For(request.url).empty();
   std::unique_ptr<Handle> handle = TakeHandle(is_judged);
-  if (handle->curl == nullptr) return absl::ResourceExhaustedError("libcurl gives no handle");
+  if (handle->curl == nullptr)
+    return absl::ResourceExhaustedError("cannot fetch: libcurl has no memory for another transfer");
   absl::StatusOr<HttpResponse> response = Exchange(*this, request, sink, *handle).Run();
   GiveBack(std::move(handle));
   return response;

@@ -31,7 +31,7 @@ absl::Status TakeDigest(absl::string_view& text, std::string* sha256) {
   *sha256 = absl::AsciiStrToLower(text.substr(begin + kFragment.size()));
   if (sha256->size() != 64 || !std::all_of(sha256->begin(), sha256->end(), absl::ascii_isxdigit)) {
     return absl::InvalidArgumentError(absl::StrCat("ends in ", Quote(text.substr(begin)),
-                                                   ", where #sha256= and 64 hexadecimal digits are wanted"));
+                                                   "; it must end in #sha256= and 64 hexadecimal digits"));
   }
   text = text.substr(0, begin);
   return absl::OkStatus();
@@ -50,7 +50,7 @@ absl::StatusOr<DataUrl> ParseS3(absl::string_view text) {
                       });
   if (!bucket) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "is ", Quote(text), ", which is not s3://bucket/key: ", Quote(url.host), " is no bucket's name"));
+        "is ", Quote(text), "; it must be s3://bucket/key: ", Quote(url.host), " cannot be a bucket's name"));
   }
   return url;
 }
@@ -69,19 +69,19 @@ absl::StatusOr<DataUrl> ParseHttp(absl::string_view text) {
   const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, std::string(text).c_str(), 0);
   const std::string scheme = code == CURLUE_OK ? PartOf(parsed.get(), CURLUPART_SCHEME) : "";
   if (code == CURLUE_UNSUPPORTED_SCHEME || (code == CURLUE_OK && scheme != "http" && scheme != "https")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("is ", Quote(text.substr(0, text.find("://") + 3)),
-                     "..., of which nothing is fetched; https, http and s3 are offered, "
-                     "and a file's path has no scheme"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", Quote(text.substr(0, text.find("://") + 3)),
+        "..., but the daemon fetches only from https, http and s3; a file's path has no scheme"));
   }
   if (code != CURLUE_OK) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", Quote(text), ", which is not a URL: ", curl_url_strerror(code),
-                     "; spaces and other special characters are written as %20 and so on"));
+                     "; write spaces and other special characters as %20 and so on"));
   }
   if (!PartOf(parsed.get(), CURLUPART_USER).empty() || !PartOf(parsed.get(), CURLUPART_PASSWORD).empty()) {
     return absl::InvalidArgumentError(
-        "has a user or a password in the URL, where all who may see the job would see them; leave them out");
+        "has a user or a password in the URL, and everyone who may see the job would see them; leave them "
+        "out");
   }
   if (!PartOf(parsed.get(), CURLUPART_FRAGMENT).empty()) {
     return absl::InvalidArgumentError("has a fragment ('#...') other than #sha256=; leave it out");
@@ -104,11 +104,11 @@ absl::StatusOr<DataUrl> ParseHttp(absl::string_view text) {
 absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text) {
   if (text.size() > kMaxLength) {
     return absl::InvalidArgumentError(
-        absl::StrCat("has ", text.size(), " characters; a URL may have ", kMaxLength));
+        absl::StrCat("has ", text.size(), " characters; it must have at most ", kMaxLength));
   }
   if (std::any_of(text.begin(), text.end(), [](char c) { return absl::ascii_iscntrl(c); })) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", Quote(text), ", with control characters, which no URL has"));
+        absl::StrCat("is ", Quote(text), "; it must not have control characters"));
   }
   std::string sha256;
   TANDEM_RETURN_IF_ERROR(TakeDigest(text, &sha256));

@@ -92,7 +92,7 @@ class Transfer : public HttpSink {
                                            "; the fetched part is kept, and the next try continues there")),
                           kOriginUnreachable);
       }
-      if (!context_.sleep(*wait)) return absl::CancelledError("the daemon stops");
+      if (!context_.sleep(*wait)) return absl::CancelledError("the daemon is shutting down");
     }
   }
 
@@ -118,7 +118,7 @@ class Transfer : public HttpSink {
     if (state_.size_bytes() > 0) TANDEM_RETURN_IF_ERROR(Reserve(state_.size_bytes()));
     std::string json;
     if (!google::protobuf::util::MessageToJsonString(state_, &json).ok()) {
-      return absl::InternalError("cannot write what is known of a file");
+      return absl::InternalError("cannot write the state of a download");
     }
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(context_.env, state_path_,
                                                [&](WritableFile& file) { return file.Append(json); }));
@@ -190,11 +190,12 @@ class Transfer : public HttpSink {
     switch (response->status) {
       case 304:
         if (request_.known != nullptr && here_ == 0) return false;
-        return absl::UnavailableError("the server says that nothing has changed, though nothing was here");
+        return absl::UnavailableError("the server answered \"not modified\" to a first request");
       case 412:
       case 416:
         if (here_ == 0)
-          return absl::InvalidArgumentError(absl::StrCat("is ", shown_, ", which the server refuses"));
+          return absl::InvalidArgumentError(
+              absl::StrCat("is ", shown_, ", but the server refuses to send it"));
         TANDEM_RETURN_IF_ERROR(Restart());
         return absl::UnavailableError("the file changed while it was fetched");
       default:
@@ -212,9 +213,10 @@ class Transfer : public HttpSink {
     TANDEM_ASSIGN_OR_RETURN(const std::string digest, sha256_.Finish());
     if (!request_.sha256.empty() && digest != request_.sha256) {
       Drop();
-      return absl::InvalidArgumentError(absl::StrCat(
-          "is ", shown_, ", whose content has the SHA-256 ", digest, " (", here_, " bytes), not ",
-          request_.sha256, " as asked for: the file has changed, or this is another one"));
+      return absl::InvalidArgumentError(absl::StrCat("is ", shown_, ", but its content has the SHA-256 ",
+                                                     digest, " (", here_, " bytes), not ", request_.sha256,
+                                                     " as required: the file was changed, or the address is "
+                                                     "wrong; check the address, or give the new #sha256="));
     }
     {
       TANDEM_ASSIGN_OR_RETURN(

@@ -251,7 +251,7 @@ TEST_F(DownloadTest, RedirectionsAreFollowedWithinThePolicy) {
   web_.Befall(kUrl, {.status = 302, .redirect = "https://169.254.169.254/latest/meta-data"});
   EXPECT_TRUE(absl::IsPermissionDenied(Run().status()));
   web_.Befall(kUrl, {.status = 302, .redirect = "file:///etc/passwd"});
-  EXPECT_THAT(std::string(Run().status().message()), HasSubstr("only http and https"));
+  EXPECT_THAT(std::string(Run().status().message()), HasSubstr("redirects to neither http nor https"));
   web_.Befall(kUrl, {.status = 302, .redirect = "http://example.com/data.bin"});
   EXPECT_THAT(std::string(Run().status().message()), HasSubstr("from https to"));
   for (int i = 0; i < 6; ++i) web_.Befall(kUrl, {.status = 301, .redirect = kUrl});

@@ -152,7 +152,7 @@ absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools&
   if (!file.ok()) {
     if (!known_.has_value() || plan_.folder || GetReason(file.status()) != kOriginUnreachable)
       return file.status();
-    spdlog::warn("nobody can say whether it has changed, so the cached copy is used: {}",
+    spdlog::warn("cannot check whether the file has changed: {}; using the cached copy",
                  std::string(file.status().message()));
     return known_;
   }
@@ -192,7 +192,8 @@ absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTool
     reported = done;
     if (!plan_.folder) bytes_total_ = total;
   };
-  absl::StatusOr<std::optional<CacheFile>> file = absl::InternalError("a file without an address");
+  absl::StatusOr<std::optional<CacheFile>> file =
+      absl::InternalError("cannot fetch a file without an address");
   std::vector<std::string> errors;
   for (size_t i = 0; i < planned.origins.size(); ++i) {
     RetryPolicy retry = tools.retry;
@@ -228,9 +229,9 @@ absl::StatusOr<CacheEntry> FetchItem::Finish(const FetchTools& tools) {
   if (entry.folder()) {
     TANDEM_ASSIGN_OR_RETURN(std::string digest, Sha256Of(ListingOf(entry)));
     if (!url_.sha256.empty() && url_.sha256 != digest) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("is ", url_.shown, ", of which the listing with the files' checksums has the SHA-256 ",
-                       digest, ", not ", url_.sha256, " as asked for: what is there has changed"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "is ", url_.shown, ", but its list of files and checksums has the SHA-256 ", digest, ", not ",
+          url_.sha256, " as required: the files were changed; give the new #sha256=, or leave it out"));
     }
     entry.set_sha256(std::move(digest));
   }

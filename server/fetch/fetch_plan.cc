@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/data_folder.h"
 #include "server/fetch/http_origin.h"
 #include "server/fetch/s3.h"
 
@@ -38,10 +39,10 @@ absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) 
     return PlanS3(url, kind);
   }
   if (kind == PathKind::kFolder) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is ", url.shown,
-        ", but a folder is wanted, and http cannot list one; put the files into a bucket (s3://...) or "
-        "into a data folder of the daemon"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", url.shown,
+                     ", but must be a folder, and http cannot list folders; put the files into a bucket "
+                     "(s3://...) or into a data folder of the daemon"));
   }
   return PlanFile(FileNameOf(url), {url.location});
 }
@@ -62,12 +63,12 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
   const bool names_folder = url.key.empty() || absl::EndsWith(url.key, "/");
   if (kind == PathKind::kFile && names_folder) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", url.shown, ", which names no object; a file is wanted: s3://bucket/key"));
+        absl::StrCat("is ", url.shown, "; it must name a file: s3://bucket/key"));
   }
   absl::StatusOr<S3Config> config = ReadS3Config(environment_);
   if (!config.ok()) {
     return absl::Status(config.status().code(),
-                        absl::StrCat("is ", url.shown, ", and ", config.status().message()));
+                        absl::StrCat("is ", url.shown, ", but the daemon ", config.status().message()));
   }
   const auto bucket = std::make_shared<S3Bucket>(url.host, *std::move(config), transport_);
   FetchPlan plan;
@@ -94,10 +95,11 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       if (!absl::IsUnavailable(page.status())) return page.status();
       const std::optional<absl::Duration> wait = backoff.After(page.status(), /*brought=*/false);
       if (!wait.has_value()) {
-        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which could not be listed in ",
+        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown,
+                                                       ", but its objects could not be listed in ",
                                                        backoff.tries(), " tries: ", page.status().message()));
       }
-      if (!sleep_(*wait)) return absl::CancelledError("the daemon stops");
+      if (!sleep_(*wait)) return absl::CancelledError("the daemon is shutting down");
       continue;
     }
     backoff.Reset();
@@ -111,24 +113,25 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       if (!absl::StartsWith(object.key, folder) || absl::EndsWith(object.key, "/")) continue;
       std::string path = object.key.substr(folder.size());
       if (const std::string why = WhyNoPath(path); !why.empty()) {
-        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", which has an object whose name ",
-                                                       why, ": '", absl::CHexEscape(path.substr(0, 200)),
-                                                       "'"));
+        return absl::InvalidArgumentError(absl::StrCat("is ", url.shown,
+                                                       ", but an object there has a name that ", why, ": '",
+                                                       absl::CHexEscape(path.substr(0, 200)), "'"));
       }
-      add(std::move(path), object);
+      if (!IsSkippedPath(path)) add(std::move(path), object);
     }
     if (plan.files.size() > kMostObjects) {
       return absl::InvalidArgumentError(
-          absl::StrCat("is ", url.shown, ", which has more than ", kMostObjects, " objects"));
+          absl::StrCat("is ", url.shown, "; it must have at most ", kMostObjects, " objects"));
     }
     if (token == page->next_token && !token.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat("is ", url.shown, ", whose listing does not end"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", but the server's list of objects never ends"));
     }
     token = page->next_token;
   } while (!token.empty() || backoff.tries() > 0);
   if (plan.files.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", url.shown, ", and the bucket has nothing there; check the address"));
+        absl::StrCat("is ", url.shown, ", but the bucket has nothing there; check the address"));
   }
   plan.folder = true;
   std::sort(plan.files.begin(), plan.files.end(),
@@ -142,8 +145,8 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
       const std::string parent = file.path.substr(0, slash);
       if (paths.count(parent) == 0) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("is ", url.shown, ", which has both '", parent,
-                       "' and objects below it; a folder of files cannot have both"));
+          absl::StrCat("is ", url.shown, ", but it has the object '", parent, "' and objects below '", parent,
+                       "'; a folder cannot have a file and a folder of the same name"));
     }
   }
   return plan;

@@ -99,13 +99,14 @@ absl::StatusOr<FetchPolicy> FetchPolicy::Parse(const std::vector<std::string>& p
   for (const std::string& pattern : patterns) {
     absl::string_view rest = pattern;
     if (pattern == "none") {
-      if (patterns.size() > 1) return absl::InvalidArgumentError("'none' stands alone");
+      if (patterns.size() > 1) return absl::InvalidArgumentError("'none' must be the only value");
     } else if (pattern == "public") {
       policy.public_ = true;
     } else if (absl::ConsumePrefix(&rest, "s3://")) {
       const size_t slash = std::min(rest.find('/'), rest.size());
       if (slash == 0)
-        return absl::InvalidArgumentError(absl::StrCat("'", pattern, "' names no bucket; * is any"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("'", pattern, "' names no bucket; s3://* means any bucket"));
       policy.buckets_.push_back({std::string(rest.substr(0, slash)),
                                  std::string(slash < rest.size() ? rest.substr(slash + 1) : "")});
     } else {
@@ -129,7 +130,7 @@ absl::StatusOr<FetchPolicy> FetchPolicy::Parse(const std::vector<std::string>& p
       host.name = absl::AsciiStrToLower(rest);
       if (host.name.empty() || host.name.find_first_of("/*@ ") != std::string::npos) {
         return absl::InvalidArgumentError(absl::StrCat("'", pattern,
-                                                       "' is none of: public, none, HOST, HOST:PORT, "
+                                                       "' must be one of: public, none, HOST, HOST:PORT, "
                                                        "*.DOMAIN, s3://BUCKET, s3://BUCKET/PREFIX, s3://*"));
       }
       policy.hosts_.push_back(std::move(host));
@@ -169,11 +170,12 @@ absl::Status FetchPolicy::Check(const DataUrl& url) const {
     return absl::OkStatus();
   }
   const std::string pattern = url.is_s3() ? absl::StrCat("s3://", url.host) : url.host;
-  return WithReason(absl::PermissionDeniedError(absl::StrCat(
-                        "is ", url.shown,
-                        ", from where this daemon fetches nothing; its owner may allow it with --fetch-from ",
-                        pattern, ", or put the data into a data folder")),
-                    "FETCH_NOT_ALLOWED");
+  return WithReason(
+      absl::PermissionDeniedError(absl::StrCat(
+          "is ", url.shown,
+          ", but this daemon may not fetch from there; its owner can allow it with --fetch-from ", pattern,
+          ", or put the data into a data folder")),
+      "FETCH_NOT_ALLOWED");
 }
 
 }  // namespace tandem

@@ -32,7 +32,9 @@ absl::StatusOr<FetchPolicy> WithMirror(const FetchPolicy& policy, const std::str
 // More URLs than are asked for within Options::fresh.
 constexpr size_t kMostChecked = 100000;
 
-absl::Status Stopping() { return absl::UnavailableError("the daemon stops; try again"); }
+absl::Status Stopping() {
+  return absl::UnavailableError("the daemon is shutting down; try again when it runs");
+}
 
 }  // namespace
 
@@ -142,8 +144,8 @@ void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, a
   if (set == nullptr) {
     std::vector<std::string> names;
     for (const PublicSet& one : PublicSets()) names.push_back(one.name);
-    done(absl::NotFoundError(absl::StrCat("name: is none of the public sets that can be fetched by name: ",
-                                          absl::StrJoin(names, ", "))));
+    done(absl::NotFoundError(
+        absl::StrCat("name: must be one of the public data sets: ", absl::StrJoin(names, ", "))));
     return;
   }
   Parts parts;
@@ -172,7 +174,8 @@ void Fetcher::FetchPublicSet(const std::string& name, const std::string& user, a
     Await(parts, absl::InfiniteDuration(), /*background=*/true, [this, name, parts](absl::Status status) {
       if (status.ok()) status = Install(name, parts);
       if (!status.ok()) {
-        spdlog::warn("could not fetch the public set name={} error={}", name, std::string(status.message()));
+        spdlog::warn("cannot fetch the public data set name={} error={}", name,
+                     std::string(status.message()));
       }
       MutexLock lock(&mutex_);
       installing_.erase(name);
@@ -189,15 +192,17 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
   TANDEM_ASSIGN_OR_RETURN(const std::string url_sha256, Sha256Of(parsed.location));
   const std::optional<FetchItem::Entry> entry = cache_->Find(url_sha256, parsed.sha256);
   if (!entry.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "is ", parsed.shown, ", which is not in the daemon's cache",
-        parsed.sha256.empty() ? "" : " with the content that it was submitted with; it may have made room",
-        "; it is fetched when somebody who may submit jobs submits or resumes one that names it"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", parsed.shown, ", which is not in the daemon's cache",
+                     parsed.sha256.empty()
+                         ? ""
+                         : " with the content of the job's submission; it may have been removed to make room",
+                     "; submit or resume a job that names it, and the daemon fetches it"));
   }
   if (kind != PathKind::kFileOrFolder && entry->folder() != (kind == PathKind::kFolder)) {
-    return absl::InvalidArgumentError(absl::StrCat("is ", parsed.shown, ", which is a ",
-                                                   entry->folder() ? "folder; a file" : "file; a folder",
-                                                   " is wanted"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", parsed.shown, ", which is a ",
+                     entry->folder() ? "folder; it must be a file" : "file; must be a folder"));
   }
   return cache_->PathOf(*entry);
 }

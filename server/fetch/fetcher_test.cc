@@ -287,8 +287,10 @@ TEST_F(FetcherTest, ObjectsOfS3AreFetchedSigned) {
 }
 
 TEST_F(FetcherTest, FoldersOfS3AreFetchedWhole) {
-  PutPage("list-type=2&prefix=set%2F", {"set/", "set/cats/1.png", "set/cats/2.png"}, "more");
-  PutPage("continuation-token=more&list-type=2&prefix=set%2F", {"set/dogs/deep/3.png"});
+  PutPage("list-type=2&prefix=set%2F", {"set/", "set/cats/1.png", "set/cats/2.png", "set/cats/.DS_Store"},
+          "more");
+  PutPage("continuation-token=more&list-type=2&prefix=set%2F",
+          {"set/dogs/deep/3.png", "set/dogs/@eaDir/3.png"});
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Folder("s3://bucket/set"));
   ASSERT_TRUE(spec.ok()) << spec.status();
   const std::string folder = Local(spec->image_folder().train(), PathKind::kFolder);
@@ -332,10 +334,10 @@ TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
               HasSubstr("out of its folder"));
   PutPage("list-type=2&prefix=both%2F", {"both/a", "both/a.txt", "both/a/b"});
   EXPECT_THAT(std::string(Ensure(Folder("s3://bucket/both")).status().message()),
-              HasSubstr("cannot have both"));
+              HasSubstr("cannot have a file and a folder of the same name"));
   EXPECT_THAT(std::string(Ensure(Folder("https://example.com/set/")).status().message()),
               HasSubstr("cannot list"));
-  EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("names no object"));
+  EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("must name a file"));
 }
 
 TEST_F(FetcherTest, CifarMayBeAFileOrAFolderOfS3) {

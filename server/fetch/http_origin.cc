@@ -11,21 +11,20 @@ constexpr int kMostRedirections = 5;
 
 absl::Status Explain(const DataUrl& url, const HttpResponse& response) {
   TANDEM_RETURN_IF_ERROR(PatienceAsked(response));
-  const std::string where = absl::StrCat("is ", url.shown, ", and ");
+  const std::string where = absl::StrCat("is ", url.shown, ", but ");
   switch (response.status) {
     case 401:
     case 403:
-      return absl::InvalidArgumentError(absl::StrCat(
-          where, "the server refuses it (HTTP status ", response.status,
-          "): who may read it must be allowed to without a password; a signed address may have expired"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(where, "the server refuses it (HTTP status ", response.status,
+                       "); it must be readable without a password, and a signed address may have expired"));
     case 404:
     case 410:
-      return absl::InvalidArgumentError(absl::StrCat(where,
-                                                     "there is no such file on the server (HTTP status ",
+      return absl::InvalidArgumentError(absl::StrCat(where, "the server has no such file (HTTP status ",
                                                      response.status, "); check the address"));
     default:
       return absl::InvalidArgumentError(
-          absl::StrCat(where, "the server answers with HTTP status ", response.status));
+          absl::StrCat(where, "the server answered with HTTP status ", response.status));
   }
 }
 
@@ -36,10 +35,10 @@ absl::StatusOr<HttpResponse> HttpOrigin::Get(const std::vector<std::string>& hea
   for (int redirections = 0;; ++redirections) {
     if (absl::Status allowed = policy_->Check(url); !allowed.ok()) {
       if (redirections == 0) return allowed;
-      return WithReason(
-          absl::Status(allowed.code(),
-                       absl::StrCat("is ", url_.shown, ", which leads elsewhere: it ", allowed.message())),
-          GetReason(allowed));
+      return WithReason(absl::Status(allowed.code(), absl::StrCat("is ", url_.shown,
+                                                                  ", which redirects to another address: it ",
+                                                                  allowed.message())),
+                        GetReason(allowed));
     }
     HttpRequest request;
     request.url = url.location;
@@ -56,19 +55,19 @@ absl::StatusOr<HttpResponse> HttpOrigin::Get(const std::vector<std::string>& hea
     if (status == 200 || status == 206 || status == 304 || status == 412 || status == 416) return response;
     if (status < 300 || status >= 400 || response->redirect.empty()) return Explain(url, *response);
     if (redirections == kMostRedirections) {
-      return absl::InvalidArgumentError(absl::StrCat("is ", url_.shown, ", which is redirected more than ",
-                                                     kMostRedirections, " times, lastly to ", url.shown));
+      return absl::InvalidArgumentError(absl::StrCat("is ", url_.shown, ", which redirects more than ",
+                                                     kMostRedirections, " times, the last time to ",
+                                                     url.shown));
     }
     absl::StatusOr<DataUrl> next = ParseDataUrl(response->redirect);
     if (!next.ok() || next->is_s3()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "is ", url_.shown,
-          ", which is redirected to what nothing is fetched from: only http and https are offered"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url_.shown,
+                       ", which redirects to neither http nor https; give an address with http or https"));
     }
     if (url.scheme == DataUrl::Scheme::kHttps && next->scheme != DataUrl::Scheme::kHttps) {
-      return absl::InvalidArgumentError(absl::StrCat("is ", url_.shown,
-                                                     ", which is redirected from https to ", next->shown,
-                                                     "; if that is meant, give that address"));
+      return absl::InvalidArgumentError(absl::StrCat("is ", url_.shown, ", which redirects from https to ",
+                                                     next->shown, "; give that address if it is meant"));
     }
     url = *std::move(next);
   }

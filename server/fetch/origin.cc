@@ -29,7 +29,7 @@ absl::Status PatienceAsked(const HttpResponse& response) {
       return absl::OkStatus();
   }
   absl::Status status =
-      absl::UnavailableError(absl::StrCat("the server answers with HTTP status ", response.status));
+      absl::UnavailableError(absl::StrCat("the server answered with HTTP status ", response.status));
   int seconds = 0;
   if (absl::SimpleAtoi(response.Header("retry-after"), &seconds) && seconds > 0) {
     status.SetPayload(kRetryAfterUrl, absl::Cord(absl::StrCat(std::min(seconds, kLongestWait))));

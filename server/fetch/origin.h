@@ -32,7 +32,7 @@ class MemorySink : public HttpSink {
   }
   absl::Status OnData(absl::string_view data) override {
     if (data.size() > most_ - content_.size())
-      return absl::InvalidArgumentError("sends more than can be right");
+      return absl::InvalidArgumentError("the server's answer is too long");
     content_.append(data.data(), data.size());
     return absl::OkStatus();
   }

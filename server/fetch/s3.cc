@@ -131,12 +131,12 @@ absl::Status S3Bucket::Explain(const HttpResponse& response, const std::string& 
   document.load_buffer(response.error_body.data(), response.error_body.size());
   const std::string code = document.child("Error").child_value("Code");
   const std::string message = document.child("Error").child_value("Message");
-  const std::string where = absl::StrCat("is ", shown, ", and ");
+  const std::string where = absl::StrCat("is ", shown, ", but ");
   const std::string said =
       absl::StrCat(" (HTTP status ", response.status, code.empty() ? "" : ", ", code, ")");
   if (code == "RequestTimeTooSkewed") {
-    return absl::InvalidArgumentError(
-        absl::StrCat(where, "the server refuses it", said, ": the clock of the daemon's machine is wrong"));
+    return absl::InvalidArgumentError(absl::StrCat(where, "the server refuses it", said,
+                                                   ": the clock of the daemon's machine is wrong; set it"));
   }
   if (code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "InvalidToken" ||
       code == "ExpiredToken" || code == "AuthorizationHeaderMalformed") {
@@ -149,11 +149,10 @@ absl::Status S3Bucket::Explain(const HttpResponse& response, const std::string& 
   if (response.status == 401 || response.status == 403) {
     return absl::InvalidArgumentError(absl::StrCat(
         where, "the server refuses it", said, ": ",
-        config_.access_key.empty()
-            ? "the daemon has no credentials; its owner may set AWS_ACCESS_KEY_ID and "
-              "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, in its environment"
-            : "the daemon's credentials do not allow it, or it is not there; reading needs s3:GetObject, "
-              "and folders s3:ListBucket"));
+        config_.access_key.empty() ? "the daemon has no credentials; its owner can set AWS_ACCESS_KEY_ID and "
+                                     "AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, in its environment"
+                                   : "the daemon's credentials do not allow it, or it does not exist; "
+                                     "reading needs s3:GetObject, and folders s3:ListBucket"));
   }
   if (code == "NoSuchBucket") {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -165,7 +164,7 @@ absl::Status S3Bucket::Explain(const HttpResponse& response, const std::string& 
         absl::StrCat(where, "there is no such object", said, "; check the address"));
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(where, "the server answers otherwise", said, message.empty() ? "" : ": ", message));
+      absl::StrCat(where, "the server answered with an error", said, message.empty() ? "" : ": ", message));
 }
 
 }  // namespace tandem

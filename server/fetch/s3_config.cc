@@ -56,9 +56,9 @@ absl::StatusOr<S3Config> ReadS3Config(const Environment& environment) {
   const std::optional<Section> config =
       ReadSection(config_file, profile == "default" ? profile : absl::StrCat("profile ", profile));
   if (environment("AWS_PROFILE").has_value() && !credentials.has_value() && !config.has_value()) {
-    return absl::FailedPreconditionError(absl::StrCat("the daemon's AWS_PROFILE is '", profile,
-                                                      "', and neither ", credentials_file, " nor ",
-                                                      config_file, " has that profile"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use AWS_PROFILE '", profile, "': neither ", credentials_file, " nor ",
+                     config_file, " has that profile; mend the name, or add the profile"));
   }
   const auto in_files = [&](const std::string& key) -> std::string {
     for (const std::optional<Section>* section : {&credentials, &config}) {
@@ -81,9 +81,9 @@ absl::StatusOr<S3Config> ReadS3Config(const Environment& environment) {
     s3.session_token = in_files("aws_session_token");
   }
   if (s3.access_key.empty() != s3.secret_key.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the daemon has ", s3.access_key.empty() ? "a secret" : "an", " access key for S3 without its ",
-        s3.access_key.empty() ? "id" : "secret", ": set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use its S3 credentials: the ", s3.access_key.empty() ? "id" : "secret",
+                     " of the access key is missing; set both AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"));
   }
   std::string region = environment("AWS_REGION").value_or(environment("AWS_DEFAULT_REGION").value_or(""));
   if (region.empty()) region = in_files("region");
@@ -93,8 +93,8 @@ absl::StatusOr<S3Config> ReadS3Config(const Environment& environment) {
   s3.endpoint = std::string(absl::StripSuffix(s3.endpoint, "/"));
   if (!s3.endpoint.empty() && !absl::StartsWith(s3.endpoint, "http://") &&
       !absl::StartsWith(s3.endpoint, "https://")) {
-    return absl::FailedPreconditionError(absl::StrCat("the daemon's AWS_ENDPOINT_URL is '", s3.endpoint,
-                                                      "', which is not http://... or https://..."));
+    return absl::FailedPreconditionError(absl::StrCat("cannot use AWS_ENDPOINT_URL '", s3.endpoint,
+                                                      "': it must be http://... or https://..."));
   }
   return s3;
 }

@@ -33,23 +33,23 @@ std::vector<v1::Device> DeviceMetrics::Devices() const {
 }
 
 std::vector<prometheus::MetricFamily> DeviceMetrics::Collect() const {
-  GaugeFamily state("tandem_device_state", "1 for the state that a device is in, 0 for the others.");
-  GaugeFamily leased("tandem_device_leased_ratio", "The part of a device that jobs hold.");
-  GaugeFamily jobs("tandem_device_jobs", "Jobs that hold a device, or a part of it.");
-  GaugeFamily memory("tandem_device_memory_bytes", "Memory of a device that jobs may plan for.");
-  GaugeFamily planned("tandem_device_planned_memory_bytes", "Memory of it that jobs have planned for.");
+  GaugeFamily state("tandem_device_state", "1 for the current state of a device, 0 for the others.");
+  GaugeFamily leased("tandem_device_leased_ratio", "Share of a device that jobs hold.");
+  GaugeFamily jobs("tandem_device_jobs", "Number of jobs that hold a device or a part of it.");
+  GaugeFamily memory("tandem_device_memory_bytes", "Memory of a device for jobs.");
+  GaugeFamily planned("tandem_device_planned_memory_bytes", "Memory of a device that jobs reserved.");
   GaugeFamily faults("tandem_device_faults", "Crashes of workers on a device since it was last resumed.");
   GaugeFamily utilization("tandem_gpu_utilization_ratio",
-                          "The part of the last moments in which something ran on a GPU.");
-  GaugeFamily used("tandem_gpu_used_memory_bytes", "Memory of a GPU that is in use, by whomever.");
-  GaugeFamily total("tandem_gpu_memory_bytes", "All memory of a GPU.");
-  GaugeFamily temperature("tandem_gpu_temperature_celsius", "Of a GPU's die.");
-  GaugeFamily power("tandem_gpu_power_watts", "What a GPU draws.");
-  GaugeFamily power_limit("tandem_gpu_power_limit_watts", "What a GPU may draw.");
+                          "Share of the last moments in which a GPU was busy.");
+  GaugeFamily used("tandem_gpu_used_memory_bytes", "Memory of a GPU in use by all programs.");
+  GaugeFamily total("tandem_gpu_memory_bytes", "Total memory of a GPU.");
+  GaugeFamily temperature("tandem_gpu_temperature_celsius", "Temperature of a GPU's chip.");
+  GaugeFamily power("tandem_gpu_power_watts", "Power that a GPU uses now.");
+  GaugeFamily power_limit("tandem_gpu_power_limit_watts", "Power limit of a GPU.");
   GaugeFamily ecc("tandem_gpu_ecc_errors_total", "Errors of a GPU's memory since its driver was loaded.",
                   prometheus::MetricType::Counter);
-  GaugeFamily xid("tandem_gpu_last_error_xid", "The number of the newest error that the driver reported.");
-  GaugeFamily xid_time("tandem_gpu_last_error_timestamp_seconds", "When the daemon heard of that error.");
+  GaugeFamily xid("tandem_gpu_last_error_xid", "Number (XID) of the newest error that the driver reported.");
+  GaugeFamily xid_time("tandem_gpu_last_error_timestamp_seconds", "When the driver reported that error.");
   for (const v1::Device& device : Devices()) {
     const std::string name(absl::StripPrefix(device.name(), "devices/"));
     const std::map<std::string, std::string> labels = {{"device", name}};

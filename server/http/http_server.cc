@@ -88,11 +88,11 @@ class HttpServer::Impl {
       return absl::FailedPreconditionError(absl::StrCat(
           "cannot serve metrics on ", listen,
           ": the port is in use by another program, or the host is not an address of this machine (", text,
-          "). Choose another with --metrics-listen"));
+          "); choose another with --metrics-listen"));
     }
     mg_server_port port = {};
     if (mg_get_server_ports(context_, 1, &port) < 1)
-      return absl::InternalError("no port to serve metrics on");
+      return absl::InternalError("cannot serve metrics: the HTTP server reports no port");
     return port.port;
   }
 

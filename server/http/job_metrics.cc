@@ -51,50 +51,49 @@ std::string LabelOf(absl::string_view name, absl::string_view prefix) {
 }
 
 JobMetrics::JobMetrics(Metrics* metrics)
-    : jobs_(Gauges(metrics, "tandem_jobs", "Jobs that there are, by state.")),
-      created_(Counters(metrics, "tandem_jobs_created_total", "Jobs that were accepted.").Add({})),
-      ended_(Counters(metrics, "tandem_jobs_ended_total", "Jobs that ended, by state and reason.")),
+    : jobs_(Gauges(metrics, "tandem_jobs", "Current jobs, by state.")),
+      created_(Counters(metrics, "tandem_jobs_created_total", "Accepted jobs.").Add({})),
+      ended_(Counters(metrics, "tandem_jobs_ended_total", "Ended jobs, by state and reason.")),
       queue_wait_(NewHistogram(metrics, "tandem_job_queue_wait_seconds",
-                               "From a job's coming to the queue to its getting devices.",
-                               Buckets(0.1, 4, 11))),
+                               "Time of a job in the queue before it got devices.", Buckets(0.1, 4, 11))),
       job_images_per_second_(Gauges(metrics, "tandem_job_images_per_second",
-                                    "Training samples a second at a job's last report.")),
-      job_progress_(
-          Gauges(metrics, "tandem_job_progress_ratio", "The part of its steps that a job has taken.")),
+                                    "Training samples per second in a job's last report.")),
+      job_progress_(Gauges(metrics, "tandem_job_progress_ratio", "Share of a job's steps that are done.")),
       job_last_report_(Gauges(metrics, "tandem_job_last_report_timestamp_seconds",
-                              "When a job last reported progress; one that stalls falls behind.")),
+                              "When a job last reported progress; old if the job stalls.")),
       job_data_wait_(Gauges(metrics, "tandem_job_data_wait_ratio",
-                            "The part of a job's last epoch that its replicas waited for data.")),
+                            "Share of a job's last epoch in which its replicas waited for data.")),
       job_all_reduce_(
           Gauges(metrics, "tandem_job_all_reduce_ratio",
-                 "The part of a job's last epoch that its replicas averaged or waited for each other.")),
+                 "Share of a job's last epoch in which its replicas averaged or waited for each other.")),
       images_per_second_(Gauges(metrics, "tandem_images_per_second",
-                                "Training samples a second of all jobs, as they last reported.")
+                                "Training samples per second of all jobs in their last reports.")
                              .Add({})),
-      images_(Counters(metrics, "tandem_images_total", "Training samples that jobs reported.").Add({})),
+      images_(Counters(metrics, "tandem_images_total", "Reported training samples.").Add({})),
       training_seconds_(Counters(metrics, "tandem_replica_training_seconds_total",
-                                 "Seconds of finished epochs, of all replicas of all jobs.")
+                                 "Seconds of finished epochs, summed over all replicas of all jobs.")
                             .Add({})),
       data_wait_seconds_(Counters(metrics, "tandem_replica_data_wait_seconds_total",
-                                  "Seconds of these for which replicas waited for data.")
+                                  "Seconds of finished epochs in which replicas waited for data.")
                              .Add({})),
-      all_reduce_seconds_(Counters(metrics, "tandem_replica_all_reduce_seconds_total",
-                                   "Seconds of these that replicas spent averaging, waiting for each other "
-                                   "included.")
-                              .Add({})),
-      checkpoints_(Counters(metrics, "tandem_checkpoints_total", "Checkpoints that were written.").Add({})),
-      checkpoint_seconds_(NewHistogram(
-          metrics, "tandem_checkpoint_seconds",
-          "From the copy of a training's state to its checkpoint's being durable.", Buckets(0.01, 4, 10))),
-      worker_losses_(Counters(metrics, "tandem_worker_losses_total",
-                              "Workers that jobs lost: killed, crashed or not started.")
-                         .Add({})),
-      restarts_(Counters(metrics, "tandem_job_restarts_total",
-                         "Times that a job went on by itself after it lost its worker.")
-                    .Add({})),
-      preemptions_(Counters(metrics, "tandem_job_preemptions_total",
-                            "Times that a job made room for one of higher priority.")
-                       .Add({})) {
+      all_reduce_seconds_(
+          Counters(metrics, "tandem_replica_all_reduce_seconds_total",
+                   "Seconds of finished epochs in which replicas averaged, including waits for each other.")
+              .Add({})),
+      checkpoints_(Counters(metrics, "tandem_checkpoints_total", "Written checkpoints.").Add({})),
+      checkpoint_seconds_(
+          NewHistogram(metrics, "tandem_checkpoint_seconds",
+                       "Time from copying the training state until its checkpoint is safely on disk.",
+                       Buckets(0.01, 4, 10))),
+      worker_losses_(
+          Counters(metrics, "tandem_worker_losses_total", "Lost workers: killed, crashed or not started.")
+              .Add({})),
+      restarts_(
+          Counters(metrics, "tandem_job_restarts_total", "Automatic restarts of jobs after lost workers.")
+              .Add({})),
+      preemptions_(
+          Counters(metrics, "tandem_job_preemptions_total", "Preemptions of jobs by jobs of higher priority.")
+              .Add({})) {
   // Create all states at once, so that an alert needs no "absent".
   for (int state = v1::JobState_MIN; state <= v1::JobState_MAX; ++state) {
     if (v1::JobState_IsValid(state)) CountState(static_cast<v1::JobState>(state), 0);

@@ -78,7 +78,7 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
     family.Add({}, value);
     std::move(family).MoveTo(&families);
   };
-  GaugeFamily build("tandem_build_info", "1; its labels say what this daemon is.");
+  GaugeFamily build("tandem_build_info", "Always 1; the labels describe this daemon.");
   build.Add({{"version", kVersion}, {"cuda", cuda_major_ > 0 ? absl::StrCat(cuda_major_) : "none"}}, 1);
   std::move(build).MoveTo(&families);
 
@@ -87,23 +87,24 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   const double user = FieldOf(fields, 14);
   const double system = FieldOf(fields, 15);
   if (user >= 0 && system >= 0) {
-    add("process_cpu_seconds_total", "Seconds of CPU time, of the user's and the system's.",
-        (user + system) / ticks, prometheus::MetricType::Counter);
+    add("process_cpu_seconds_total", "CPU time in user and system mode, in seconds.", (user + system) / ticks,
+        prometheus::MetricType::Counter);
   }
   const double boot = BootTime();
   const double start = FieldOf(fields, 22);
   if (boot >= 0 && start >= 0) {
-    add("process_start_time_seconds", "When the process began, in seconds since 1970.", boot + start / ticks);
+    add("process_start_time_seconds", "Start time of the process, in seconds since 1970.",
+        boot + start / ticks);
   }
   add("process_virtual_memory_bytes", "Size of the address space.", FieldOf(fields, 23));
   const double pages = FieldOf(fields, 24);
   if (pages >= 0) {
-    add("process_resident_memory_bytes", "Size of what of it is in memory.",
+    add("process_resident_memory_bytes", "Resident memory.",
         pages * static_cast<double>(sysconf(_SC_PAGESIZE)));
   }
   add("process_threads", "Threads.", FieldOf(fields, 20));
   add("process_open_fds", "Open files.", OpenFiles());
-  add("process_max_fds", "Files that may be open.", MostOpenFiles());
+  add("process_max_fds", "Limit of open files.", MostOpenFiles());
   return families;
 }
 

@@ -11,31 +11,30 @@ using prometheus::BuildHistogram;
 ServiceMetrics::ServiceMetrics(Metrics* metrics)
     : commit_seconds_(BuildHistogram()
                           .Name("tandem_store_commit_seconds")
-                          .Help("Transactions of the store's writer, sync included.")
+                          .Help("Transactions of the store's writer, including sync.")
                           .Register(metrics->registry())
                           .Add({}, Buckets(0.0001, 3, 11))),
       writes_(BuildCounter()
                   .Name("tandem_store_writes_total")
-                  .Help("Changes that were asked of the store; one transaction may hold many.")
+                  .Help("Requested changes of the store; one transaction may hold many.")
                   .Register(metrics->registry())
                   .Add({})),
       commit_failures_(BuildCounter()
                            .Name("tandem_store_commit_failures_total")
-                           .Help("Transactions of the store that failed, as on a full disk.")
+                           .Help("Failed transactions of the store, for example on a full disk.")
                            .Register(metrics->registry())
                            .Add({})),
       calls_(BuildCounter()
                  .Name("tandem_rpc_calls_total")
-                 .Help("Calls that ended, by method and status code.")
+                 .Help("Ended calls, by method and status code.")
                  .Register(metrics->registry())),
       call_seconds_(BuildHistogram()
                         .Name("tandem_rpc_call_seconds")
-                        .Help("From a call's beginning to its answer, by method; streams not counted.")
+                        .Help("Time from a call's start to its answer, by method; without streams.")
                         .Register(metrics->registry())),
       calls_in_flight_(BuildGauge()
                            .Name("tandem_rpc_calls_in_flight")
-                           .Help("Calls that have not ended, by method; those of WatchJob and WatchJobs are "
-                                 "watchers.")
+                           .Help("Open calls, by method; those of WatchJob and WatchJobs are watchers.")
                            .Register(metrics->registry())) {}
 
 void ServiceMetrics::OnCommit(absl::Duration duration, int writes, const absl::Status& status) {

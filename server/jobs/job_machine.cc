@@ -391,7 +391,9 @@ void JobMachine::Schedule(const std::string& id, std::vector<std::string> device
         job.mutable_devices()->Assign(devices.begin(), devices.end());
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
-                                         absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
+                                         devices.empty()
+                                             ? "Waits for its cluster."
+                                             : absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
                                          TimestampOf(clock_->Now())));
         return edit.Finish();
       },
@@ -450,9 +452,12 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
 
 void JobMachine::SetWaitingOf(v1::Job* job, bool may_look) {
   job->clear_waiting();
-  if (job->state() != v1::JOB_STATE_QUEUED) return;
+  // A cluster may not have started the attempt yet. A job without its spec is not known to be on a cluster.
+  const bool may_wait_in_cluster = job->state() == v1::JOB_STATE_STARTING && job->devices().empty();
+  if (job->state() != v1::JOB_STATE_QUEUED && !may_wait_in_cluster) return;
   std::optional<v1::Waiting> waiting;
   if (waiting_ != nullptr) waiting = waiting_->WaitingOf(JobId(job->name()), may_look);
+  if (may_wait_in_cluster && !waiting.has_value()) return;
   if (waiting.has_value()) {
     *job->mutable_waiting() = *std::move(waiting);
     return;

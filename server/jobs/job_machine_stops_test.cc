@@ -336,5 +336,39 @@ TEST_F(JobMachineStopsTest, AJobThatStopsEarlySaysWhy) {
   EXPECT_EQ(jobs_.machine().Get(id)->message(), "No better.");
 }
 
+TEST_F(JobMachineStopsTest, AWorkerThatEndsUnaskedFailsItsJob) {
+  const std::string paused = jobs_.RunningJob();
+  ASSERT_TRUE(jobs_.Apply(paused, 1, {Finished(2, v1::JOB_STATE_PAUSED, "Step 7.")}).ok());
+  v1::Job job = jobs_.Get(paused);
+  EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_TRAINING_ERROR);
+  EXPECT_EQ(job.message(), "The worker paused without an order. Step 7.");
+  // An end without a message has a message all the same.
+  const std::string silent = jobs_.RunningJob();
+  ASSERT_TRUE(jobs_.Apply(silent, 1, {Finished(2, v1::JOB_STATE_FAILED)}).ok());
+  job = jobs_.Get(silent);
+  EXPECT_EQ(job.reason(), v1::STATE_REASON_TRAINING_ERROR);
+  EXPECT_EQ(job.message(), "The worker failed and gave no reason.");
+  jobs_.CheckLog(paused);
+  jobs_.CheckLog(silent);
+}
+
+TEST_F(JobMachineStopsTest, AWorkersOwnMessageIsKept) {
+  const std::string cancelled = jobs_.RunningJob();
+  ASSERT_TRUE(jobs_.Cancel(cancelled).ok());
+  ASSERT_TRUE(jobs_.Apply(cancelled, 1, {Finished(2, v1::JOB_STATE_CANCELLED, "Stopped at step 7.")}).ok());
+  EXPECT_EQ(jobs_.Get(cancelled).message(), "Stopped at step 7.");
+  const std::string paused = jobs_.RunningJob();
+  ASSERT_TRUE(jobs_.Pause(paused).ok());
+  ASSERT_TRUE(jobs_.Apply(paused, 1, {Finished(2, v1::JOB_STATE_PAUSED, "Paused at step 7.")}).ok());
+  EXPECT_EQ(jobs_.Get(paused).message(), "Paused at step 7.");
+  const std::string ended = jobs_.RunningJob();
+  internal::v1::WorkerEvent early = Finished(2, v1::JOB_STATE_SUCCEEDED, "Stopped early.");
+  early.mutable_finished()->set_reason(v1::STATE_REASON_TARGET_REACHED);
+  ASSERT_TRUE(jobs_.Apply(ended, 1, {early}).ok());
+  EXPECT_EQ(jobs_.Get(ended).message(), "Stopped early.");
+  EXPECT_EQ(jobs_.Get(ended).reason(), v1::STATE_REASON_TARGET_REACHED);
+}
+
 }  // namespace
 }  // namespace tandem

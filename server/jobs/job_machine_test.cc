@@ -147,6 +147,22 @@ TEST_F(JobMachineTest, AJobsWholeLife) {
   jobs_.CheckLog(id);
 }
 
+TEST_F(JobMachineTest, ReportsOfLoadsAndValidationsAreInTheLog) {
+  const std::string id = jobs_.RunningJob();
+  auto loads = MakeWorkerEvent(2);
+  loads.mutable_worker_loads()->set_step(7);
+  auto validation = MakeWorkerEvent(3);
+  validation.mutable_validation()->set_step(20);
+  validation.mutable_validation()->mutable_best()->set_step(20);
+  ASSERT_TRUE(jobs_.Apply(id, 1, {loads, validation}).ok());
+  const auto log = jobs_.Log(id);
+  ASSERT_GE(log.size(), 2);
+  EXPECT_EQ(log[log.size() - 2].worker_loads().step(), 7);
+  EXPECT_EQ(log.back().validation().step(), 20);
+  EXPECT_EQ(jobs_.Get(id).best().step(), 20);
+  jobs_.CheckLog(id);
+}
+
 TEST_F(JobMachineTest, ARepeatedEventChangesNothing) {
   const std::string id = jobs_.RunningJob();
   ASSERT_TRUE(jobs_.Apply(id, 1, {ProgressAt(2, 1), ProgressAt(3, 2)}).ok());

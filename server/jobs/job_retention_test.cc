@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/mutex.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/jobs/settable_clock.h"
@@ -101,6 +104,15 @@ class JobRetentionTest : public testing::Test {
     MutexLock lock(&mutex_);
     const auto enough = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return news_ >= count; };
     EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&enough), absl::Minutes(1)));
+  }
+  // Lets time pass, one pause between two batches after another, until the job is deleted.
+  void AdvanceUntilDeleted(const std::string& id, JobRetention* retention) {
+    for (int i = 0; i < 6000 && Exists(id); ++i) {
+      jobs_.clock().Advance(kBetween);
+      retention->Wake();
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    EXPECT_FALSE(Exists(id));
   }
   // Sets the clock, and blocks until the retention noticed the `count`-th change.
   void Set(SettableClock* clock, absl::Duration ahead, JobRetention* retention, int count) {
@@ -305,7 +317,7 @@ TEST_F(JobRetentionTest, LooksForThemAgainWhenTheClockIsSet) {
   EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(job)));
 }
 
-// For example, a full disk on which all deletions fail.
+// For example, all deletions fail on a full disk.
 TEST_F(JobRetentionTest, WhatCannotBeDeletedIsToldOnce) {
   int64_t failed = 0;
   int told = 0;
@@ -396,6 +408,73 @@ TEST_F(JobRetentionTest, ASweepGoesAsAWhole) {
   EXPECT_FALSE(Exists(first));
   EXPECT_FALSE(Exists(second));
   EXPECT_TRUE(absl::IsNotFound(jobs_.machine().GetSweep(SweepId(sweep.sweep.name())).status()));
+}
+
+TEST_F(JobRetentionTest, ASweepIsKeptAsLongAsItsLastJob) {
+  retention_.Start();
+  const StoredSweep sweep = Sweep(2);
+  ASSERT_THAT(sweep.jobs, SizeIs(2));
+  ASSERT_TRUE(jobs_.Cancel(JobId(sweep.jobs[0].job.name())).ok());
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string other = Ended("other");
+  jobs_.clock().Advance(kKeep / 2);
+  ASSERT_TRUE(jobs_.Cancel(JobId(sweep.jobs[1].job.name())).ok());
+  Advance(kKeep / 2);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(other)));
+  EXPECT_TRUE(Exists(JobId(sweep.jobs[0].job.name())));
+  Advance(kKeep / 2);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(sweep.sweep.name()));
+}
+
+TEST_F(JobRetentionTest, ASweepIsKeptAsLongAsAJobNeedsOneOfItsModels) {
+  retention_.Start();
+  const StoredSweep sweep = Sweep(1);
+  ASSERT_THAT(sweep.jobs, SizeIs(1));
+  const std::string source = JobId(sweep.jobs[0].job.name());
+  ASSERT_TRUE(jobs_.Cancel(source).ok());
+  const std::string next = JobFrom(source);
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string other = Ended("other");
+  Advance(2 * kKeep);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(other)));
+  EXPECT_TRUE(Exists(source));
+  ASSERT_TRUE(jobs_.Cancel(next).ok());
+  AdvanceUntilDeleted(source, &retention_);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(sweep.sweep.name()));
+}
+
+TEST_F(JobRetentionTest, ListsTheEndedJobsAgainIfItCannot) {
+  const std::string id = Ended("job");
+  std::vector<std::string> told;
+  JobRetention::Listener listener = NoteDeleted();
+  listener.failed = [&](int64_t count, const std::string& first, const absl::Status& why) {
+    EXPECT_FALSE(why.ok());
+    MutexLock lock(&mutex_);
+    told.push_back(absl::StrCat(count, " '", first, "'"));
+  };
+  const auto rename = [this, &id](const std::string& from, const std::string& to) {
+    const std::filesystem::path jobs = std::filesystem::path(jobs_.machine().FolderOf(id)).parent_path();
+    SQLite::Database((jobs.parent_path() / "tandem.db").string(), SQLite::OPEN_READWRITE,
+                     /*aBusyTimeoutMs=*/10'000)
+        .exec("ALTER TABLE " + from + " RENAME TO " + to);
+  };
+  rename("jobs", "away");
+  JobRetention later(&jobs_.machine(), {.keep = kKeep}, &jobs_.clock(), std::move(listener));
+  later.Start();
+  {
+    MutexLock lock(&mutex_);
+    const auto is_told = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !told.empty(); };
+    EXPECT_TRUE(mutex_.AwaitWithTimeout(absl::Condition(&is_told), absl::Minutes(1)));
+  }
+  rename("away", "jobs");
+  // The next look is a while later.
+  jobs_.clock().Advance(2 * kKeep);
+  later.Wake();
+  AdvanceUntilDeleted(id, &later);
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(id)));
+  later.Stop();
+  MutexLock lock(&mutex_);
+  EXPECT_EQ(told.front(), "0 ''");
 }
 
 TEST_F(JobRetentionTest, WhatSomebodyElseDeletedIsNoError) {

@@ -155,8 +155,8 @@ absl::Status KeepCheckpoint(const v1::Checkpoint& checkpoint, Transaction* trans
 
 // Returns true if a worker's last event says that another worker of the job, or a device, was lost.
 bool IsLoss(const WorkerEvent& event, v1::JobState state) {
-  return event.finished().state() == v1::JOB_STATE_FAILED &&
-         event.finished().reason() == v1::STATE_REASON_WORKER_LOST && state != v1::JOB_STATE_CANCELLING;
+  return event.finished().state() == v1::JOB_STATE_FAILED && IsLossReason(event.finished().reason()) &&
+         state != v1::JOB_STATE_CANCELLING;
 }
 
 // Adds the worker's report to the log and to the job's record.
@@ -260,7 +260,13 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
       // Messages about the next attempt use last_checkpoint.
       if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
       ForgetModel(&changes->job.job);
-      return edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time);
+      TANDEM_RETURN_IF_ERROR(edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time));
+      // The time in a cluster's queue does not count.
+      if (job->spec().has_cluster()) {
+        *changes->job.job.mutable_lease_time() = now;
+        changes->leases->Begin(*job);
+      }
+      return absl::OkStatus();
     }
     default: {
       Finished finished = event.finished();

@@ -35,10 +35,22 @@ absl::Duration RestartDelay(int restart) {
   return absl::Seconds(std::min(kMostSeconds, int64_t{1} << doublings));
 }
 
+bool IsLossReason(v1::StateReason reason) {
+  switch (reason) {
+    case v1::STATE_REASON_WORKER_LOST:
+    case v1::STATE_REASON_CLUSTER_TIME_LIMIT:
+    case v1::STATE_REASON_CLUSTER_PREEMPTED:
+    case v1::STATE_REASON_CLUSTER_NODE_FAILED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool MayRestart(const v1::Job& job, v1::StateReason reason) {
   if (job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING) return false;
   if (job.restarts() >= job.spec().max_restarts()) return false;
-  return reason == v1::STATE_REASON_WORKER_LOST ||
+  return IsLossReason(reason) ||
          (reason == v1::STATE_REASON_WORKER_START_FAILED && job.restarts() == 0);
 }
 

@@ -27,6 +27,10 @@ struct WorkerLoss {
 // seconds.
 absl::Duration RestartDelay(int restart);
 
+// Returns true if the same job may succeed after a loss of its worker for this reason. A job that needs more
+// memory than its cluster gives, or that a person cancelled in the cluster, does not.
+bool IsLossReason(v1::StateReason reason);
+
 // Returns true if a job that lost its worker for this reason restarts by itself. Its state must be STARTING
 // or RUNNING, and its restarts must be below the limit. A worker that could not be started is retried only
 // once.

@@ -107,7 +107,7 @@ class StreamCall : public Reactor,
   // The client may read and send slowly.
   bool IsOverdue(absl::Duration) override { return false; }
 
-  void OnCancel() override { this->End(absl::CancelledError("the client went away")); }
+  void OnCancel() override { this->End(absl::CancelledError("the client cancelled the call")); }
 
   void OnDone() override {
     absl::Status status;
@@ -202,7 +202,7 @@ class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::Byt
       MutexLock lock(&mutex_);
       busy_ = false;
       if (ok) ++messages_;
-      if (!ok && !end_.has_value()) end_ = absl::CancelledError("the client went away");
+      if (!ok && !end_.has_value()) end_ = absl::CancelledError("the client cancelled the call");
       end = end_;
     }
     if (end.has_value()) {

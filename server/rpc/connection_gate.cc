@@ -109,7 +109,8 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
           getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
       result != 0) {
     return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(),
-                                                      ": the host is not known: ", gai_strerror(result)));
+                                                      ": the host is unknown: ", gai_strerror(result),
+                                                      "; choose another with --listen"));
   }
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -129,7 +130,7 @@ absl::StatusOr<std::unique_ptr<ConnectionGate>> ConnectionGate::Listen(const Lis
   if (gate->files_.empty()) {
     return absl::FailedPreconditionError(
         absl::StrCat("cannot listen on ", address.ToString(), ": ", strerror(error),
-                     ". Choose another with --listen, or port 0 for any that is free"));
+                     "; choose another with --listen, or port 0 for any free port"));
   }
   const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) return absl::ErrnoToStatus(errno, "cannot make an eventfd");
@@ -166,7 +167,7 @@ void ConnectionGate::Run() {
     const absl::Duration wait = std::max(next_look_ - Clock::Real()->Elapsed(), absl::ZeroDuration());
     const int timeout = looks ? static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1 : -1;
     if (poll(events.data(), events.size(), timeout) < 0 && errno != EINTR) {
-      spdlog::error("no more connections are let in: {}", strerror(errno));
+      spdlog::error("cannot accept more connections: {}; restart the daemon", strerror(errno));
       return;
     }
     if (events.back().revents != 0) return;
@@ -216,7 +217,8 @@ void ConnectionGate::Accept(int listener) {
     if (Clock::Real()->Elapsed() - told_ < kTellInterval) return;
     told_ = Clock::Real()->Elapsed();
     spdlog::warn(
-        "connections are refused: {} are open, {} may be, {} of them from one address (--max-connections)",
+        "cannot accept a connection: {} are open, and at most {} may be, {} of them from one address "
+        "(--max-connections)",
         connections_.size(), most_, most_of_one);
     return;
   }
@@ -258,8 +260,8 @@ void ConnectionGate::Shut(const PeerAddress& peer) {
       if (refuses || now - told_of_harm_ >= kTellInterval) {
         told_of_harm_ = now;
         spdlog::warn(
-            "a connection of {} is shut{}: it takes back calls before their answers", TextOf(peer),
-            refuses ? absl::StrCat(", and the address is refused for ", absl::FormatDuration(kRefusal)) : "");
+            "closed a connection of {}{}: it cancels calls before their answers", TextOf(peer),
+            refuses ? absl::StrCat(" and refused its address for ", absl::FormatDuration(kRefusal)) : "");
       }
     }
     close(fd);

@@ -14,7 +14,7 @@ namespace {
 absl::Status CheckRequest(const v1::CreateJobRequest& request) {
   if (absl::Status status = CheckSpecSize(request.spec()); !status.ok()) return status;
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) return status;
-  if (!request.has_spec()) return FieldError("spec", "is required: what the job is to do");
+  if (!request.has_spec()) return FieldError("spec", "is required; describe the job");
   return absl::OkStatus();
 }
 
@@ -28,7 +28,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value() && (*repeated)->has_forked_from()) {
       return reply(absl::AlreadyExistsError(absl::StrCat(
-          "request_id: \"", request.request_id(), "\" was used for something else, which made \"",
+          "request_id: \"", request.request_id(), "\" was already used for another request, of \"",
           (*repeated)->name(), "\"; use a new one for a new job")));
     }
     if (repeated->has_value()) return reply(**std::move(repeated));

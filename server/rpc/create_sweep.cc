@@ -72,7 +72,7 @@ absl::Status OfSweep(const absl::Status& status, const SweepJob& job) {
 }
 
 absl::Status CheckRequest(const v1::CreateSweepRequest& request) {
-  if (!request.has_sweep()) return FieldError("sweep", "is required: the base, and what varies");
+  if (!request.has_sweep()) return FieldError("sweep", "is required; give the base and the fields that vary");
   TANDEM_RETURN_IF_ERROR(CheckSpecSize(request.sweep(), "sweep"));
   return CheckRequestId(request.request_id());
 }
@@ -87,9 +87,9 @@ class Objective {
     if (!first_.has_value()) first_ = best;
     if (best.ToString() == first_->ToString()) return absl::OkStatus();
     return WithReason(FieldError("sweep.objective",
-                                 absl::StrCat("is \"", first_->name, "\" for the first of the jobs, and \"",
-                                              best.name, "\" with ", DescribeValues(job.values),
-                                              ": they cannot be compared; give an objective")),
+                                 absl::StrCat("is \"", first_->name, "\" for the first job, but \"",
+                                              best.name, "\" for the job with ", DescribeValues(job.values),
+                                              ", so the jobs cannot be compared; give an objective")),
                       "INVALID_SWEEP");
   }
 
@@ -123,7 +123,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   int wrong = 0;
   for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
     TANDEM_RETURN_IF_ERROR(making.context->lifecycle->CheckServing());
-    if (!making.reply.is_wanted()) return absl::CancelledError("nobody waits for the answer");
+    if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
     SweepJob job = making.jobs->Job(i);
     if (job.spec.has_dataset()) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());

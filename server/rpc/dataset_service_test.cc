@@ -1,10 +1,13 @@
 #include <grpcpp/create_channel.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "server/admission/remote_data.h"
 #include "server/datasets/sample_upload.h"
 #include "server/rpc/service_fixture.h"
 
@@ -213,6 +216,97 @@ TEST_F(DatasetServiceTest, NeedsTheToken) {
   auto writer = dataset_stub_->UploadFiles(context.get(), &upload);
   writer->WritesDone();
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+// Ends each fetch with the status that the test sets.
+class FakeRemote : public RemoteData {
+ public:
+  void Ensure(const v1::DatasetSpec&, const std::string&, absl::Duration, Done done) override {
+    done(absl::UnimplementedError("not here"));
+  }
+  absl::StatusOr<std::string> LocalPath(const std::string&, PathKind) const override {
+    return absl::InvalidArgumentError("is not in the daemon's cache");
+  }
+  void FetchPublicSet(const std::string& name, const std::string& user, absl::Duration,
+                      absl::AnyInvocable<void(absl::Status)> done) override {
+    fetched.push_back(user + " " + name);
+    done(result);
+  }
+
+  absl::Status result;
+  std::vector<std::string> fetched;
+};
+
+class FetchDatasetTest : public DatasetServiceTest {
+ protected:
+  void SetUp() override {
+    remote_ = &remote_data_;
+    DatasetServiceTest::SetUp();
+  }
+
+  grpc::Status Fetch(const std::string& name, v1::Dataset* dataset) {
+    v1::FetchDatasetRequest request;
+    request.set_name(name);
+    return dataset_stub_->FetchDataset(Context().get(), request, dataset);
+  }
+
+  FakeRemote remote_data_;
+};
+
+TEST_F(FetchDatasetTest, TellsTheProgressUntilTheSetIsThere) {
+  remote_data_.result =
+      DataBeingFetched({.bytes_done = 3, .bytes_total = 7, .files_done = 1, .files_total = 4});
+  v1::Dataset dataset;
+  const grpc::Status status = Fetch("datasets/mnist", &dataset);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(dataset.name(), "datasets/mnist");
+  EXPECT_EQ(dataset.state(), v1::DATASET_STATE_FETCHING);
+  EXPECT_EQ(dataset.origin(), v1::DATASET_ORIGIN_FETCHED);
+  EXPECT_EQ(dataset.fetch().bytes_done(), 3);
+  EXPECT_EQ(dataset.fetch().bytes_total(), 7);
+  EXPECT_EQ(dataset.fetch().files_done(), 1);
+  EXPECT_EQ(dataset.fetch().files_total(), 4);
+  EXPECT_THAT(remote_data_.fetched, ::testing::ElementsAre("admin mnist"));
+}
+
+TEST_F(FetchDatasetTest, PassesErrorsOn) {
+  v1::Dataset dataset;
+  EXPECT_EQ(Fetch("", &dataset).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(Fetch("datasets/", &dataset).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_TRUE(remote_data_.fetched.empty());
+  remote_data_.result = absl::NotFoundError("no such public set");
+  const grpc::Status unknown = Fetch("nothing", &dataset);
+  EXPECT_EQ(unknown.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_THAT(unknown.error_message(), HasSubstr("no such public set"));
+  // The fetch succeeded, and the catalog still lacks the set.
+  remote_data_.result = absl::OkStatus();
+  EXPECT_EQ(Fetch("mnist", &dataset).error_code(), grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(FetchDatasetTest, FetchesNoSetThatIsThere) {
+  v1::Upload upload = Begin(houses_);
+  ASSERT_TRUE(Send(upload.name(), houses_.Pieces(upload), &upload).ok());
+  v1::CreateDatasetRequest request;
+  request.set_dataset_id("houses");
+  request.set_upload(upload.name());
+  request.mutable_dataset()->mutable_spec()->mutable_csv()->set_train("houses.csv");
+  v1::Dataset dataset;
+  ASSERT_TRUE(dataset_stub_->CreateDataset(Context().get(), request, &dataset).ok());
+  v1::Dataset there;
+  const grpc::Status status = Fetch("houses", &there);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  EXPECT_EQ(there.train_samples(), 3);
+  EXPECT_NE(there.state(), v1::DATASET_STATE_FETCHING);
+  EXPECT_TRUE(remote_data_.fetched.empty());
+}
+
+TEST_F(DatasetServiceTest, ADaemonThatFetchesNothingSaysSo) {
+  v1::FetchDatasetRequest request;
+  request.set_name("mnist");
+  v1::Dataset dataset;
+  const grpc::Status status = dataset_stub_->FetchDataset(Context().get(), request, &dataset);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_THAT(status.error_details(), HasSubstr("FETCH_NOT_ALLOWED"));
 }
 
 // A stopping daemon ends upload calls and keeps their data.

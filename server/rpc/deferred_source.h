@@ -73,7 +73,7 @@ class DeferredSource : public ResponseSource<Response> {
     const std::shared_ptr<CallInterest>& interest() const { return interest_; }
 
     void First(Callback callback) {
-      if (interest_->is_lost()) return callback(absl::CancelledError("the client went away"));
+      if (interest_->is_lost()) return callback(absl::CancelledError("the client cancelled the call"));
       auto opened = open_();
       if (!opened.ok()) {
         callback(opened.status());

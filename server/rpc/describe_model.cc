@@ -33,7 +33,8 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
     if (!job.ok()) return ExplainJobError(job.status(), request.job());
     return job->spec().model();
   }
-  if (!request.has_model()) return FieldError("model", "is required, or job: what to describe");
+  if (!request.has_model())
+    return FieldError("model", "is required, unless job is given; give the model to describe");
   v1::Model model = request.model();
   TemplateData data = CustomaryData(model.template_());
   FieldViolations violations;

@@ -16,9 +16,9 @@ void SetState(const RpcContext& context, const std::string& name, v1::DeviceStat
               const std::string& reason, Reply<v1::Device> reply) {
   absl::Status status;
   if (!absl::StartsWith(name, "devices/")) {
-    status =
-        FieldError("name", absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
-                                        "', which is no name of a device; write \"devices/<kind>:<index>\""));
+    status = FieldError(
+        "name", absl::StrCat("is '", absl::CHexEscape(name.substr(0, 80)),
+                             "', which is not the name of a device; write \"devices/<kind>:<index>\""));
   }
   if (status.ok() && reason.size() > kMaxReasonCharacters) {
     status = FieldError("reason", absl::StrCat("has ", reason.size(), " characters; at most ",

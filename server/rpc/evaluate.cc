@@ -26,10 +26,11 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
                    absl::StrCat("is ", request.batch_size(), "; it must be from 1 to ", kMaxBatch));
   }
   if (request.dataset().has_normalization()) {
-    violations.Add("dataset.normalization", "must be left out: samples are normalised as the job's own");
+    violations.Add("dataset.normalization",
+                   "must be left out, because samples are normalised as in the job's training");
   }
   if (!v1::DatasetSplit_IsValid(request.split())) {
-    violations.Add("split", absl::StrCat("is ", static_cast<int>(request.split()), ", which is no split"));
+    violations.Add("split", absl::StrCat("is ", static_cast<int>(request.split()), ", which is not a split"));
   }
   return violations.ToStatus();
 }

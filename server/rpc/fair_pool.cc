@@ -51,7 +51,7 @@ void FairPool::DropUnwanted() {
     }
   }
   // Unlocked, as in Drop.
-  for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("nobody waits for the answer"));
+  for (Waiting& waiting : unwanted) waiting.task(absl::CancelledError("the client cancelled the call"));
 }
 
 void FairPool::Stop() {
@@ -108,7 +108,7 @@ absl::Status FairPool::NoRoom(const std::string& user) const {
   return WithRetryDelay(
       WithReason(absl::ResourceExhaustedError(absl::StrCat(
                      "cannot take more calls of \"", user, "\": ", room_.tasks,
-                     " calls of a user may wait, with ", room_.bytes >> 20, " MiB of large requests and ",
+                     " calls of one user may wait, with ", room_.bytes >> 20, " MiB of large requests and ",
                      room_.small_bytes >> 20, " MiB of small requests; wait for some answers")),
                  "TOO_MANY_WAITING_CALLS"),
       kFullDelay);

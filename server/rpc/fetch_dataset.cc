@@ -43,8 +43,9 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
     return;
   }
   if (context.remote == nullptr) {
-    reply(
-        WithReason(absl::FailedPreconditionError("name: this daemon fetches nothing"), "FETCH_NOT_ALLOWED"));
+    reply(WithReason(absl::FailedPreconditionError("name: cannot fetch the data set: this daemon may not "
+                                                   "fetch data; its owner can allow it with --fetch-from"),
+                     "FETCH_NOT_ALLOWED"));
     return;
   }
   context.remote->FetchPublicSet(
@@ -68,7 +69,7 @@ void FetchDataset(const RpcContext& context, const Caller& caller, const v1::Fet
                   Reply<v1::Dataset> reply) {
   const std::string id(absl::StripPrefix(request.name(), "datasets/"));
   if (id.empty()) {
-    reply(FieldError("name", "is required: a public set's, such as \"mnist\""));
+    reply(FieldError("name", "is required: the name of a public data set, such as \"mnist\""));
     return;
   }
   PostForUser(context, caller.user, request, std::move(reply),

@@ -18,7 +18,7 @@ absl::StatusOr<std::unique_ptr<FileWatcher>> FileWatcher::Create() {
   const int inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (inotify < 0) {
     return absl::InternalError(absl::StrCat("cannot watch files: ", strerror(errno),
-                                            " (see the limit fs.inotify.max_user_instances)"));
+                                            "; raise the limit fs.inotify.max_user_instances if need be"));
   }
   const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake < 0) {
@@ -49,7 +49,7 @@ absl::StatusOr<int64_t> FileWatcher::Add(const std::string& folder, const std::s
     if (errno == ENOENT || errno == ENOTDIR) return absl::NotFoundError(message);
     if (errno == ENOSPC) {
       return absl::ResourceExhaustedError(
-          absl::StrCat(message, " (see the limit fs.inotify.max_user_watches)"));
+          absl::StrCat(message, "; raise the limit fs.inotify.max_user_watches"));
     }
     return absl::InternalError(message);
   }

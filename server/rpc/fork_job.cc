@@ -24,7 +24,7 @@ absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& contex
     return repeated;
   }
   return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request.request_id(),
-                                               "\" was used for something else, which made \"",
+                                               "\" was already used for another request, of \"",
                                                (*repeated)->name(), "\"; use a new one for a new job"));
 }
 

@@ -276,7 +276,7 @@ TEST_F(ForkTest, WhatCannotBe) {
   grpc::Status status = Fork(ForkOf(source, 15), &fork);
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(status.error_message(),
-              HasSubstr("has no checkpoint of step 15 (any more); it has those of 20, 10"));
+              HasSubstr("has no checkpoint of step 15; it has checkpoints of the steps 20, 10"));
   EXPECT_EQ(Fork(ForkOf("jobs/nobody"), &fork).error_code(), StatusCode::NOT_FOUND);
   status = Fork(ForkOf(Create("none")), &fork);
   EXPECT_EQ(status.error_code(), StatusCode::NOT_FOUND);
@@ -300,7 +300,7 @@ TEST_F(ForkTest, WhatCannotBe) {
   ASSERT_TRUE(tandem::WriteCheckpoint(Env::Real(), newest, R"({"step": "x"})", {}).ok());
   question.set_step(20);
   status = Fork(question, &fork);
-  const std::string others = "there are those of steps 10: try --from-checkpoint 10";
+  const std::string others = "use another checkpoint with --from-checkpoint STEP, of step 10";
   EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
   EXPECT_THAT(status.error_message(), HasSubstr(others));
   question.clear_step();
@@ -330,7 +330,7 @@ TEST_F(ForkTest, ACheckpointIsReadWholeBeforeAJobGoesOnFromIt) {
     EXPECT_THAT(status.error_message(), HasSubstr(path));
     EXPECT_THAT(status.error_message(), HasSubstr("the tensor \"shared/dense_1.weight\" was changed"));
     EXPECT_THAT(status.error_message(),
-                HasSubstr("there are those of steps 20, 10: try --from-checkpoint 20"));
+                HasSubstr("use another checkpoint with --from-checkpoint STEP, of step 20, 10"));
     EXPECT_THAT(status.error_details(), HasSubstr("CHECKPOINT_DAMAGED"));
   }
   EXPECT_EQ(CountFolders(), folders);

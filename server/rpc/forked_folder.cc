@@ -36,7 +36,7 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
   const absl::StatusOr<TrainingState> read = StateOfCheckpoint(source.header);
   if (!read.ok()) {
     return absl::DataLossError(
-        absl::StrCat("the checkpoint ", path, " cannot be used: ", read.status().message()));
+        absl::StrCat("cannot use the checkpoint ", path, ": ", read.status().message()));
   }
   const TrainingState& state = *read;
   struct stat file;
@@ -54,10 +54,11 @@ absl::StatusOr<ForkSource> ReadForkSource(const std::string& path) {
 // Adds the steps of other usable checkpoints to the error.
 absl::Status WithOthers(const absl::Status& damage, const std::vector<int64_t>& others) {
   return WithReason(
-      absl::DataLossError(others.empty() ? absl::StrCat(damage.message(), "; there is no other")
-                                         : absl::StrCat(damage.message(), "; there are those of steps ",
-                                                        absl::StrJoin(others, ", "),
-                                                        ": try --from-checkpoint ", others[0])),
+      absl::DataLossError(others.empty()
+                              ? absl::StrCat(damage.message(), "; there is no other checkpoint")
+                              : absl::StrCat(damage.message(),
+                                             "; use another checkpoint with --from-checkpoint STEP, of step ",
+                                             absl::StrJoin(others, ", "))),
       "CHECKPOINT_DAMAGED");
 }
 
@@ -140,13 +141,13 @@ absl::StatusOr<ForkSource> FindForkSource(const v1::Job& job, std::optional<int6
   }
   if (!damage.ok()) return WithOthers(damage, others);
   return WithReason(
-      absl::NotFoundError(others.empty()
-                              ? absl::StrCat(job.name(), " has no checkpoint",
-                                             job.spec().checkpoints().off() ? ": its checkpoints are off"
-                                             : IsTerminal(job.state())      ? ""
-                                                                            : " yet")
-                              : absl::StrCat(job.name(), " has no checkpoint of step ", *step,
-                                             " (any more); it has those of ", absl::StrJoin(others, ", "))),
+      absl::NotFoundError(
+          others.empty() ? absl::StrCat("cannot fork ", job.name(), ": it has no checkpoint",
+                                        job.spec().checkpoints().off() ? ", because its checkpoints are off"
+                                        : IsTerminal(job.state())      ? ""
+                                                                       : " yet")
+                         : absl::StrCat("cannot fork ", job.name(), ": it has no checkpoint of step ", *step,
+                                        "; it has checkpoints of the steps ", absl::StrJoin(others, ", "))),
       "CHECKPOINT_NOT_FOUND");
 }
 
@@ -163,7 +164,8 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
   // Check that the link leads to the examined checkpoint.
   TANDEM_ASSIGN_OR_RETURN(const ForkSource linked, ReadForkSource(path));
   if (linked.checkpoint.step() != source.checkpoint.step()) {
-    return absl::NotFoundError(absl::StrCat(source.path, " was replaced meanwhile; try again"));
+    return absl::NotFoundError(
+        absl::StrCat("cannot fork from ", source.path, ": it was replaced meanwhile; try again"));
   }
   // Link the model before the checkpoint is read, which may take long: the source may find a better result at
   // any time.
@@ -184,7 +186,7 @@ absl::Status MakeForkedFolder(const v1::Job& job, const ForkSource& source, cons
 bool RemoveForkedFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::remove_all(folder, error);
-  if (error) spdlog::warn("cannot remove {}, of which there is no job: {}", folder, error.message());
+  if (error) spdlog::warn("cannot remove {}, a folder without a job: {}", folder, error.message());
   return !error;
 }
 

@@ -65,26 +65,28 @@ absl::StatusOr<Query> ParseQuery(const v1::GetJobHistoryRequest& request) {
   FieldViolations violations;
   Query query;
   if (request.first_step() < 0)
-    violations.Add("first_step", absl::StrCat("is ", request.first_step(), "; must be at least 0"));
+    violations.Add("first_step", absl::StrCat("is ", request.first_step(), "; it must be at least 0"));
   query.range.first_step = request.first_step();
   if (request.last_step() < 0 || (request.last_step() > 0 && request.last_step() < request.first_step())) {
-    violations.Add("last_step", absl::StrCat("is ", request.last_step(), "; must be 0, or at least ",
+    violations.Add("last_step", absl::StrCat("is ", request.last_step(), "; it must be 0, or at least ",
                                              "first_step, which is ", request.first_step()));
   }
   if (request.last_step() > 0) query.range.last_step = request.last_step();
   query.range.max_points = request.max_points() == 0 ? kDefaultPoints : request.max_points();
   if (query.range.max_points < kLeastPoints || query.range.max_points > kMostPoints) {
-    violations.Add("max_points", absl::StrCat("is ", request.max_points(), "; must lie from ", kLeastPoints,
+    violations.Add("max_points", absl::StrCat("is ", request.max_points(), "; it must be from ", kLeastPoints,
                                               " to ", kMostPoints));
   }
   if (!v1::JobHistoryView_IsValid(request.view()))
-    violations.Add("view", absl::StrCat("is ", request.view(), ", which is no view of a job's history"));
+    violations.Add("view", absl::StrCat("is ", request.view(), ", which is not a view of a job's history"));
   query.has_curves = request.view() != v1::JOB_HISTORY_VIEW_EVENTS;
   query.has_events = request.view() != v1::JOB_HISTORY_VIEW_CURVES;
   if (!request.page_token().empty()) {
     const std::optional<Position> begin = ParseToken(request.page_token());
     if (!begin.has_value()) {
-      violations.Add("page_token", "is not from this method; give the next_page_token of the page before");
+      violations.Add(
+          "page_token",
+          "is not a page_token of this method; give the next_page_token of an earlier page, or none");
     } else {
       query.begin = *begin;
       query.has_curves = false;
@@ -123,7 +125,7 @@ class HistoryReading {
  private:
   // Takes a turn, and either asks for the next or answers.
   static void Continue(std::unique_ptr<HistoryReading> self) {
-    if (!self->reply_.is_wanted()) return self->reply_(absl::CancelledError("nobody waits for the answer"));
+    if (!self->reply_.is_wanted()) return self->reply_(absl::CancelledError("the client cancelled the call"));
     const absl::StatusOr<bool> is_done = self->ReadTurn();
     if (!is_done.ok()) return self->reply_(ExplainJobError(is_done.status(), self->name_));
     if (*is_done) return self->reply_(self->Answer());
@@ -157,7 +159,7 @@ class HistoryReading {
     // All later turns end where the log ended in the first.
     if (position_.last_sequence == 0) position_.last_sequence = *newest;
     if (curves_.size() > kMostCurves) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot give the history of ", name_,
+      return absl::ResourceExhaustedError(absl::StrCat("cannot return the history of ", name_,
                                                        ": its reports have more than ", kMostCurves,
                                                        " measures; use WatchJob"));
     }

@@ -30,7 +30,7 @@ absl::Status CheckRequestId(const std::string& id) {
                                                  kMaxRequestIdCharacters, " are allowed"));
   }
   if (!std::all_of(id.begin(), id.end(), [](char c) { return absl::ascii_isprint(c); })) {
-    return FieldError("request_id", "holds characters that are not printable ASCII");
+    return FieldError("request_id", "has characters that are not printable ASCII");
   }
   return absl::OkStatus();
 }
@@ -39,8 +39,8 @@ absl::Status CheckKnownFields(const google::protobuf::Message& request) {
   const std::optional<std::string> unknown = FindUnknownField(request);
   if (!unknown.has_value()) return absl::OkStatus();
   return WithReason(FieldError(*unknown,
-                               "is the number of a field that this daemon's version does not know; leave it "
-                               "out, or update the daemon, if the client is newer"),
+                               "is the number of a field that this version of the daemon does not know; "
+                               "leave it out, or update the daemon"),
                     "UNKNOWN_FIELD");
 }
 
@@ -67,7 +67,7 @@ absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_v
   const size_t bytes = spec.ByteSizeLong();
   if (bytes <= kMaxSpecBytes) return absl::OkStatus();
   return WithReason(absl::ResourceExhaustedError(absl::StrCat(field, ": has ", bytes, " bytes; at most ",
-                                                              kMaxSpecBytes, " are accepted (1 MiB)")),
+                                                              kMaxSpecBytes, " are allowed (1 MiB)")),
                     "SPEC_TOO_LARGE");
 }
 

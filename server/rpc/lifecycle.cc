@@ -6,7 +6,7 @@ namespace tandem {
 namespace {
 
 absl::Status ShuttingDown() {
-  return WithReason(absl::UnavailableError("the daemon is shutting down; try again when it is back"),
+  return WithReason(absl::UnavailableError("the daemon is shutting down; try again when it runs"),
                     "SHUTTING_DOWN");
 }
 

@@ -23,16 +23,24 @@ void ListDevices(const RpcContext& context, const Caller& caller, const v1::List
     reply(page.status());
     return;
   }
-  if (context.refresh_gpu == nullptr) {
+  if (context.refresh_gpu == nullptr && context.partitions == nullptr) {
     reply(Devices(context, *page));
     return;
   }
-  // Drivers may be slow.
+  // Drivers and clusters may be slow.
   PostToLook(context, caller, request, std::move(reply),
-             [&context, page = *page](Reply<v1::ListDevicesResponse> reply) {
+             [&context, page = *page, is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
                v1::ListDevicesResponse response = Devices(context, page);
                for (v1::Device& device : *response.mutable_devices()) {
-                 if (device.has_gpu()) context.refresh_gpu(device.mutable_gpu());
+                 if (device.has_gpu() && context.refresh_gpu) context.refresh_gpu(device.mutable_gpu());
+               }
+               if (context.partitions && is_first) {
+                 const absl::StatusOr<std::vector<v1::ClusterPartition>> partitions = context.partitions();
+                 if (!partitions.ok()) {
+                   response.set_partitions_message(std::string(partitions.status().message()));
+                 } else {
+                   response.mutable_partitions()->Assign(partitions->begin(), partitions->end());
+                 }
                }
                reply(std::move(response));
              });

@@ -19,13 +19,13 @@ absl::StatusOr<JobQuery> ParseQuery(const v1::ListJobsRequest& request) {
   query.page_size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
   if (query.page_size < 1 || query.page_size > kMaxPageSize) {
     violations.Add("page_size",
-                   absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxPageSize));
+                   absl::StrCat("is ", request.page_size(), "; it must be from 1 to ", kMaxPageSize));
   }
   for (int i = 0; i < request.states_size(); ++i) {
     const int state = request.states(i);
     if (!v1::JobState_IsValid(state) || state == v1::JOB_STATE_UNSPECIFIED) {
       violations.Add(absl::StrCat("states[", i, "]"),
-                     absl::StrCat("is ", state, ", which is no state of a job"));
+                     absl::StrCat("is ", state, ", which is not a state of a job"));
     } else {
       query.states.push_back(request.states(i));
     }
@@ -41,9 +41,10 @@ absl::StatusOr<JobQuery> ParseQuery(const v1::ListJobsRequest& request) {
     query.order = JobQuery::Order::kName;
     query.descending = order != "name";
   } else {
-    violations.Add("order_by",
-                   absl::StrCat("is '", absl::CHexEscape(order.substr(0, 80)),
-                                "'; must be \"create_time\" or \"name\", perhaps followed by \" desc\""));
+    violations.Add(
+        "order_by",
+        absl::StrCat("is '", absl::CHexEscape(order.substr(0, 80)),
+                     "'; it must be \"create_time\" or \"name\", optionally followed by \" desc\""));
   }
   if (absl::Status status = violations.ToStatus(); !status.ok()) return status;
   return query;

@@ -48,7 +48,7 @@ absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const st
                                              const v1::DatasetSpec& spec, const std::string& field) {
   const std::optional<v1::DatasetSpec> urls = WithUrls(context, spec);
   if (!urls.has_value()) return spec;
-  absl::StatusOr<v1::DatasetSpec> local = absl::InternalError("nobody fetches");
+  absl::StatusOr<v1::DatasetSpec> local = absl::InternalError("cannot fetch: the fetcher gave no answer");
   context.remote->Ensure(*urls, user, absl::ZeroDuration(), [&](absl::StatusOr<v1::DatasetSpec> pinned) {
     local = Local(spec, field, std::move(pinned));
   });

@@ -44,7 +44,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
 
   void Cancel() {
     // The source ends by its subscription's end or by this, whichever comes first.
-    SetEnd(absl::CancelledError("the client went away"));
+    SetEnd(absl::CancelledError("the client cancelled the call"));
   }
 
  private:
@@ -126,7 +126,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       if (!size.ok()) return Result(size.status());
       if (offset_ > *size) {
         return Result(absl::OutOfRangeError(
-            absl::StrCat("offset ", offset_, " is beyond the end of the log, which has ", *size, " bytes")));
+            absl::StrCat("offset: is ", offset_, "; it must be at most ", *size, ", the size of the log")));
       }
       checked_offset_ = true;
     }

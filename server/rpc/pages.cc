@@ -11,11 +11,13 @@ absl::StatusOr<Page> ParsePage(int page_size, const std::string& page_token, int
   FieldViolations violations;
   const int size = page_size == 0 ? default_size : page_size;
   if (size < 1 || size > most) {
-    violations.Add("page_size", absl::StrCat("is ", page_size, "; must lie from 1 to ", most));
+    violations.Add("page_size", absl::StrCat("is ", page_size, "; it must be from 1 to ", most));
   }
   int begin = 0;
   if (!page_token.empty() && (!absl::SimpleAtoi(page_token, &begin) || begin < 1)) {
-    violations.Add("page_token", "is not one that was given; begin without one");
+    violations.Add(
+        "page_token",
+        "is not a page_token of this method; give the next_page_token of an earlier page, or none");
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   return Page{.begin = static_cast<size_t>(begin), .size = static_cast<size_t>(size)};

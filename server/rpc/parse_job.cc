@@ -56,7 +56,7 @@ void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJo
   absl::Status status = CheckSpecSize(request, "text");
   if (status.ok() && request.overrides_size() > kMostOverrides) {
     status = FieldError("overrides", absl::StrCat("has ", request.overrides_size(), " elements; at most ",
-                                                  kMostOverrides, " are accepted"));
+                                                  kMostOverrides, " are allowed"));
   }
   if (!status.ok()) {
     reply(std::move(status));

@@ -11,9 +11,9 @@ namespace tandem::rpc {
 
 absl::Status CheckPriority(const Caller& caller, int priority) {
   if (caller.is_admin() || priority <= 0) return absl::OkStatus();
-  return WithReason(absl::PermissionDeniedError(absl::StrCat("priority: is ", priority,
-                                                             "; above 0 it is for administrators, and \"",
-                                                             caller.user, "\" is none")),
+  return WithReason(absl::PermissionDeniedError(absl::StrCat(
+                        "priority: is ", priority, "; only administrators may use more than 0, and \"",
+                        caller.user, "\" is not an administrator")),
                     "PRIORITY_NOT_ALLOWED");
 }
 
@@ -22,10 +22,10 @@ absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const st
   if (caller.is_admin() || (!owner.empty() && owner == caller.user)) return absl::OkStatus();
   return WithReason(
       absl::PermissionDeniedError(
-          owner.empty() ? absl::StrCat(what, " has no owner: it is for administrators to change, and \"",
-                                       caller.user, "\" is none")
-                        : absl::StrCat(what, " is \"", owner, "\"'s: \"", caller.user,
-                                       "\" may look at it, not change it")),
+          owner.empty() ? absl::StrCat("cannot change ", what, " as \"", caller.user,
+                                       "\": it has no owner, so only administrators may change it")
+                        : absl::StrCat("cannot change ", what, " as \"", caller.user, "\": it belongs to \"",
+                                       owner, "\"")),
       reason);
 }
 

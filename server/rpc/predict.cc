@@ -23,7 +23,7 @@ absl::Status CheckRequest(const v1::PredictRequest& request) {
   if (request.inputs().empty()) violations.Add("inputs", "is empty; give at least one sample");
   if (request.inputs_size() > kMaxInputs) {
     violations.Add("inputs", absl::StrCat("has ", request.inputs_size(), " inputs; at most ", kMaxInputs,
-                                          " are taken: send them in several calls"));
+                                          " are allowed; send them in several calls"));
   }
   if (request.top_k() < 0 || request.top_k() > kMaxTopK) {
     violations.Add("top_k", absl::StrCat("is ", request.top_k(), "; it must be from 0 to ", kMaxTopK));
@@ -36,15 +36,16 @@ absl::Status CheckRequest(const v1::PredictRequest& request) {
       violations.Add(field, "has no content; give image, npy or csv");
     }
     if (input.label().size() > kMaxLabelBytes) {
-      violations.Add(absl::StrCat(field, ".label"),
-                     absl::StrCat("has ", input.label().size(), " bytes; at most ", kMaxLabelBytes));
+      violations.Add(
+          absl::StrCat(field, ".label"),
+          absl::StrCat("has ", input.label().size(), " bytes; at most ", kMaxLabelBytes, " are allowed"));
     }
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   if (const size_t bytes = request.ByteSizeLong(); bytes > kMaxBytes) {
     return WithReason(
         absl::ResourceExhaustedError(absl::StrCat("inputs: have ", bytes, " bytes; at most ", kMaxBytes,
-                                                  " are taken (12 MiB): send them in several calls")),
+                                                  " are allowed (12 MiB); send them in several calls")),
         "REQUEST_TOO_LARGE");
   }
   return absl::OkStatus();

@@ -28,14 +28,14 @@ absl::Status Check(const RpcContext& context, const std::string& user, absl::Fun
   // A full quota accepts nothing more.
   if (added > 0 ? added <= most - used : used < most) return absl::OkStatus();
   const bool is_removing = context.is_removing != nullptr && context.is_removing(user);
-  absl::Status full =
-      WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                     "the jobs and uploads of \"", user, "\" take ", Mebibytes(used), " of the daemon's disk",
-                     added > 0 ? absl::StrCat(", and this takes ", Mebibytes(added)) : "", "; ",
-                     Mebibytes(most), " are allowed (--user-max-disk, or the token's max_disk_bytes): ",
-                     is_removing ? "jobs that were deleted are still being removed, try again soon"
-                                 : "delete jobs, data sets or uploads")),
-                 "DISK_QUOTA_EXCEEDED");
+  absl::Status full = WithReason(
+      absl::ResourceExhaustedError(absl::StrCat(
+          "cannot take more data of \"", user, "\": jobs and uploads use ", Mebibytes(used), " of at most ",
+          Mebibytes(most), added > 0 ? absl::StrCat(", and this needs ", Mebibytes(added)) : "",
+          " (--user-max-disk, or the token's max_disk_bytes); ",
+          is_removing ? "deleted jobs are still being removed, try again soon"
+                      : "delete jobs, data sets or uploads")),
+      "DISK_QUOTA_EXCEEDED");
   return is_removing ? WithRetryDelay(std::move(full), kRemovalDelay) : full;
 }
 

@@ -49,8 +49,8 @@ class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
       if (!piece.ok()) return piece.status();
       if (static_cast<int64_t>(piece->size()) > size - offset) piece->resize(size - offset);
       if (piece->empty() && offset < size) {
-        return absl::DataLossError(absl::StrCat("the file of the artifact '", name, "' ends at byte ", offset,
-                                                " of ", size,
+        return absl::DataLossError(absl::StrCat("cannot read the artifact '", name,
+                                                "': its file ends at byte ", offset, " of ", size,
                                                 "; it was removed or cut on the daemon's machine"));
       }
       v1::ReadArtifactResponse response;
@@ -80,7 +80,7 @@ absl::Status CheckOnce(const RpcContext& context, const std::string& path, const
                        int64_t offset) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
   const std::string key =
       absl::StrCat(path, ";", sha256, ";", info.st_ino, ";", info.st_size, ";", info.st_mtim.tv_sec, ".",
                    info.st_mtim.tv_nsec, ";", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
@@ -104,7 +104,7 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
     return WithReason(
         absl::NotFoundError(absl::StrCat(
             request.name(), " has no artifact '", absl::CHexEscape(request.artifact().substr(0, 80)), "'; ",
-            names.empty() ? "it has none yet: they come with the end of the training" : "it has " + names)),
+            names.empty() ? "it has none yet: they are written when training ends" : "it has " + names)),
         "ARTIFACT_NOT_FOUND");
   }
   const std::string path = absl::StrCat(job->folder(), "/", artifact->name());
@@ -118,9 +118,8 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
     known.set_size_bytes(*size);
   }
   if (request.offset() > known.size_bytes()) {
-    return absl::OutOfRangeError(absl::StrCat("offset ", request.offset(),
-                                              " is beyond the end of the artifact, which has ",
-                                              known.size_bytes(), " bytes"));
+    return absl::OutOfRangeError(absl::StrCat("offset: is ", request.offset(), "; it must be at most ",
+                                              known.size_bytes(), ", the size of the artifact"));
   }
   // Send no byte of a wrong file. A shorter file is found at its end. While the job runs, a better model may
   // replace the reported file.
@@ -144,7 +143,7 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const C
   if (request.artifact().empty())
     return FieldError("artifact", "is required: the name of one of the job's artifacts");
   if (request.offset() < 0) {
-    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
+    return FieldError("offset", absl::StrCat("is ", request.offset(), "; it must be at least 0"));
   }
   // Reads a whole model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(

@@ -19,7 +19,7 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
   if (request.offset() < 0) {
-    return FieldError("offset", absl::StrCat("is ", request.offset(), "; must be at least 0"));
+    return FieldError("offset", absl::StrCat("is ", request.offset(), "; it must be at least 0"));
   }
   auto open = [&context, user = caller.user, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
     const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
@@ -29,8 +29,8 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
     if (IsTerminal(job->state()) && job->attempt() > 0 && !std::filesystem::exists(job->folder(), error) &&
         !error) {
       return WithReason(
-          absl::NotFoundError(absl::StrCat(job->name(), " has no log any more: its folder ", job->folder(),
-                                           " was removed on the daemon's machine")),
+          absl::NotFoundError(absl::StrCat("cannot read the log of ", job->name(), ": its folder ",
+                                           job->folder(), " was removed on the daemon's machine")),
           "LOG_NOT_FOUND");
     }
     LogRequest log;

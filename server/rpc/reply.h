@@ -45,7 +45,7 @@ class Reply {
   // Call before the work for the answer begins, and reply with its error, if any. CANCELLED: nobody waits for
   // the answer. RESOURCE_EXHAUSTED: the user has too many bytes of unread answers.
   absl::Status CheckBeforeWork() const {
-    if (!is_wanted()) return absl::CancelledError("nobody waits for the answer");
+    if (!is_wanted()) return absl::CancelledError("the client cancelled the call");
     return check_ == nullptr ? absl::OkStatus() : check_();
   }
   // Null: the answer is always wanted.

@@ -73,7 +73,7 @@ absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::pr
                           int64_t most_fields) {
   const auto size = static_cast<int64_t>(bytes.Length());
   if (size > most_bytes) {
-    return TooLarge(absl::StrCat(size, " bytes, and may have ", most_bytes));
+    return TooLarge(absl::StrCat(size, " bytes, more than ", most_bytes));
   }
   if (size > most_fields) {
     // Each field takes at least a byte.
@@ -88,8 +88,8 @@ absl::Status ParseRequest(grpc::ByteBuffer bytes, int64_t most_bytes, google::pr
   grpc::ProtoBufferReader reader(&bytes);
   if (reader.status().ok() && request->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "cannot read the message: it is none of this method, or nested more than 100 deep; make it by the "
-      "daemon's version of the API, and less deep");
+      "cannot read the message: it is not a request of this method, or nested more than 100 levels deep; use "
+      "the daemon's version of the API, with less nesting");
 }
 
 }  // namespace tandem

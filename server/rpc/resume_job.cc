@@ -37,8 +37,8 @@ absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) 
   if (!absl::IsNotFound(source.status())) return source.status();
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
-          job.name(), " has no checkpoint, and the job whose model it is to begin with, ",
-          weights.artifact().job(), ", was deleted: submit a new job with other initial_weights")),
+          "cannot resume ", job.name(), ": it has no checkpoint, and ", weights.artifact().job(),
+          ", whose model it starts from, was deleted; submit a new job with other initial_weights")),
       "INITIAL_WEIGHTS_DELETED");
 }
 
@@ -69,10 +69,10 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
                                             : absl::StrCat("the content of dataset.", field, paths[field]));
   }
   return WithReason(
-      absl::FailedPreconditionError(absl::StrCat(
-          "cannot resume ", job.name(), ": ", absl::StrJoin(places, " and "),
-          " changed since the checkpoint of step ", state->step,
-          "; bring the old data back, or resume with --accept-changed-data (accept_changed_data)")),
+      absl::FailedPreconditionError(
+          absl::StrCat("cannot resume ", job.name(), ": ", absl::StrJoin(places, " and "),
+                       " changed since the checkpoint of step ", state->step,
+                       "; restore the old data, or resume with --accept-changed-data (accept_changed_data)")),
       "DATA_CHANGED");
 }
 

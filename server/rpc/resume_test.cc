@@ -106,9 +106,8 @@ TEST_F(ResumeTest, NotWithDataThatChanged) {
   EXPECT_EQ(refused.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(
       refused.error_message(),
-      HasSubstr(
-          "the settings of the data set changed since the checkpoint of step 10; bring the old data back, "
-          "or resume with --accept-changed-data"));
+      HasSubstr("the settings of the data set changed since the checkpoint of step 10; restore the old data, "
+                "or resume with --accept-changed-data"));
   EXPECT_THAT(refused.error_details(), HasSubstr("DATA_CHANGED"));
   EXPECT_EQ(jobs_->Get(Id(job.name()))->state(), v1::JOB_STATE_FAILED);
   v1::ResumeJobRequest accepting;

@@ -57,6 +57,8 @@ struct RpcContext {
   Uploads* uploads = nullptr;
   // Updates the variable fields of a GPU's status; may block. Null: no GPUs.
   std::function<void(v1::GpuStatus*)> refresh_gpu;
+  // Returns the cluster's partitions; may block. Null: no cluster.
+  std::function<absl::StatusOr<std::vector<v1::ClusterPartition>>()> partitions;
   CallHooks calls;
   Backups* backups = nullptr;
   // Returns the disk space of a user's jobs; must not block. Null: neither jobs nor uploads count.

@@ -66,8 +66,8 @@ void TellHealthChecks(grpc::Server* server, bool serving) {
 
 absl::Status CannotListen(const ListenAddress& address, absl::string_view option, absl::string_view why) {
   return absl::FailedPreconditionError(absl::StrCat("cannot listen on ", address.ToString(), ": ", why,
-                                                    ". Choose another with ", option,
-                                                    ", or port 0 for any that is free"));
+                                                    "; choose another with ", option,
+                                                    ", or port 0 for any free port"));
 }
 
 absl::string_view ExplainBindError(int error) {
@@ -77,7 +77,7 @@ absl::string_view ExplainBindError(int error) {
     case EADDRNOTAVAIL:
       return "the host is not an address of this machine";
     case EACCES:
-      return "ports below 1024 need a privilege";
+      return "ports below 1024 need special rights";
     default:
       return strerror(error);
   }
@@ -92,7 +92,7 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address, absl::string_
   addrinfo* found = nullptr;
   const int result = getaddrinfo(address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &found);
   if (result != 0)
-    return CannotListen(address, option, absl::StrCat("the host is not known: ", gai_strerror(result)));
+    return CannotListen(address, option, absl::StrCat("the host is unknown: ", gai_strerror(result)));
   int error = EADDRNOTAVAIL;
   for (const addrinfo* one = found; one != nullptr && error != 0; one = one->ai_next) {
     const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -139,7 +139,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   builder.RegisterService(server->sweep_service_.get());
   builder.RegisterService(server->daemon_service_.get());
   server->server_ = builder.BuildAndStart();
-  if (server->server_ == nullptr) return absl::InternalError("gRPC's server does not start");
+  if (server->server_ == nullptr) return absl::InternalError("cannot start gRPC's server");
   server->gate_->Start(std::move(acceptor),
                        [calls = std::make_unique<UnansweredCalls>(UnansweredCalls::Limits())] {
                          return calls->Excess(LookAtConnections(), Clock::Real()->Elapsed());
@@ -175,7 +175,7 @@ void RpcServer::Stop(absl::Duration grace) {
   gate_->Stop();
   EndServing();
   absl::Status status = context_.lifecycle->CheckServing();
-  if (status.ok()) status = absl::UnavailableError("the server stops");
+  if (status.ok()) status = absl::UnavailableError("the daemon is shutting down; try again when it runs");
   calls_.streams.EndAll(status);
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();

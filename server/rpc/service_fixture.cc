@@ -26,7 +26,7 @@ absl::StatusOr<AdmittedJob> FakeAdmission::Admit(const v1::JobSpec& spec) const 
   if (spec.name().empty()) {
     FieldViolations violations;
     violations.Add("spec.name", "is missing");
-    violations.Add("spec.model.layers[0].dense.units", "is -1; must be at least 1");
+    violations.Add("spec.model.layers[0].dense.units", "is -1; it must be at least 1");
     return WithReason(violations.ToStatus(), "INVALID_SPEC");
   }
   if (absl::Notification* const end = slow; end != nullptr && spec.name() == "slow") {

@@ -91,12 +91,14 @@ void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListS
   const int size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
   if (size < 1 || size > kMaxPageSize) {
     violations.Add("page_size",
-                   absl::StrCat("is ", request.page_size(), "; must lie from 1 to ", kMaxPageSize));
+                   absl::StrCat("is ", request.page_size(), "; it must be from 1 to ", kMaxPageSize));
   }
   // The number of the previous page's last sweep.
   int64_t before = 0;
   if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &before) || before < 1)) {
-    violations.Add("page_token", "is not one that was given; begin without one");
+    violations.Add(
+        "page_token",
+        "is not a page_token of this method; give the next_page_token of an earlier page, or none");
   }
   if (absl::Status status = violations.ToStatus(); !status.ok()) {
     reply(std::move(status));

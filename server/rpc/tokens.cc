@@ -42,7 +42,7 @@ void RevokeToken(const RpcContext& context, const v1::RevokeTokenRequest& reques
   absl::string_view user = request.name();
   if (!absl::ConsumePrefix(&user, "tokens/") || user.empty()) {
     reply(FieldError("name", absl::StrCat("is '", absl::CHexEscape(request.name().substr(0, 80)),
-                                          "', which is no name of a token; write \"tokens/<user>\"")));
+                                          "', which is not the name of a token; write \"tokens/<user>\"")));
     return;
   }
   context.tokens->Revoke(std::string(user),

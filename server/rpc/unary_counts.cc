@@ -14,10 +14,9 @@ absl::Status TooMany(absl::string_view message, absl::string_view reason) {
 }
 
 absl::Status TooManyUnread(absl::string_view user, int64_t most) {
-  return TooMany(
-      absl::StrCat("cannot answer \"", user, "\": ", most >> 20,
-                   " MiB of answers to this user are not read; read them, or ask for smaller pages"),
-      "TOO_MANY_UNREAD_ANSWERS");
+  return TooMany(absl::StrCat("cannot answer \"", user, "\": ", most >> 20,
+                              " MiB of earlier answers are unread; read them, or ask for smaller pages"),
+                 "TOO_MANY_UNREAD_ANSWERS");
 }
 
 }  // namespace
@@ -29,13 +28,13 @@ absl::StatusOr<std::unique_ptr<UnaryCounts::Place>> UnaryCounts::Begin(absl::str
   const User now = mine == users_.end() ? User() : mine->second;
   if (!is_admin && limits_.of_user > 0 && now.calls >= limits_.of_user) {
     return TooMany(absl::StrCat("cannot take more calls of \"", user, "\": ", now.calls,
-                                " have not ended, the most of a user; wait for some answers"),
+                                " are open, the most for one user; wait for some answers"),
                    "TOO_MANY_CALLS");
   }
   const auto line = connections_.find(connection);
   if (line != connections_.end() && line->second >= limits_.of_connection) {
     return TooMany(absl::StrCat("cannot take more calls of this connection: ", line->second,
-                                " have not ended, the most of a connection; wait for some answers"),
+                                " are open, the most for one connection; wait for some answers"),
                    "TOO_MANY_CALLS");
   }
   if (now.answer_bytes >= limits_.answer_bytes) return TooManyUnread(user, limits_.answer_bytes);

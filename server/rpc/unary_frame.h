@@ -74,7 +74,7 @@ class UnaryReactor : public grpc::ServerUnaryReactor,
       return false;
     // Logged once.
     if (!std::exchange(told_, true)) {
-      spdlog::info("call={} is cut off: its client has not read the answer in {}", log_.call_id(),
+      spdlog::info("cut off a call call={}: its client has not read the answer in {}", log_.call_id(),
                    absl::FormatDuration(calls_->counts.limits().reading_time));
     }
     return true;

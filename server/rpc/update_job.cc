@@ -14,19 +14,19 @@ constexpr int kMaxPriority = 100;
 absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
   FieldViolations violations;
   if (request.update_mask().paths().empty()) {
-    violations.Add("update_mask", "is required: the fields to change; \"priority\" can be");
+    violations.Add("update_mask", "is required: the fields to change; only \"priority\" can be changed");
   }
   for (int i = 0; i < request.update_mask().paths_size(); ++i) {
     const std::string& path = request.update_mask().paths(i);
     if (path == "priority") continue;
     violations.Add(absl::StrCat("update_mask.paths[", i, "]"),
                    absl::StrCat("is '", absl::CHexEscape(path.substr(0, 80)),
-                                "'; of a job only \"priority\" can be changed"));
+                                "', but only \"priority\" of a job can be changed"));
   }
   const int priority = request.job().priority();
   if (priority < -kMaxPriority || priority > kMaxPriority) {
     violations.Add("job.priority",
-                   absl::StrCat("is ", priority, "; must lie from ", -kMaxPriority, " to ", kMaxPriority));
+                   absl::StrCat("is ", priority, "; it must be from ", -kMaxPriority, " to ", kMaxPriority));
   }
   return violations.ToStatus();
 }

@@ -20,7 +20,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
   void Take(v1::UploadFilesRequest request, Completion<absl::Status> done) override {
     if (request.ByteSizeLong() > 2 * kMaxUploadPiece) {
       done(FieldError("data",
-                      absl::StrCat("has more than ", kMaxUploadPiece, " bytes, which a piece may have")));
+                      absl::StrCat("has more than ", kMaxUploadPiece, " bytes, the most for one message")));
       return;
     }
     const auto bytes = static_cast<int64_t>(request.SpaceUsedLong());
@@ -52,7 +52,7 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
         TANDEM_RETURN_IF_ERROR(CheckUploadOwner(context, caller, id));
         TANDEM_ASSIGN_OR_RETURN(call, context.uploads->Begin(id));
       } else if (!request.name().empty()) {
-        return FieldError("name", "is for the first message of a call alone");
+        return FieldError("name", "is allowed only in the first message of a call");
       }
       return call->Take(request);
     }

@@ -10,7 +10,7 @@ Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobReque
   if (!id.ok()) return id.status();
   if (request.after_sequence() < 0) {
     return FieldError("after_sequence",
-                      absl::StrCat("is ", request.after_sequence(), "; must be at least 0"));
+                      absl::StrCat("is ", request.after_sequence(), "; it must be at least 0"));
   }
   return std::make_unique<AdaptedSource<v1::JobEvent, EventSubscription>>(
       context.events->Subscribe(*id, request.after_sequence()),

@@ -21,8 +21,8 @@ v1::WatchJobsResponse ToResponse(const JobChange& change) {
 Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request) {
   if (request.after_cursor() < -1) {
     return FieldError("after_cursor", absl::StrCat("is ", request.after_cursor(),
-                                                   "; must be a cursor, 0 for all changes, or -1 for "
-                                                   "those from now on"));
+                                                   "; it must be a cursor, 0 for all changes, or -1 for the "
+                                                   "changes from now on"));
   }
   return std::make_unique<AdaptedSource<v1::WatchJobsResponse, ChangeSubscription>>(
       context.events->SubscribeChanges(request.after_cursor()), &ToResponse);

@@ -67,9 +67,9 @@ absl::Status DriverQuestions::Ask(Question question, absl::Duration limit) {
   state.mutex.AwaitWithTimeout(absl::Condition(&done), limit);
   if (asked->is_answered) return asked->answer;
   asked->is_left = true;
-  if (state.stopping) return absl::CancelledError("the daemon stops");
+  if (state.stopping) return absl::CancelledError("cannot ask the driver: the daemon is shutting down");
   return absl::UnavailableError(
-      absl::StrCat("the driver does not answer within ", absl::FormatDuration(limit)));
+      absl::StrCat("the driver did not answer within ", absl::FormatDuration(limit)));
 }
 
 void DriverQuestions::Stop() {

@@ -172,7 +172,7 @@ absl::Status GpuMonitor::Refresh(v1::GpuStatus* status, absl::Duration limit) co
     *status = *refreshed;
     return absl::OkStatus();
   }
-  return absl::UnavailableError(absl::StrCat("there is no GPU ", status->uuid()));
+  return absl::UnavailableError(absl::StrCat("there is no GPU with the UUID ", status->uuid()));
 }
 
 }  // namespace tandem

@@ -323,7 +323,7 @@ TEST_F(GpuMonitorTest, GpusThatCannotBeUsedAreLeftOut) {
 TEST_F(GpuMonitorTest, NoGpuIsNoErrorAndABrokenDriverAWarning) {
   EXPECT_THAT(WhyNone(kDriver), HasSubstr("info: no GPUs"));
   EXPECT_THAT(WhyNone("init 9\n"), AllOf(HasSubstr("info: no GPUs"), HasSubstr("Driver Not Loaded")));
-  EXPECT_THAT(WhyNone("init 18\n"), AllOf(HasSubstr("warning: "), HasSubstr("start it again")));
+  EXPECT_THAT(WhyNone("init 18\n"), AllOf(HasSubstr("warning: "), HasSubstr("restart the machine")));
   EXPECT_THAT(WhyNone("init 999\n"), AllOf(HasSubstr("warning: "), HasSubstr("nvidia-smi")));
   EXPECT_THAT(WhyNone(absl::StrCat("driver 550.54.14\ncuda 12040\n", kH200)),
               AllOf(HasSubstr("warning: 1 GPU not used"), HasSubstr("550.54.14"), HasSubstr("up to 12.4"),

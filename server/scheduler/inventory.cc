@@ -57,17 +57,18 @@ void Inventory::Describe(Held* held) {
 }
 
 absl::Status Inventory::Acquire(const std::string& job_id, const Lease& lease) {
-  if (lease.devices.empty()) return absl::InvalidArgumentError("a lease needs at least one device");
+  if (lease.devices.empty()) return absl::InvalidArgumentError("cannot lease: no device is named");
   if (!(lease.share > 0) || lease.share > 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("a share of ", lease.share, " is none; it is above 0 and at most 1"));
+        absl::StrCat("cannot lease a share of ", lease.share, ": it must be above 0 and at most 1"));
   }
   const std::string job = absl::StrCat("jobs/", job_id);
   MutexLock lock(&mutex_);
   std::vector<Held*> wanted;
   for (const Held& held : devices_) {
     if (std::find(held.device.jobs().begin(), held.device.jobs().end(), job) != held.device.jobs().end()) {
-      return absl::FailedPreconditionError(absl::StrCat("\"", job, "\" already holds ", held.device.name()));
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot lease to \"", job, "\": it already holds ", held.device.name()));
     }
   }
   for (const std::string& name : lease.devices) {
@@ -84,7 +85,7 @@ absl::Status Inventory::Acquire(const std::string& job_id, const Lease& lease) {
       }
     }
     if (std::find(wanted.begin(), wanted.end(), held) != wanted.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(name, " is named twice"));
+      return absl::InvalidArgumentError(absl::StrCat("cannot lease ", name, ": it is named twice"));
     }
     wanted.push_back(held);
   }

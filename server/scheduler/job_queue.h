@@ -35,6 +35,8 @@ struct WaitingJob {
   int sweep_max_running = 0;
   // True if the process of its last attempt still holds devices.
   bool is_held_up = false;
+  // True if it runs on a cluster and so needs no devices of this machine.
+  bool is_on_cluster = false;
   // True if it lost its worker and must not start before `restart_time`. This is restart number `restarts` of
   // at most `max_restarts`.
   bool is_delayed = false;

@@ -90,8 +90,8 @@ absl::StatusOr<NvmlFunctions> FunctionsOf(void* library) {
   symbols.FindIfThere("nvmlDeviceGetNvLinkRemotePciInfo_v2", &functions.DeviceGetNvLinkRemotePciInfo_v2);
   symbols.FindIfThere("nvmlDeviceGetNvLinkRemoteDeviceType", &functions.DeviceGetNvLinkRemoteDeviceType);
   if (symbols.missing().empty()) return functions;
-  return absl::FailedPreconditionError(
-      absl::StrCat("the driver's library has no ", symbols.missing(), ": install a newer driver"));
+  return absl::FailedPreconditionError(absl::StrCat("cannot use the driver's library: it has no ",
+                                                    symbols.missing(), "; install a newer driver"));
 }
 
 // Returns true if an optional function exists and succeeds.
@@ -118,12 +118,14 @@ absl::StatusOr<std::unique_ptr<Nvml>> Nvml::Load(const std::string& path) {
         return absl::NotFoundError(why);
       case kNvmlVersionMismatch:
         return absl::FailedPreconditionError(
-            absl::StrCat(why, ": the driver was updated since the machine started; start it again"));
+            absl::StrCat("cannot use the driver: ", why,
+                         ": the driver was updated after the machine started; restart the machine"));
       case kNvmlNoPermission:
-        return absl::FailedPreconditionError(
-            absl::StrCat(why, ": this user may not open /dev/nvidiactl or /dev/nvidia*"));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "cannot use the driver: ", why, "; let this user open /dev/nvidiactl and /dev/nvidia*"));
       default:
-        return absl::FailedPreconditionError(absl::StrCat(why, "; does nvidia-smi work?"));
+        return absl::FailedPreconditionError(
+            absl::StrCat("cannot use the driver: ", why, "; check that nvidia-smi works"));
     }
   }
   std::unique_ptr<Nvml> nvml(new Nvml(library, *functions));
@@ -282,7 +284,7 @@ absl::StatusOr<std::unique_ptr<Nvml::ErrorEvents>> Nvml::ListenForErrors(
     // A GPU without error reports is no error. Another failure may be temporary.
     if (result != kNvmlSuccess && result != kNvmlNotSupported) refused = ToStatus(result);
   }
-  if (!any && refused.ok()) return absl::UnimplementedError("the driver reports no errors of these GPUs");
+  if (!any && refused.ok()) return absl::UnimplementedError("the driver reports no errors for these GPUs");
   if (!any) return refused;
   events->is_whole_ = refused.ok();
   return events;

@@ -60,6 +60,7 @@ WaitingJob WaitingJobOf(const v1::Job& job) {
   waiting.longest_run_time = LongestRemaining(job, absl::ZeroDuration());
   waiting.sweep = job.sweep();
   waiting.sweep_max_running = job.sweep_max_running();
+  waiting.is_on_cluster = job.spec().has_cluster();
   return waiting;
 }
 
@@ -95,6 +96,7 @@ v1::JobSpec Scheduler::TrimmedSpec(const v1::JobSpec& spec) {
   if (spec.has_max_restarts()) trimmed.set_max_restarts(spec.max_restarts());
   if (spec.has_time_limit_seconds()) trimmed.set_time_limit_seconds(spec.time_limit_seconds());
   if (spec.has_device_share()) trimmed.set_device_share(spec.device_share());
+  if (spec.has_cluster()) *trimmed.mutable_cluster() = spec.cluster();
   return trimmed;
 }
 
@@ -165,7 +167,11 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
-  holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+  // The time in a cluster's queue does not count.
+  holder.trains_on_cluster = job.spec().has_cluster() && job.state() == v1::JOB_STATE_RUNNING;
+  if (!job.spec().has_cluster() || holder.trains_on_cluster) {
+    holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+  }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
   {
     MutexLock lock(&mutex_);
@@ -173,8 +179,8 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
     if (WaitingJob* waiting = queue_.Find(id); waiting != nullptr) waiting->is_held_up = true;
   }
   if (missing.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("\"", job.name(), "\" runs on ", absl::StrJoin(missing, ", "),
-                                          ", which this daemon was started without"));
+  return absl::NotFoundError(absl::StrCat("cannot restore the lease of \"", job.name(), "\": it runs on ",
+                                          absl::StrJoin(missing, ", "), ", which this daemon does not have"));
 }
 
 void Scheduler::Start() {
@@ -207,7 +213,7 @@ void Scheduler::Charge(const Holder& holder) {
             {user, static_cast<int64_t>(usage.device_seconds * 1e6), absl::ToUnixMicros(usage.as_of)});
       },
       [user](const absl::Status& status) {
-        if (!status.ok()) spdlog::warn("what {} has used is not recorded: {}", user, status.ToString());
+        if (!status.ok()) spdlog::warn("cannot record the usage of \"{}\": {}", user, status.ToString());
       });
 }
 
@@ -253,7 +259,8 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.ending = true;
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteDuration();
-    estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
+    // A cluster's nodes say nothing about this machine's speed.
+    if (!found->second.job.spec().has_cluster()) estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
   // The places of other jobs have changed.
   Changed();
@@ -282,7 +289,14 @@ void Scheduler::OnPriorityChanged(const v1::Job& job) {
 void Scheduler::OnProgress(const v1::Job& job) {
   MutexLock lock(&mutex_);
   const auto found = holders_.find(JobId(job.name()));
-  if (found != holders_.end()) *found->second.job.mutable_progress() = job.progress();
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  if (holder.job.spec().has_cluster() && !holder.ending && !std::exchange(holder.trains_on_cluster, true)) {
+    holder.leased_at = clock_->Elapsed();
+    holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
+    wake_ = true;
+  }
+  *holder.job.mutable_progress() = job.progress();
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
@@ -304,6 +318,7 @@ void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
     waiting.is_delayed = delay > absl::ZeroDuration();
     if (waiting.is_delayed) delayed_[waiting.id] = clock_->Elapsed() + delay;
   }
+  if (waiting.is_on_cluster) cluster_jobs_.insert(waiting.id);
   if (queue_.Add(std::move(waiting))) Changed();
 }
 
@@ -404,7 +419,41 @@ Snapshot Scheduler::TakeSnapshot() const {
   return snapshot;
 }
 
+void Scheduler::PlaceOnClusters(Orders* orders) {
+  for (auto id = cluster_jobs_.begin(); id != cluster_jobs_.end();) {
+    const WaitingJob* const waiting = queue_.Find(*id);
+    if (waiting == nullptr) {
+      id = cluster_jobs_.erase(id);
+      continue;
+    }
+    const auto is_of_sweep = [waiting](const auto& holder) {
+      return holder.second.job.sweep() == waiting->sweep;
+    };
+    const bool sweep_is_full = waiting->sweep_max_running > 0 &&
+                               std::count_if(holders_.begin(), holders_.end(), is_of_sweep) >=
+                                   waiting->sweep_max_running;
+    if (waiting->is_held_up || waiting->is_delayed || sweep_is_full) {
+      ++id;
+      continue;
+    }
+    Holder holder;
+    holder.job.set_name(JobName(waiting->id));
+    holder.job.set_user(waiting->user);
+    holder.job.set_sweep(waiting->sweep);
+    holder.job.set_priority(waiting->priority);
+    holder.lease_time = clock_->Now();
+    holder.leased_at = clock_->Elapsed();
+    holder.starting = *waiting;
+    orders->schedules.push_back({waiting->id, {}});
+    holders_[waiting->id] = std::move(holder);
+    ++unanswered_;
+    queue_.Remove(*id);
+    id = cluster_jobs_.erase(id);
+  }
+}
+
 void Scheduler::Place(Orders* orders) {
+  PlaceOnClusters(orders);
   const Snapshot snapshot = TakeSnapshot();
   const Decision decision = policy_->Decide(snapshot);
   looked_at_changes_ = true;
@@ -415,7 +464,7 @@ void Scheduler::Place(Orders* orders) {
     holder.lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
     // A wrong policy must not give a device twice.
     if (const absl::Status acquired = inventory_->Acquire(placement.job_id, holder.lease); !acquired.ok()) {
-      spdlog::error("job not placed job={}: {}", placement.job_id, acquired.ToString());
+      spdlog::error("cannot place a job job={}: {}", placement.job_id, acquired.ToString());
       continue;
     }
     holder.job.set_name(JobName(placement.job_id));
@@ -485,7 +534,9 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.ending = false;
       holder.lease_time = TimeOf(job->lease_time());
       holder.leased_at = clock_->Elapsed();
-      holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
+      if (!job->spec().has_cluster()) {
+        holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
+      }
       // A job that arrived meanwhile may preempt it now.
       if (job->spec().preemptible() && !queue_.empty()) Changed();
     }
@@ -503,23 +554,28 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
     wake_ = true;
     return;
   }
-  if (waiting.has_value()) queue_.Add(*std::move(waiting));
+  if (waiting.has_value()) {
+    if (waiting->is_on_cluster) cluster_jobs_.insert(waiting->id);
+    queue_.Add(*std::move(waiting));
+  }
   retry_ = true;
 }
 
 absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& spec,
                                     int64_t planned_memory_bytes) const {
+  // A cluster has its own devices and quotas.
+  if (spec.has_cluster()) return absl::OkStatus();
   v1::Job job;
   *job.mutable_spec()->mutable_replicas() = spec.replicas();
   job.set_planned_memory_bytes(planned_memory_bytes);
   const WaitingJob waiting = WaitingJobOf(job);
   const UserQuota quota = options_.quota ? options_.quota(user) : UserQuota();
   if (quota.max_devices > 0 && waiting.gang.devices > quota.max_devices) {
-    return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                          "spec.replicas: needs ", waiting.gang.devices, " devices, and the quota of \"",
-                          user, "\" is ", quota.max_devices,
-                          ": the job could never run. Ask for fewer replicas, or an administrator for more")),
-                      "QUOTA_EXCEEDED");
+    return WithReason(
+        absl::FailedPreconditionError(absl::StrCat(
+            "spec.replicas: needs ", waiting.gang.devices, " devices, but the quota of \"", user, "\" is ",
+            quota.max_devices, "; use fewer replicas, or ask an administrator for more devices")),
+        "QUOTA_EXCEEDED");
   }
   Snapshot snapshot;
   const JobQueue queue;
@@ -536,10 +592,8 @@ absl::Status Scheduler::CheckCanRun(const std::string& user, const v1::JobSpec& 
     return absl::OkStatus();
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
-          "spec.replicas: needs ", waiting.gang.devices, " devices, and too many are excluded from service (",
-          excluded,
-          " in all): the job could never run. 'tandem devices' says why; an administrator can resume "
-          "them")),
+          "spec.replicas: needs ", waiting.gang.devices, " devices, but too many are excluded from service (",
+          excluded, " in all); 'tandem devices' says why, and an administrator can resume them")),
       "DEVICES_EXCLUDED");
 }
 

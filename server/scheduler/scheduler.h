@@ -35,6 +35,8 @@ namespace tandem {
 // Wakes when a job is queued, starts, ends or changes, when a lease returns, and when devices change. Also
 // wakes at time limits, at ends of restart delays, and when a wait raises a job. Never polls. Thread-safe.
 //
+// A job on a cluster starts at once and holds no devices. The cluster decides when its workers run.
+//
 // A lease begins before the job becomes STARTING. Only ReleaseLease returns it, after the worker's process
 // has exited: the end of the job does not free its devices.
 //
@@ -49,6 +51,11 @@ class Scheduler : public JobObserver, public WaitingSource {
     absl::Duration ageing_interval = absl::Hours(1);
     // Returns a user's quota. Called under the scheduler's lock. Default: no quota.
     std::function<UserQuota(const std::string&)> quota;
+    // Returns the STARTING jobs that wait in a cluster's queue. Called under the scheduler's lock. Default: none.
+    std::function<std::vector<v1::QueuedJob>()> cluster_queue;
+    // Returns why a STARTING job waits in a cluster's queue; nullopt if it does not. Called under the
+    // scheduler's lock. Default: no job does.
+    std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting;
   };
 
   // All pointers must outlive the scheduler.
@@ -138,6 +145,8 @@ class Scheduler : public JobObserver, public WaitingSource {
     // True if it was told to stop, or has stopped.
     bool ending = false;
     bool succeeded = false;
+    // True if a cluster has started its attempt. The time limit counts from there.
+    bool trains_on_cluster = false;
     // The waiting job, until JobMachine answers the request to make it STARTING.
     std::optional<WaitingJob> starting;
   };
@@ -153,6 +162,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   };
 
   void Run();
+  // Starts waiting jobs that run on a cluster. They hold no devices: the cluster has its own queue.
+  void PlaceOnClusters(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the policy for a decision, and takes the leases.
   void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -199,6 +210,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
   // The ends of restart delays, by job id and Clock::Elapsed(), which does not jump.
   std::map<std::string, absl::Duration> delayed_ ABSL_GUARDED_BY(mutex_);
+  // The ids of waiting jobs that run on a cluster. May have ids of jobs that left the queue.
+  std::set<std::string> cluster_jobs_ ABSL_GUARDED_BY(mutex_);
   // Keyed by job id. Includes queued jobs that were preempted or restart while their process still runs.
   absl::flat_hash_map<std::string, Holder> holders_ ABSL_GUARDED_BY(mutex_);
   FairShare usage_ ABSL_GUARDED_BY(mutex_);

@@ -71,7 +71,7 @@ void Scheduler::PutDevice(const std::string& device, const StoredDevice& record)
   store_->Write([record](Transaction& transaction) { return transaction.PutDevice(record); },
                 [device](const absl::Status& status) {
                   if (!status.ok()) {
-                    spdlog::warn("the faults of {} are not recorded: {}", device, status.ToString());
+                    spdlog::warn("cannot record the faults of {}: {}", device, status.ToString());
                   }
                 });
 }
@@ -88,7 +88,7 @@ void Scheduler::SetDeviceState(const std::string& device, v1::DeviceState state,
     record.name = identity;
     if (state == v1::DEVICE_STATE_DRAINED && record.state == v1::DEVICE_STATE_EXCLUDED) {
       problem = absl::FailedPreconditionError(
-          absl::StrCat("\"", device, "\" is excluded, which is more than drained; resume it first"));
+          absl::StrCat("cannot drain \"", device, "\": it is excluded; resume it first"));
     } else {
       record.state = state;
       record.message = reason;

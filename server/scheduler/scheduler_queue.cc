@@ -45,7 +45,9 @@ std::optional<v1::Waiting> Scheduler::WaitingOf(const std::string& job_id, bool 
     waiting.set_position(1);
     return waiting;
   }
-  if (queue_.Find(job_id) == nullptr) return std::nullopt;
+  if (queue_.Find(job_id) == nullptr) {
+    return options_.cluster_waiting ? options_.cluster_waiting(job_id) : std::nullopt;
+  }
   if (may_look) Look();
   const auto explained = explained_.find(job_id);
   if (explained == explained_.end()) return std::nullopt;
@@ -92,6 +94,13 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
     }
     *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
     *job.mutable_waiting() = explanation.waiting;
+  }
+  for (v1::QueuedJob& job : options_.cluster_queue ? options_.cluster_queue() : std::vector<v1::QueuedJob>()) {
+    v1::UserUsage& user = users[job.user()];
+    user.set_queued_jobs(user.queued_jobs() + 1);
+    const int position = response.total_size();
+    response.set_total_size(position + 1);
+    if (position >= first && response.jobs_size() < most) *response.add_jobs() = std::move(job);
   }
   for (auto& [name, user] : users) {
     user.set_user(name);

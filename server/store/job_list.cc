@@ -66,7 +66,8 @@ absl::StatusOr<std::optional<Position>> PositionOf(const JobQuery& query) {
     }
   }
   return absl::InvalidArgumentError(
-      "not one that was given for this order and these states; begin without one");
+      "is not a page_token for this order and these states; give the next_page_token of an earlier page, or "
+      "none");
 }
 
 }  // namespace

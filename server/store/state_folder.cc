@@ -22,6 +22,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -146,6 +147,46 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   }
   TANDEM_RETURN_IF_ERROR(MakeFolder(state_folder->JobsFolder()));
   return state_folder;
+}
+
+absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared) const {
+  std::error_code error;
+  const std::string folder = std::filesystem::canonical(shared, error).string();
+  if (error) {
+    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot use the shared folder ", shared,
+                                                           "; it must exist, on a file system of all nodes"));
+  }
+  // Two daemons with one shared folder would remove each other's files.
+  const std::string owner_path = folder + "/tandem-daemon";
+  const absl::StatusOr<std::string> owner = Env::Real()->ReadFile(owner_path);
+  const std::string own = absl::StrCat(path_, "\n");
+  if (absl::IsNotFound(owner.status())) {
+    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), owner_path,
+                                               [&](WritableFile& file) { return file.Append(own); }));
+  } else if (!owner.ok()) {
+    return owner.status();
+  } else if (*owner != own) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot use the shared folder ", folder, ": the daemon of the state folder ",
+        absl::StripAsciiWhitespace(*owner), " uses it; use another folder, or remove ", owner_path,
+        " if that daemon is gone"));
+  }
+  for (const char* name : {"jobs", "uploads", "cache", "public", "kept-weights"}) {
+    const std::string target = absl::StrCat(folder, "/", name), here = absl::StrCat(path_, "/", name);
+    TANDEM_RETURN_IF_ERROR(MakeFolder(target));
+    if (std::filesystem::exists(here, error) && std::filesystem::equivalent(here, target, error)) continue;
+    // Fails if the folder has content, or if it is a link.
+    if (rmdir(here.c_str()) != 0 && errno != ENOENT) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "cannot share ", here, " with a cluster: ", strerror(errno), "; stop the daemon, move its content to ",
+          target, " and remove ", here, ", or use a new state folder"));
+    }
+    if (symlink(target.c_str(), here.c_str()) != 0) {
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", here, " to ", target));
+    }
+  }
+  TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(path_));
+  return folder;
 }
 
 StateFolder::~StateFolder() { close(lock_file_); }

@@ -63,7 +63,7 @@ class DatabaseFile {
 absl::StatusOr<DatabaseFile> DatabaseFile::At(const std::string& path) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
   return DatabaseFile(path, info.st_dev, info.st_ino);
 }
 

@@ -46,10 +46,9 @@ class PathCheck {
     }
     for (const std::string& other : paths_) {
       if (!Overlap(path, other)) continue;
-      violations_->Add(where, path == other
-                                  ? absl::StrCat("is \"", path, "\", which stands there already")
-                                  : absl::StrCat("is \"", path, "\", and \"", other,
-                                                 "\" stands there already: one is part of the other"));
+      violations_->Add(where, path == other ? absl::StrCat("is \"", path, "\", which is already given")
+                                            : absl::StrCat("is \"", path, "\", but \"", other,
+                                                           "\" is already given: one is part of the other"));
       return;
     }
     paths_.push_back(path);
@@ -75,7 +74,7 @@ void CheckGrid(const v1::Sweep& sweep, FieldViolations* violations) {
       if (!text.ok()) {
         violations->Add(element, text.status().message());
       } else if (!seen.insert(*text).second) {
-        violations->Add(element, absl::StrCat("is ", text->substr(0, 100), ", which stands there already"));
+        violations->Add(element, absl::StrCat("is ", text->substr(0, 100), ", which is already given"));
       }
     }
   }
@@ -85,7 +84,7 @@ void CheckRandom(const v1::Sweep& sweep, FieldViolations* violations) {
   const v1::SweepRandom& random = sweep.random();
   if (random.samples() < 1 || random.samples() > kMostSweepJobs) {
     violations->Add("sweep.random.samples",
-                    absl::StrCat("is ", random.samples(), "; must lie from 1 to ", kMostSweepJobs));
+                    absl::StrCat("is ", random.samples(), "; it must be from 1 to ", kMostSweepJobs));
   }
   if (random.fields().empty()) violations->Add("sweep.random.fields", "is required: one field, or more");
   PathCheck paths(sweep.base(), violations);
@@ -98,7 +97,7 @@ void CheckRandom(const v1::Sweep& sweep, FieldViolations* violations) {
 
 absl::Status CheckSweep(const v1::Sweep& sweep) {
   FieldViolations violations;
-  if (!sweep.has_base()) violations.Add("sweep.base", "is required: what the jobs have in common");
+  if (!sweep.has_base()) violations.Add("sweep.base", "is required: the spec that the jobs share");
   if (const std::string why = WhyNoJobName(sweep.display_name()); !why.empty()) {
     violations.Add("sweep.display_name", why);
   }
@@ -106,7 +105,7 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
   if (is_grid == sweep.has_random()) {
     violations.Add(is_grid ? "sweep.random" : "sweep.grid",
                    is_grid ? "is given beside grid; give one of the two"
-                           : "is required, or random: the fields and their values");
+                           : "is required, unless random is given: the fields and their values");
   }
   const int fields = std::max(sweep.grid_size(), sweep.random().fields_size());
   if (fields > kMostSweepFields) {
@@ -117,7 +116,7 @@ absl::Status CheckSweep(const v1::Sweep& sweep) {
   if (is_grid) CheckGrid(sweep, &violations);
   if (sweep.has_random()) CheckRandom(sweep, &violations);
   if (sweep.max_running() < 0 || sweep.max_running() > kMostSweepJobs) {
-    violations.Add("sweep.max_running", absl::StrCat("is ", sweep.max_running(), "; must lie from 1 to ",
+    violations.Add("sweep.max_running", absl::StrCat("is ", sweep.max_running(), "; it must be from 1 to ",
                                                      kMostSweepJobs, ", or be 0 for any number"));
   }
   const std::string& metric = sweep.base().training().best_model().metric();

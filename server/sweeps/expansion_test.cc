@@ -142,40 +142,41 @@ TEST(Expansion, RandomValuesFollowFromTheSeedAlone) {
 
 TEST(Expansion, SaysAllThatIsWrong) {
   EXPECT_EQ(Problems(v1::Sweep()),
-            (std::vector<std::string>{"sweep.base: is required: what the jobs have in common",
-                                      "sweep.grid: is required, or random: the fields and their values"}));
-  EXPECT_EQ(Problems(Parse(R"pb(grid {
-                                  field: "training.epocs"
-                                  values { number_value: 1 }
-                                }
-                                grid { field: "training.epochs" }
-                                grid {
-                                  field: "training.epochs"
-                                  values { number_value: 1 }
-                                  values { number_value: 1 }
-                                  values { null_value: NULL_VALUE }
-                                }
-                                grid {
-                                  field: "training"
-                                  values { number_value: 1 }
-                                }
-                                grid { values { number_value: 1 } }
-                                display_name: "-rf"
-                                max_running: -1)pb")),
             (std::vector<std::string>{
-                "sweep.display_name: may have letters, digits, '_', '-' and '.', begins with a letter or a "
-                "digit, and "
-                "has at most 48 characters",
-                "sweep.grid[0].field: training.epocs: unknown field; did you mean `epochs`?",
-                "sweep.grid[1].values: is required: one value, or more",
-                "sweep.grid[2].field: is \"training.epochs\", which stands there already",
-                "sweep.grid[2].values[1]: is 1, which stands there already",
-                "sweep.grid[2].values[2]: has no value",
-                "sweep.grid[3].field: is \"training\", and \"training.epochs\" stands there already: one is "
-                "part of "
-                "the other",
-                "sweep.grid[4].field: is required: a path such as training.optimizer.adam.learning_rate",
-                "sweep.max_running: is -1; must lie from 1 to 1000, or be 0 for any number"}));
+                "sweep.base: is required: the spec that the jobs share",
+                "sweep.grid: is required, unless random is given: the fields and their values"}));
+  EXPECT_EQ(
+      Problems(Parse(R"pb(grid {
+                            field: "training.epocs"
+                            values { number_value: 1 }
+                          }
+                          grid { field: "training.epochs" }
+                          grid {
+                            field: "training.epochs"
+                            values { number_value: 1 }
+                            values { number_value: 1 }
+                            values { null_value: NULL_VALUE }
+                          }
+                          grid {
+                            field: "training"
+                            values { number_value: 1 }
+                          }
+                          grid { values { number_value: 1 } }
+                          display_name: "-rf"
+                          max_running: -1)pb")),
+      (std::vector<std::string>{
+          "sweep.display_name: may have letters, digits, '_', '-' and '.', begins with a letter or a "
+          "digit, and "
+          "has at most 48 characters",
+          "sweep.grid[0].field: training.epocs: unknown field; did you mean `epochs`?",
+          "sweep.grid[1].values: is required: one value, or more",
+          "sweep.grid[2].field: is \"training.epochs\", which is already given",
+          "sweep.grid[2].values[1]: is 1, which is already given", "sweep.grid[2].values[2]: has no value",
+          "sweep.grid[3].field: is \"training\", but \"training.epochs\" is already given: one is "
+          "part of "
+          "the other",
+          "sweep.grid[4].field: is required: a path such as training.optimizer.adam.learning_rate",
+          "sweep.max_running: is -1; it must be from 1 to 1000, or be 0 for any number"}));
   EXPECT_EQ(
       Problems(Parse(R"pb(random {
                             samples: 1001
@@ -190,25 +191,25 @@ TEST(Expansion, SaysAllThatIsWrong) {
                             fields { field: "priority" }
                           })pb")),
       (std::vector<std::string>{
-          "sweep.random.samples: is 1001; must lie from 1 to 1000",
-          "sweep.random.fields[0].integer.max: is 2; must be at least min, which is 3",
-          "sweep.random.fields[1].log_uniform.min: is 0; must be above 0",
+          "sweep.random.samples: is 1001; it must be from 1 to 1000",
+          "sweep.random.fields[0].integer.max: is 2; it must be at least min, which is 3",
+          "sweep.random.fields[1].log_uniform.min: is 0; it must be above 0",
           "sweep.random.fields[2].distribution: is required: uniform, log_uniform, integer or choice"}));
 }
 
 TEST(Expansion, AValueThatIsNoneOfItsFieldIsNamedOnce) {
-  EXPECT_EQ(
-      Problems(Parse(R"pb(grid {
-                            field: "training.epochs"
-                            values { number_value: 1.5 }
-                            values { number_value: 2 }
-                          }
-                          grid {
-                            field: "training.seed"
-                            values { number_value: 1 }
-                            values { number_value: 2 }
-                          })pb")),
-      (std::vector<std::string>{"sweep.grid[0].values[0]: training.epochs: is 1.5; must be a whole number"}));
+  EXPECT_EQ(Problems(Parse(R"pb(grid {
+                                  field: "training.epochs"
+                                  values { number_value: 1.5 }
+                                  values { number_value: 2 }
+                                }
+                                grid {
+                                  field: "training.seed"
+                                  values { number_value: 1 }
+                                  values { number_value: 2 }
+                                })pb")),
+            (std::vector<std::string>{
+                "sweep.grid[0].values[0]: training.epochs: is 1.5; it must be a whole number"}));
 }
 
 TEST(Expansion, TooManyFieldsAreRefusedBeforeTheyAreLookedAt) {
@@ -224,6 +225,28 @@ TEST(Expansion, ARangeMustHaveAWidth) {
   field.mutable_uniform()->set_min(-1e308);
   field.mutable_uniform()->set_max(1e308);
   EXPECT_EQ(CheckDistribution(field).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Expansion, EachWrongEndOfADistributionIsNamed) {
+  const auto fields_of = [](const std::string& text) {
+    v1::SweepRandomField field;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &field)) << text;
+    std::string fields;
+    for (const FieldViolation& violation : GetFieldViolations(CheckDistribution(field))) {
+      absl::StrAppend(&fields, violation.field, " ");
+    }
+    return fields;
+  };
+  EXPECT_EQ(fields_of("uniform { min: 1 max: 1 }"), "uniform.max ");
+  EXPECT_EQ(fields_of("uniform { min: nan max: inf }"), "uniform.min uniform.max ");
+  EXPECT_EQ(fields_of("log_uniform { min: 0 max: 1 }"), "log_uniform.min ");
+  EXPECT_EQ(fields_of("log_uniform { min: 2 max: 1 }"), "log_uniform.max ");
+  EXPECT_EQ(fields_of("integer { min: 3 max: 2 }"), "integer.max ");
+  // Larger integers are not exact as numbers of JSON.
+  EXPECT_EQ(fields_of("integer { min: -9007199254740993 max: 9007199254740993 }"),
+            "integer.min integer.max ");
+  EXPECT_EQ(fields_of("choice {}"), "choice.values ");
+  EXPECT_EQ(fields_of(""), "distribution ");
 }
 
 TEST(Expansion, TooManyJobsAreRefused) {

@@ -19,10 +19,10 @@ void CheckRange(const v1::SweepRange& range, const std::string& path, FieldViola
   if (!std::isfinite(range.max())) violations->Add(path + ".max", "must be finite");
   if (std::isfinite(range.min()) && std::isfinite(range.max()) && !(range.min() < range.max())) {
     violations->Add(path + ".max",
-                    absl::StrCat("is ", range.max(), "; must be above min, which is ", range.min()));
+                    absl::StrCat("is ", range.max(), "; it must be above min, which is ", range.min()));
   } else if (std::isfinite(range.min()) && std::isfinite(range.max()) &&
              !std::isfinite(range.max() - range.min())) {
-    violations->Add(path, "is wider than numbers go");
+    violations->Add(path, "is too wide: max - min must be finite");
   }
 }
 
@@ -53,7 +53,7 @@ absl::Status CheckDistribution(const v1::SweepRandomField& field) {
       CheckRange(field.log_uniform(), "log_uniform", &violations);
       if (!(field.log_uniform().min() > 0)) {
         violations.Add("log_uniform.min",
-                       absl::StrCat("is ", field.log_uniform().min(), "; must be above 0"));
+                       absl::StrCat("is ", field.log_uniform().min(), "; it must be above 0"));
       }
       break;
     case v1::SweepRandomField::kInteger: {
@@ -61,12 +61,12 @@ absl::Status CheckDistribution(const v1::SweepRandomField& field) {
       for (const auto& [name, value] :
            {std::pair("integer.min", range.min()), {"integer.max", range.max()}}) {
         if (value < -kMostExact || value > kMostExact) {
-          violations.Add(name, absl::StrCat("is ", value, "; must lie within ", kMostExact, " of 0"));
+          violations.Add(name, absl::StrCat("is ", value, "; it must be within ", kMostExact, " of 0"));
         }
       }
       if (range.min() > range.max()) {
         violations.Add("integer.max",
-                       absl::StrCat("is ", range.max(), "; must be at least min, which is ", range.min()));
+                       absl::StrCat("is ", range.max(), "; it must be at least min, which is ", range.min()));
       }
       break;
     }

@@ -25,8 +25,7 @@ namespace {
 
 constexpr int kMostWorkers = 1024;
 
-constexpr char kHowToMake[] =
-    "of a YAML file `tandem validate FILE -o json > job.json` makes one that can be read";
+constexpr char kHowToMake[] = "make one with `tandem validate FILE -o json > job.json`";
 
 // Keeps the position and text of the first error in text format.
 class FirstError : public google::protobuf::io::ErrorCollector {
@@ -43,8 +42,9 @@ class FirstError : public google::protobuf::io::ErrorCollector {
 absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
   TANDEM_ASSIGN_OR_RETURN(const std::string text, Env::Real()->ReadFile(path));
   if (absl::EndsWith(path, ".yaml") || absl::EndsWith(path, ".yml")) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, " is YAML, and a job without a daemon is in JSON or text format; ", kHowToMake));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read ", path, ": it is YAML, and without a daemon a job must be in JSON or text format; ",
+        kHowToMake));
   }
   v1::JobSpec spec;
   // No text format begins with "{".
@@ -55,14 +55,14 @@ absl::StatusOr<v1::JobSpec> ReadJob(const std::string& path) {
     v1::Job job;
     if (google::protobuf::util::JsonStringToMessage(text, &job).ok() && job.has_spec()) return job.spec();
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " is no job in JSON: ", std::string(status.message())));
+        absl::StrCat("cannot read ", path, " as a job in JSON: ", std::string(status.message())));
   }
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(text, &spec)) return spec;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, ":", error.text(), ": no job in text format (a JobSpec); ", kHowToMake));
+  return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ":", error.text(),
+                                                 " as a job in text format (a JobSpec); ", kHowToMake));
 }
 
 // Returns the number in the first variable that is set; `otherwise` if none is set.
@@ -94,7 +94,7 @@ absl::StatusOr<std::string> MasterAddress(const FindVariable& variable) {
     if (variable(name).value_or("").empty()) {
       return absl::InvalidArgumentError(
           absl::StrCat("the environment has no ", name,
-                       "; several workers meet at MASTER_ADDR and MASTER_PORT, where the first one listens"));
+                       "; set MASTER_ADDR and MASTER_PORT to the address where the first worker listens"));
     }
   }
   const std::string host = *variable("MASTER_ADDR");
@@ -116,9 +116,10 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
                           NumberIn({"WORLD_SIZE", "SLURM_NTASKS"}, 1, kMostWorkers, 1, variable));
   if (workers > 1 && !variable("RANK").has_value() && !variable("SLURM_PROCID").has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "the environment says that there are ", workers,
-        " workers (WORLD_SIZE), and not which one this is; set RANK to a number of its own from 0 to ",
-        workers - 1, ", as torchrun does, or start it with srun, which sets SLURM_PROCID"));
+        "cannot tell which of ", workers,
+        " workers (WORLD_SIZE) this is: the environment has no RANK; set RANK to a different number from 0 "
+        "to ",
+        workers - 1, " for each, as torchrun does, or start it with srun, which sets SLURM_PROCID"));
   }
   TANDEM_ASSIGN_OR_RETURN(const int worker, NumberIn({"RANK", "SLURM_PROCID"}, 0, workers - 1, 0, variable));
   // An allocation may have more tasks per node than there are workers.
@@ -133,8 +134,8 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   // 1 is the default of a job that does not say.
   if (replicas->workers() > 1 && replicas->workers() != workers) {
     return absl::InvalidArgumentError(absl::StrCat("the job's replicas.workers is ", replicas->workers(),
-                                                   ", but there are ", workers,
-                                                   " workers by the environment; leave it out"));
+                                                   ", but the environment has ", workers,
+                                                   " workers; leave replicas.workers out"));
   }
   replicas->set_workers(workers);
   if (replicas->count() <= 1 && replicas->worker_load().empty() && replicas->devices_size() <= 1) {
@@ -148,7 +149,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   TANDEM_ASSIGN_OR_RETURN(*launch.mutable_dataset(), catalog.Resolve(launch.spec().dataset()));
   if (launch.spec().has_initial_weights()) {
     const WeightsFinder finder(&catalog, [](const std::string&) -> absl::StatusOr<v1::Job> {
-      return absl::NotFoundError("jobs are a daemon's, and there is none; name a file");
+      return absl::NotFoundError("cannot use the model of a job without a daemon; name a file");
     });
     TANDEM_ASSIGN_OR_RETURN(const ModelFile file, finder.Find(launch.spec().initial_weights()));
     launch.set_initial_weights_path(file.path);

@@ -169,7 +169,7 @@ TEST_F(EnvironmentLaunchTest, FilesThatAreNoJobs) {
   EXPECT_THAT(refused("job.txt", "name: \"lenet\"\nreplicas:\n  count: 2\n"), HasSubstr("job.txt:3:3: "));
   EXPECT_THAT(refused("job.txt", "name: \"lenet\"\nreplicas:\n  count: 2\n"),
               HasSubstr("tandem validate FILE -o json > job.json"));
-  EXPECT_THAT(refused("job.txt", "{\"nam\": 1}"), HasSubstr("is no job in JSON: "));
+  EXPECT_THAT(refused("job.txt", "{\"nam\": 1}"), HasSubstr("as a job in JSON: "));
 }
 
 TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
@@ -187,8 +187,8 @@ TEST_F(EnvironmentLaunchTest, WhatIsWrong) {
               HasSubstr("leave it out"));
   // Without ranks, several workers would all be the first.
   EXPECT_THAT(Refused({{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}, {"MASTER_PORT", "1"}}),
-              HasSubstr("set RANK to a number of its own from 0 to 1"));
-  EXPECT_THAT(Refused({}, "nonsense"), HasSubstr("no job in text format"));
+              HasSubstr("set RANK to a different number from 0 to 1"));
+  EXPECT_THAT(Refused({}, "nonsense"), HasSubstr("as a job in text format"));
 }
 
 }  // namespace

@@ -28,14 +28,27 @@ constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
 // The most events that were sent and not acknowledged. Enough to fill the daemon's group commits; bounds
 // sent_.
 constexpr size_t kMaxInFlight = 8192;
+// Over TCP: the interval of signs of life, and the longest wait for the answer.
+constexpr absl::Duration kKeepalive = absl::Seconds(15);
 
-std::shared_ptr<grpc::Channel> Connect(const std::string& target) {
+std::shared_ptr<grpc::Channel> Connect(const std::string& target, const std::string& certificate) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kFirstBackoff));
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kLastBackoff));
-  // A Unix socket needs no proxy from the environment.
+  // The daemon is on this machine or in this cluster, so no proxy of the environment is needed.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  if (certificate.empty()) {
+    return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
+  }
+  // The certificate has this name. No host name needs to be resolved or to match.
+  arguments.SetSslTargetNameOverride(kWorkerListenerName);
+  // Without a sign of life from the daemon's host, the stream ends and the worker connects again.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(absl::ToInt64Milliseconds(kKeepalive)));
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = certificate;
+  return grpc::CreateCustomChannel(target, grpc::SslCredentials(tls), arguments);
 }
 
 }  // namespace
@@ -48,7 +61,7 @@ absl::StatusOr<std::unique_ptr<EventReporter>> EventReporter::Create(Options opt
 
 EventReporter::EventReporter(Options options, std::unique_ptr<SpoolWriter> writer)
     : options_(std::move(options)),
-      stub_(WorkerService::NewStub(Connect(options_.daemon_target))),
+      stub_(WorkerService::NewStub(Connect(options_.daemon_target, options_.daemon_certificate))),
       writer_(std::move(writer)),
       reader_(writer_.get()),
       trim_bytes_(options_.trim_bytes) {
@@ -104,14 +117,15 @@ absl::Status EventReporter::Unspool() {
   while (!unspooled_.empty()) {
     TANDEM_RETURN_IF_ERROR(Append(unspooled_.front()));
     unspooled_.pop_front();
-    if (unspooled_.empty()) spdlog::info("there is room for events again");
+    if (unspooled_.empty()) spdlog::info("the disk has room for events again");
   }
   return absl::OkStatus();
 }
 
 absl::Status EventReporter::WaitForRoom(WorkerEvent event, const absl::Status& full) {
   if (!absl::IsResourceExhausted(full) || unspooled_.size() >= options_.most_unspooled) return full;
-  if (unspooled_.empty()) spdlog::warn("events wait for room on the disk: {}", full.ToString());
+  if (unspooled_.empty())
+    spdlog::warn("cannot write events to the spool, so they wait in memory: {}", full.ToString());
   const bool is_last = event.has_finished();
   unspooled_.push_back(std::move(event));
   if (!is_last) return absl::OkStatus();
@@ -202,7 +216,7 @@ bool EventReporter::Talk() {
   stream->Finish();
   MutexLock lock(&mutex_);
   context_ = nullptr;
-  if (answered_ && !stopping_) spdlog::warn("lost the daemon, connecting again");
+  if (answered_ && !stopping_) spdlog::warn("lost the connection to the daemon, reconnecting");
   return acknowledged_ > acknowledged_before;
 }
 
@@ -281,6 +295,8 @@ void EventReporter::Send(Stream& stream) {
   request.mutable_hello()->set_pid(getpid());
   request.mutable_hello()->set_protocol(kWorkerProtocol);
   request.mutable_hello()->set_secret(options_.secret);
+  request.mutable_hello()->set_worker(options_.worker);
+  request.mutable_hello()->set_host(options_.host);
   if (!stream.Write(request)) return;
   {
     MutexLock lock(&mutex_);

@@ -31,10 +31,16 @@ class EventReporter {
   struct Options {
     std::string job_id;
     int attempt = 0;
+    // WorkerGroup.worker.
+    int worker = 0;
+    // Hello.host.
+    std::string host = {};
     // WorkerLaunch.secret.
     std::string secret = {};
     // The gRPC target of the daemon's WorkerService.
     std::string daemon_target;
+    // WorkerLaunch.daemon_certificate. If not empty, the connection uses TLS and accepts no other certificate.
+    std::string daemon_certificate = {};
     // The file must not exist.
     std::string spool_path;
     // Called when the daemon wants the training stopped, at most once per connection. Runs on a thread of the

@@ -185,6 +185,14 @@ Finished JobRun::EndStopped(const Trainer& trainer, bool cancelled) {
                                          ", where training was stopped, in safetensors format."));
   });
   if (cancelled) return Cancelled(DescribeCancellation(summary, saved));
+  {
+    MutexLock lock(&mutex_);
+    // A daemon's order to pause or cancel counts more: the job then needs no new attempt.
+    if (interruption_.has_value()) {
+      return MakeFinished(v1::JOB_STATE_FAILED, interruption_->reason,
+                          absl::StrCat(interruption_->message, " ", DescribeCancellation(summary, saved)));
+    }
+  }
   // A resumed job needs only the checkpoint.
   if (!saved.ok()) OnNotice(absl::StrCat("cannot save the model at the pause: ", saved.message()));
   return MakeFinished(v1::JOB_STATE_PAUSED, v1::STATE_REASON_PAUSE_REQUESTED, DescribePause(summary));
@@ -203,6 +211,14 @@ bool JobRun::device_failed() const {
 void JobRun::Pause() {
   MutexLock lock(&mutex_);
   paused_ = true;
+  interruption_.reset();
+  if (trainer_ != nullptr) trainer_->Pause();
+}
+
+void JobRun::Interrupt(v1::StateReason reason, std::string message) {
+  MutexLock lock(&mutex_);
+  if (!paused_ && !cancelled_) interruption_ = Interruption{reason, std::move(message)};
+  paused_ = true;
   if (trainer_ != nullptr) trainer_->Pause();
 }
 
@@ -218,7 +234,7 @@ void JobRun::Cancel() {
 }
 
 std::string JobRun::PathOf(absl::string_view name) const {
-  return absl::StrCat(launch_.job_folder(), "/", name);
+  return absl::StrCat(OutputFolderOf(launch_), "/", name);
 }
 
 absl::Status JobRun::WriteSpec() const {
@@ -232,7 +248,7 @@ absl::Status JobRun::WriteSpec() const {
 absl::Status JobRun::SaveModel(const Trainer& trainer, absl::string_view description) {
   TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
   TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact,
-                          DescribeArtifact(launch_.job_folder(), kModelFile, std::string(description)));
+                          DescribeArtifact(OutputFolderOf(launch_), kModelFile, std::string(description)));
   WorkerEvent event;
   *event.mutable_artifact() = std::move(artifact);
   Send(std::move(event));
@@ -253,7 +269,7 @@ void JobRun::OnStarted(int64_t step) {
   event.mutable_started()->set_step(step);
   Send(std::move(event));
   absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
-      launch_.job_folder(), kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
+      OutputFolderOf(launch_), kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
   // The file was just written and is only a copy.
   if (!spec.ok()) return OnNotice(spec.status().message());
   WorkerEvent artifact;
@@ -274,7 +290,7 @@ void JobRun::ReportEarlierBest() {
   // The earlier attempt may have ended before reporting the file, and this attempt may find no better result.
   // Reading the file takes less time than reading the larger checkpoint.
   absl::StatusOr<v1::Artifact> best = DescribeArtifact(
-      launch_.job_folder(), kBestFile, "The parameters with the best result of the earlier attempts.");
+      OutputFolderOf(launch_), kBestFile, "The parameters with the best result of the earlier attempts.");
   if (absl::IsNotFound(best.status())) return;
   if (!best.ok()) return OnNotice(best.status().message());
   WorkerEvent event;
@@ -324,7 +340,7 @@ void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
 
 void JobRun::OnBestModel(const v1::BestResult& best) {
   const absl::StatusOr<v1::Artifact> artifact =
-      DescribeArtifact(launch_.job_folder(), kBestFile,
+      DescribeArtifact(OutputFolderOf(launch_), kBestFile,
                        absl::StrFormat("The parameters with the best %s so far, %.6g, of epoch %d.",
                                        best.metric(), best.value(), best.epoch()));
   if (!artifact.ok()) return OnNotice(artifact.status().message());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -42,8 +43,17 @@ class JobRun : private TrainerObserver {
   // Makes Run end soon with PAUSED, a checkpoint and the model, unless training ends before. Callable from
   // any thread at any time.
   void Pause();
+  // Like Pause, but Run ends with FAILED, this reason and a message that begins with `message`. For a cluster
+  // that takes the worker's node away. Has no effect on the end if the daemon asks for a pause or a
+  // cancellation too.
+  void Interrupt(v1::StateReason reason, std::string message);
 
  private:
+  struct Interruption {
+    v1::StateReason reason;
+    std::string message;
+  };
+
   void OnStarted(int64_t step) override;
   void OnResumed(const v1::Checkpoint& checkpoint) override;
   void OnProgress(const v1::Progress& progress) override;
@@ -78,6 +88,7 @@ class JobRun : private TrainerObserver {
   bool device_failed_ ABSL_GUARDED_BY(mutex_) = false;
   bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool paused_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<Interruption> interruption_ ABSL_GUARDED_BY(mutex_);
   // True if training has begun. A later cancellation keeps its result.
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   // Set during the training.

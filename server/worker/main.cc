@@ -25,6 +25,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/backend/device_probe.h"
@@ -37,6 +38,7 @@
 #include "engine/training/plan.h"
 #include "engine/training/trainer.h"
 #include "google/protobuf/text_format.h"
+#include "server/worker/cluster_place.h"
 #include "server/worker/environment_launch.h"
 #include "server/worker/event_reporter.h"
 #include "server/worker/gpu_topology.h"
@@ -140,23 +142,52 @@ SandboxPolicy PolicyOf(const WorkerLaunch& launch) {
   if (!launch.initial_weights_path().empty()) policy.read = {launch.initial_weights_path()};
   policy.gpu = HasGpu(launch);
   // A single process on CPUs needs only the daemon.
-  if (launch.group().workers() <= 1 && !policy.gpu) policy.network = WorkerNetwork::kUnix;
+  if (launch.group().workers() <= 1 && !policy.gpu && !launch.has_cluster()) {
+    policy.network = WorkerNetwork::kUnix;
+  }
   return policy;
 }
 
-int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
-  if (const absl::Status status = lock.SetHolder({.attempt = launch.attempt(), .pid = getpid()});
-      !status.ok()) {
-    spdlog::warn("{}", status.ToString());
+// Blocks SIGTERM in this thread and all later threads. Call while this is the only thread.
+sigset_t BlockSigterm() {
+  sigset_t stops;
+  sigemptyset(&stops);
+  sigaddset(&stops, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  return stops;
+}
+
+// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run. `time_limit` is the
+// attempt's; 0 if unknown.
+void InterruptAtSigterm(JobRun* run, sigset_t stops, absl::Duration time_limit) {
+  const absl::Time begun = absl::Now();
+  int signal = 0;
+  sigwait(&stops, &signal);
+  spdlog::info("Slurm ends this attempt; stopping with a checkpoint");
+  // Slurm sends the signal one to two minutes before the time limit.
+  constexpr absl::Duration kNotice = absl::Minutes(2);
+  if (time_limit > absl::ZeroDuration() && absl::Now() - begun + kNotice >= time_limit) {
+    run->Interrupt(v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit.");
+  } else {
+    run->Interrupt(v1::STATE_REASON_CLUSTER_PREEMPTED,
+                   "Slurm ended the attempt: another job needed the nodes, its partition has a time limit, or a "
+                   "person stopped it.");
   }
+}
+
+// Trains and reports. `host` is Hello.host.
+int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   std::unique_ptr<EventReporter> reporter;
   JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create,
              [&reporter](WorkerEvent event) { return reporter->Report(std::move(event)); });
   EventReporter::Options options;
   options.job_id = launch.job_id();
   options.attempt = launch.attempt();
+  options.worker = launch.group().worker();
+  options.host = host;
   options.secret = launch.secret();
   options.daemon_target = launch.daemon_target();
+  options.daemon_certificate = launch.daemon_certificate();
   options.spool_path = JobFolder(launch.job_folder()).SpoolPath(launch.attempt());
   options.on_cancel = [&run] {
     spdlog::info("stopping for good");
@@ -171,6 +202,11 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
     // Another process may be the job's worker, so write nothing more, not even in destructors.
     std::_Exit(kWorkerDismissed);
   };
+  if (launch.has_cluster()) {
+    // `run` may end while this thread waits, so the process then exits without destructors.
+    const absl::Duration limit = absl::Seconds(launch.cluster().slurm().time_limit_seconds());
+    std::thread([&run, limit, stops = BlockSigterm()] { InterruptAtSigterm(&run, stops, limit); }).detach();
+  }
   absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
   if (!created.ok()) {
     spdlog::error("{}", created.status().ToString());
@@ -186,8 +222,14 @@ int RunWorker(const WorkerLaunch& launch, WorkerLock lock) {
   }
   // Destroy it before `run`, which its thread may call.
   reporter = nullptr;
-  if (!status.ok()) return kWorkerSpoolFailed;
-  return run.device_failed() ? kWorkerDeviceFailed : kWorkerDone;
+  const int code = !status.ok()           ? kWorkerSpoolFailed
+                   : run.device_failed() ? kWorkerDeviceFailed
+                                         : kWorkerDone;
+  if (launch.has_cluster()) {
+    spdlog::info("worker ends job={} attempt={} code={}", launch.job_id(), launch.attempt(), code);
+    std::_Exit(code);
+  }
+  return code;
 }
 
 // Runs a worker of a group other than the first; only the first reports. The exit code tells the result, and
@@ -244,6 +286,20 @@ int RunAlone(const WorkerLaunch& launch) {
   std::_Exit(code);
 }
 
+// Gives this process its place among a cluster's workers. Sets `host` to the name of its node.
+absl::Status TakePlace(WorkerLaunch* launch, std::string* host) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string address, AddressTowards(launch->daemon_target()));
+  const char* const node = getenv("SLURMD_NODENAME");
+  *host = node == nullptr ? address : node;
+  return TakePlaceInCluster(
+      [](const char* name) -> std::optional<std::string> {
+        const char* const value = getenv(name);
+        if (value == nullptr) return std::nullopt;
+        return value;
+      },
+      address, launch);
+}
+
 // OpenMP reads this when a process starts: threads that spin while they wait are slow on shared cores.
 void SetOpenMpEnvironment(char** argv) {
   constexpr char kPolicy[] = "OMP_WAIT_POLICY";
@@ -262,7 +318,7 @@ int RunModelWorker(const SandboxArguments& sandbox) {
   const std::string text((std::istreambuf_iterator<char>(std::cin)), std::istreambuf_iterator<char>());
   internal::v1::ModelTask task;
   if (!task.ParseFromString(text)) {
-    spdlog::error("standard input holds no ModelTask");
+    spdlog::error("cannot read a ModelTask from standard input");
     return kWorkerBadLaunch;
   }
   // The process reads users' files, and answers through a pipe.
@@ -391,7 +447,7 @@ int Main(int argc, char** argv) {
   if (!probe.empty()) return RunProbe(probe, sandbox);
   const bool is_alone = !alone.job_file.empty();
   if (is_alone) SetOpenMpEnvironment(argv);
-  const absl::StatusOr<WorkerLaunch> launch =
+  absl::StatusOr<WorkerLaunch> launch =
       is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
     // The message already has the violations.
@@ -403,25 +459,40 @@ int Main(int argc, char** argv) {
     spdlog::error("{}", std::string(limit.message()));
     return kWorkerBadLaunch;
   }
-  const int worker = launch->group().worker();
-  const std::string lock_path = JobFolder(launch->job_folder()).LockPath(worker);
-  absl::StatusOr<WorkerLock> lock =
-      lock_fd < 0 ? WorkerLock::Acquire(lock_path) : WorkerLock::Inherit(lock_fd, lock_path);
-  if (!lock.ok()) {
-    spdlog::error("{}", lock.status().ToString());
-    return kWorkerLockHeld;
+  std::string host;
+  // On a cluster, the batch script's file "started" takes the lock's place.
+  std::optional<WorkerLock> lock;
+  if (launch->has_cluster()) {
+    if (const absl::Status placed = TakePlace(&*launch, &host); !placed.ok()) {
+      spdlog::error("{}", std::string(placed.message()));
+      return kWorkerBadLaunch;
+    }
+  } else {
+    const std::string lock_path = JobFolder(launch->job_folder()).LockPath(launch->group().worker());
+    absl::StatusOr<WorkerLock> taken =
+        lock_fd < 0 ? WorkerLock::Acquire(lock_path) : WorkerLock::Inherit(lock_fd, lock_path);
+    if (!taken.ok()) {
+      spdlog::error("{}", taken.status().ToString());
+      return kWorkerLockHeld;
+    }
+    lock = *std::move(taken);
   }
+  const int worker = launch->group().worker();
   SetCrashReportFile(JobFolder(launch->job_folder()).CrashReportPath(launch->attempt(), worker),
                      absl::StrCat("tandem-worker ", kVersion, ", job ", launch->job_id(), ", attempt ",
                                   launch->attempt(), ", worker ", worker, ", process ", getpid()));
   if (is_alone) return RunAlone(*launch);
   SetOomScore(kTrainingOomScore);
   if (!Confine(sandbox, PolicyOf(*launch))) return kWorkerNotConfined;
-  if (worker > 0) {
+  if (lock.has_value()) {
     if (const absl::Status status = lock->SetHolder({.attempt = launch->attempt(), .pid = getpid()});
         !status.ok()) {
       spdlog::warn("{}", status.ToString());
     }
+  }
+  if (worker > 0) {
+    // The first worker stops all.
+    if (launch->has_cluster()) BlockSigterm();
     return RunGroupMember(*launch);
   }
   spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
@@ -429,7 +500,7 @@ int Main(int argc, char** argv) {
       !topology.empty()) {
     spdlog::info("GPUs: {}", topology);
   }
-  const int code = RunWorker(*launch, *std::move(lock));
+  const int code = RunWorker(*launch, host);
   spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);
   return code;
 }

@@ -60,9 +60,9 @@ absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& 
     }
     bytes += read->bytes();
     if (task.memory_bytes() > 0 && bytes > task.memory_bytes()) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the samples take more than the ", task.memory_bytes() >> 20,
-                       " MiB of memory that are allowed: send fewer at once"));
+      return absl::ResourceExhaustedError(absl::StrCat("cannot take the samples: they need more than ",
+                                                       task.memory_bytes() >> 20,
+                                                       " MiB of memory; send fewer at once"));
     }
     for (int64_t sample = 0; sample < read->shape()[0]; ++sample) samples.places.push_back({i, sample});
     samples.inputs.push_back(*std::move(read));
@@ -164,9 +164,9 @@ absl::Status ReadData(const ModelTask& task, const WriteOutput& write) {
   ModelTaskOutput output;
   absl::StatusOr<internal::v1::DataFacts> facts = LocalDatasetReader().Read(task.data());
   if (absl::IsResourceExhausted(facts.status())) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "cannot read the data set: it takes more than the ", task.memory_bytes() >> 20,
-        " MiB of memory that the daemon allows; give it more memory, or make the files smaller"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot read the data set: it needs more than ", task.memory_bytes() >> 20,
+                     " MiB of memory; give the daemon more memory, or use smaller files"));
   }
   TANDEM_RETURN_IF_ERROR(facts.status());
   *output.mutable_data() = *std::move(facts);
@@ -185,7 +185,7 @@ absl::Status Run(const ModelTask& task, const DeviceFactory& device_factory, con
     case ModelTask::KIND_NOT_SET:
       break;
   }
-  return absl::InternalError("the task wants nothing that this worker knows");
+  return absl::InternalError("cannot do the task: this version of the worker does not know it");
 }
 
 }  // namespace

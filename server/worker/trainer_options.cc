@@ -38,14 +38,18 @@ GlooOptions GlooOptionsOf(const WorkerGroup& group, int first, int count, absl::
 
 }  // namespace
 
+std::string OutputFolderOf(const internal::v1::WorkerLaunch& launch) {
+  return launch.output_folder().empty() ? launch.job_folder() : launch.output_folder();
+}
+
 Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, DeviceFactory device_factory) {
   Trainer::Options options;
   options.spec = launch.spec();
   options.dataset = launch.dataset();
   options.devices.assign(launch.devices().begin(), launch.devices().end());
   options.device_factory = std::move(device_factory);
-  options.checkpoint_folder = launch.job_folder();
-  options.best_path = absl::StrCat(launch.job_folder(), "/", kBestFile);
+  options.checkpoint_folder = OutputFolderOf(launch);
+  options.best_path = absl::StrCat(OutputFolderOf(launch), "/", kBestFile);
   options.initial_weights_path = launch.initial_weights_path();
   options.initial_weights_sha256 = launch.initial_weights_sha256();
   if (launch.watchdog_seconds() > 0) options.watchdog = absl::Seconds(launch.watchdog_seconds());
@@ -58,7 +62,12 @@ Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, Devi
     options.group.connect = [group, watchdog = options.watchdog](int first,
                                                                  int count) -> absl::StatusOr<Communicators> {
       FolderRendezvous rendezvous(group.folder());
-      return ConnectGlooRanks(GlooOptionsOf(group, first, count, watchdog), count, rendezvous);
+      GlooOptions gloo = GlooOptionsOf(group, first, count, watchdog);
+      if (!group.host().empty()) {
+        gloo.host = group.host();
+        gloo.connect_timeout = kConnectAnywhere;
+      }
+      return ConnectGlooRanks(gloo, count, rendezvous);
     };
     return options;
   }

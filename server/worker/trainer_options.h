@@ -9,8 +9,11 @@
 
 namespace tandem {
 
-// The file of the best model in the job's folder.
+// The file of the best model in the output folder.
 inline constexpr char kBestFile[] = "best.safetensors";
+
+// Returns the folder of checkpoints and artifacts.
+std::string OutputFolderOf(const internal::v1::WorkerLaunch& launch);
 
 // Returns a worker's options of training, without an observer. Several workers connect their ranks over TCP.
 Trainer::Options TrainerOptionsOf(const internal::v1::WorkerLaunch& launch, DeviceFactory device_factory);

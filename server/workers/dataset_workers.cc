@@ -61,16 +61,15 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
   // No more output is awaited. A process that does not end by itself would keep its place.
   call->Cancel();
   if (absl::IsCancelled(answer.status()))
-    return absl::UnavailableError("the daemon is shutting down; try again when it is back");
+    return absl::UnavailableError("the daemon is shutting down; try again when it runs");
   TANDEM_RETURN_IF_ERROR(answer.status());
   if (!answer->has_value() || !(*answer)->has_data()) {
-    return absl::InternalError("the process that reads the data set said nothing of it");
+    return absl::InternalError("cannot read the data set: the process that reads it sent no result");
   }
   const internal::v1::DataFacts& facts = (*answer)->data();
   if (facts.ByteSizeLong() > kMostDataFactsBytes) {
-    return absl::InternalError(absl::StrCat("the process that reads the data set said ", facts.ByteSizeLong(),
-                                            " bytes, more than the ", kMostDataFactsBytes,
-                                            " that may be kept"));
+    return absl::InternalError(absl::StrCat("cannot read the data set: the process that reads it sent ",
+                                            facts.ByteSizeLong(), " bytes, more than ", kMostDataFactsBytes));
   }
   TANDEM_RETURN_IF_ERROR(CheckFacts(facts));
   return facts;

@@ -26,8 +26,7 @@ namespace {
 
 // The result for a device whose state could not be determined.
 absl::Status NotKnown(const v1::Device& device, absl::string_view why) {
-  spdlog::warn("device={} is taken to be well, as it could not be checked: {}", device.name(),
-               std::string(why));
+  spdlog::warn("cannot check device={}, so it counts as working: {}", device.name(), std::string(why));
   return absl::OkStatus();
 }
 
@@ -54,7 +53,7 @@ void GpuProber::Post(std::vector<v1::Device> devices, Found found, Done done) {
       return;
     }
   }
-  for (const v1::Device& device : devices) found(device, absl::CancelledError("the daemon shuts down"));
+  for (const v1::Device& device : devices) found(device, absl::CancelledError("the daemon is shutting down"));
   done();
 }
 
@@ -88,7 +87,7 @@ void GpuProber::Run() {
 }
 
 absl::Status GpuProber::Probe(const v1::Device& device) {
-  if (Stopping()) return absl::CancelledError("the daemon shuts down");
+  if (Stopping()) return absl::CancelledError("the daemon is shutting down");
   if (options_.ask_driver != nullptr) {
     const absl::Status says = options_.ask_driver(device);
     if (absl::IsCancelled(says)) return says;
@@ -96,7 +95,8 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   }
   const UniqueFd nothing(open("/dev/null", O_RDWR | O_CLOEXEC));
   const UniqueFd errors(memfd_create("gpu-probe", MFD_CLOEXEC));
-  if (!nothing.valid() || !errors.valid()) return NotKnown(device, "no files for a process");
+  if (!nothing.valid() || !errors.valid())
+    return NotKnown(device, "cannot open /dev/null or a file in memory");
   WorkerProcess::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--probe", device.name()};
@@ -115,16 +115,16 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   if ((events[0].revents & POLLIN) == 0) {
     // A process whose GPU hangs may not end at once. Do not wait for it.
     (*process)->Kill();
-    if (events[1].revents != 0) return absl::CancelledError("the daemon shuts down");
+    if (events[1].revents != 0) return absl::CancelledError("the daemon is shutting down");
     return absl::UnavailableError(
-        absl::StrCat("a check of it did not end within ", absl::FormatDuration(options_.time_limit)));
+        absl::StrCat("its check did not end within ", absl::FormatDuration(options_.time_limit)));
   }
   const WorkerProcess::End end = (*process)->Reap();
   if (end.exit_code == kWorkerDone) return absl::OkStatus();
   const std::string line = LastLogLine(absl::StrCat("/proc/self/fd/", errors.get()));
   if (end.exit_code == kWorkerBadLaunch || end.exit_code == kWorkerNotConfined) return NotKnown(device, line);
   return absl::UnavailableError(absl::StrCat(
-      "a check of it failed: ", line.empty() ? absl::StrCat("its process ", DescribeEnd(end)) : line));
+      "its check failed: ", line.empty() ? absl::StrCat("its process ", DescribeEnd(end)) : line));
 }
 
 }  // namespace tandem

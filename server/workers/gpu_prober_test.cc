@@ -118,7 +118,7 @@ TEST(GpuProberTest, WhomItsDriverGivesUpIsNotTried) {
   EXPECT_TRUE(found[0].ok()) << found[0];
   EXPECT_EQ(found[1], absl::UnavailableError("the GPU is lost"));
   EXPECT_TRUE(absl::IsCancelled(Probing("exit 0", absl::Minutes(2), [](const v1::Device&) {
-                                  return absl::CancelledError("the daemon stops");
+                                  return absl::CancelledError("the daemon is shutting down");
                                 }).Of(Gpu(0))));
 }
 

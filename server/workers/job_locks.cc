@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> FindWorkerProcesses(
   const bool is_recorded = record.has_value() && record->attempt == attempt;
   std::vector<std::unique_ptr<WorkerProcess>> processes(is_recorded ? record->workers : CountLocks(folder));
   for (size_t i = 0; i < processes.size(); ++i) {
-    if (stopped()) return absl::UnavailableError("the daemon is going");
+    if (stopped())
+      return absl::UnavailableError("cannot find the job's processes: the daemon is shutting down");
     absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
         is_recorded && i < record->processes.size()
             ? WorkerProcess::Find(record->processes[i])

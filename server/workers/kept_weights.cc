@@ -62,7 +62,8 @@ absl::Status KeepWeights(const std::string& model, const std::string& job_folder
   std::error_code unknown;  // If the file does not exist, link reports it.
   const std::filesystem::file_type type = std::filesystem::symlink_status(model, unknown).type();
   if (type == std::filesystem::file_type::symlink || type == std::filesystem::file_type::directory) {
-    return absl::FailedPreconditionError(absl::StrCat("the initial weights ", model, " are no regular file"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot keep the initial weights ", model, ": they are not a regular file"));
   }
   if (link(model.c_str(), kept.c_str()) != 0) {
     const int error = errno;

@@ -22,10 +22,12 @@ absl::StatusOr<std::string> ReadBounded(const std::string& path) {
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) return absl::ErrnoToStatus(errno, absl::StrCat("cannot open ", path));
   struct stat file;
-  if (fstat(fd.get(), &file) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-  if (!S_ISREG(file.st_mode)) return absl::DataLossError(absl::StrCat(path, " is no regular file"));
+  if (fstat(fd.get(), &file) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
+  if (!S_ISREG(file.st_mode))
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is not a regular file"));
   if (file.st_size > kMaxLaunchBytes) {
-    return absl::DataLossError(absl::StrCat(path, " has ", file.st_size, " bytes, more than any launch"));
+    return absl::DataLossError(
+        absl::StrCat("cannot read ", path, ": it has ", file.st_size, " bytes, more than a launch may have"));
   }
   std::string text(static_cast<size_t>(file.st_size), '\0');
   size_t size = 0;
@@ -51,7 +53,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> ReadLaunchFile(const JobFolder& folde
   parser.AllowUnknownField(true);
   internal::v1::WorkerLaunch launch;
   if (!parser.ParseFromString(*text, &launch)) {
-    return absl::DataLossError(absl::StrCat(path, " does not parse"));
+    return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is damaged"));
   }
   return launch;
 }

@@ -30,7 +30,9 @@ uint32_t LengthOf(absl::string_view bytes) {
 absl::Status WriteModelTaskOutput(const internal::v1::ModelTaskOutput& output, int fd) {
   std::string frame(kLengthBytes, '\0');
   const size_t length = output.ByteSizeLong();
-  if (length > kLargest) return absl::InternalError(absl::StrCat("an output has ", length, " bytes"));
+  if (length > kLargest)
+    return absl::InternalError(
+        absl::StrCat("cannot send an output: it has ", length, " bytes, more than ", kLargest));
   for (size_t i = 0; i < kLengthBytes; ++i) frame[i] = static_cast<char>(length >> (8 * i));
   output.AppendToString(&frame);
   absl::string_view rest = frame;
@@ -52,7 +54,8 @@ absl::StatusOr<bool> ModelTaskFrameReader::ReadFrom(int fd) {
   bytes_.resize(before + (count > 0 ? count : 0));
   if (count < 0) return absl::ErrnoToStatus(errno, "cannot read from a worker");
   if (bytes_.size() >= kLengthBytes && LengthOf(bytes_) > kLargest) {
-    return absl::DataLossError(absl::StrCat("a worker's output should have ", LengthOf(bytes_), " bytes"));
+    return absl::DataLossError(absl::StrCat("cannot read a worker's output: it has ", LengthOf(bytes_),
+                                            " bytes, more than ", kLargest));
   }
   return count > 0;
 }
@@ -67,7 +70,7 @@ std::optional<internal::v1::ModelTaskOutput> ModelTaskFrameReader::Take() {
   if (!parsed) {
     output.Clear();
     output.mutable_end()->set_code(static_cast<int>(absl::StatusCode::kDataLoss));
-    output.mutable_end()->set_message("a worker's output cannot be read");
+    output.mutable_end()->set_message("cannot read a worker's output");
   }
   return output;
 }

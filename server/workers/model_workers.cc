@@ -98,7 +98,7 @@ void ModelCall::Next(Callback callback) {
 }
 
 void ModelCall::Cancel() {
-  End(absl::CancelledError("the call was broken off"));
+  End(absl::CancelledError("the client cancelled the call"));
   const uint64_t one = 1;
   // Writing fails only if the eventfd is already readable.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
@@ -163,17 +163,17 @@ absl::StatusOr<std::shared_ptr<ModelCall>> ModelWorkers::Start(const std::string
   if (!wake.valid()) return absl::ErrnoToStatus(errno, "cannot make an event");
   std::shared_ptr<ModelCall> call(new ModelCall(user, std::move(task), std::move(wake)));
   MutexLock lock(&mutex_);
-  if (stopping_) return absl::UnavailableError("the daemon shuts down");
+  if (stopping_) return absl::UnavailableError("the daemon is shutting down");
   const auto gone = [](const std::shared_ptr<ModelCall>& other) { return other->ended(); };
   waiting_.erase(std::remove_if(waiting_.begin(), waiting_.end(), gone), waiting_.end());
   const int64_t own = CountOf(user, waiting_);
   if (own >= options_.most_waiting_each ||
       (own > 0 && waiting_.size() >= static_cast<size_t>(options_.most_waiting))) {
     return WithRetryDelay(
-        WithReason(absl::ResourceExhaustedError(absl::StrCat(
-                       "of predictions and evaluations, ", options_.most_running, " may run and ",
-                       options_.most_waiting, " wait at once, ", options_.most_waiting_each,
-                       " of one user's, and so many do; try again later")),
+        WithReason(absl::ResourceExhaustedError(
+                       absl::StrCat("cannot take another prediction or evaluation: ", options_.most_running,
+                                    " may run and ", options_.most_waiting, " may wait, ",
+                                    options_.most_waiting_each, " of them of one user; try again later")),
                    "TOO_MANY_MODEL_CALLS"),
         kBusyDelay);
   }
@@ -260,11 +260,11 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
     if (ready < 0) {
       end = absl::ErrnoToStatus(errno, "cannot wait for a worker");
     } else if (ready == 0 || left == absl::ZeroDuration()) {
-      end = absl::DeadlineExceededError(
-          absl::StrCat("it took longer than ", absl::FormatDuration(options_.time_limit),
-                       ", which is what the daemon allows (--model-time-limit)"));
+      end = absl::DeadlineExceededError(absl::StrCat("cannot finish the call: it took longer than ",
+                                                     absl::FormatDuration(options_.time_limit),
+                                                     " (--model-time-limit); send less at once"));
     } else if (events[1].revents != 0) {
-      end = absl::CancelledError("the call was broken off");
+      end = absl::CancelledError("the client cancelled the call");
     } else if (const absl::StatusOr<bool> more = frames.ReadFrom(outputs.get()); !more.ok()) {
       end = more.status();
     } else {
@@ -280,8 +280,9 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   }
   const std::string how = Clear(*process);
   if (end.has_value()) return *end;
-  spdlog::warn("a model worker {}; it said: {}", how, absl::Utf8SafeCHexEscape(LastWords(errors.get())));
-  return absl::InternalError(absl::StrCat("the process that worked for this call ", how));
+  spdlog::warn("a process for a prediction or evaluation {}; its last words: {}", how,
+               absl::Utf8SafeCHexEscape(LastWords(errors.get())));
+  return absl::InternalError(absl::StrCat("cannot finish the call: its process ", how));
 }
 
 }  // namespace tandem

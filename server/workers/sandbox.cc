@@ -77,14 +77,14 @@ absl::Status AddRule(int rules, const std::string& path, uint64_t allowed) {
   if (!place.valid()) return absl::OkStatus();
   struct stat info = {};
   if (fstat(place.get(), &info) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
   if (!S_ISDIR(info.st_mode)) allowed &= kOfFiles;
   if (allowed == 0) return absl::OkStatus();
   PathAttributes rule;
   rule.allowed = allowed;
   rule.parent = place.get();
   if (syscall(kAddRule, rules, kPathBeneath, &rule, 0) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("Landlock takes no rule for ", path));
+  return absl::ErrnoToStatus(errno, absl::StrCat("cannot add ", path, " to Landlock's rules"));
 }
 
 // The kernel's Landlock (see LandlockVersion) restricts for good how a process, and everything that it
@@ -120,7 +120,7 @@ absl::Status EnterLandlock(const LandlockRules& rules) {
   }
   // An older kernel accepts attributes beyond its own only if they are zero, and here they are.
   const UniqueFd set(static_cast<int>(syscall(kCreateRuleset, &attributes, sizeof(attributes), 0)));
-  if (!set.valid()) return absl::ErrnoToStatus(errno, "Landlock takes no rules");
+  if (!set.valid()) return absl::ErrnoToStatus(errno, "cannot make Landlock's rules");
   const uint64_t read = kReadFile | kReadDir;
   const uint64_t write =
       (read | kWriteFile | kRemoveDir | kRemoveFile | kMakeDir | kMakeReg | kRefer | kTruncate | kIoctlDev) &
@@ -128,7 +128,7 @@ absl::Status EnterLandlock(const LandlockRules& rules) {
   for (const std::string& path : rules.read) TANDEM_RETURN_IF_ERROR(AddRule(set.get(), path, read));
   for (const std::string& path : rules.write) TANDEM_RETURN_IF_ERROR(AddRule(set.get(), path, write));
   if (syscall(kRestrictSelf, set.get(), 0) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, "Landlock cannot be entered");
+  return absl::ErrnoToStatus(errno, "cannot enter Landlock");
 }
 
 constexpr rlim_t kMostFiles = 65536;
@@ -253,10 +253,12 @@ std::string PinThreads() {
 
 absl::Status LowerLimit(decltype(RLIMIT_CORE) what, const char* name, rlim_t most) {
   rlimit limit = {};
-  if (getrlimit(what, &limit) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("getrlimit of ", name));
+  if (getrlimit(what, &limit) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot read the limit ", name));
   limit.rlim_max = std::min(limit.rlim_max, most);
   limit.rlim_cur = std::min(limit.rlim_cur, limit.rlim_max);
-  if (setrlimit(what, &limit) != 0) return absl::ErrnoToStatus(errno, absl::StrCat("setrlimit of ", name));
+  if (setrlimit(what, &limit) != 0)
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot lower the limit ", name));
   return absl::OkStatus();
 }
 
@@ -323,14 +325,15 @@ absl::StatusOr<SandboxState> EnterSandbox(SandboxMode mode, const SandboxPolicy&
   take(LowerLimits(policy));
   if (take(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
                ? absl::OkStatus()
-               : absl::ErrnoToStatus(errno, "new privileges cannot be given up"))) {
+               : absl::ErrnoToStatus(errno, "cannot give up new privileges"))) {
     take(GiveUpCapabilities());
     if (take(EnterLandlock(RulesOf(policy)))) state.landlock = LandlockVersion();
     state.filters_calls = take(EnterSyscallFilter(policy.network));
   }
   if (mode == SandboxMode::kOn && !state.missing.empty()) {
     return absl::FailedPreconditionError(
-        absl::StrCat("this worker cannot be confined as --worker-sandbox=on asks: ", state.missing));
+        absl::StrCat("cannot confine this worker as --worker-sandbox=on requires: ", state.missing,
+                     "; --worker-sandbox=best-effort does what the kernel can"));
   }
   return state;
 }

@@ -41,7 +41,7 @@ absl::StatusOr<JobMachine::WorkerPosition> ApplySpool(JobMachine* jobs, const st
                                                       const std::function<bool()>& stopped) {
   absl::StatusOr<std::unique_ptr<SpoolReader>> reader = SpoolReader::Open(spool_path);
   if (absl::IsDataLoss(reader.status())) {
-    spdlog::error("events of a worker are lost job={} attempt={}: {}", job_id, attempt,
+    spdlog::error("lost events of a worker job={} attempt={}: {}", job_id, attempt,
                   reader.status().ToString());
   } else if (!reader.ok() && !absl::IsNotFound(reader.status())) {
     return reader.status();
@@ -49,7 +49,7 @@ absl::StatusOr<JobMachine::WorkerPosition> ApplySpool(JobMachine* jobs, const st
   JobMachine::WorkerPosition position;
   bool at_end = false;
   while (!at_end) {
-    if (stopped()) return absl::CancelledError("the daemon is going");
+    if (stopped()) return absl::CancelledError("the daemon is shutting down");
     std::vector<WorkerEvent> events;
     size_t bytes = 0;
     while (!at_end && events.size() < kBatchEvents && bytes < kBatchBytes) {
@@ -79,7 +79,7 @@ absl::Status SettleWorker(JobMachine* jobs, const std::string& job_id, int32_t a
   if (absl::IsNotFound(position.status())) return absl::OkStatus();
   if (IsTransient(position.status())) return position.status();
   if (!position.ok()) {
-    spdlog::error("events of a worker are lost job={} attempt={}: {}", job_id, attempt,
+    spdlog::error("lost events of a worker job={} attempt={}: {}", job_id, attempt,
                   position.status().ToString());
   } else if (IsAtRest(position->state) || position->state == v1::JOB_STATE_QUEUED) {
     return absl::OkStatus();
@@ -89,7 +89,7 @@ absl::Status SettleWorker(JobMachine* jobs, const std::string& job_id, int32_t a
   const absl::Status status = lost.Wait().status();
   if (IsTransient(status)) return status;
   if (!status.ok() && !absl::IsNotFound(status)) {
-    spdlog::warn("the end of a worker changes nothing job={} attempt={}: {}", job_id, attempt,
+    spdlog::warn("cannot record the end of a worker job={} attempt={}: {}", job_id, attempt,
                  status.ToString());
   }
   return absl::OkStatus();

@@ -35,9 +35,10 @@ absl::Status MakePrivateFolder(const std::string& path) {
   }
   struct stat found;
   if (lstat(path.c_str(), &found) != 0)
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", path));
-  const std::string wanted = absl::StrCat(
-      path, " must be a folder that belongs to the daemon's user and that no one else may enter (mode 0700)");
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
+  const std::string wanted =
+      absl::StrCat("cannot use ", path,
+                   ": it must be a folder of the daemon's user that no other user may enter (mode 0700)");
   if (!S_ISDIR(found.st_mode) || found.st_uid != geteuid()) return absl::AlreadyExistsError(wanted);
   if ((found.st_mode & 077) != 0) return absl::FailedPreconditionError(wanted);
   return absl::OkStatus();

@@ -71,7 +71,7 @@ absl::Status SpoolWriter::Append(const WorkerEvent& event) {
   const size_t size = event.ByteSizeLong();
   if (size > kMaxPayload) {
     return absl::InvalidArgumentError(
-        absl::StrCat("an event of ", size, " bytes is too large for the spool"));
+        absl::StrCat("cannot add an event of ", size, " bytes to the spool: it is too large"));
   }
   record_.resize(kHeaderSize + size);
   StoreUint32(static_cast<uint32_t>(size), record_.data());
@@ -99,7 +99,7 @@ absl::Status SpoolWriter::DropBefore(int64_t offset) {
   const absl::StatusOr<int64_t> count = file_->ReadAt(offset, kept.size(), kept.data());
   if (!count.ok()) return SpoolError(count.status());
   if (*count != kept.size())
-    return absl::DataLossError(absl::StrCat(path_, " is shorter than it was written"));
+    return absl::DataLossError(absl::StrCat("cannot read ", path_, ": it became shorter"));
   const std::string path = path_ + ".tmp";
   auto file = env_->OpenRandomAccess(path, RandomAccessEnv::Open::kEmpty);
   if (!file.ok()) return SpoolError(file.status());
@@ -127,8 +127,8 @@ absl::StatusOr<std::unique_ptr<SpoolReader>> SpoolReader::Open(const std::string
   // The writer died while creating a shorter file. A machine's crash leaves zeros.
   const absl::string_view begin(magic, *count);
   if (*count == kHeaderSize && begin != kMagic && begin != std::string(kHeaderSize, '\0')) {
-    return absl::DataLossError(
-        absl::StrCat(path, " is not an event spool: it begins with other bytes than ", kMagic));
+    return absl::DataLossError(absl::StrCat(
+        "cannot read ", path, ": it is not an event spool, because it does not start with ", kMagic));
   }
   return std::unique_ptr<SpoolReader>(new SpoolReader(path, *std::move(file)));
 }

@@ -33,8 +33,8 @@ bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process !
 }  // namespace
 
 std::string DescribeForeignProtocol(int32_t protocol) {
-  return absl::StrCat("The worker was of another version of Tandem than the daemon: it speaks protocol ",
-                      protocol, ", and the daemon ", kWorkerProtocol, ".");
+  return absl::StrCat("The worker has another version of Tandem than the daemon: it speaks protocol ",
+                      protocol, ", and the daemon speaks ", kWorkerProtocol, ".");
 }
 
 SupervisedWorker::SupervisedWorker(const v1::Job& job, std::vector<v1::Device> devices,
@@ -135,7 +135,7 @@ void SupervisedWorker::SendDueSignals(absl::Time now, absl::Duration silence_lim
                                       absl::Duration kill_grace) {
   if (phase_ != Phase::kRunning) return;
   if (terminate_at_ <= now) {
-    spdlog::warn("worker does not go, sending SIGTERM job={} attempt={}", job_id_, attempt_);
+    spdlog::warn("worker does not end, sending SIGTERM job={} attempt={}", job_id_, attempt_);
     SignalAll(SIGTERM);
     killed_ = true;
     terminate_at_ = absl::InfiniteFuture();
@@ -149,7 +149,7 @@ void SupervisedWorker::SendDueSignals(absl::Time now, absl::Duration silence_lim
     silent_since_ = absl::InfiniteFuture();
   }
   if (kill_at_ <= now) {
-    spdlog::warn("worker does not go, sending SIGKILL job={} attempt={}", job_id_, attempt_);
+    spdlog::warn("worker does not end, sending SIGKILL job={} attempt={}", job_id_, attempt_);
     SignalAll(SIGKILL);
     kill_at_ = absl::InfiniteFuture();
   }
@@ -204,8 +204,8 @@ void SupervisedWorker::NoteLoss(int index, const WorkerProcess::End& end, bool k
 
 void SupervisedWorker::NoteSilence(absl::Duration limit) {
   if (!lost_message_.empty() && lost_message_ != kEndedUnwatched) return;
-  lost_message_ = absl::StrCat("The worker was alive but silent for more than ", absl::FormatDuration(limit),
-                               ", as if stopped; it was killed.");
+  lost_message_ = absl::StrCat("The worker ran but was silent for more than ", absl::FormatDuration(limit),
+                               ", so it was killed.");
 }
 
 std::string SupervisedWorker::NameOf(int index) const {

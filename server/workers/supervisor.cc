@@ -63,20 +63,6 @@ bool IsToStopForNow(v1::JobState state) {
 
 }  // namespace
 
-class WorkerSupervisor::Service final : public internal::v1::WorkerService::CallbackService {
- public:
-  Service(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
-
-  grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse>* Connect(
-      grpc::CallbackServerContext*) override {
-    return WorkerSession::Start(host_, jobs_).get();
-  }
-
- private:
-  WorkerSessionHost* const host_;
-  JobMachine* const jobs_;
-};
-
 absl::StatusOr<std::unique_ptr<WorkerSupervisor>> WorkerSupervisor::Create(Options options,
                                                                            JobMachine* jobs) {
   TANDEM_ASSIGN_OR_RETURN(std::string socket_path, PrepareSocketPath(options.state_folder));
@@ -112,7 +98,7 @@ WorkerSupervisor::~WorkerSupervisor() { Stop(); }
 absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease) {
   release_lease_ = std::move(release_lease);
   for (const v1::Job& job : jobs) {
-    if (job.state() != v1::JOB_STATE_QUEUED) Adopt(job);
+    if (job.state() != v1::JOB_STATE_QUEUED && !job.spec().has_cluster()) Adopt(job);
   }
   RemoveStaleRecords(options_.state_folder + "/jobs", [this](const std::string& job_id) {
     MutexLock lock(&mutex_);
@@ -129,7 +115,7 @@ absl::Status WorkerSupervisor::Begin(const std::vector<v1::Job>& jobs, ReleaseLe
 
 absl::Status WorkerSupervisor::Listen() {
   WorkerSessionHost* const host = this;
-  service_ = std::make_unique<Service>(host, jobs_);
+  service_ = std::make_unique<WorkerStreams>(host, jobs_);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
   builder.RegisterService(service_.get());
@@ -142,7 +128,8 @@ absl::Status WorkerSupervisor::Listen() {
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
-    return absl::UnavailableError(absl::StrCat("cannot listen to workers on the Unix socket ", socket_path_));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on the Unix socket ", socket_path_, " for workers"));
   }
   chmod(socket_path_.c_str(), 0600);
   return absl::OkStatus();
@@ -226,7 +213,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
   } else if (is_waiting) {
     worker->AttendAt(MonotonicNow() + kResolveInterval);
   } else {
-    spdlog::error("worker not started job={} attempt={}: {}", worker->job_id(), worker->attempt(),
+    spdlog::error("cannot start a worker job={} attempt={}: {}", worker->job_id(), worker->attempt(),
                   processes.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
     worker->FailStart(processes.status().message());
   }
@@ -280,7 +267,7 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
     jobs_->Requeue(worker->job_id(), worker->attempt(), requeued.Callback());
     const absl::Status status = requeued.Wait().status();
     if (status.ok()) return;
-    spdlog::error("job not queued again job={}: {}", worker->job_id(), status.ToString());
+    spdlog::error("cannot queue a job again job={}: {}", worker->job_id(), status.ToString());
   }
   if (is_deleted) worker->RemoveFolderAtEnd();
   MutexLock lock(&mutex_);
@@ -306,20 +293,21 @@ absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
       // Any process of this account may send this, so escape it: people read the log.
       const std::string job_id = absl::Utf8SafeCHexEscape(hello.job_id().substr(0, 80));
       spdlog::warn("worker dismissed job={} attempt={} pid={}", job_id, hello.attempt(), hello.pid());
-      return absl::FailedPreconditionError(
-          absl::StrCat("attempt ", hello.attempt(), " is not the one at work on job ", job_id));
+      return absl::FailedPreconditionError(absl::StrCat("cannot take this worker: attempt ", hello.attempt(),
+                                                        " is not the current attempt of job ", job_id));
     }
     Worker& worker = *found->second;
     if (!worker.HasSecret(hello.secret())) {
       // Dismiss only the caller. The job and its real worker continue.
-      spdlog::warn("dismissed what passes for a worker job={} attempt={} pid={}", worker.job_id(),
-                   worker.attempt(), hello.pid());
-      return absl::FailedPreconditionError(absl::StrCat("it does not know the secret of attempt ",
-                                                        hello.attempt(), " of job ", hello.job_id()));
+      spdlog::warn("dismissed a process that pretends to be a worker job={} attempt={} pid={}",
+                   worker.job_id(), worker.attempt(), hello.pid());
+      return absl::FailedPreconditionError(
+          absl::StrCat("cannot take this worker: it does not know the secret of attempt ", hello.attempt(),
+                       " of job ", hello.job_id()));
     }
     if (hello.protocol() != kWorkerProtocol) {
       worker.Dismiss(hello.protocol(), MonotonicNow() + options_.exit_grace);
-      spdlog::warn("worker dismissed, as it is of another version job={} attempt={} pid={} protocol={}",
+      spdlog::warn("dismissed a worker of another version job={} attempt={} pid={} protocol={}",
                    hello.job_id(), hello.attempt(), hello.pid(), hello.protocol());
       Wake();
       return absl::FailedPreconditionError(DescribeForeignProtocol(hello.protocol()));
@@ -520,7 +508,7 @@ void WorkerSupervisor::End(const std::shared_ptr<Worker>& worker) {
                    worker->lost_reason(), worker->lost_message(), [this] { return Stopping(); });
   if (!settled.ok()) {
     if (!Stopping()) {
-      spdlog::error("cannot record the end of a worker, trying again job={} attempt={}: {}", worker->job_id(),
+      spdlog::error("cannot record the end of a worker, retrying job={} attempt={}: {}", worker->job_id(),
                     worker->attempt(), settled.ToString());
     }
     // A hijacked worker may have closed these files.

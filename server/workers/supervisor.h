@@ -25,6 +25,7 @@
 #include "server/workers/unique_fd.h"
 #include "server/workers/worker_launcher.h"
 #include "server/workers/worker_protocol.h"
+#include "server/workers/worker_service.h"
 #include "server/workers/worker_session.h"
 
 namespace tandem {
@@ -90,7 +91,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
   // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,
   // the worker is adopted; if its job has ended, it has its usual time to exit. If the lock is free and the
-  // worker never started, the job is queued again. Otherwise the job ends as its spool says, or fails.
+  // worker never started, the job is queued again. Otherwise the job ends as its spool says, or fails. Ignores
+  // jobs on a cluster.
   // UNAVAILABLE: cannot listen on the socket.
   absl::Status Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
   // Stops receiving and watching; workers continue. Call after the scheduler was stopped. Idempotent.
@@ -113,7 +115,6 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void OnDeleted(const v1::Job& job) override;
 
  private:
-  class Service;
   using Worker = SupervisedWorker;
   using Workers = std::map<std::string, std::shared_ptr<Worker>>;
 
@@ -157,7 +158,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   Workers workers_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::unique_ptr<Service> service_;
+  std::unique_ptr<WorkerStreams> service_;
   std::unique_ptr<grpc::Server> server_;
   std::thread monitor_;
 };

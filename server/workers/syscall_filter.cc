@@ -82,9 +82,9 @@ class Filter {
     TANDEM_RETURN_IF_ERROR(status_);
     // Applies the filter to all existing threads.
     const int error = seccomp_attr_set(context_, SCMP_FLTATR_CTL_TSYNC, 1);
-    if (error != 0) return absl::ErrnoToStatus(-error, "system calls cannot be filtered for all threads");
+    if (error != 0) return absl::ErrnoToStatus(-error, "cannot filter system calls in all threads");
     const int loaded = seccomp_load(context_);
-    return loaded == 0 ? absl::OkStatus() : absl::ErrnoToStatus(-loaded, "system calls cannot be filtered");
+    return loaded == 0 ? absl::OkStatus() : absl::ErrnoToStatus(-loaded, "cannot filter system calls");
   }
 
  private:
@@ -95,7 +95,7 @@ class Filter {
   void Deny(int number, absl::string_view name, int error, unsigned conditions, const scmp_arg_cmp* when) {
     const int added = seccomp_rule_add_array(context_, SCMP_ACT_ERRNO(static_cast<uint32_t>(error)), number,
                                              conditions, when);
-    if (added != 0) status_.Update(absl::ErrnoToStatus(-added, absl::StrCat("no filter for ", name)));
+    if (added != 0) status_.Update(absl::ErrnoToStatus(-added, absl::StrCat("cannot filter ", name)));
   }
 
   const scmp_filter_ctx context_;
@@ -124,9 +124,10 @@ void DenySockets(WorkerNetwork network, Filter* filter) {
 }  // namespace
 
 absl::Status EnterSyscallFilter(WorkerNetwork network) {
-  if (!HasSyscallFilter()) return absl::UnimplementedError("the kernel filters no system calls");
+  if (!HasSyscallFilter())
+    return absl::UnimplementedError("cannot filter system calls: the kernel does not support it");
   Filter filter;
-  if (!filter.valid()) return absl::InternalError("libseccomp makes no filter");
+  if (!filter.valid()) return absl::InternalError("cannot filter system calls: libseccomp failed");
   for (const char* call : kDenied) {
     if (kSanitizerBuild && strcmp(call, "ptrace") == 0) continue;
     filter.Deny(call);

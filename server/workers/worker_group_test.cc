@@ -56,9 +56,10 @@ TEST_F(WorkerGroupTest, OneThatDiesIsNamedAndEndsAll) {
 
 TEST_F(WorkerGroupTest, OneThatHasNoticedAnotherEndsAll) {
   const std::string id = daemon_->Run("notice", 2);
-  ExpectLost(id,
-             "Worker 1 of 2 (rank 1) exited with code 7: training could not go on. The last line of its log: "
-             "rank 0 of 2 (worker 0) has been silent for 30s");
+  ExpectLost(
+      id,
+      "Worker 1 of 2 (rank 1) exited with code 7: training could not continue. The last line of its log: "
+      "rank 0 of 2 (worker 0) has been silent for 30s");
 }
 
 TEST_F(WorkerGroupTest, ACancelledJobTakesAllWithIt) {

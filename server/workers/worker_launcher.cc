@@ -137,7 +137,7 @@ absl::StatusOr<ModelFile> WorkerLauncher::InitialWeightsOf(const v1::Job& job) c
   if (!absl::IsUnimplemented(kept)) return kept;
   const std::string message =
       absl::StrCat("The model of ", weights.artifact().job(),
-                   " could not be copied and is read in its place: ", kept.message(),
+                   " could not be copied, so the job reads the original: ", kept.message(),
                    ". If that job is deleted, this job cannot start from the beginning.");
   spdlog::warn("{} attempt={}: {}", job.name(), job.attempt(), message);
   // Tell the job once, because every attempt has the same.

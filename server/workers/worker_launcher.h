@@ -60,11 +60,13 @@ class WorkerLauncher {
                                                                      const std::vector<v1::Device>& devices,
                                                                      const std::string& secret) const;
 
- private:
-  // Returns the common launch of all of a job's workers.
+  // Returns the common launch of all of a job's workers, and creates the folder where several workers meet.
+  // The attempt's folder must exist. Blocks only on the disk.
   absl::StatusOr<internal::v1::WorkerLaunch> MakeLaunch(const v1::Job& job,
                                                         const std::vector<v1::Device>& devices,
                                                         const std::string& secret) const;
+
+ private:
   // Returns WorkerLaunch.initial_weights_path and its digest. Keeps another job's model (kept_weights.h). If
   // the file systems have no hard links, uses the model in place, and tells the job.
   absl::StatusOr<ModelFile> InitialWeightsOf(const v1::Job& job) const;

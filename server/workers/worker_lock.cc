@@ -19,7 +19,8 @@ namespace {
 absl::Status Lock(int fd, const std::string& path) {
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
   if (errno == EWOULDBLOCK) {
-    return absl::FailedPreconditionError(absl::StrCat("another process holds the lock ", path));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot lock ", path, ": another process holds the lock"));
   }
   return absl::ErrnoToStatus(errno, absl::StrCat("cannot lock ", path));
 }
@@ -37,7 +38,8 @@ absl::StatusOr<WorkerLock> WorkerLock::Inherit(int fd, const std::string& path) 
   struct stat inherited, named;
   if (fstat(fd, &inherited) != 0 || stat(path.c_str(), &named) != 0 || inherited.st_dev != named.st_dev ||
       inherited.st_ino != named.st_ino) {
-    return absl::FailedPreconditionError(absl::StrCat("file descriptor ", fd, " is not the lock ", path));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use file descriptor ", fd, ": it is not the lock ", path));
   }
   UniqueFd owned(fd);
   if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)

@@ -182,7 +182,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Spawn(const Comman
     const int pidfd_error = errno;
     kill(-pid, SIGKILL);
     waitpid(pid, nullptr, 0);
-    return absl::ErrnoToStatus(pidfd_error, "cannot watch processes by pidfd; Linux 5.4 or newer is needed");
+    return absl::ErrnoToStatus(pidfd_error, "cannot watch processes by pidfd: Linux 5.4 or newer is needed");
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
@@ -197,10 +197,10 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Find(const WorkerR
   // owner.
   const uint64_t start = pidfd.valid() ? StartOfProcess(process.pid) : 0;
   if (!pidfd.valid() || HasEnded(pidfd.get()) || (start != 0 && start != process.start)) {
-    return absl::NotFoundError(absl::StrCat("process ", process.pid, " is gone"));
+    return absl::NotFoundError(absl::StrCat("process ", process.pid, " has ended"));
   }
   if (start == 0) {
-    return absl::UnavailableError(absl::StrCat("when process ", process.pid, " began cannot be read"));
+    return absl::UnavailableError(absl::StrCat("cannot read the start time of process ", process.pid));
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(process.pid, std::move(pidfd)));
 }
@@ -210,7 +210,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   if (!holder.has_value()) return absl::NotFoundError(absl::StrCat("nobody holds ", lock_path));
   struct stat file;
   if (lstat(lock_path.c_str(), &file) != 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot look at ", lock_path));
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", lock_path));
   }
   const std::string job_folder = std::filesystem::path(lock_path).parent_path().string();
   // A hijacked worker may have written any pid into the lock.
@@ -218,7 +218,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::FindByLock(const s
   UniqueFd pidfd = pid > 0 ? OpenPidfd(pid) : UniqueFd();
   // If the pid belongs to the holder after the pidfd was opened, the pidfd is the holder's.
   if (!pidfd.valid() || !IsHolder(pid, job_folder, file)) {
-    return absl::UnavailableError(absl::StrCat("the holder of ", lock_path, " is not known yet"));
+    return absl::UnavailableError(absl::StrCat("cannot tell yet which process holds ", lock_path));
   }
   return std::unique_ptr<WorkerProcess>(new WorkerProcess(pid, std::move(pidfd)));
 }
@@ -259,7 +259,7 @@ void WorkerProcess::Kill() {
 }
 
 std::string DescribeEnd(const WorkerProcess::End& end) {
-  if (!end.known) return "ended; how is not known, as an earlier daemon had started it";
+  if (!end.known) return "ended, and nobody knows how, because an earlier daemon had started it";
   if (end.signal != 0) {
     const char* name = sigabbrev_np(end.signal);
     std::string text =
@@ -282,7 +282,7 @@ std::string DescribeEnd(const WorkerProcess::End& end) {
     case kWorkerNotConfined:
       return text + ": it could not be confined; its log says why";
     case kWorkerGroupFailed:
-      return text + ": training could not go on";
+      return text + ": training could not continue";
     default:
       return text;
   }

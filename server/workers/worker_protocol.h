@@ -12,6 +12,9 @@ namespace tandem {
 // restart from their checkpoints.
 inline constexpr int32_t kWorkerProtocol = 2;
 
+// The name in the certificate of the daemon's TCP listener for workers.
+inline constexpr char kWorkerListenerName[] = "tandem-workers";
+
 // The longest time between a worker's searches for a daemon.
 inline constexpr absl::Duration kReconnectInterval = absl::Seconds(1);
 // The least silence limit, in multiples of kReconnectInterval. With fewer, a healthy worker between two

@@ -30,7 +30,8 @@ std::string WorkerSecretOf(const JobFolder& folder, int attempt) {
   absl::StatusOr<internal::v1::WorkerLaunch> launch = ReadLaunchFile(folder, attempt);
   if (launch.ok()) return std::move(*launch->mutable_secret());
   if (!absl::IsNotFound(launch.status())) {
-    spdlog::error("a worker cannot be known again: {}", std::string(launch.status().message()));
+    spdlog::error("cannot recognise a worker of an earlier daemon: {}",
+                  std::string(launch.status().message()));
   }
   return "";
 }

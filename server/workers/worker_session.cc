@@ -70,8 +70,8 @@ void WorkerSession::OnReadDone(bool ok) {
     }
     if (closing_) return;
     if (!request_.has_event() || attempt_ == 0) {
-      spdlog::error("worker broke the protocol job={} attempt={}", job_id_, attempt_);
-      return DismissLocked("a stream is a hello and then events");
+      spdlog::error("worker sent an unexpected message job={} attempt={}", job_id_, attempt_);
+      return DismissLocked("cannot read the worker's stream: it must be one hello and then events");
     }
     pending_bytes_ += request_.ByteSizeLong();
     pending_.push_back(std::move(*request_.mutable_event()));
@@ -86,7 +86,7 @@ void WorkerSession::OnHello() {
     MutexLock lock(&mutex_);
     reading_ = false;
     if (closing_) return;
-    if (attempt_ != 0) return DismissLocked("a second hello on one stream");
+    if (attempt_ != 0) return DismissLocked("cannot read the worker's stream: it has a second hello");
     job_id_ = request_.hello().job_id();
     attempt_ = request_.hello().attempt();
     greeting_ = true;
@@ -133,7 +133,7 @@ void WorkerSession::OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& 
         case absl::StatusCode::kInvalidArgument:
         case absl::StatusCode::kOutOfRange:
           // They would be refused for ever, and the job would never end.
-          spdlog::error("worker dismissed for its events job={} attempt={}: {}", job_id_, attempt_,
+          spdlog::error("dismissed a worker because of its events job={} attempt={}: {}", job_id_, attempt_,
                         position.status().ToString());
           return DismissLocked(position.status().message());
         default:

@@ -267,7 +267,8 @@ TEST_F(RestartTest, ADamagedCheckpointIsPassedBy) {
   for (const v1::JobEvent& event : ReadEvents(daemon_, job)) {
     if (event.has_notice()) notices.push_back(event.notice().message());
   }
-  EXPECT_THAT(notices, Contains(HasSubstr(absl::StrCat("training goes on from that of step ", steps[1]))));
+  EXPECT_THAT(notices,
+              Contains(HasSubstr(absl::StrCat("training continues from the checkpoint of step ", steps[1]))));
 }
 
 TEST_F(RestartTest, AForkDoesWhatTheOtherJobDid) {

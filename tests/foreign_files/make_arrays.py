@@ -7,7 +7,6 @@ case's folder, and one of:
   refusal.txt                the field at fault, then parts of the message, one a line
 """
 
-import bz2
 import os
 import pickle
 import sqlite3
@@ -288,7 +287,7 @@ for name, content, part in (
     ("word", zipped("[Content_Types].xml", "word/document.xml"), "is a Word document"),
     ("keras", zipped("metadata.json", "config.json", "model.weights.h5"), "is a Keras model"),
     ("pandas_pickle", lambda path: frame.to_pickle(path), "is a Python pickle"),
-    ("bzip2", bz2.compress(b"a,b\n1,2\n"), "is compressed by bzip2"),
+    ("lz4", b"\x04\x22\x4d\x18" + bytes(20), "is compressed by lz4"),
     ("sqlite", lambda path: pd.Series([1]).to_sql("t", sqlite3.connect(path)), "is an SQLite database"),
 ):
     text = "csv { train: 'FOLDER/x.npy' }"

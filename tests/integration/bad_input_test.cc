@@ -144,7 +144,7 @@ TEST_F(BadInputTest, MoreThanAUsersQuota) {
   EXPECT_EQ(refused.exit_code, 2) << refused;
   EXPECT_THAT(refused.err, HasSubstr(": replicas: needs 2 devices"));
   EXPECT_THAT(refused.err, HasSubstr("the quota of \"ann\" is 1"));
-  EXPECT_THAT(refused.err, HasSubstr("Ask for fewer replicas"));
+  EXPECT_THAT(refused.err, HasSubstr("use fewer replicas"));
   refused = ann.Run({"sweep", job, "--set", "replicas.count=1", "--grid", "training.epochs=1,2"});
   EXPECT_EQ(refused.exit_code, 2) << refused;
   EXPECT_THAT(refused.err, HasSubstr("of at most 1 queued jobs"));

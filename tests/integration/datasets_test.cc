@@ -225,8 +225,8 @@ TEST_F(DatasetsTest, SaysWhatIsWrong) {
   refused({"houses", "--csv", houses, "--upload"}, "already");
   refused({"../houses", "--csv", houses, "--upload"}, "small letters");
   refused({"more"}, "--csv");
-  refused({"more", "--csv", houses, "--text", houses}, "not both");
-  refused({"more", "--csv", scratch_.File("none.csv"), "--upload"}, "nothing to upload");
+  refused({"more", "--csv", houses, "--text", houses}, "a data set has one source");
+  refused({"more", "--csv", scratch_.File("none.csv"), "--upload"}, "cannot upload the data set");
   refused({"more", "--csv", "none.csv", "--upload"}, "there is no file");
   // The file exists, but the daemon may not read it.
   refused({"more", "--csv", houses}, "--upload");

@@ -59,9 +59,9 @@ echo "By default the daemon does not connect to private addresses, however they 
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --datasets-mirror "$web/ok"
 for url in "$web/ok/table.csv?secret" http://localhost/x http://127.1/x http://2130706433/x "http://[::1]/x" \
   http://169.254.169.254/latest/meta-data/; do
-  refused "fetches nothing" "$url"
+  refused "may not fetch from there" "$url"
 done
-refused "nothing is fetched" file:///etc/passwd
+refused "fetches only from https, http and s3" file:///etc/passwd
 refused "password" https://user:secret@example.com/x
 requests | grep -q . && die "the daemon asked the server all the same"
 if [[ -d $shared ]]; then
@@ -99,16 +99,16 @@ echo "What is not there, not allowed or not the right thing is refused by name."
 refused "no such file" "$web/ok/missing.csv"
 refused "refuses it" "$web/status/403"
 refused "more than 5 times" "$web/loop"
-refused "only http and https" "$web/to?file:///etc/passwd"
-refused "fetches nothing" "$web/to?http://169.254.169.254/latest/meta-data/"
+refused "redirects to neither http nor https" "$web/to?file:///etc/passwd"
+refused "may not fetch from there" "$web/to?http://169.254.169.254/latest/meta-data/"
 refused "has the SHA-256" "$web/ok/table.csv#sha256=$(printf '0%.0s' {1..64})"
 refused "could not be fetched in 6 tries" "$web/short/table.csv"
 
 echo "The same from S3, with signed requests."
 job "s3://data/table.csv"
 expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
-refused "fetches nothing" "s3://other/table.csv"
-refused "names no object" "s3://data/"
+refused "may not fetch from there" "s3://other/table.csv"
+refused "must name a file" "s3://data/"
 
 echo "A daemon that was killed goes on where the fetch was."
 job "$web/slow/large.csv"

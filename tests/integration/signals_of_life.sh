@@ -77,7 +77,7 @@ python3 - "$scratch/doctor" <<'END' || die "the doctor did not see that no devic
 import json, sys
 report = json.load(open(sys.argv[1]))
 assert report["problems"] == 1, report
-assert any("none takes jobs" in f["message"] for f in report["findings"]), report
+assert any("no device takes jobs" in f["message"] for f in report["findings"]), report
 END
 "$tandem" devices resume cpu:0 >"$scratch/out"
 

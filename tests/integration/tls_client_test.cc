@@ -62,16 +62,16 @@ class TlsClientTest : public ::testing::Test {
 };
 
 TEST_F(TlsClientTest, ACertificateThatHasExpired) {
-  EXPECT_THAT(List(-absl::Hours(48), authority_), HasSubstr("Its certificate has expired on "));
+  EXPECT_THAT(List(-absl::Hours(48), authority_), HasSubstr("The daemon's certificate expired on "));
 }
 
 TEST_F(TlsClientTest, ACertificateOfTheFuture) {
-  EXPECT_THAT(List(absl::Hours(48), authority_), HasSubstr("Its certificate is valid from "));
+  EXPECT_THAT(List(absl::Hours(48), authority_), HasSubstr("The daemon's certificate is valid only from "));
 }
 
 TEST_F(TlsClientTest, AnotherAuthoritysCertificate) {
   const TestAuthority other("another");
-  EXPECT_THAT(List(absl::Hours(1), other), HasSubstr("by none of the trusted authorities"));
+  EXPECT_THAT(List(absl::Hours(1), other), HasSubstr("No trusted authority signed the daemon's certificate"));
 }
 
 // gRPC only says that it has no addresses then.
@@ -88,11 +88,11 @@ TEST_F(TlsClientTest, FilesThatCannotBeUsedAreNamed) {
     return terminal.err();
   };
   EXPECT_EQ(run({"--tls-ca", Path("token")}), absl::StrCat("tandem: the CA file (--tls-ca) ", Path("token"),
-                                                           " holds no certificate in PEM form\n"));
+                                                           " has no certificate in PEM form\n"));
   EXPECT_THAT(run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.key"), "--tls-key", Path("ann.key")}),
-              HasSubstr(absl::StrCat(Path("ann.key"), " holds no certificate in PEM form")));
+              HasSubstr(absl::StrCat(Path("ann.key"), " has no certificate in PEM form")));
   EXPECT_THAT(run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.pem"), "--tls-key", Path("ann.pem")}),
-              HasSubstr(absl::StrCat(Path("ann.pem"), " holds no private key in PEM form")));
+              HasSubstr(absl::StrCat(Path("ann.pem"), " has no private key in PEM form")));
   EXPECT_THAT(
       run({"--tls-ca", Path("ca.pem"), "--tls-cert", Path("ann.pem"), "--tls-key", Path("bob.key")}),
       HasSubstr(absl::StrCat(Path("bob.key"), " is not the key of the certificate ", Path("ann.pem"))));

@@ -81,22 +81,22 @@ TEST_F(TlsFileChecksTest, WhatTheDaemonCannotTake) {
   authority_.Issue("gpu-box", root_ + "/other.pem", root_ + "/other.key");
   std::filesystem::rename(root_ + "/other.key", root_ + "/server.key");
   EXPECT_THAT(Check(), HasSubstr("server.key is not the key of the certificate "));
-  EXPECT_THAT(Check(), HasSubstr("the daemon goes on with those from before"));
+  EXPECT_THAT(Check(), HasSubstr("the daemon keeps its old files"));
   std::filesystem::rename(root_ + "/other.pem", root_ + "/server.pem");
   EXPECT_THAT(Check(), StartsWith("ok "));
   chmod((root_ + "/server.key").c_str(), 0644);
-  EXPECT_THAT(Check(), HasSubstr("(mode 0644), so the daemon does not take it"));
+  EXPECT_THAT(Check(), HasSubstr("(mode 0644), so the daemon refuses it"));
   Write("server.key", "no key");
-  EXPECT_THAT(Check(), HasSubstr("server.key holds no private key in PEM form"));
+  EXPECT_THAT(Check(), HasSubstr("server.key has no private key in PEM form"));
   Write("server.pem", "no certificate");
-  EXPECT_THAT(Check(), HasSubstr("server.pem holds no certificate in PEM form"));
+  EXPECT_THAT(Check(), HasSubstr("server.pem has no certificate in PEM form"));
   std::filesystem::remove(root_ + "/server.pem");
   EXPECT_THAT(Check(), HasSubstr("server.pem cannot be read: No such file or directory"));
 }
 
 TEST_F(TlsFileChecksTest, TheAuthoritiesOfClients) {
   Write("clients.pem", "none");
-  EXPECT_THAT(Check(), HasSubstr("clients.pem hold no certificate in PEM form"));
+  EXPECT_THAT(Check(), HasSubstr("clients.pem have no certificate in PEM form"));
 }
 
 }  // namespace

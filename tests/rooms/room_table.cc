@@ -19,7 +19,7 @@ constexpr std::array<absl::string_view, 8> kProtoReaders = {
     "engine/schedules",    "engine/metrics", "engine/data",   "engine/training",
 };
 
-// What is of use to everybody: it knows no messages and no devices.
+// The room that every other room may use. It knows no messages and no devices.
 constexpr char kBase[] = "engine/base";
 
 // System libraries that the engine does without.
@@ -46,7 +46,9 @@ std::optional<std::string> WhyWrongProto(absl::string_view package, absl::string
   if (house == "client" && name == "internal")
     return "the client knows nothing of how daemon and worker speak";
   if (house != "engine") return std::nullopt;
-  if (name != "messages") return "of proto/ the engine may know the public messages alone";
+  if (name != "messages" && name != "data_folder") {
+    return "of proto/ the engine may know the public messages and the rules for folders alone";
+  }
   const Room* room = FindRoom(package);
   if (room != nullptr &&
       std::find(kProtoReaders.begin(), kProtoReaders.end(), room->path) != kProtoReaders.end()) {
@@ -87,6 +89,7 @@ const std::vector<Room>& RoomTable() {
       {"engine/training", 12},
 
       {"server/store", 0},
+      {"server/clusters/slurm", 1},
       {"server/events", 1},
       {"server/jobs", 2},
       {"server/admission", 3},
@@ -96,6 +99,7 @@ const std::vector<Room>& RoomTable() {
       {"server/sweeps", 4},
       {"server/workers", 4},
       {"server/auth", 5},
+      {"server/clusters", 5},
       {"server/rpc", 6},
       {"server/http", 6},
       {"server/worker", 7},

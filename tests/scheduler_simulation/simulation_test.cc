@@ -149,7 +149,7 @@ TEST(SimulationTest, AllAtOnce) {
 }
 
 // Most jobs have no time limit, and estimates are wrong. A job's reservation never moves to a later time, and
-// its wait has a bound: the time in which the jobs before it would run one after the other.
+// its wait has a bound: the sum of the run times of the jobs before it.
 TEST(SimulationTest, WithoutTimeLimits) {
   const std::vector<TraceJob> trace = MakeUnlimitedTrace(kSeed, kJobs / 5);
   const Score score = Simulate(trace, kDevices, BackfillPolicy());

@@ -18,7 +18,7 @@ int CreateBackup(Session& session) {
   if (!session.structured()) {
     session.terminal().Err(absl::StrCat(
         FormatBytes(backup->size_bytes()),
-        ", read back and on the disk; it is the daemon's database alone: copy the folders of jobs, too\n"));
+        ", checked and on the disk; it is only the daemon's database, so copy the folders of jobs too\n"));
   }
   return kSucceeded;
 }
@@ -54,10 +54,10 @@ void AddBackup(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand(
       "backup", "Copy the daemon's database while it works, and print the copy's path; list the copies");
   command.Action([&session, &exit_code] { exit_code = CreateBackup(session); });
-  command.AddCommand("create", "Make one, as without a word").Action([&session, &exit_code] {
+  command.AddCommand("create", "Make a backup (the default)").Action([&session, &exit_code] {
     exit_code = CreateBackup(session);
   });
-  command.AddCommand("list", "List them, the newest first; `tandemd --restore-backup ID` brings one back")
+  command.AddCommand("list", "List backups, newest first; `tandemd --restore-backup ID` restores one")
       .Action([&session, &exit_code] { exit_code = ListBackups(session); });
 }
 

@@ -43,7 +43,7 @@ Command Add(Command app, const char* name, const char* description, Request requ
             int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
   const Command command = app.AddCommand(name, description);
-  command.AddOption("JOB", *references, "Ids of jobs or their beginnings").Required();
+  command.AddOption("JOB", *references, "Ids of jobs, or the beginnings of them").Required();
   command.Action([references, request = std::move(request), &session, &exit_code] {
     exit_code = RunOnEach(session, *references, request);
   });
@@ -54,14 +54,14 @@ Command Add(Command app, const char* name, const char* description, Request requ
 
 void AddCancel(Command app, Session& session, int& exit_code) {
   Add(
-      app, "cancel", "Ask jobs to stop",
+      app, "cancel", "Stop jobs",
       [](client::Client& client, const std::string& name) { return client.CancelJob(name); }, session,
       exit_code);
 }
 
 void AddPause(Command app, Session& session, int& exit_code) {
   Add(
-      app, "pause", "Ask jobs to write a checkpoint and to stop for now",
+      app, "pause", "Write checkpoints of jobs and stop them until `resume`",
       [](client::Client& client, const std::string& name) { return client.PauseJob(name); }, session,
       exit_code);
 }
@@ -69,11 +69,11 @@ void AddPause(Command app, Session& session, int& exit_code) {
 void AddResume(Command app, Session& session, int& exit_code) {
   auto accept = std::make_shared<bool>(false);
   const Command command = Add(
-      app, "resume", "Let paused or failed jobs go on from their last checkpoints",
+      app, "resume", "Continue paused or failed jobs from their last checkpoints",
       [accept](client::Client& client, const std::string& name) { return client.ResumeJob(name, *accept); },
       session, exit_code);
   command.AddFlag("--accept-changed-data", *accept,
-                  "Resume jobs although their data changed since their checkpoints");
+                  "Resume jobs even if their data changed after their checkpoints");
 }
 
 }  // namespace tandem::cli

@@ -37,9 +37,8 @@ int RunCheckpoints(Session& session, const std::string& reference) {
 
 void AddCheckpoints(Command app, Session& session, int& exit_code) {
   auto reference = std::make_shared<std::string>();
-  const Command command =
-      app.AddCommand("checkpoints", "List the checkpoints of a job that are kept, the newest first");
-  command.AddOption("JOB", *reference, "Its id or the beginning of it").Required();
+  const Command command = app.AddCommand("checkpoints", "List a job's checkpoints, newest first");
+  command.AddOption("JOB", *reference, "The job's id, or the beginning of it").Required();
   command.Action([reference, &session, &exit_code] { exit_code = RunCheckpoints(session, *reference); });
 }
 

@@ -31,7 +31,7 @@ absl::StatusOr<Endpoint> ParseListen(const std::string& text) {
   if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &endpoint.port) ||
       endpoint.port < 0 || endpoint.port > 65535) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot serve on \"", text, "\": it is not ADDRESS:PORT; give such as ", kDefaultListen));
+        "cannot serve on \"", text, "\": it is not ADDRESS:PORT; give an address such as ", kDefaultListen));
   }
   endpoint.host = text.substr(0, colon);
   if (absl::StartsWith(endpoint.host, "[") && absl::EndsWith(endpoint.host, "]"))
@@ -85,16 +85,15 @@ int RunDashboard(Session& session, const DashboardOptions& options) {
   if (!dashboard.ok()) return session.Fail(dashboard.status());
   if (!absl::StartsWith(endpoint->host, "127.") && endpoint->host != "::1") {
     session.terminal().Err(
-        "warning: other machines can reach the dashboard, and its traffic is not encrypted: whoever reads it "
-        "can act "
-        "with your token; listen on 127.0.0.1 and use an SSH tunnel\n");
+        "warning: other machines can reach the dashboard, and its traffic is not encrypted, so a reader of "
+        "the traffic can act with your token; listen on 127.0.0.1 and use an SSH tunnel\n");
   }
   const std::string url = (*dashboard)->Url();
   const bool is_opened = !options.no_open && OpenBrowser(url);
   session.terminal().Out(
       absl::StrCat("The dashboard is at ", url, "\n",
                    is_opened ? "" : "Open this address in a browser; its key works once.\n",
-                   "Ctrl-C ends the dashboard; jobs run on.\n"));
+                   "Ctrl-C ends the dashboard. Jobs continue.\n"));
   while (!session.terminal().Interrupted() && session.terminal().OutputStatus().ok())
     absl::SleepFor(absl::Milliseconds(100));
   return session.terminal().OutputStatus().ok() ? kSucceeded : kOutputLost;

@@ -41,9 +41,8 @@ int ListDatasets(Session& session) {
   }
   if (datasets->empty()) {
     session.terminal().Out(
-        "no data sets; `tandem datasets add` makes one, as does a folder of MNIST's or CIFAR's files in one "
-        "of "
-        "the daemon's data folders\n");
+        "no data sets; add one with `tandem datasets add`, or put a folder with MNIST's or CIFAR's files "
+        "into one of the daemon's data folders\n");
     return kSucceeded;
   }
   std::vector<Table::Column> columns = {
@@ -78,6 +77,7 @@ std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone
   add("data set", style.Bold(DatasetId(dataset)));
   add("about", dataset.description());
   if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
+  for (const std::string& notice : dataset.notices()) add("notice", notice);
   add("source", Source(dataset));
   add("location", dataset.location());
   add("owner", dataset.user());
@@ -129,14 +129,14 @@ std::string DatasetId(const v1::Dataset& dataset) {
 
 void AddDatasets(Command app, Session& session, int& exit_code) {
   const Command command =
-      app.AddCommand("datasets", "List the data sets that jobs can name; add, show or remove one");
+      app.AddCommand("datasets", "List, add, show and remove data sets that jobs can name");
   command.Action([&session, &exit_code] { exit_code = ListDatasets(session); });
-  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
+  command.AddCommand("list", "List them (the default)").Action([&session, &exit_code] {
     exit_code = ListDatasets(session);
   });
   AddDatasetsFetch(command, session, exit_code);
   const Command show =
-      command.AddCommand("show", "Read a data set whole and show its classes, counts, mean and deviation");
+      command.AddCommand("show", "Read a whole data set, and show its classes, counts, mean and deviation");
   auto name = std::make_shared<std::string>();
   show.AddOption("SET", *name, "The data set's name").Required();
   show.Action([name, &session, &exit_code] { exit_code = Show(session, *name); });

@@ -23,8 +23,8 @@
 namespace tandem::cli {
 namespace {
 
-// Says how far the work on so many bytes is, in one line of a terminal that is redrawn in place: a bar,
-// bytes, rate and time left. Elsewhere it says nothing. Not thread-safe.
+// Shows the progress of work on bytes in one line of a terminal, redrawn in place: a bar, bytes, rate and
+// time left. Shows nothing if the output is no terminal. Not thread-safe.
 class UploadLine {
  public:
   // `doing` is what it begins with, such as "uploading".
@@ -83,7 +83,7 @@ void UploadLine::Erase() {
 
 constexpr char kExamples[] = R"(Examples:
   tandem datasets add houses houses.csv --set csv.target_columns=price --upload
-  tandem datasets add flowers --image-folder flowers/train --validation flowers/test --upload
+  tandem datasets add flowers --image-folder flowers/train --validation flowers/valid --upload
   tandem datasets add flowers flowers.yaml --upload
       with relative paths looked for beside the file)";
 
@@ -107,7 +107,7 @@ std::string AdviceOnFiles(const DatasetsAddOptions& options, v1::DatasetSpec spe
     std::error_code ignored;
     const std::filesystem::path here = std::filesystem::path(options.data.Folder()) / *path.path;
     if (client::IsUrl(*path.path) || !std::filesystem::exists(here, ignored)) continue;
-    return absl::StrCat("Paths are the daemon's; but ", here.string(),
+    return absl::StrCat("Paths are paths of the daemon's machine, but ", here.string(),
                         " is on this machine. --upload sends the files to the daemon.\n");
   }
   return "";
@@ -151,11 +151,9 @@ absl::StatusOr<std::string> RequestId(const v1::CreateDatasetRequest& request) {
 }
 
 absl::Status NameTaken(const std::string& name) {
-  return absl::AlreadyExistsError(
-      absl::StrCat("there is a data set ", name,
-                   " already; give another name, or remove that one first: tandem "
-                   "datasets remove ",
-                   name));
+  return absl::AlreadyExistsError(absl::StrCat(
+      "cannot add ", name,
+      ": a data set of this name exists; give another name, or remove it: tandem datasets remove ", name));
 }
 
 // Prints a note besides the line that is redrawn.
@@ -198,7 +196,7 @@ absl::StatusOr<v1::Upload> Upload(Session& session, client::Client& client, cons
   line.Erase();
   if (!upload.ok() && there >= 0) {
     Note(session, absl::StrCat("stopped after about ", FormatBytes(there), " of ", FormatBytes(plan.bytes),
-                               "; the same command goes on from there"));
+                               "; the same command continues"));
   }
   return upload;
 }
@@ -230,7 +228,8 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   facts.push_back(absl::StrCat("validation ", FormatCount(dataset.validation_samples())));
   session.terminal().Out(absl::StrCat(checked ? "can be added: " : "added ", session.style().Bold(id), "  (",
                                       absl::StrJoin(facts, ", "), ")\n"));
-  if (!checked) session.terminal().Out(absl::StrCat("jobs name it so:  dataset: {name: ", id, "}\n"));
+  for (const std::string& notice : dataset.notices()) session.terminal().Out(absl::StrCat(notice, "\n"));
+  if (!checked) session.terminal().Out(absl::StrCat("in a job file:  dataset: {name: ", id, "}\n"));
 }
 
 // Checks the parts of a request that do not depend on files.
@@ -253,10 +252,9 @@ absl::StatusOr<v1::Dataset> Register(Session& session, client::Client& client,
   absl::StatusOr<v1::Dataset> dataset = client.CreateDataset(request);
   if (live) terminal.Out("\r\x1b[K");
   if (absl::IsCancelled(dataset.status()) && terminal.Interrupted()) {
-    terminal.Err(request.validate_only()
-                     ? "tandem: left before the daemon had read the data\n"
-                     : "tandem: left; the daemon may still add it, which `tandem datasets` shows; the same "
-                       "command joins it\n");
+    terminal.Err(request.validate_only() ? "tandem: stopped before the daemon had read the data\n"
+                                         : "tandem: stopped; the daemon may still add the data set; `tandem "
+                                           "datasets` shows it, and the same command waits for it again\n");
   }
   return dataset;
 }
@@ -294,14 +292,16 @@ absl::StatusOr<v1::Dataset> Create(Session& session, client::Client& client, v1:
 int RunDatasetsAdd(Session& session, const DatasetsAddOptions& options) {
   if (options.known) {
     if (!options.data.IsEmpty()) {
-      return session.Fail(absl::InvalidArgumentError(
-          "--known: a public set has its own files; leave them out, or leave out --known"));
+      return session.Fail(
+          absl::InvalidArgumentError("cannot use --known with files: a public data set has its own files; "
+                                     "leave out the files or --known"));
     }
     return FetchKnownDataset(session, options.name);
   }
   absl::StatusOr<v1::DatasetSpec> spec = options.data.Read();
   if (!spec.ok()) return session.Fail(spec.status());
   const v1::DatasetSpec as_written = *spec;
+  if (const std::string note = options.data.Note(); !note.empty()) Note(session, Printable(note));
   client::UploadPlan plan;
   if (options.upload) {
     absl::StatusOr<client::UploadPlan> planned = client::PlanUpload(options.data.Folder(), &*spec);
@@ -326,20 +326,21 @@ int RunDatasetsAdd(Session& session, const DatasetsAddOptions& options) {
 
 void AddDatasetsAdd(Command datasets, Session& session, int& exit_code) {
   auto options = std::make_shared<DatasetsAddOptions>();
-  const Command command = datasets.AddCommand("add", "Keep a data set under a name, for jobs to use");
+  const Command command = datasets.AddCommand("add", "Register a data set under a name, for jobs");
   command.Footer(kExamples);
-  command.AddOption("NAME", options->name, "What jobs are to call it: small letters, digits, hyphens")
-      .Required();
+  command.AddOption("NAME", options->name, "The data set's name: small letters, digits, hyphens").Required();
   options->data.AddTo(command);
-  command.AddOption("--description", options->description, "One sentence about it").ValueName("TEXT");
+  command.AddOption("--description", options->description, "One sentence about the data set")
+      .ValueName("TEXT");
   const Option upload =
       command.AddFlag("--upload", options->upload,
-                      "Send the files from this machine; otherwise the daemon reads them in its "
-                      "data folders. A break is no loss: the same command goes on");
-  command.AddFlag("--check", options->check, "Only check whether it could be added").Excludes(upload);
+                      "Send files of this machine; without this option the daemon reads files in its data "
+                      "folders. After a break, the same command continues");
+  command.AddFlag("--check", options->check, "Check the data set, and add nothing").Excludes(upload);
   command
       .AddFlag("--known", options->known,
-               "NAME is a public set, such as mnist, which the daemon downloads: as tandem datasets fetch")
+               "NAME is a public data set, such as mnist, for the daemon to download, as `tandem datasets "
+               "fetch` does")
       .Excludes(upload);
   command.Action([options, &session, &exit_code] { exit_code = RunDatasetsAdd(session, *options); });
 }

@@ -17,12 +17,12 @@ int FetchKnownDataset(Session& session, const std::string& name) {
     session.terminal().Out(Structured(session.options.output, *dataset));
   } else if (dataset->state() == v1::DATASET_STATE_FETCHING) {
     session.terminal().Err(
-        absl::StrCat("tandem: the daemon goes on fetching; see how far it is with: tandem datasets "
-                     "fetch ",
+        absl::StrCat("tandem: the daemon still fetches the data set; the same command waits again: tandem "
+                     "datasets fetch ",
                      name, "\n"));
   } else {
     session.terminal().Out(absl::StrCat(
-        session.style().Bold(name), " is there: ", FormatCount(dataset->train_samples()), " training and ",
+        session.style().Bold(name), " is ready: ", FormatCount(dataset->train_samples()), " training and ",
         FormatCount(dataset->validation_samples()), " validation samples in ", dataset->location(), "\n"));
   }
   return dataset->state() == v1::DATASET_STATE_FETCHING ? kDetached : kSucceeded;
@@ -30,7 +30,7 @@ int FetchKnownDataset(Session& session, const std::string& name) {
 
 void AddDatasetsFetch(Command datasets, Session& session, int& exit_code) {
   const Command command = datasets.AddCommand(
-      "fetch", "Have the daemon download a public data set (mnist, fashion-mnist, cifar-10, cifar-100)");
+      "fetch", "Let the daemon download a public data set (mnist, fashion-mnist, cifar-10, cifar-100)");
   auto name = std::make_shared<std::string>();
   command.AddOption("NAME", *name, "The data set").Required();
   command.Action([name, &session, &exit_code] { exit_code = FetchKnownDataset(session, *name); });

@@ -41,11 +41,11 @@ int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
 
 void AddDatasetsRemove(Command datasets, Session& session, int& exit_code) {
   auto options = std::make_shared<DatasetsRemoveOptions>();
-  const Command command = datasets.AddCommand(
-      "remove", "Forget data sets that were added, and remove the files that were uploaded for them");
+  const Command command =
+      datasets.AddCommand("remove", "Remove registered data sets and their uploaded files");
   command.Alias("rm").Alias("delete");
   command.AddOption("SET", options->names, "The data sets' names").Required();
-  command.AddFlag("--missing-ok", options->missing_ok, "A name that there is not is no error");
+  command.AddFlag("--missing-ok", options->missing_ok, "Ignore names without a data set");
   command.Action([options, &session, &exit_code] { exit_code = RunDatasetsRemove(session, *options); });
 }
 

@@ -62,9 +62,9 @@ int RunDatasetsUploads(Session& session, const std::vector<std::string>& removed
 void AddDatasetsUploads(Command datasets, Session& session, int& exit_code) {
   auto removed = std::make_shared<std::vector<std::string>>();
   const Command command = datasets.AddCommand("uploads",
-                                              "List uploads that no data set was made of, or remove some "
-                                              "(--remove); they go on, or expire after some days");
-  command.AddOption("--remove", *removed, "Remove these, with what came of them").ValueName("UPLOAD");
+                                              "List uploads without a data set, or remove them (--remove); "
+                                              "they can continue, and expire after some days");
+  command.AddOption("--remove", *removed, "Remove these uploads and their files").ValueName("UPLOAD");
   command.Action([removed, &session, &exit_code] { exit_code = RunDatasetsUploads(session, *removed); });
 }
 

@@ -47,7 +47,7 @@ std::string Waiting(const v1::Job& job, absl::Time now) {
 std::string Restarts(const v1::Job& job, absl::Time now) {
   if (job.restarts() == 0) return "";
   const std::string count = absl::StrCat(job.restarts(), " of ", job.spec().max_restarts(),
-                                         " since a checkpoint last had a new epoch, or it began");
+                                         " since a checkpoint last had a new epoch, or since the start");
   if (!job.has_restart_time()) return count;
   const absl::Duration wait = std::max(absl::ZeroDuration(), FromProto(job.restart_time()) - now);
   return absl::StrCat(count, "; it starts again in ", FormatElapsed(absl::Ceil(wait, absl::Seconds(1))),
@@ -178,21 +178,20 @@ void AddDescribe(Command app, Session& session, int& exit_code) {
   auto reference = std::make_shared<std::string>();
   auto model = std::make_shared<DescribedModel>();
   const Command command = app.AddCommand(
-      "describe", "Show all about a job; -o yaml gives its job file, which can be submitted again");
-  const Option job =
-      command.AddOption("JOB", *reference, "The job's id, or a beginning of it that no other has");
+      "describe", "Show all facts of a job; -o yaml prints a job file that can be submitted again");
+  const Option job = command.AddOption("JOB", *reference, "The job's id, or the beginning of it");
   const Option network =
       command
-          .AddOption("--model", model->source,
-                     absl::StrCat("Show a network layer by layer instead: that of a job file, of a job, or a "
-                                  "template (",
-                                  absl::StrJoin(ModelTemplateNames(), ", "), ")"))
+          .AddOption(
+              "--model", model->source,
+              absl::StrCat("Show the layers of a network instead: of a job file, a job, or a template (",
+                           absl::StrJoin(ModelTemplateNames(), ", "), ")"))
           .ValueName("MODEL")
           .Excludes(job);
   command
       .AddOption("--dataset", model->dataset,
-                 "With --model: the data set to fit a template to, by name or as a file; by default the job "
-                 "file's, else what the template was made for")
+                 "With --model: the data set for a template's shape, by name or as a file (default: the job "
+                 "file's, or the template's usual data set)")
       .ValueName("DATASET")
       .Needs(network);
   command.AddOption("--set", model->overrides, "With --model: change a field, as for submit")
@@ -201,7 +200,7 @@ void AddDescribe(Command app, Session& session, int& exit_code) {
       .Needs(network);
   command
       .AddOption("--batch-size", model->batch_size,
-                 "With --model: samples of the batch whose memory is shown; by default the job's, else 1")
+                 "With --model: the batch size for the memory (default: the job's, or 1)")
       .ValueName("N")
       .Range(1, 65536)
       .Needs(network);
@@ -211,7 +210,7 @@ void AddDescribe(Command app, Session& session, int& exit_code) {
       },
       [reference, model] {
         return reference->empty() && model->source.empty()
-                   ? absl::InvalidArgumentError("JOB or --model is required")
+                   ? absl::InvalidArgumentError("cannot describe: no job is named; give JOB or --model")
                    : absl::OkStatus();
       });
 }

@@ -138,7 +138,7 @@ int Show(Session& session, const std::vector<std::string>& names) {
     });
     if (found == devices->end()) {
       return session.Fail(absl::NotFoundError(
-          absl::StrCat("there is no device \"", name, "\"; the daemon has ",
+          absl::StrCat("cannot find the device \"", name, "\"; the daemon has ",
                        absl::StrJoin(*devices, ", ", [](std::string* out, const v1::Device& device) {
                          out->append(ShortName(device.name()));
                        }))));
@@ -156,11 +156,32 @@ int Show(Session& session, const std::vector<std::string>& names) {
   return kSucceeded;
 }
 
+// Returns the table of a cluster's partitions; empty without a cluster.
+std::string Partitions(const v1::ListDevicesResponse& cluster, const Style& style) {
+  if (!cluster.partitions_message().empty()) {
+    return absl::StrCat(style.Yellow("cluster"), "  ", cluster.partitions_message(), "\n");
+  }
+  if (cluster.partitions().empty()) return "";
+  Table table({{"PARTITION"}, {"STATE"}, {"FREE NODES", true}, {"CORES", true}, {"GPUS", true}, {"TIME LIMIT", true}});
+  for (const v1::ClusterPartition& partition : cluster.partitions()) {
+    table.AddRow({absl::StrCat(partition.name(), partition.is_default() ? " (default)" : ""),
+                  partition.is_up() ? style.Green("up") : style.Yellow("down"),
+                  absl::StrCat(partition.free_nodes(), "/", partition.nodes()),
+                  absl::StrCat(partition.cpus_per_node()), absl::StrCat(partition.gpus_per_node()),
+                  partition.time_limit_seconds() > 0
+                      ? FormatElapsed(absl::Seconds(partition.time_limit_seconds()))
+                      : "-"});
+  }
+  return table.Render(style);
+}
+
 int RunDevices(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  v1::ListDevicesResponse cluster;
+  absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices(&cluster);
   if (!devices.ok()) return session.Fail(devices.status());
+  session.MakeShowable(&cluster);
   for (v1::Device& device : *devices) session.MakeShowable(&device);
   if (session.structured()) {
     session.terminal().Out(Structured(session.options.output, Pointers(*devices)));
@@ -197,6 +218,9 @@ int RunDevices(Session& session) {
     table.AddRow(std::move(row));
   }
   session.terminal().Out(table.Render(session.style()));
+  if (const std::string partitions = Partitions(cluster, session.style()); !partitions.empty()) {
+    session.terminal().Out(absl::StrCat("\n", partitions));
+  }
   for (const v1::Device& device : *devices) {
     const std::string error = LastError(session, device.gpu());
     if (error.empty()) continue;
@@ -243,7 +267,7 @@ void AddChange(Command app, const char* name, const char* description, bool has_
   const Command command = app.AddCommand(name, description);
   command.AddOption("DEVICE", change->devices, "Devices, such as cpu:0").Required();
   if (has_reason) {
-    command.AddOption("--reason", change->reason, "Why, for whoever looks").ValueName("TEXT");
+    command.AddOption("--reason", change->reason, "The reason, for other users").ValueName("TEXT");
   }
   command.Action([change, request = std::move(request), &session, &exit_code] {
     exit_code = RunChange(session, *change, request);
@@ -253,19 +277,20 @@ void AddChange(Command app, const char* name, const char* description, bool has_
 }  // namespace
 
 void AddDevices(Command app, Session& session, int& exit_code) {
-  const Command command = app.AddCommand(
-      "devices", "List the daemon's devices and who holds them; take them out of service and back");
+  const Command command =
+      app.AddCommand("devices", "List devices and their jobs; take devices out of service and back");
   command.Action([&session, &exit_code] { exit_code = RunDevices(session); });
-  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
+  command.AddCommand("list", "List them (the default)").Action([&session, &exit_code] {
     exit_code = RunDevices(session);
   });
   auto names = std::make_shared<std::vector<std::string>>();
   const Command show = command.AddCommand(
-      "show", "Show all that is known of devices: state, memory, and of GPUs their health and connections");
+      "show", "Show all facts of devices: state, memory, and the health and links of GPUs");
   show.AddOption("DEVICE", *names, "Devices, such as gpu:0").Required();
   show.Action([names, &session, &exit_code] { exit_code = Show(session, *names); });
   AddChange(
-      command, "drain", "Let devices take no new jobs for now; those on them go on", /*has_reason=*/true,
+      command, "drain", "Stop devices from taking new jobs for now; their present jobs continue",
+      /*has_reason=*/true,
       [](client::Client& client, const std::string& device, const Change& change) {
         return client.DrainDevice(device, change.reason);
       },
@@ -277,7 +302,8 @@ void AddDevices(Command app, Session& session, int& exit_code) {
       },
       session, exit_code);
   AddChange(
-      command, "exclude", "Take devices out of service: no new jobs, and none is accepted that needs them",
+      command, "exclude",
+      "Take devices out of service: they take no new jobs, and jobs that need them are refused",
       /*has_reason=*/true,
       [](client::Client& client, const std::string& device, const Change& change) {
         return client.ExcludeDevice(device, change.reason);

@@ -66,7 +66,7 @@ Findings Examine(Session& session) {
     Append(CheckMachine(answer->daemon, devices.ok() ? *devices : std::vector<v1::Device>(), ""), &findings);
   } else {
     AddNote(&findings, "machine",
-            "not looked at: the daemon runs on another, or its state folder is another user's",
+            "not checked: the daemon runs on another machine, or its state folder belongs to another user",
             "run `tandem doctor` there, as its user");
   }
   return findings;
@@ -113,9 +113,9 @@ std::string Text(const Findings& findings, int64_t problems, const Style& style)
       absl::StrAppend(&text, "         ", style.Dim(Printable(std::string(line))), "\n");
     }
   }
-  absl::StrAppend(&text, problems == 0   ? "nothing is to be mended\n"
-                         : problems == 1 ? "one thing is to be mended\n"
-                                         : absl::StrCat(problems, " things are to be mended\n"));
+  absl::StrAppend(&text, problems == 0   ? "no faults found\n"
+                         : problems == 1 ? "1 fault found\n"
+                                         : absl::StrCat(problems, " faults found\n"));
   return text;
 }
 
@@ -133,10 +133,10 @@ int RunDoctor(Session& session, bool as_json) {
 
 void AddDoctor(Command app, Session& session, int& exit_code) {
   auto as_json = std::make_shared<bool>(false);
-  const Command command = app.AddCommand(
-      "doctor", "Check all that usually goes wrong, from the connection to the disk, and say what mends it");
+  const Command command =
+      app.AddCommand("doctor", "Check usual faults, from the connection to the disk, and print their fixes");
   command.AddFlag("--json", *as_json, "Print JSON, as --output json does");
-  command.Footer("Exit codes: 0 nothing is to be mended, 1 something is.");
+  command.Footer("Exit codes: 0 no faults, 1 faults.");
   command.Action([as_json, &session, &exit_code] { exit_code = RunDoctor(session, *as_json); });
 }
 

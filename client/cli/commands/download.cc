@@ -108,10 +108,9 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     // clear error.
     std::error_code unseen;
     if (!targets.back().there && !options.force && std::filesystem::exists(*path, unseen)) {
-      return session.Fail(absl::AlreadyExistsError(absl::StrCat(
-          *path,
-          " is there already, and is another file; nothing was fetched. --force replaces it, --to DIR "
-          "fetches into another folder")));
+      return session.Fail(absl::AlreadyExistsError(
+          absl::StrCat("cannot download to ", *path,
+                       ": another file is there; --force replaces it, --to DIR names another folder")));
     }
   }
   for (size_t i = 0; i < targets.size(); ++i) {
@@ -148,13 +147,12 @@ int RunDownload(Session& session, const DownloadOptions& options) {
 void AddDownload(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<DownloadOptions>();
   const Command command = app.AddCommand("download", "Fetch the trained model and the other files of a job");
-  command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
-  const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "Which files; without any: all");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
+  const Option artifacts = command.AddOption("ARTIFACT", options->artifacts, "The files (default: all)");
   const Option folder =
-      command.AddOption("--to", options->folder, "Where to (default: a folder named by the job's id)")
+      command.AddOption("--to", options->folder, "The folder to write to (default: the job's id)")
           .ValueName("DIR");
-  const Option force =
-      command.AddFlag("--force", options->force, "Replace files of the same names that are not the job's");
+  const Option force = command.AddFlag("--force", options->force, "Replace other files with the same names");
   command
       .AddOption("--tensorboard", options->tensorboard,
                  "Instead: write the job's curves, up to now, to a TensorBoard event file in this folder")

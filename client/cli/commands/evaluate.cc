@@ -30,8 +30,8 @@ struct EvaluateOptions {
 // Returns "loss 0.3012, accuracy 0.8912 over 10,000 samples".
 std::string Describe(const v1::Evaluation& evaluation) {
   if (std::isnan(evaluation.loss()) && evaluation.metrics().empty()) {
-    return absl::StrCat("no result: none of ", FormatCount(evaluation.samples()),
-                        " samples counts; the job's loss ignores their labels\n");
+    return absl::StrCat("no result: the job's loss ignores the labels of all ",
+                        FormatCount(evaluation.samples()), " samples\n");
   }
   std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
   const std::map<std::string, double> metrics(evaluation.metrics().begin(), evaluation.metrics().end());
@@ -62,7 +62,8 @@ std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style
   const int classes = static_cast<int>(matrix.classes());
   if (classes == 0 || matrix.counts_size() != int64_t{classes} * classes) return text;
   if (classes > kShownClasses) {
-    return absl::StrCat(text, "\nthe confusion matrix of ", classes, " classes is given with -o json\n");
+    return absl::StrCat(text, "\nthe confusion matrix of ", classes,
+                        " classes is too large for a terminal; -o json prints it\n");
   }
   std::vector<Table::Column> columns = {{"CLASS", true}};
   for (int i = 0; i < classes; ++i) columns.push_back({absl::StrCat(i), true});
@@ -93,7 +94,7 @@ absl::StatusOr<v1::EvaluateRequest> MakeRequest(const EvaluateOptions& options) 
     const auto* metric = FindEnumValue(*v1::Metric_descriptor(), name);
     if (metric == nullptr || metric->number() == 0) {
       return absl::InvalidArgumentError(
-          absl::StrCat("--metric: no such metric: `", name, "`; there are ",
+          absl::StrCat("--metric: unknown metric `", name, "`; give one of ",
                        absl::StrJoin(ShortEnumNames(*v1::Metric_descriptor()), ", ")));
     }
     request.add_metrics(static_cast<v1::Metric>(metric->number()));
@@ -142,27 +143,27 @@ int RunEvaluate(Session& session, const EvaluateOptions& options) {
 void AddEvaluate(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<EvaluateOptions>();
   const Command command = app.AddCommand(
-      "evaluate", "Measure a job's model on a data set; by default on the job's own validation samples");
-  command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
+      "evaluate", "Measure a job's model on a data set (default: the job's own validation samples)");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
   command
       .AddOption("--dataset", options->dataset,
-                 "Samples to measure on: a data set's name, or a file with one as a job has it")
+                 "The data set: its name, or a file in the form of a job's `dataset`")
       .ValueName("DATASET");
   command
       .AddOption("--split", options->split,
-                 "training or validation (default: validation, or training where there is no other)")
+                 "training or validation (default: validation, or training without validation samples)")
       .ValueName("SPLIT")
       .OneOf({"training", "validation"});
   command
-      .AddOption(
-          "--metric", options->metrics,
-          "What to measure besides the loss, in place of the job's metrics; may be given several times")
+      .AddOption("--metric", options->metrics,
+                 "Metrics besides the loss (default: the job's metrics); may be given several times")
       .ValueName("METRIC")
       .OneValueEach();
-  command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+  command.AddOption("--artifact", options->artifact, "The job's model (default: model.safetensors)")
       .ValueName("NAME");
   command
-      .AddOption("--batch-size", options->batch_size, "Samples at once (default: as in the job's validation)")
+      .AddOption("--batch-size", options->batch_size,
+                 "The batch size (default: the job's validation batch size)")
       .ValueName("N")
       .Range(1, 65536);
   command.Action([options, &session, &exit_code] { exit_code = RunEvaluate(session, *options); });

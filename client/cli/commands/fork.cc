@@ -37,18 +37,18 @@ int RunFork(Session& session, const ForkOptions& options) {
     const int code = FailJob(session, options.source, file, job.status());
     if (!options.check && MayHaveArrived(job.status())) {
       session.terminal().Err(
-          absl::StrCat("The job may have been accepted all the same. Fork it again with --request-id ",
-                       request.request_id(), ": that gives one job, not two.\n"));
+          absl::StrCat("The daemon may have accepted the job. Fork it again with --request-id ",
+                       request.request_id(), ": this never creates a second job.\n"));
     }
     return code;
   }
-  const std::string source = absl::StrCat("go on from ", file.name, "'s checkpoint of step ",
+  const std::string source = absl::StrCat("continue from ", file.name, "'s checkpoint of step ",
                                           FormatCount(job->forked_from().step()));
   if (options.check) {
     if (session.structured()) {
       session.terminal().Out(Structured(session.options.output, *job));
     } else {
-      session.terminal().Out(absl::StrCat("it would ", source, "; none was submitted\n"));
+      session.terminal().Out(absl::StrCat("it would ", source, "; no job was submitted\n"));
     }
     return kSucceeded;
   }
@@ -68,22 +68,21 @@ int RunFork(Session& session, const ForkOptions& options) {
 
 void AddFork(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<ForkOptions>();
-  const Command command = app.AddCommand(
-      "fork", "Submit a job that goes on from a checkpoint of another one, which stays as it is");
-  command.AddOption("JOB", options->job, "Id of the other job or the beginning of it").Required();
-  command.AddOption("--from-checkpoint", options->step, "Of this step; default: the newest")
+  const Command command =
+      app.AddCommand("fork", "Submit a job that continues from a checkpoint of another job");
+  command.AddOption("JOB", options->job, "The other job's id, or the beginning of it").Required();
+  command.AddOption("--from-checkpoint", options->step, "The checkpoint's step (default: the newest)")
       .ValueName("STEP")
       .AtLeast(0);
   command
       .AddOption(
           "--set", options->source.overrides,
-          "Change a field: PATH=VALUE, such as training.epochs=20; the network and the optimizer must stay")
+          "Change a field: PATH=VALUE, such as training.epochs=20; network and optimizer cannot change")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.AddFlag("-f,--follow", options->follow,
-                  "Look on until the job ends; the exit code is then the job's");
-  command.AddFlag("--check", options->check, "Only check whether it could be");
-  command.AddOption("--request-id", options->request_id, "Repeating a fork with the same id changes nothing")
+  command.AddFlag("-f,--follow", options->follow, "Follow the job until it ends, and return its exit code");
+  command.AddFlag("--check", options->check, "Check the job, and submit nothing");
+  command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
   command.Action([options, &session, &exit_code] { exit_code = RunFork(session, *options); });
 }

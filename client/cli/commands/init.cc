@@ -62,7 +62,7 @@ int RunInit(Session& session, const std::string& name) {
   }
   if (!name.empty()) {
     return session.Fail(absl::InvalidArgumentError(
-        absl::StrCat("no such template: ", Quoted(name), "; ", SpellingHint(name, names))));
+        absl::StrCat("unknown template ", Quoted(name), "; ", SpellingHint(name, names))));
   }
   for (const JobTemplate& job : JobTemplates()) {
     session.terminal().Out(absl::StrCat(PadRight(job.name, 13), job.description, "\n"));
@@ -76,7 +76,7 @@ int RunInit(Session& session, const std::string& name) {
 void AddInit(Command app, Session& session, int& exit_code) {
   auto name = std::make_shared<std::string>();
   const Command command = app.AddCommand("init", "Print a commented job file to start from");
-  command.AddOption("TEMPLATE", *name, "Which; without one: list them");
+  command.AddOption("TEMPLATE", *name, "The template (default: list all)");
   command.Action([name, &session, &exit_code] { exit_code = RunInit(session, *name); });
 }
 

@@ -77,7 +77,7 @@ int RunList(Session& session, const ListOptions& options) {
       const auto* value = FindEnumValue(*v1::JobState_descriptor(), name);
       if (value == nullptr || value->number() == 0) {
         return session.Fail(absl::InvalidArgumentError(
-            absl::StrCat("--state: no such state: ", Quoted(name), "; ",
+            absl::StrCat("--state: unknown state ", Quoted(name), "; ",
                          SpellingHint(name, ShortEnumNames(*v1::JobState_descriptor())))));
       }
       request.states.push_back(static_cast<v1::JobState>(value->number()));
@@ -120,7 +120,7 @@ int RunList(Session& session, const ListOptions& options) {
   }
   session.terminal().Out(table.Render(session.style()));
   // Not a part of the table, because programs may read the table.
-  if (more) session.terminal().Err(absl::StrCat("... the first ", limit, "; there are more: --all\n"));
+  if (more) session.terminal().Err(absl::StrCat("... the first ", limit, "; --all shows more\n"));
   return kSucceeded;
 }
 
@@ -132,12 +132,12 @@ void AddList(Command app, Session& session, int& exit_code) {
   command.AddOption("--state", options->states, "Only jobs in these states, such as running,queued")
       .ValueName("STATE")
       .OneValueEach();
-  command.AddOption("--limit", options->limit, "At most so many; 0: all")
+  command.AddOption("--limit", options->limit, "The largest number of jobs; 0: all")
       .ShowDefault()
       .ValueName("N")
       .Range(0, 1'000'000);
-  command.AddFlag("--all", options->all, "All jobs, however many");
-  command.AddOption("--order", options->order, "create_time or name, perhaps followed by \" desc\"")
+  command.AddFlag("--all", options->all, "List all jobs");
+  command.AddOption("--order", options->order, "create_time or name, optionally followed by \" desc\"")
       .ValueName("ORDER")
       .OneOf({"create_time", "create_time desc", "name", "name desc"});
   command.Action([options, &session, &exit_code] { exit_code = RunList(session, *options); });

@@ -33,9 +33,9 @@ int RunLogs(Session& session, const LogsOptions& options) {
 
 void AddLogs(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<LogsOptions>();
-  const Command command = app.AddCommand("logs", "Print what a job's worker wrote to its log");
-  command.AddOption("JOB", options->job, "The job's id or its beginning").Required();
-  command.AddFlag("-f,--follow", options->follow, "Go on until the job ends");
+  const Command command = app.AddCommand("logs", "Print the log of a job's worker");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
+  command.AddFlag("-f,--follow", options->follow, "Follow the log until the job ends");
   command.Action([options, &session, &exit_code] { exit_code = RunLogs(session, *options); });
 }
 

@@ -1,5 +1,9 @@
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <map>
 #include <set>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -12,6 +16,7 @@
 #include "client/cli/table.h"
 #include "client/lib/file_reading.h"
 #include "client/lib/status_details.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -19,6 +24,8 @@ namespace {
 // The daemon takes at most 12 MiB in a call. The last file may make a call somewhat larger than this number.
 constexpr size_t kCallBytes = 4 << 20;
 constexpr size_t kLargestInput = 8 << 20;
+// Kinds of skipped files that are named.
+constexpr size_t kShownEndings = 5;
 constexpr int kCallInputs = 1000;
 // The largest number of an output's elements in a table.
 constexpr int kShownOutputs = 8;
@@ -31,9 +38,49 @@ struct PredictOptions {
   bool outputs = false;
 };
 
-bool IsNamedAsImage(const std::string& path) {
-  return absl::EndsWithIgnoreCase(path, ".png") || absl::EndsWithIgnoreCase(path, ".jpg") ||
-         absl::EndsWithIgnoreCase(path, ".jpeg");
+// Returns the inputs, with a folder's pictures in place of the folder. Adds a sentence to `notes` about each
+// folder with files of other formats.
+absl::StatusOr<std::vector<std::string>> InputFiles(const std::vector<std::string>& inputs,
+                                                    std::vector<std::string>& notes) {
+  std::vector<std::string> files;
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(input, ignored)) {
+      files.push_back(input);
+      continue;
+    }
+    std::vector<std::string> pictures;
+    std::map<std::string, int> endings;
+    int others = 0;
+    const absl::Status status = WalkDataFolder(input, [&](const std::filesystem::path& path, bool is_folder) {
+      if (is_folder) return;
+      if (IsPictureName(path.filename().string())) {
+        pictures.push_back(path.string());
+        return;
+      }
+      ++others;
+      const std::string ending = path.extension().string();
+      ++endings[ending.empty() ? "without an ending" : ending];
+    });
+    if (!status.ok()) return status;
+    if (pictures.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(input, " has no picture: no file ending in .jpg, .png, .webp, .bmp, .tiff or .gif"));
+    }
+    if (others > 0) {
+      std::vector<std::string> parts;
+      for (const auto& [ending, count] : endings) {
+        if (parts.size() < kShownEndings) parts.push_back(absl::StrCat(count, " ", ending));
+      }
+      if (endings.size() > kShownEndings) parts.push_back("others");
+      notes.push_back(absl::StrCat(input, ": ", others, others == 1 ? " file" : " files",
+                                   " of other formats skipped: ", absl::StrJoin(parts, ", ")));
+    }
+    std::sort(pictures.begin(), pictures.end());
+    files.insert(files.end(), std::make_move_iterator(pictures.begin()),
+                 std::make_move_iterator(pictures.end()));
+  }
+  return files;
 }
 
 // Reads a file as an input. The content chooses the format.
@@ -42,13 +89,15 @@ absl::StatusOr<v1::PredictInput> ReadInput(const std::string& path) {
   if (!content.ok()) return content.status();
   v1::PredictInput input;
   input.set_label(path);
-  if (absl::StartsWith(*content, "\x89PNG") || absl::StartsWith(*content, "\xff\xd8")) {
+  if (IsPictureContent(*content)) {
     input.set_image(*std::move(content));
   } else if (absl::StartsWith(*content, "\x93NUMPY")) {
     input.set_npy(*std::move(content));
-  } else if (absl::StrContains(*content, '\0') || IsNamedAsImage(path)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": is neither a PNG or JPEG image, nor an NPY file, nor a table of text (CSV)"));
+  } else if (absl::StrContains(*content, '\0') || IsPictureName(path)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot predict ", path,
+        ": it is neither a picture (JPEG, PNG, WebP, BMP, TIFF, GIF), nor an NPY file, nor a CSV "
+        "table; convert it"));
   } else {
     input.set_csv(*std::move(content));
   }
@@ -126,16 +175,20 @@ int RunPredict(Session& session, const PredictOptions& options) {
   Terminal& terminal = session.terminal();
   StreamNotes observer(terminal, [&](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); });
   std::vector<v1::Prediction> predictions;
-  for (size_t next = 0; next < options.inputs.size();) {
+  std::vector<std::string> notes;
+  const absl::StatusOr<std::vector<std::string>> inputs = InputFiles(options.inputs, notes);
+  if (!inputs.ok()) return session.Fail(inputs.status());
+  for (const std::string& note : notes) terminal.Err(Printable(absl::StrCat(note, "\n")));
+  for (size_t next = 0; next < inputs->size();) {
     v1::PredictRequest request;
     request.set_name(job->name());
     request.set_artifact(options.artifact);
     request.set_top_k(options.top_k);
     // Without classes and outputs there would be nothing to show.
     if (options.outputs || options.top_k == 0) request.set_outputs(true);
-    for (size_t bytes = 0;
-         next < options.inputs.size() && bytes < kCallBytes && request.inputs_size() < kCallInputs; ++next) {
-      absl::StatusOr<v1::PredictInput> input = ReadInput(options.inputs[next]);
+    for (size_t bytes = 0; next < inputs->size() && bytes < kCallBytes && request.inputs_size() < kCallInputs;
+         ++next) {
+      absl::StatusOr<v1::PredictInput> input = ReadInput((*inputs)[next]);
       if (!input.ok()) return session.Fail(input.status());
       bytes += input->ByteSizeLong();
       *request.add_inputs() = *std::move(input);
@@ -157,21 +210,21 @@ int RunPredict(Session& session, const PredictOptions& options) {
 void AddPredict(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<PredictOptions>();
   const Command command =
-      app.AddCommand("predict", "Ask a job's model about images (PNG, JPEG), NPY or CSV files");
-  command.AddOption("JOB", options->job, "The job's id, or a beginning of it that no other has").Required();
+      app.AddCommand("predict", "Compute a model's predictions for pictures, NPY or CSV files");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
   command
       .AddOption(
           "INPUT", options->inputs,
-          "PNG or JPEG image; NPY file of one sample or, with a dimension more, of many; CSV table of one "
-          "sample a row")
+          "Picture, or folder of pictures at any depth; NPY file with a sample, or with several along a "
+          "first dimension; CSV table with a sample in each row")
       .Required();
   command
       .AddOption("-k,--top-k", options->top_k,
-                 "How many of the likeliest classes to show; 0: none, but the whole output (default: 5)")
+                 "The number of most probable classes; 0: the whole output instead (default: 5)")
       .ValueName("N")
       .Range(0, 1000);
-  command.AddFlag("--outputs", options->outputs, "Show the network's whole output too");
-  command.AddOption("--artifact", options->artifact, "Which of the job's models (default: model.safetensors)")
+  command.AddFlag("--outputs", options->outputs, "Also show the network's whole output");
+  command.AddOption("--artifact", options->artifact, "The job's model (default: model.safetensors)")
       .ValueName("NAME");
   command.Action([options, &session, &exit_code] { exit_code = RunPredict(session, *options); });
 }

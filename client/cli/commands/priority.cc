@@ -28,10 +28,11 @@ int RunPriority(Session& session, const PriorityOptions& options) {
 void AddPriority(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<PriorityOptions>();
   const Command command = app.AddCommand("priority", "Change the priority of a job that has not ended");
-  command.AddOption("JOB", options->job, "Id of a job or its beginning").Required();
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
   command
       .AddOption("PRIORITY", options->priority,
-                 "From -100 to 100; jobs of a higher one go first. Above 0 for administrators alone")
+                 "From -100 to 100; jobs of a higher priority start first. Only administrators may give a "
+                 "priority above 0")
       .Required()
       .Range(-100, 100);
   command.Action([options, &session, &exit_code] { exit_code = RunPriority(session, *options); });

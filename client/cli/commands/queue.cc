@@ -31,7 +31,8 @@ std::string JobsTable(Session& session, const v1::ListQueueResponse& queue) {
   const absl::Time now = session.terminal().Now();
   for (const v1::QueuedJob& job : queue.jobs()) {
     std::vector<std::string> row = {
-        absl::StrCat(job.waiting().position()),
+        // A cluster has its own order.
+        job.waiting().position() > 0 ? absl::StrCat(job.waiting().position()) : "-",
         JobId(job.job()),
         job.user(),
         Priority(job),
@@ -91,14 +92,13 @@ int RunQueue(Session& session, const QueueOptions& options) {
 void AddQueue(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<QueueOptions>();
   const Command command = app.AddCommand(
-      "queue",
-      "List the jobs that wait, the next first: why, about when each starts, and when at the latest");
-  command.AddOption("--limit", options->limit, "At most so many")
+      "queue", "List waiting jobs, next job first, with their reasons, estimated starts and latest starts");
+  command.AddOption("--limit", options->limit, "The largest number of jobs")
       .ShowDefault()
       .ValueName("N")
       .Range(1, 10'000);
   command.AddFlag("--users", options->users,
-                  "List users instead: device time used lately, devices, queued jobs");
+                  "List users instead, with their recent device time, devices and queued jobs");
   command.Action([options, &session, &exit_code] { exit_code = RunQueue(session, *options); });
 }
 

@@ -19,7 +19,7 @@ int RunShutdown(Session& session, bool cancel_jobs) {
   } else {
     session.terminal().Out(
         absl::StrCat("the daemon at ", (*client)->address(),
-                     " stops; running jobs train on, and the next daemon takes them up\n"));
+                     " stops; running jobs continue, and the next daemon takes them over\n"));
   }
   return kSucceeded;
 }
@@ -28,7 +28,7 @@ int RunShutdown(Session& session, bool cancel_jobs) {
 
 void AddShutdown(Command app, Session& session, int& exit_code) {
   auto cancel_jobs = std::make_shared<bool>(false);
-  const Command command = app.AddCommand("shutdown", "Stop the daemon; running jobs train on");
+  const Command command = app.AddCommand("shutdown", "Stop the daemon; running jobs continue");
   command.AddFlag("--cancel-jobs", *cancel_jobs, "Cancel all jobs first and wait until they have ended");
   command.Action([cancel_jobs, &session, &exit_code] { exit_code = RunShutdown(session, *cancel_jobs); });
 }

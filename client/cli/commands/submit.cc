@@ -14,11 +14,19 @@ struct SubmitOptions {
   bool follow = false;
   bool plot = false;
   std::string request_id;
+  std::string on;
 };
 
 int RunSubmit(Session& session, const SubmitOptions& options) {
-  const absl::optional<client::JobFile> file = ReadJob(session, options.source);
+  if (!options.on.empty() && options.on != "slurm") {
+    session.terminal().Err(
+        absl::StrCat("cannot submit the job: --on is \"", options.on, "\"; the only kind of cluster is slurm\n"));
+    return kBadUsage;
+  }
+  absl::optional<client::JobFile> file = ReadJob(session, options.source);
   if (!file.has_value()) return kBadUsage;
+  // Keeps the cluster's fields in the file.
+  if (!options.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
@@ -27,8 +35,8 @@ int RunSubmit(Session& session, const SubmitOptions& options) {
     const int code = FailJob(session, options.source, *file, job.status());
     if (MayHaveArrived(job.status())) {
       session.terminal().Err(
-          absl::StrCat("The job may have been accepted all the same. Submit it again with --request-id ",
-                       request_id, ": that gives one job, not two.\n"));
+          absl::StrCat("The daemon may have accepted the job. Submit it again with --request-id ", request_id,
+                       ": this never creates a second job.\n"));
     }
     return code;
   }
@@ -53,17 +61,16 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand("submit", "Send a job to the daemon");
   command.AddOption("FILE", options->source.file, "Job file: YAML, JSON or text proto; `-` is standard input")
       .Required();
-  command.AddFlag("-f,--follow", options->follow,
-                  "Look on until the job ends; the exit code is then the job's");
+  command.AddFlag("-f,--follow", options->follow, "Follow the job until it ends, and return its exit code");
   command.AddFlag("--plot", options->plot, "Follow with curves of loss and accuracy");
   command
       .AddOption("--set", options->source.overrides,
                  "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command
-      .AddOption("--request-id", options->request_id,
-                 "Repeating a submission with the same id changes nothing")
+  command.AddOption("--on", options->on, "Train on this kind of cluster instead of the daemon's machine: slurm")
+      .ValueName("CLUSTER");
+  command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
   command.Action([options, &session, &exit_code] { exit_code = RunSubmit(session, *options); });
 }

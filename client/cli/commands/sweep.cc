@@ -66,10 +66,10 @@ absl::StatusOr<v1::Sweep> FindSweep(client::Client& client, absl::string_view re
   if (matches.size() > 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(matches.size(), " sweeps begin with `", id, "`: ", matches[0], ", ", matches[1],
-                     matches.size() > 2 ? ", ..." : "", "; write more of the one you mean"));
+                     matches.size() > 2 ? ", ..." : "", "; write more of the id"));
   }
   const std::string nearest = NearestName(id, ids);
-  return absl::NotFoundError(absl::StrCat("no sweep is or begins with ", Quoted(id), "; ",
+  return absl::NotFoundError(absl::StrCat("no sweep's id begins with ", Quoted(id), "; ",
                                           nearest.empty() ? "`tandem sweep list` shows the sweeps"
                                                           : absl::StrCat("did you mean `", nearest, "`?")));
 }
@@ -196,7 +196,7 @@ int Wait(Session& session, client::Client& client, const v1::Sweep& sweep) {
   if (absl::IsCancelled(ended.status()) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   if (absl::IsCancelled(ended.status()) && session.terminal().Interrupted()) {
     session.terminal().Err(
-        absl::StrCat("left alone; the sweep goes on\n  look at it with: tandem sweep show ", id,
+        absl::StrCat("stopped waiting; the sweep continues\n  show it with: tandem sweep show ", id,
                      "\n  cancel it with: tandem sweep cancel ", id, "\n"));
     return kDetached;
   }
@@ -218,8 +218,8 @@ int CreateSweep(Session& session, const SweepOptions& options) {
     const int code = FailSweep(session, *file, sweep.status());
     if (!options.check && MayHaveArrived(sweep.status())) {
       session.terminal().Err(
-          absl::StrCat("The sweep may have been accepted all the same. Submit it again with --request-id ",
-                       request_id, ": that gives one sweep, not two.\n"));
+          absl::StrCat("The daemon may have accepted the sweep. Submit it again with --request-id ",
+                       request_id, ": this never creates a second sweep.\n"));
     }
     return code;
   }
@@ -229,7 +229,7 @@ int CreateSweep(Session& session, const SweepOptions& options) {
     for (const v1::SweepResult& result : sweep->results()) {
       session.terminal().Out(absl::StrCat(ValuesText(result), "\n"));
     }
-    session.terminal().Out(absl::StrCat("all ", sweep->jobs(), " jobs are right; none was submitted\n"));
+    session.terminal().Out(absl::StrCat("all ", sweep->jobs(), " jobs are valid; none was submitted\n"));
     return kSucceeded;
   }
   if (session.structured()) {
@@ -239,7 +239,7 @@ int CreateSweep(Session& session, const SweepOptions& options) {
   session.terminal().Out(
       absl::StrCat("submitted ", session.style().Bold(id), ": ", sweep->jobs(), " jobs\n"));
   if (options.wait) return Wait(session, **client, *sweep);
-  session.terminal().Out(absl::StrCat("look at it with: tandem sweep show ", id, "\n"));
+  session.terminal().Out(absl::StrCat("show it with: tandem sweep show ", id, "\n"));
   return kSucceeded;
 }
 
@@ -313,7 +313,7 @@ void AddMany(Command app, const char* name, const char* description, bool remove
              int& exit_code) {
   auto references = std::make_shared<std::vector<std::string>>();
   const Command command = app.AddCommand(name, description);
-  command.AddOption("SWEEP", *references, "Ids of sweeps or their beginnings").Required();
+  command.AddOption("SWEEP", *references, "Ids of sweeps, or the beginnings of them").Required();
   command.Action(
       [references, removes, &session, &exit_code] { exit_code = Change(session, *references, removes); });
 }
@@ -323,56 +323,56 @@ void AddMany(Command app, const char* name, const char* description, bool remove
 void AddSweep(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<SweepOptions>();
   const Command command = app.AddCommand(
-      "sweep",
-      "Train a job with many values of some of its fields, and find the best; or show, list, cancel sweeps");
-  command.AddOption("FILE", options->file,
-                    "Sweep file (its job under `base:`), or a job file and what varies in it as options");
+      "sweep", "Train a job with many values of some fields and find the best; show, list and cancel sweeps");
+  command.AddOption(
+      "FILE", options->file,
+      "Sweep file (with its job under `base:`), or a job file whose varying fields are options");
   command
       .AddOption("--grid", options->grid,
-                 "Values of a field, each with every value of the other fields: "
+                 "Values of a field, combined with every value of the other fields: "
                  "training.optimizer.adam.learning_rate=0.1,0.01")
       .ValueName("PATH=VALUES")
       .OneValueEach();
   command
       .AddOption(
           "--random", options->random,
-          "A field whose value is drawn: PATH=uniform(MIN,MAX), log_uniform(MIN,MAX), integer(MIN,MAX) or "
+          "A field with random values: PATH=uniform(MIN,MAX), log_uniform(MIN,MAX), integer(MIN,MAX) or "
           "choice(A,B,...); with --samples")
       .ValueName("PATH=DISTRIBUTION")
       .OneValueEach();
-  command.AddOption("--samples", options->samples, "Jobs to draw").ValueName("N").Range(1, 1000);
-  command.AddOption("--seed", options->seed, "Starts the random sequence (default: 0)").ValueName("N");
+  command.AddOption("--samples", options->samples, "The number of jobs with random values")
+      .ValueName("N")
+      .Range(1, 1000);
+  command.AddOption("--seed", options->seed, "The seed of the random values (default: 0)").ValueName("N");
   command
-      .AddOption("--max-running", options->max_running, "Jobs that may hold devices at a time (default: any)")
+      .AddOption("--max-running", options->max_running,
+                 "The largest number of jobs with devices at a time (default: no limit)")
       .ValueName("N")
       .Range(1, 1000);
   command
       .AddOption("--objective", options->objective,
-                 "What makes a job the best: loss or a metric (default: that of best_model)")
+                 "The measure of the best job: loss or a metric (default: best_model's)")
       .ValueName("METRIC");
   command.AddOption("--name", options->name, "The sweep's name (default: the job's)").ValueName("NAME");
   command.AddOption("--set", options->overrides, "Change a field of the job: PATH=VALUE")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.AddFlag("-w,--wait", options->wait,
-                  "Show how its jobs do until all have ended, and what came of them");
-  command.AddFlag("--check", options->check, "Have all jobs checked and listed, and submit none");
-  command
-      .AddOption("--request-id", options->request_id,
-                 "Repeating a submission with the same id changes nothing")
+  command.AddFlag("-w,--wait", options->wait, "Follow the jobs until all have ended, and show their results");
+  command.AddFlag("--check", options->check, "Check and list all jobs, and submit none");
+  command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
   auto limit = std::make_shared<int>(20);
   command.Action([options, limit, &session, &exit_code] {
     exit_code = options->file.empty() ? ListSweeps(session, *limit) : CreateSweep(session, *options);
   });
 
-  const Command show = command.AddCommand(
-      "show", "Show a sweep's jobs, their values and results; * has the best weights to download");
+  const Command show =
+      command.AddCommand("show", "Show a sweep's jobs, values and results; * marks the best weights");
   auto reference = std::make_shared<std::string>();
-  show.AddOption("SWEEP", *reference, "The sweep's id or its beginning").Required();
+  show.AddOption("SWEEP", *reference, "The sweep's id, or the beginning of it").Required();
   show.Action([reference, &session, &exit_code] { exit_code = ShowOne(session, *reference); });
-  const Command list = command.AddCommand("list", "List sweeps, the newest first, as without a word");
-  list.AddOption("--limit", *limit, "At most so many; 0: all")
+  const Command list = command.AddCommand("list", "List sweeps, newest first (the default)");
+  list.AddOption("--limit", *limit, "The largest number of sweeps; 0: all")
       .ShowDefault()
       .ValueName("N")
       .Range(0, 1'000'000);

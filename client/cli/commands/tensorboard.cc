@@ -44,7 +44,7 @@ int RunTensorBoard(Session& session, const TensorBoardOptions& options) {
   const auto is_lost = [&](const absl::Status& status) {
     if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) return false;
     if (!std::exchange(is_noted, true)) {
-      session.terminal().Err(absl::StrCat("cannot reach the daemon: ", status.message(), "; trying again\n"));
+      session.terminal().Err(absl::StrCat("cannot reach the daemon: ", status.message(), "; retrying\n"));
     }
     return true;
   };
@@ -95,7 +95,7 @@ void AddTensorBoard(Command app, Session& session, int& exit_code) {
   const Command command = app.AddCommand(
       "tensorboard", "Copy the curves of jobs to TensorBoard event files, and keep the files current");
   command.AddOption("DIR", options->folder, "The folder for TensorBoard's --logdir").Required();
-  command.AddOption("JOB", options->jobs, "Which jobs, until they end; without any: all, until Ctrl-C");
+  command.AddOption("JOB", options->jobs, "The jobs, until they end (default: all jobs, until Ctrl-C)");
   command.AddFlag("--once", options->once, "End when the files are current");
   command.Action([options, &session, &exit_code] { exit_code = RunTensorBoard(session, *options); });
 }

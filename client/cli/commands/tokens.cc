@@ -62,7 +62,7 @@ absl::StatusOr<absl::Duration> ParseExpiry(const std::string& text) {
   }
   if (expiry <= absl::ZeroDuration() || expiry > kLongest) {
     return absl::InvalidArgumentError(
-        absl::StrCat("want a time such as 30d, 2w or 12h, of at most 36500d, got `", text, "`"));
+        absl::StrCat("want a time such as 30d, 2w or 12h, at most 36500d, got `", text, "`"));
   }
   return expiry;
 }
@@ -119,8 +119,9 @@ int CreateToken(Session& session, const CreateOptions& options) {
   std::optional<SecretFile> file;
   if (!options.to.empty() && !file.emplace(options.to).is_open()) {
     return session.Fail(absl::InvalidArgumentError(
-        errno == EEXIST ? absl::StrCat(options.to, " is there already, and is not overwritten")
-                        : absl::StrCat("cannot make ", options.to, ": ", strerror(errno))));
+        errno == EEXIST
+            ? absl::StrCat("cannot write the token to ", options.to, ": the file exists; name a new file")
+            : absl::StrCat("cannot create ", options.to, ": ", strerror(errno), "; name another file")));
   }
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
@@ -140,7 +141,7 @@ int CreateToken(Session& session, const CreateOptions& options) {
   if (file.has_value() && !file->Write(made->secret() + "\n")) {
     const std::string why = strerror(errno);
     session.terminal().Err(absl::StrCat("tandem: cannot write ", options.to, ": ", why,
-                                        "; revoke the token, which nobody knows: tandem tokens revoke ",
+                                        "; the token is lost, so revoke it: tandem tokens revoke ",
                                         made->token().user(), "\n"));
     return kOutputLost;
   }
@@ -151,16 +152,16 @@ int CreateToken(Session& session, const CreateOptions& options) {
     return kSucceeded;
   }
   if (file.has_value()) {
-    session.terminal().Out(absl::StrCat("the token of ", made->token().user(), " is in ", options.to,
-                                        ", for its owner alone; use it with --token-file or "
-                                        "TANDEM_TOKEN_FILE\n"));
+    session.terminal().Out(
+        absl::StrCat("the token of ", made->token().user(), " is in ", options.to,
+                     ", readable only by the file's owner; use it with --token-file or TANDEM_TOKEN_FILE\n"));
     return kSucceeded;
   }
   // Prints only the secret, so that a script can write it to a file.
   session.terminal().Out(absl::StrCat(made->secret(), "\n"));
   session.terminal().Err(
-      absl::StrCat("made for ", made->token().user(),
-                   ", and not shown again; use it with --token-file or TANDEM_TOKEN_FILE\n"));
+      absl::StrCat("this token of ", made->token().user(),
+                   " is shown only once; use it with --token-file or TANDEM_TOKEN_FILE\n"));
   return kSucceeded;
 }
 
@@ -175,7 +176,7 @@ int ListTokens(Session& session) {
     return kSucceeded;
   }
   if (tokens->empty()) {
-    session.terminal().Out("no tokens but the daemon's own; `tandem tokens create USER` makes one\n");
+    session.terminal().Out("no tokens except the daemon's own; `tandem tokens create USER` creates one\n");
     return kSucceeded;
   }
   Table table({{"USER"},
@@ -223,35 +224,35 @@ int Revoke(Session& session, const std::vector<std::string>& users) {
 }  // namespace
 
 void AddTokens(Command app, Session& session, int& exit_code) {
-  const Command command = app.AddCommand("tokens", "List the users' tokens; make and revoke them");
+  const Command command = app.AddCommand("tokens", "List, create and revoke users' tokens");
   command.Action([&session, &exit_code] { exit_code = ListTokens(session); });
-  command.AddCommand("list", "List them, as without a word").Action([&session, &exit_code] {
+  command.AddCommand("list", "List them (the default)").Action([&session, &exit_code] {
     exit_code = ListTokens(session);
   });
-  const Command create = command.AddCommand("create", "Make a token for a user and print it, this once");
+  const Command create =
+      command.AddCommand("create", "Create a token for a user and print it; it is shown only once");
   auto options = std::make_shared<CreateOptions>();
-  create.AddOption("USER", options->user, "Whom it is for; jobs submitted with it are this user's")
+  create.AddOption("USER", options->user, "The user; jobs submitted with the token belong to this user")
       .Required();
-  const Option role =
-      create
-          .AddOption(
-              "--role",
-              [options](const std::string& text) {
-                const absl::StatusOr<v1::TokenRole> role = ParseRole(text);
-                if (role.ok()) options->role = *role;
-                return role.status();
-              },
-              "viewer: look at everything and change nothing. submitter, the default: also send jobs, and "
-              "change one's own. admin: everything")
-          .ValueName("ROLE");
+  const Option role = create
+                          .AddOption(
+                              "--role",
+                              [options](const std::string& text) {
+                                const absl::StatusOr<v1::TokenRole> role = ParseRole(text);
+                                if (role.ok()) options->role = *role;
+                                return role.status();
+                              },
+                              "viewer: may read everything and change nothing. submitter (the default): may "
+                              "also submit jobs and change the user's own. admin: may do everything")
+                          .ValueName("ROLE");
   create
       .AddFlag(
           "--admin", [options] { options->role = v1::TOKEN_ROLE_ADMIN; },
-          "It allows everything, as the daemon's own token does: --role admin")
+          "Allow everything, as the daemon's own token does: --role admin")
       .Excludes(role);
   create
       .AddOption("--to", options->to,
-                 "Write the token to this new file, which its owner alone may read, rather than print it")
+                 "Write the token to this new file, readable only by its owner, instead of printing it")
       .ValueName("FILE");
   create
       .AddOption(
@@ -261,29 +262,29 @@ void AddTokens(Command app, Session& session, int& exit_code) {
             if (expires.ok()) options->expires = *expires;
             return expires.status();
           },
-          "After this time it lets nobody in, such as 30d, 2w or 12h. Default: never")
+          "The time until the token expires, such as 30d, 2w or 12h (default: never)")
       .ValueName("TIME");
-  create.AddOption("--max-devices", options->max_devices, "Devices that the user's jobs may hold at a time")
+  create.AddOption("--max-devices", options->max_devices, "The user's largest number of devices at a time")
       .ValueName("N")
       .Range(1, 1'000'000);
-  create.AddOption("--max-queued-jobs", options->max_queued_jobs, "Jobs of the user that may wait at a time")
+  create.AddOption("--max-queued-jobs", options->max_queued_jobs, "The user's largest number of queued jobs")
       .ValueName("N")
       .Range(1, 1'000'000);
   create
       .AddOption("--max-disk", options->max_disk_bytes,
-                 "Disk that the user's jobs and uploads may take up together, such as 50GiB")
+                 "The largest size of the user's jobs and uploads on the disk, such as 50GiB")
       .ValueName("SIZE")
       .Size()
       .AtLeast(1);
   create
       .AddOption("--max-streams", options->max_streams,
-                 "Watches, logs, uploads and the like that the user may have open at a time")
+                 "The user's largest number of open streams (watches, logs, uploads)")
       .ValueName("N")
       .Range(1, 1'000'000);
   create.Action([options, &session, &exit_code] { exit_code = CreateToken(session, *options); });
-  const Command revoke = command.AddCommand("revoke", "Make users' tokens useless, at once; their jobs stay");
+  const Command revoke = command.AddCommand("revoke", "Revoke users' tokens at once; their jobs stay");
   auto users = std::make_shared<std::vector<std::string>>();
-  revoke.AddOption("USER", *users, "Whose").Required();
+  revoke.AddOption("USER", *users, "The users").Required();
   revoke.Action([users, &session, &exit_code] { exit_code = Revoke(session, *users); });
 }
 

@@ -52,7 +52,9 @@ int RunWatch(Session& session, const WatchOptions& options) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   if (options.job.empty()) {
-    if (options.plot) return session.Fail(absl::InvalidArgumentError("--plot needs a JOB"));
+    if (options.plot)
+      return session.Fail(
+          absl::InvalidArgumentError("cannot plot all jobs: --plot draws the curves of one job; give JOB"));
     return WatchAll(session, **client, options.after);
   }
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
@@ -65,9 +67,8 @@ int RunWatch(Session& session, const WatchOptions& options) {
 void AddWatch(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<WatchOptions>();
   const Command command = app.AddCommand(
-      "watch",
-      "Look on at a job until it ends, or at the changes of state of all jobs; Ctrl-C leaves them running");
-  command.AddOption("JOB", options->job, "The job's id or its beginning; without one: all jobs");
+      "watch", "Follow a job until it ends, or the state changes of all jobs; jobs continue after Ctrl-C");
+  command.AddOption("JOB", options->job, "The job's id, or the beginning of it (default: all jobs)");
   command.AddFlag("--plot", options->plot, "Draw curves of loss and accuracy");
   command
       .AddOption("--after", options->after,

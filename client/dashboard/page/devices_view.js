@@ -24,7 +24,7 @@ export function showDevices({root, say, signal, user}) {
   const button = (device) => {
     if (user.role !== "ADMIN") return "";
     return device.state === "DEVICE_STATE_ACTIVE"
-        ? h("button", {type: "button", onclick: () => act("DrainDevice", device.name, `Drain ${id(device.name)}? It takes no new jobs; its jobs go on. Why?`, "Drain", {type: "text", maxlength: 200})}, "Drain")
+        ? h("button", {type: "button", onclick: () => act("DrainDevice", device.name, `Drain ${id(device.name)}? It takes no new jobs; its present jobs continue. Why?`, "Drain", {type: "text", maxlength: 200})}, "Drain")
         : h("button", {type: "button", onclick: () => act("ResumeDevice", device.name, `Resume ${id(device.name)}? It takes jobs again.`, "Resume")}, "Resume");
   };
   const load = ({gpu, leased_share: share, threads}) => gpu

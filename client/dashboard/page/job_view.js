@@ -13,7 +13,7 @@ const ACTIONS = [
   {label: "Pause", method: "PauseJob", states: ["QUEUED", "STARTING", "RUNNING", "PREEMPTING"],
    question: (name) => `Pause ${name}? The job writes a checkpoint, frees its devices, and waits for Resume.`},
   {label: "Resume", method: "ResumeJob", states: ["PAUSED", "FAILED"],
-   question: (name) => `Resume ${name}? The job waits for devices, and goes on from its last checkpoint.`},
+   question: (name) => `Resume ${name}? The job waits for devices, and continues from its last checkpoint.`},
   {label: "Cancel", method: "CancelJob", states: ["QUEUED", "STARTING", "RUNNING", "PAUSING", "PAUSED", "PREEMPTING"], danger: true,
    question: (name, state) => state === "QUEUED" ? `Cancel ${name}? The job ends at once. It cannot be resumed.`
        : `Cancel ${name}? The job writes a checkpoint and its model, and ends. It cannot be resumed.`},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dnnl.hpp"
+#include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/batch_norm.h"
 
@@ -42,6 +43,17 @@ ChannelView ViewOf(const Layout& layout) {
     sizes.outer = (shape[0] + kBlock - 1) / kBlock;
     sizes.lanes = kBlock;
     sizes.parts = std::min(kParts, sizes.outer);
+    return {layout, sizes};
+  }
+  if (layout.tiled()) {
+    sizes.outer = shape[0] / kTileSamples;
+    sizes.groups = TileBlocks(shape[1]);
+    sizes.positions = positions * kTileSamples;
+    sizes.lanes = kTileChannels;
+    sizes.channel_lanes = true;
+    sizes.samples = sizes.outer;
+    sizes.parts = std::min(kParts, sizes.outer);
+    sizes.tiled = true;
     return {layout, sizes};
   }
   if (shape.rank() == 4) {
@@ -183,10 +195,10 @@ void MergeMoments(const ChannelSizes& sizes, const double* partials, int64_t cha
   for (int64_t part = 0; part < sizes.parts; ++part) {
     const double* partial = PartialOf(sizes, partials, channel, part);
     const int64_t group = sizes.channel_lanes ? channel / sizes.lanes : channel;
-    const double more = partials[(group * sizes.parts + part) * kChannelPartial + 2 * kBlock];
+    const double more = partials[(group * sizes.parts + part) * kChannelPartial + 2 * kPartialLanes];
     const double difference = partial[0] - *mean;
     const double total = count + more;
-    *squares += partial[kBlock] + difference * difference * count * more / total;
+    *squares += partial[kPartialLanes] + difference * difference * count * more / total;
     *mean += difference * more / total;
     count = total;
   }
@@ -332,7 +344,7 @@ struct GradTerms {
       for (int64_t part = 0; part < sizes.parts; ++part) {
         const double* partial = PartialOf(sizes, partials, c, part);
         sum += partial[0];
-        centered += partial[kBlock];
+        centered += partial[kPartialLanes];
       }
       const double inv_std = inv_std_of(c);
       const double factor = run.At<const float>(weight)[c] * inv_std;

@@ -77,24 +77,6 @@ int64_t WinogradTileRows(const ConvSizes& sizes) {
   return (sizes.out_height() + tile - 1) / tile;
 }
 
-// Returns scratch of `floats` for each thread of the team.
-Region ThreadScratch(Lowering& lowering, int64_t floats) {
-  return lowering.Scratch(floats * lowering.team().threads() * static_cast<int64_t>(sizeof(float)));
-}
-
-// Calls function(scratch, begin, end) for ranges of the items, one for each thread, each with its own
-// scratch.
-template <typename Function>
-void ForWithScratch(const RunContext& run, Region scratch, int64_t floats, int64_t items,
-                    const Function& function) {
-  const int64_t shares = run.team->threads();
-  run.team->For(shares, [&](int64_t begin, int64_t end) {
-    for (int64_t share = begin; share < end; ++share) {
-      function(run.At<float>(scratch) + share * floats, items * share / shares, items * (share + 1) / shares);
-    }
-  });
-}
-
 // Returns the weights at the points. They are computed once in a run, for the forward and the backward pass.
 absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const ConvSizes& sizes) {
   if (const Region* found = lowering.FindTransformed(weight); found != nullptr) return *found;
@@ -151,6 +133,10 @@ absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const C
 
 }  // namespace
 
+Region ThreadScratch(Lowering& lowering, int64_t floats) {
+  return lowering.Scratch(floats * lowering.team().threads() * static_cast<int64_t>(sizeof(float)));
+}
+
 ConvSizes ConvProblem::sizes() const {
   return {.blocks = Blocks(x),
           .in_channels = x[1],
@@ -202,6 +188,7 @@ ConvProblem ProblemOfGradWeight(const Lowering& lowering, const Node& node) {
 absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const ConvProblem problem = ProblemOfForward(lowering, node);
+  if (TakesTiles(lowering, problem)) return LowerTiledConvForward(lowering, node, problem);
   if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvForward(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   const ConvSizes sizes = problem.sizes();
@@ -281,6 +268,7 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const Conv2dGradInputOp&>(*node.op);
   const ConvProblem problem = {op.input_shape, lowering.shape(node.inputs[1]), lowering.shape(node.inputs[0]),
                                op.geometry};
+  if (TakesTiles(lowering, problem)) return LowerTiledConvGradInput(lowering, node, problem);
   if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvGradInput(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
@@ -325,6 +313,7 @@ absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const Conv2dGradWeightOp&>(*node.op);
   const ConvProblem problem = ProblemOfGradWeight(lowering, node);
+  if (TakesTiles(lowering, problem)) return LowerTiledConvGradWeight(lowering, node, problem);
   if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvGradWeight(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<PooledGrad> pooled, FindPooledGrad(lowering, node.inputs[1]));
   if (pooled != nullptr) return LowerPooledGradWeight(lowering, node, problem, *pooled);

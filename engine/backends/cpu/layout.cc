@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/backends/cpu/kernels/kernels.h"
+#include "engine/backends/cpu/kernels/tiles.h"
 
 namespace tandem::cpu {
 
@@ -35,6 +36,8 @@ Layout Layout::BatchBlocked(DType dtype, Shape shape) {
   return Layout(Kind::kBatchBlocked, dtype, std::move(shape));
 }
 
+Layout Layout::Tiled(Shape shape, DType dtype) { return Layout(Kind::kTiled, dtype, std::move(shape)); }
+
 Layout Layout::OneDnn(const dnnl::memory::desc& desc, Shape shape) {
   DType dtype = DType::kFloat32;
   if (desc.data_type() == dnnl::memory::data_type::u8) dtype = DType::kUInt8;
@@ -54,6 +57,8 @@ int64_t Layout::bytes() const {
       const int64_t rows = shape_[0];
       return (rows + kBlock - 1) / kBlock * kBlock * (shape_.elements() / rows) * SizeOf(dtype_);
     }
+    case Kind::kTiled:
+      return shape_[0] * TileBlocks(shape_[1]) * kTileChannels * shape_[2] * shape_[3] * SizeOf(dtype_);
     case Kind::kOneDnn:
       return static_cast<int64_t>(desc_.get_size());
   }
@@ -63,6 +68,7 @@ int64_t Layout::bytes() const {
 dnnl::memory::desc Layout::desc() const { return kind_ == Kind::kOneDnn ? desc_ : PlainDesc(dtype_, shape_); }
 
 Layout Layout::WithType(DType dtype) const {
+  if (tiled() && dtype != dtype_) return Plain(dtype, shape_);
   Layout layout = *this;
   layout.dtype_ = dtype;
   if (kind_ == Kind::kOneDnn) layout.desc_.data.data_type = dnnl::memory::convert_to_c(OneDnnType(dtype));

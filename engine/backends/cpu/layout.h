@@ -16,18 +16,23 @@ class Layout {
   enum class Kind : uint8_t {
     kPlain,         // Row-major, any type.
     kBatchBlocked,  // [ceil(N / 16)][...][16]: see kernels.h.
+    kTiled,         // bfloat16 images, and their indices: see tiles.h.
     kOneDnn,        // float32, bfloat16 or uint8, described by oneDNN.
   };
 
   static Layout Plain(DType dtype, Shape shape);
   // `shape` has at least one dimension.
   static Layout BatchBlocked(DType dtype, Shape shape);
+  // `shape` is [N, C, H, W], with N a multiple of 16. `dtype` is bfloat16, or uint8 for the indices of a
+  // pooling.
+  static Layout Tiled(Shape shape, DType dtype = DType::kBFloat16);
   // Returns a plain layout if `desc` is row-major.
   static Layout OneDnn(const dnnl::memory::desc& desc, Shape shape);
 
   Kind kind() const { return kind_; }
   bool plain() const { return kind_ == Kind::kPlain; }
   bool batch_blocked() const { return kind_ == Kind::kBatchBlocked; }
+  bool tiled() const { return kind_ == Kind::kTiled; }
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   // Returns the bytes with padding.
@@ -37,7 +42,8 @@ class Layout {
   // Returns oneDNN's description of a plain layout or of its own layout. oneDNN must have the type.
   dnnl::memory::desc desc() const;
 
-  // Returns the same layout for another type. For uint8 only a plain layout works.
+  // Returns the same layout for another type. For uint8 only a plain layout works. A tiled layout becomes
+  // plain.
   Layout WithType(DType dtype) const;
 
   bool operator==(const Layout& other) const;

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "dnnl.hpp"
+#include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
 #include "engine/base/status_macros.h"
@@ -129,7 +130,38 @@ absl::StatusOr<Region> Lowering::GetFixed(ValueId id, const Layout& layout) {
   return copy;
 }
 
+absl::StatusOr<Region> Lowering::ConvertTiles(ValueId id, const Place& from, const Layout& to) {
+  const Layout plain = Layout::Plain(DType::kFloat32, to.shape());
+  const bool makes_tiles = to.tiled();
+  if (!((makes_tiles ? from.layout : to) == plain)) {
+    TANDEM_ASSIGN_OR_RETURN(const Region region, Get(id, plain));
+    return Convert(id, {region, plain}, to);
+  }
+  const Region source = from.region;
+  const Region target = Scratch(to.bytes());
+  const int64_t channels = to.shape()[1];
+  const int64_t pixels = to.shape()[2] * to.shape()[3];
+  const int64_t items = to.shape()[0] / kTileSamples * TileBlocks(channels);
+  Emit({.name = makes_tiles ? "to tiles" : "from tiles",
+        .reads = {source},
+        .writes = {target},
+        .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+          run.team->For(items, [&](int64_t begin, int64_t end) {
+            if (makes_tiles) {
+              tiles->to_tiles(channels, pixels, run.At<const float>(source), run.At<uint16_t>(target), begin,
+                              end);
+            } else {
+              tiles->from_tiles(channels, pixels, run.At<const uint16_t>(source), run.At<float>(target),
+                                begin, end);
+            }
+          });
+          return absl::OkStatus();
+        }});
+  return target;
+}
+
 absl::StatusOr<Region> Lowering::Convert(ValueId id, const Place& from, const Layout& to) {
+  if (from.layout.tiled() || to.tiled()) return ConvertTiles(id, from, to);
   const Shape& shape = to.shape();
   const bool blocks = from.layout.batch_blocked() || to.batch_blocked();
   const bool other_type = from.layout.dtype() != to.dtype();

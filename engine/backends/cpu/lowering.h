@@ -82,7 +82,7 @@ enum class Algorithms : uint8_t {
   kFastest,
   kSmallScratch,     // No oneDNN algorithm with more scratch than kSmallScratchBytes.
   kWithoutWinograd,  // Winograd's scratch grows with channels and threads.
-  kOneDnn,           // No batch-blocked layout, which pads batches.
+  kOneDnn,           // No batch-blocked layout, which pads batches, and no tiled layout, which pads channels.
 };
 
 inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
@@ -141,6 +141,7 @@ class Lowering {
 
   // Returns the nodes that read the value, in order.
   const std::vector<NodeId>& readers(ValueId id) const { return readers_[id]; }
+  bool IsOutput(ValueId id) const { return is_output_[id]; }
   // Returns whether the value exists: it is no node's result, or the node's steps were added.
   bool IsMade(ValueId id) const { return value(id).producer == kNoNode || !places_[id].empty(); }
   // Returns the node that computes the value, if it is of this kind, else null.
@@ -167,6 +168,7 @@ class Lowering {
  private:
   int AddBuffer(Buffer buffer);
   absl::StatusOr<Region> Convert(ValueId id, const Place& from, const Layout& to);
+  absl::StatusOr<Region> ConvertTiles(ValueId id, const Place& from, const Layout& to);
 
   const Graph& graph_;
   CpuVariables* const variables_;

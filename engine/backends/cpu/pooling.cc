@@ -5,6 +5,7 @@
 
 #include "dnnl.hpp"
 #include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/pooling.h"
 
@@ -32,6 +33,7 @@ class ImageFormat {
   Layout LayoutOf(DType dtype, const Shape& shape) const {
     switch (kind_) {
       case Layout::Kind::kPlain:
+      case Layout::Kind::kTiled:
         return Layout::Plain(dtype, shape);
       case Layout::Kind::kBatchBlocked:
         return Layout::BatchBlocked(dtype, shape);
@@ -61,14 +63,14 @@ class ImageFormat {
   memory::format_tag tag_;
 };
 
-PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape& x, const Shape& y,
+PoolSizes SizesOf(const PoolGeometry& g, int64_t outer, int64_t lanes, const Shape& x, const Shape& y,
                   bool count_padding) {
-  return {.outer = format.outer(x),
+  return {.outer = outer,
           .in_height = x[2],
           .in_width = x[3],
           .out_height = y[2],
           .out_width = y[3],
-          .lanes = format.lanes(x),
+          .lanes = lanes,
           .window_height = g.size.h,
           .window_width = g.size.w,
           .stride_height = g.stride.h,
@@ -78,11 +80,90 @@ PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape&
           .count_padding = count_padding};
 }
 
+PoolSizes SizesOf(const PoolGeometry& g, const ImageFormat& format, const Shape& x, const Shape& y,
+                  bool count_padding) {
+  return SizesOf(g, format.outer(x), format.lanes(x), x, y, count_padding);
+}
+
+PoolSizes SizesOfTiles(const PoolGeometry& g, const Shape& x, const Shape& y, bool count_padding) {
+  return SizesOf(g, x[0] / kTileSamples * TileBlocks(x[1]), kTileElements, x, y, count_padding);
+}
+
+// Adds a step from tiled images to tiled images with `rows` rows. `kernel` is average_pool or its gradient.
+absl::Status LowerTiledAverage(Lowering& lowering, const Node& node, const PoolSizes& sizes, int64_t rows,
+                               decltype(TileKernels::average_pool) TileKernels::*kernel) {
+  TANDEM_ASSIGN_OR_RETURN(const Region read,
+                          lowering.Get(node.inputs[0], Layout::Tiled(lowering.shape(node.inputs[0]))));
+  const Region written = lowering.Define(node.outputs[0], Layout::Tiled(lowering.shape(node.outputs[0])));
+  lowering.Emit({.name = std::string(node.op->kind()) + " tiled",
+                 .reads = {read},
+                 .writes = {written},
+                 .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+                   run.team->For(sizes.outer * rows, [&](int64_t begin, int64_t end) {
+                     (tiles->*kernel)(sizes, run.At<const uint16_t>(read), run.At<uint16_t>(written), begin,
+                                      end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerTiledMaxPool(Lowering& lowering, const Node& node, Region x) {
+  const Shape& y_shape = lowering.shape(node.outputs[0]);
+  const Region y = lowering.Define(node.outputs[0], Layout::Tiled(y_shape));
+  const Region index = lowering.Define(node.outputs[1], Layout::Tiled(y_shape, DType::kUInt8));
+  const PoolSizes sizes = SizesOfTiles(static_cast<const MaxPool2dOp&>(*node.op).geometry,
+                                       lowering.shape(node.inputs[0]), y_shape, false);
+  lowering.Emit({.name = "max_pool2d tiled",
+                 .reads = {x},
+                 .writes = {y, index},
+                 .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+                   run.team->For(sizes.outer * sizes.out_height, [&](int64_t begin, int64_t end) {
+                     tiles->max_pool(sizes, run.At<const uint16_t>(x), run.At<uint16_t>(y),
+                                     run.At<uint8_t>(index), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+absl::Status LowerTiledMaxPoolGrad(Lowering& lowering, const Node& node, Region index) {
+  const Shape& y_shape = lowering.shape(node.inputs[0]);
+  const Shape& x_shape = lowering.shape(node.outputs[0]);
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[0], Layout::Tiled(y_shape)));
+  const Region dx = lowering.Define(node.outputs[0], Layout::Tiled(x_shape));
+  const PoolSizes sizes =
+      SizesOfTiles(static_cast<const MaxPool2dGradOp&>(*node.op).geometry, x_shape, y_shape, false);
+  lowering.Emit({.name = "max_pool2d_grad tiled",
+                 .reads = {index, dy},
+                 .writes = {dx},
+                 .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+                   run.team->For(sizes.outer * sizes.in_height, [&](int64_t begin, int64_t end) {
+                     tiles->max_pool_grad(sizes, run.At<const uint8_t>(index), run.At<const uint16_t>(dy),
+                                          run.At<uint16_t>(dx), begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return absl::OkStatus();
+}
+
+// Returns whether the indices of a pooling may be in tiles: only the pooling's gradient reads them.
+bool MayTileIndex(const Lowering& lowering, ValueId index) {
+  if (lowering.OnlyReader(index, "max_pool2d_grad") != nullptr) return true;
+  return lowering.readers(index).empty() && !lowering.IsOutput(index);
+}
+
 // Computes the node's output. `x` is the shape of the larger images. `op` is average_pool2d or its gradient.
 template <typename AveragePoolOp>
 absl::Status LowerAverage(Lowering& lowering, const Node& node, const AveragePoolOp& op, const Shape& x,
-                          const Shape& y, decltype(Kernels::average_pool) Kernels::*kernel) {
+                          const Shape& y, decltype(Kernels::average_pool) Kernels::*kernel,
+                          decltype(TileKernels::average_pool) TileKernels::*tile_kernel) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place made, lowering.HomeAsMade(node.inputs[0]));
+  if (made.layout.tiled()) {
+    return LowerTiledAverage(lowering, node, SizesOfTiles(op.geometry, x, y, op.count_include_pad),
+                             lowering.shape(node.outputs[0])[2], tile_kernel);
+  }
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const ImageFormat format = ImageFormat::Of(home.layout);
   const PoolSizes sizes = SizesOf(op.geometry, format, x, y, op.count_include_pad);
@@ -128,6 +209,10 @@ absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, V
 
 absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place made, lowering.HomeAsMade(node.inputs[0]));
+  if (made.layout.tiled() && MayTileIndex(lowering, node.outputs[1])) {
+    return LowerTiledMaxPool(lowering, node, made.region);
+  }
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
@@ -154,6 +239,7 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
   if (left != nullptr) return absl::OkStatus();
   // The gradient is converted to the index's layout, not the index.
   TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
+  if (index_home.layout.tiled()) return LowerTiledMaxPoolGrad(lowering, node, index_home.region);
   const Shape& y_shape = lowering.shape(node.inputs[0]);
   const Shape& x_shape = lowering.shape(node.outputs[0]);
   const ImageFormat format = ImageFormat::Of(index_home.layout);
@@ -176,14 +262,14 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
 
 absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
   return LowerAverage(lowering, node, static_cast<const AveragePool2dOp&>(*node.op),
-                      lowering.shape(node.inputs[0]), lowering.shape(node.outputs[0]),
-                      &Kernels::average_pool);
+                      lowering.shape(node.inputs[0]), lowering.shape(node.outputs[0]), &Kernels::average_pool,
+                      &TileKernels::average_pool);
 }
 
 absl::Status LowerAveragePoolGrad(Lowering& lowering, const Node& node) {
   return LowerAverage(lowering, node, static_cast<const AveragePool2dGradOp&>(*node.op),
                       lowering.shape(node.outputs[0]), lowering.shape(node.inputs[0]),
-                      &Kernels::average_pool_grad);
+                      &Kernels::average_pool_grad, &TileKernels::average_pool_grad);
 }
 
 }  // namespace tandem::cpu

@@ -54,6 +54,8 @@ absl::StatusOr<Tensor> ToTensor(const Layout& layout, const void* data) {
       });
       break;
     }
+    case Layout::Kind::kTiled:
+      return absl::InternalError("cpu: the host reads a value in tiles");
     case Layout::Kind::kOneDnn:
       TANDEM_RETURN_IF_ERROR(
           Reorder(layout.desc(), data, PlainDesc(layout.dtype(), layout.shape()), tensor.raw_data()));
@@ -78,6 +80,8 @@ absl::Status FromTensor(const Tensor& tensor, const Layout& layout, void* data) 
       });
       return absl::OkStatus();
     }
+    case Layout::Kind::kTiled:
+      return absl::InternalError("cpu: the host writes a value in tiles");
     case Layout::Kind::kOneDnn:
       return Reorder(PlainDesc(layout.dtype(), layout.shape()), tensor.raw_data(), layout.desc(), data);
   }

@@ -16,10 +16,11 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/archive.h"
 #include "engine/data/formats/compressed_file.h"
-#include "engine/data/formats/tar.h"
 #include "engine/data/memory_dataset.h"
 #include "engine/data/parallel.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
@@ -71,7 +72,9 @@ std::string Basename(const std::string& name) { return name.substr(name.rfind('/
 // Returns the name of a file without the suffix of its compression.
 std::string PlainName(const std::string& name) {
   absl::string_view plain = name;
-  if (!absl::ConsumeSuffix(&plain, ".gz")) absl::ConsumeSuffix(&plain, ".xz");
+  for (const char* ending : {".gz", ".xz", ".zst", ".bz2"}) {
+    if (absl::ConsumeSuffix(&plain, ending)) break;
+  }
   return std::string(plain);
 }
 
@@ -124,7 +127,7 @@ absl::Status Order(const v1::CifarSource& source, const std::string& where,
     const auto part = found.find(name);
     if (part == found.end()) {
       return absl::InvalidArgumentError(absl::StrCat(where, " has no ", name, hundred ? "" : " (CIFAR-10)",
-                                                     ", plain or with .gz or .xz; it must have ",
+                                                     ", plain or with .gz, .xz, .zst or .bz2; it must have ",
                                                      "data_batch_1.bin to data_batch_5.bin, or train.bin"));
     }
     layout.train.push_back(std::move(part->second));
@@ -148,15 +151,10 @@ bool IsWanted(const std::string& plain_name) {
 absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
   std::map<std::string, Part> found;
   std::map<std::string, std::string> names;
-  std::error_code error;
-  int entries = 0;
-  for (fs::recursive_directory_iterator entry(source.path(), error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (++entries > 10000 || entry.depth() > 3) break;
-    const std::string path = entry->path().string();
+  TANDEM_RETURN_IF_ERROR(WalkDataFolder(source.path(), [&](const fs::path& file, bool is_folder) {
+    if (is_folder) return;
+    const std::string path = file.string();
     const std::string plain = PlainName(Basename(path));
-    std::error_code ignored;
-    if (!entry->is_regular_file(ignored)) continue;
     // Of a plain and a compressed file, the plain file counts.
     if (IsWanted(plain) && (!found.contains(plain) || path.size() < found[plain].path.size())) {
       found[plain] = {.field = "cifar.path", .path = path, .member = ""};
@@ -164,9 +162,7 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
     if (plain == "batches.meta.txt" || plain == "fine_label_names.txt" || plain == "coarse_label_names.txt") {
       names[plain] = path;
     }
-  }
-  if (error)
-    return absl::InvalidArgumentError(absl::StrCat(source.path(), " cannot be read: ", error.message()));
+  }));
   TANDEM_RETURN_IF_ERROR(Order(source, source.path(), found, layout));
   for (std::vector<Part>* parts : {&layout.train, &layout.validation}) {
     for (Part& part : *parts) {
@@ -186,12 +182,11 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
 
 absl::Status LookIntoArchive(const v1::CifarSource& source, Layout& layout) {
   layout.archive = true;
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(source.path()));
   std::map<std::string, Part> found;
   std::map<std::string, int64_t> lengths;
   std::map<std::string, std::string> names;
   TANDEM_RETURN_IF_ERROR(
-      ForEachTarMember(*file, [&](const TarMember& member, const TarRead& read) -> absl::Status {
+      ForEachArchiveMember(source.path(), [&](const TarMember& member, const TarRead& read) -> absl::Status {
         const std::string name = Basename(member.name);
         if (IsWanted(name)) {
           found[name] = {.field = "cifar.path", .path = source.path(), .member = name};
@@ -343,9 +338,8 @@ absl::Status ReadFiles(const std::vector<Job>& jobs, const Records& records) {
 }
 
 absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, const Records& records) {
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
   const absl::Status status =
-      ForEachTarMember(*file, [&](const TarMember& member, const TarRead& read) -> absl::Status {
+      ForEachArchiveMember(path, [&](const TarMember& member, const TarRead& read) -> absl::Status {
         for (const Job& job : jobs) {
           if (job.part->member != Basename(member.name)) continue;
           return ReadRecords(*job.part, records, job.first, job.take, read);

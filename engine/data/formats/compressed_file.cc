@@ -16,6 +16,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/bzip2_file.h"
+#include "engine/data/formats/zip.h"
+#include "engine/data/formats/zip_content.h"
+#include "engine/data/formats/zstd_file.h"
 
 namespace tandem {
 namespace {
@@ -179,26 +183,25 @@ absl::StatusOr<std::unique_ptr<CompressedFile>> CompressedFile::Open(const std::
     ::close(fd);
     return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
   }
-  uint8_t magic[6] = {};
-  const ssize_t magic_bytes = ::pread(fd, magic, sizeof magic, 0);
-  if (magic_bytes == 6 && std::memcmp(magic, "\xFD\x37zXZ\0", 6) == 0) {
+  std::string begin(kForeignFormatBytes, '\0');
+  begin.resize(std::max<ssize_t>(0, ::pread(fd, begin.data(), begin.size(), 0)));
+  if (absl::StartsWith(begin, absl::string_view("\xFD\x37zXZ\0", 6))) {
     auto file = std::make_unique<XzFile>(path, fd, stat.st_size);
     TANDEM_RETURN_IF_ERROR(file->Start());
     return file;
   }
-  std::string begin(kForeignFormatBytes, '\0');
-  begin.resize(std::max<ssize_t>(0, ::pread(fd, begin.data(), begin.size(), 0)));
-  std::string fault = ForeignDataFault(begin);
-  if (fault.empty() && absl::StartsWith(begin, "PK\x03\x04")) {
-    fault = "is a zip archive; unpack it: unzip FILE";
-  }
-  if (!fault.empty()) {
+  if (IsZstd(begin)) return OpenZstd(path, fd);
+  if (IsBzip2(begin)) return OpenBzip2(path, fd);
+  const std::string fault = ForeignDataFault(begin);
+  const bool is_zip = IsZip(begin);
+  if (!fault.empty() || is_zip) {
     ::close(fd);
+    if (fault.empty()) return OpenZipContent(path);
     return absl::InvalidArgumentError(absl::StrCat(path, " ", fault));
   }
   int64_t plain_bytes = stat.st_size;
   int64_t stated = stat.st_size;
-  if (magic_bytes >= 2 && magic[0] == 0x1F && magic[1] == 0x8B) {
+  if (absl::StartsWith(begin, "\x1F\x8B")) {
     plain_bytes = 0;
     uint8_t length[4] = {};
     // Modulo 2^32.

@@ -11,8 +11,9 @@
 
 namespace tandem {
 
-// A regular file that is read from beginning to end: plain, or compressed by gzip or xz. The first bytes tell
-// the format. Every error is INVALID_ARGUMENT and names the file. Not thread-safe.
+// A regular file that is read from beginning to end: plain, compressed by gzip, xz, zstd or bzip2, or the
+// only file of a zip archive. The first bytes tell the format. Every error is INVALID_ARGUMENT and names the
+// file. Not thread-safe.
 class CompressedFile {
  public:
   static absl::StatusOr<std::unique_ptr<CompressedFile>> Open(const std::string& path);
@@ -41,6 +42,8 @@ class CompressedFile {
   virtual int64_t StatedLength() = 0;
 
   const std::string& path() const { return path_; }
+  // Returns whether the file is not compressed.
+  bool is_plain() const { return plain_bytes_ > 0; }
   // Returns INVALID_ARGUMENT with the path, then `what`.
   absl::Status Error(const std::string& what) const;
 

@@ -26,10 +26,11 @@ inline constexpr int64_t kMaxImagePixels = int64_t{1} << 26;
 // Returns the claims of a file's header. `pixels` is empty. Errors as DecodeImage.
 absl::StatusOr<Image> ReadImageHeader(absl::string_view file);
 
-// Decodes a whole JPEG or PNG file. The first bytes tell the format. Grey images have a single channel, also
-// images with a grey palette. All others have three channels. Transparency is dropped, and 16 bits become 8.
-// INVALID_ARGUMENT without a path ("is truncated", "is neither JPEG nor PNG") if the file cannot be decoded
-// whole.
+// Decodes a whole JPEG, PNG, WebP, BMP, TIFF or GIF file. The first bytes tell the format. Grey images have a
+// single channel, also images with a grey palette. All others have three channels. Transparency is dropped,
+// and 16 bits become
+// 8. The image is turned as the file's EXIF data say. INVALID_ARGUMENT without a path ("is truncated", "is no
+// picture that can be read") if the file cannot be decoded whole.
 absl::StatusOr<Image> DecodeImage(absl::string_view file);
 
 // Converts an image to `channels` channels, 1 or 3. Grey is 0.299 red + 0.587 green + 0.114 blue (ITU-R

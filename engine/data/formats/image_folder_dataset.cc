@@ -3,23 +3,28 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/image_file.h"
+#include "engine/data/formats/picture_tree.h"
 #include "engine/data/memory_dataset.h"
 #include "engine/data/parallel.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
@@ -34,187 +39,282 @@ constexpr int64_t kHeaderBytes = 1 << 16;
 constexpr int64_t kCheckedBytes = int64_t{32} << 20;
 // The bytes of images that are decoded together, if they are not kept.
 constexpr size_t kStreamedImageBytes = size_t{16} << 20;
+// The most bad images that are named, and the most endings of skipped files.
+constexpr size_t kNamedImages = 20;
+constexpr size_t kNamedEndings = 5;
 
 struct Entry {
-  std::string path;
+  size_t file = 0;  // In the tree's files.
   int32_t label = 0;
-  int64_t file_bytes = 0;
   Image header;
 };
 
-struct FolderSplit {
-  std::string field;  // "image_folder.train"
-  std::vector<Entry> entries;
+// A folder in a tree: the tree itself, or a part of a data set.
+struct Place {
+  std::shared_ptr<const PictureTree> tree;
+  std::string prefix;  // "", or with a slash at the end: "train/".
+
+  std::string Shown() const { return tree->Shown(absl::StripSuffix(prefix, "/")); }
 };
 
-bool IsImageName(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return name.front() != '.' &&
-         (absl::EndsWith(lower, ".jpg") || absl::EndsWith(lower, ".jpeg") || absl::EndsWith(lower, ".png"));
+// Skipped files: how many have each ending, such as ".heic".
+using SkippedFiles = std::map<std::string, int64_t>;
+
+struct FolderSplit {
+  std::string field;  // "image_folder.train"
+  Place place;
+  std::vector<Entry> entries;
+  SkippedFiles skipped;
+  int64_t outside_classes = 0;  // Images beside the folders of classes.
+
+  const PictureTree::File& FileOf(const Entry& entry) const { return place.tree->files()[entry.file]; }
+  std::string PathOf(const Entry& entry) const { return place.tree->Shown(FileOf(entry).path); }
+};
+
+void CountSkipped(const std::string& path, SkippedFiles& skipped) {
+  const std::string ending = absl::AsciiStrToLower(fs::path(path).extension().string());
+  ++skipped[ending.empty() ? "without an ending" : ending];
 }
 
-absl::StatusOr<std::vector<std::string>> Subfolders(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    const std::string name = entry->path().filename().string();
-    if (name.front() != '.' && entry->is_directory(ignored)) names.push_back(name);
+// Returns "14 files of other formats skipped: 9 .heic, 5 .txt", or "" if no file was skipped.
+std::string SkippedText(const SkippedFiles& skipped) {
+  int64_t files = 0;
+  std::vector<std::pair<int64_t, std::string>> kinds;
+  for (const auto& [ending, count] : skipped) {
+    files += count;
+    kinds.emplace_back(-count, ending);
   }
-  if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
-  std::sort(names.begin(), names.end());
+  if (files == 0) return "";
+  // The most frequent ending first.
+  std::sort(kinds.begin(), kinds.end());
+  std::vector<std::string> parts;
+  int64_t others = files;
+  for (const auto& [negative, ending] : kinds) {
+    if (parts.size() == kNamedEndings) break;
+    parts.push_back(absl::StrCat(-negative, " ", ending));
+    others += negative;
+  }
+  if (others > 0) parts.push_back(absl::StrCat(others, " others"));
+  return absl::StrCat(files, files == 1 ? " file" : " files",
+                      " of other formats skipped: ", absl::StrJoin(parts, ", "));
+}
+
+// Returns the names of a place's subfolders, in order. INVALID_ARGUMENT if there are none.
+absl::StatusOr<std::vector<std::string>> Subfolders(const Place& place) {
+  std::vector<std::string> names;
+  for (const std::string& folder : place.tree->folders()) {
+    absl::string_view name = folder;
+    if (absl::ConsumePrefix(&name, place.prefix) && !absl::StrContains(name, '/')) names.emplace_back(name);
+  }
   if (names.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has no subfolders; it must have one for each class, with the class's images"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place.Shown(), " has no subfolders; it must have one for each class, with the class's images"));
   }
   return names;
 }
 
-// Returns whether a folder holds only folders. The outer folder of an archive does if the archive was
-// unpacked into a folder of its own name.
-bool HoldsFoldersAlone(const std::string& folder) {
-  bool folders = false;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    std::error_code ignored;
-    const std::string name = entry->path().filename().string();
-    if (name.front() == '.') continue;
-    if (!entry->is_directory(ignored)) return false;
-    folders = true;
+// Calls `use` with each file in a folder, at any depth. `prefix` is the folder's path with a slash at the
+// end, or
+// "". `name` is the file's path relative to the folder.
+void ForEachFile(const PictureTree& tree, const std::string& prefix,
+                 absl::FunctionRef<void(size_t file, absl::string_view name)> use) {
+  const std::vector<PictureTree::File>& files = tree.files();
+  const auto begin = std::lower_bound(
+      files.begin(), files.end(), prefix,
+      [](const PictureTree::File& file, const std::string& path) { return file.path < path; });
+  for (auto file = begin; file != files.end(); ++file) {
+    absl::string_view name = file->path;
+    if (!absl::ConsumePrefix(&name, prefix)) return;
+    use(file - files.begin(), name);
   }
-  return folders && !error;
+}
+
+// Returns whether a folder holds only folders with files. The outer folder of an archive does if the archive
+// was unpacked into a folder of its own name.
+bool HoldsFoldersAlone(const PictureTree& tree, const std::string& prefix) {
+  bool files = false, folders = false;
+  ForEachFile(tree, prefix, [&](size_t /*file*/, absl::string_view name) {
+    (absl::StrContains(name, '/') ? folders : files) = true;
+  });
+  return folders && !files;
 }
 
 // Returns whether a name means a part of a data set. If all subfolders have such names, they are no classes.
-bool IsPart(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  return lower == "train" || lower == "training" || lower == "test" || lower == "testing" || lower == "val" ||
-         lower == "valid" || lower == "validation" || lower == "dev";
-}
+bool IsPart(const std::string& name) { return PartOf(name) != DataPart::kNone; }
 
 // Checks that the subfolders may be classes.
-absl::Status CheckClasses(const std::string& folder, const std::vector<std::string>& names) {
+absl::Status CheckClasses(const Place& place, const std::vector<std::string>& names) {
   if (names.size() < 2 || !std::all_of(names.begin(), names.end(), IsPart)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(folder, " has the subfolders ", ListNames(names),
+  return absl::InvalidArgumentError(absl::StrCat(place.Shown(), " has the subfolders ", ListNames(names),
                                                  ", which are parts of a data set and no classes; give one "
                                                  "of them as image_folder.train, and another one as "
                                                  "image_folder.validation"));
 }
 
 // Returns the likely mistake if all images have the same class.
-std::string OneClassMend(const std::string& folder, const std::string& name) {
-  const std::string inner = absl::StrCat(folder, "/", name);
-  if (HoldsFoldersAlone(inner)) {
+std::string OneClassMend(const Place& place, const std::string& name) {
+  if (HoldsFoldersAlone(*place.tree, absl::StrCat(place.prefix, name, "/"))) {
+    const std::string inner = absl::StrCat(place.Shown(), "/", name);
     return absl::StrCat(inner,
                         " holds folders and no image, as an archive's folder in another one does: give ",
                         "image_folder.train: ", inner);
   }
-  return absl::StrCat("add a subfolder to ", folder, " for each other class");
+  return absl::StrCat("add a subfolder to ", place.Shown(), " for each other class");
 }
 
 // Adds the images of a class, in the order of their paths.
-absl::Status AddClass(const std::string& folder, int32_t label, std::vector<Entry>& entries) {
-  std::vector<Entry> found;
-  std::error_code error;
-  for (fs::recursive_directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    std::error_code ignored;
-    if (!IsImageName(entry->path().filename().string()) || !entry->is_regular_file(ignored)) continue;
-    found.push_back({.path = entry->path().string(), .label = label, .header = {}});
-    found.back().file_bytes = static_cast<int64_t>(entry->file_size(ignored));
-  }
-  if (error) return absl::InvalidArgumentError(absl::StrCat(folder, " cannot be read: ", error.message()));
-  if (found.empty()) {
+absl::Status AddClass(const std::string& name, int32_t label, FolderSplit& split) {
+  const PictureTree& tree = *split.place.tree;
+  const std::string prefix = absl::StrCat(split.place.prefix, name, "/");
+  SkippedFiles skipped;
+  const size_t before = split.entries.size();
+  ForEachFile(tree, prefix, [&](size_t file, absl::string_view inner) {
+    if (IsPictureName(inner)) {
+      split.entries.push_back({.file = file, .label = label, .header = {}});
+    } else {
+      CountSkipped(std::string(inner), skipped);
+    }
+  });
+  if (split.entries.size() == before) {
+    const std::string text = SkippedText(skipped);
     return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has no image: no file ending in .jpg, .jpeg or .png"));
+        absl::StrCat(split.place.Shown(), "/", name,
+                     " has no image: no file ending in .jpg, .png, .webp, .bmp, .tiff or .gif",
+                     text.empty() ? "" : "; ", text));
   }
-  std::sort(found.begin(), found.end(), [](const Entry& a, const Entry& b) { return a.path < b.path; });
-  if (static_cast<int64_t>(entries.size() + found.size()) > kMaxSamples) {
+  for (const auto& [ending, count] : skipped) split.skipped[ending] += count;
+  if (static_cast<int64_t>(split.entries.size()) > kMaxSamples) {
     return absl::InvalidArgumentError(
         absl::StrCat("has more than the ", kMaxSamples, " images that can be read"));
   }
-  entries.insert(entries.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   return absl::OkStatus();
 }
 
 // Returns the classes of the training images: the model's if they include all subfolders, else the
 // subfolders.
-absl::StatusOr<std::vector<std::string>> ClassesOf(const std::string& folder, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(folder));
-  TANDEM_RETURN_IF_ERROR(CheckClasses(folder, names));
+absl::StatusOr<std::vector<std::string>> ClassesOf(const Place& place, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(place));
+  TANDEM_RETURN_IF_ERROR(CheckClasses(place, names));
   if (model.classes.empty()) return names;
   const absl::flat_hash_set<absl::string_view> known(model.classes.begin(), model.classes.end());
   for (const std::string& name : names) {
     if (known.contains(name)) continue;
     if (model.takes_other_outputs) return names;
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, " has a class ", ListNames({name}), ", which the model does not know; it knows ",
-                     ListNames(model.classes), "; remove the folder, or rename it if it is misspelt"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        place.Shown(), " has a class ", ListNames({name}), ", which the model does not know; it knows ",
+        ListNames(model.classes), "; remove the folder, or rename it if it is misspelt"));
   }
   return model.classes;
 }
 
 // Lists the images of a split. Its subfolders must be among `classes`, whose order gives the labels.
-absl::Status ListSplit(const std::string& folder, const std::vector<std::string>& classes,
-                       FolderSplit& split) {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
+absl::Status ListSplit(const std::vector<std::string>& classes, FolderSplit& split) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(split.place));
   absl::flat_hash_map<absl::string_view, int32_t> labels;
   for (size_t i = 0; i < classes.size(); ++i) labels.emplace(classes[i], static_cast<int32_t>(i));
   for (const std::string& name : names) {
     const auto found = labels.find(name);
     if (found == labels.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(folder, " has a class \"", name,
+      return absl::InvalidArgumentError(absl::StrCat(split.place.Shown(), " has a class \"", name,
                                                      "\", which the training images do not have; they have ",
                                                      classes.size(), " classes: ", ListNames(classes)));
     }
-    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, found->second, split.entries));
+    TANDEM_RETURN_IF_ERROR(AddClass(name, found->second, split));
   }
+  ForEachFile(*split.place.tree, split.place.prefix, [&](size_t /*file*/, absl::string_view name) {
+    if (absl::StrContains(name, '/')) return;
+    if (IsPictureName(name)) {
+      ++split.outside_classes;
+    } else {
+      CountSkipped(std::string(name), split.skipped);
+    }
+  });
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ReadFile(const Entry& entry, int64_t most) {
-  std::ifstream stream(entry.path, std::ios::binary);
-  if (!stream) return absl::InvalidArgumentError(absl::StrCat(entry.path, " cannot be opened"));
-  if (entry.file_bytes > kMaxFileBytes) {
+// Reads the first `most` bytes of an image's file.
+absl::StatusOr<std::string> ReadFile(const FolderSplit& split, const Entry& entry, int64_t most) {
+  const PictureTree::File& file = split.FileOf(entry);
+  if (file.bytes > kMaxFileBytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(entry.path, " has ", entry.file_bytes, " bytes, more than an image file may have"));
+        absl::StrCat(split.PathOf(entry), " has ", file.bytes, " bytes, more than an image file may have"));
   }
-  std::string content(std::min(most, entry.file_bytes), '\0');
-  stream.read(content.data(), static_cast<std::streamsize>(content.size()));
-  content.resize(stream.gcount());
-  return content;
+  return split.place.tree->Read(file, most);
 }
 
-absl::Status WithPath(const Entry& entry, const absl::Status& status) {
+absl::Status WithPath(const FolderSplit& split, const Entry& entry, const absl::Status& status) {
   if (status.ok() || !absl::IsInvalidArgument(status)) return status;
-  return absl::InvalidArgumentError(absl::StrCat(entry.path, " ", status.message()));
+  return absl::InvalidArgumentError(absl::StrCat(split.PathOf(entry), " ", status.message()));
 }
 
-absl::Status ReadHeader(Entry& entry) {
-  TANDEM_ASSIGN_OR_RETURN(std::string begin, ReadFile(entry, kHeaderBytes));
+absl::Status ReadHeader(const FolderSplit& split, Entry& entry) {
+  TANDEM_ASSIGN_OR_RETURN(std::string begin, ReadFile(split, entry, kHeaderBytes));
   absl::StatusOr<Image> header = ReadImageHeader(begin);
-  if (!header.ok() && entry.file_bytes > kHeaderBytes) {
-    TANDEM_ASSIGN_OR_RETURN(begin, ReadFile(entry, entry.file_bytes));
+  if (!header.ok() && split.FileOf(entry).bytes > kHeaderBytes) {
+    TANDEM_ASSIGN_OR_RETURN(begin, ReadFile(split, entry, kMaxFileBytes));
     header = ReadImageHeader(begin);
   }
   if (header.ok()) entry.header = *std::move(header);
-  return WithPath(entry, header.status());
+  return WithPath(split, entry, header.status());
 }
 
-// Returns the first error, as a fault of its split.
-absl::Status FirstError(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
+absl::StatusOr<Image> DecodeEntry(const FolderSplit& split, const Entry& entry) {
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(split, entry, kMaxFileBytes));
+  absl::StatusOr<Image> image = DecodeImage(content);
+  if (!image.ok()) return WithPath(split, entry, image.status());
+  return image;
+}
+
+// As RunInParallel, but also continues after a bad image.
+std::vector<absl::Status> ReadAll(size_t count, const std::function<absl::Status(size_t)>& work) {
+  std::vector<absl::Status> bad(count);
+  std::vector<absl::Status> statuses = RunInParallel(count, [&](size_t i) {
+    absl::Status status = work(i);
     if (!absl::IsInvalidArgument(status)) return status;
-    return FieldError(split.field, status.message());
+    bad[i] = std::move(status);
+    return absl::OkStatus();
+  });
+  for (size_t i = 0; i < count; ++i) {
+    if (statuses[i].ok()) statuses[i] = std::move(bad[i]);
   }
-  return absl::OkStatus();
+  return statuses;
+}
+
+// Gathers the bad images of a data set. Names the first ones of a split.
+class BadImages {
+ public:
+  // Adds the errors of a split's images. Returns the first error that is no fault of an image.
+  absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
+    size_t bad = 0;
+    for (const absl::Status& status : statuses) {
+      if (status.ok()) continue;
+      if (!absl::IsInvalidArgument(status)) return status;
+      if (++bad <= kNamedImages) violations_.Add(split.field, status.message());
+    }
+    if (bad > kNamedImages) {
+      violations_.Add(split.field,
+                      absl::StrCat("has ", bad - kNamedImages, " more images that cannot be read: ", bad,
+                                   " of ", statuses.size(), "; mend or remove them"));
+    }
+    return absl::OkStatus();
+  }
+  absl::Status ToStatus() const { return violations_.ToStatus(); }
+
+ private:
+  FieldViolations violations_;
+};
+
+// Returns the errors of a split's images, as faults of the split.
+absl::Status ErrorsOf(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
+  BadImages bad;
+  TANDEM_RETURN_IF_ERROR(bad.Add(split, statuses));
+  return bad.ToStatus();
 }
 
 struct Folders {
   DatasetInfo info;
-  FolderSplit train{.field = "image_folder.train", .entries = {}};
-  FolderSplit validation{.field = "image_folder.validation", .entries = {}};
+  FolderSplit train{.field = "image_folder.train", .place = {}, .entries = {}, .skipped = {}};
+  FolderSplit validation{.field = "image_folder.validation", .place = {}, .entries = {}, .skipped = {}};
 };
 
 absl::Status CheckSource(const v1::ImageFolderSource& source) {
@@ -237,39 +337,99 @@ absl::Status CheckSource(const v1::ImageFolderSource& source) {
   return violations.ToStatus();
 }
 
-// Checks that all images have the same size, if no size is requested.
-absl::Status CheckSizes(const FolderSplit& split, const Entry& first) {
+// Checks that all images have the same size as the first training image, if no size is requested.
+absl::Status CheckSizes(const FolderSplit& split, const FolderSplit& train) {
+  const Image& first = train.entries[0].header;
   for (const Entry& entry : split.entries) {
-    if (entry.header.height == first.header.height && entry.header.width == first.header.width) continue;
+    if (entry.header.height == first.height && entry.header.width == first.width) continue;
     return FieldError(split.field,
-                      absl::StrCat(entry.path, " has ", entry.header.height, " x ", entry.header.width,
-                                   " pixels (height x width), but ", first.path, " has ", first.header.height,
-                                   " x ", first.header.width,
+                      absl::StrCat(split.PathOf(entry), " has ", entry.header.height, " x ",
+                                   entry.header.width, " pixels (height x width), but ",
+                                   train.PathOf(train.entries[0]), " has ", first.height, " x ", first.width,
                                    "; give image_folder.height and width to bring all images to one size"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, const DataNames& model) {
+// Tells people about files that are not read.
+void AddNotices(const FolderSplit& split, std::vector<std::string>& notices) {
+  const std::string text = SkippedText(split.skipped);
+  if (!text.empty()) notices.push_back(absl::StrCat(split.field, ": ", text));
+  if (split.outside_classes > 0) {
+    notices.push_back(absl::StrCat(split.field, ": ", split.outside_classes,
+                                   " images beside the folders of classes skipped"));
+  }
+}
+
+// Decodes the images of splits with few bytes. Other images have their headers read. Reports all bad images.
+absl::Status CheckImages(Folders& folders, bool decode) {
+  BadImages bad;
+  for (FolderSplit* split : {&folders.train, &folders.validation}) {
+    std::vector<Entry>& entries = split->entries;
+    int64_t bytes = 0;
+    for (const Entry& entry : entries) bytes += split->FileOf(entry).bytes;
+    const bool whole = decode && bytes <= kCheckedBytes;
+    TANDEM_RETURN_IF_ERROR(bad.Add(*split, ReadAll(entries.size(), [&](size_t i) -> absl::Status {
+      TANDEM_RETURN_IF_ERROR(ReadHeader(*split, entries[i]));
+      return whole ? DecodeEntry(*split, entries[i]).status() : absl::OkStatus();
+    })));
+  }
+  return bad.ToStatus();
+}
+
+// Opens the folders or archives of the source. Takes the parts of a data set, see ImageFolderSource.train.
+// Returns the name of a test part that no field names, or "".
+absl::StatusOr<std::string> OpenPlaces(const v1::ImageFolderSource& source, Folders& folders) {
+  FieldViolations violations;
+  const auto open = [&](const std::string& path, FolderSplit& split) {
+    absl::StatusOr<std::shared_ptr<const PictureTree>> tree = PictureTree::Open(path);
+    violations.AddAll(split.field, tree.status());
+    if (tree.ok()) split.place.tree = *std::move(tree);
+  };
+  open(source.train(), folders.train);
+  if (!source.validation().empty()) open(source.validation(), folders.validation);
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  Place& train = folders.train.place;
+  const absl::StatusOr<std::vector<std::string>> names = Subfolders(train);
+  // The missing subfolders are reported as missing classes.
+  if (!names.ok()) return "";
+  const absl::StatusOr<DataParts> parts = FindDataParts(train.Shown(), *names);
+  violations.AddAll(folders.train.field, parts.status());
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  if (parts->train.empty()) return "";
+  const std::string test = parts->test.empty() ? "" : train.tree->Shown(parts->test);
+  if (folders.validation.place.tree == nullptr && !parts->validation.empty()) {
+    folders.validation.place = {.tree = train.tree, .prefix = absl::StrCat(parts->validation, "/")};
+  }
+  train.prefix = absl::StrCat(parts->train, "/");
+  return source.validation() == test ? "" : test;
+}
+
+// `decode`: see CheckImages.
+absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, const DataNames& model,
+                                        bool decode) {
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Folders folders;
   FieldViolations violations;
-  absl::StatusOr<std::vector<std::string>> found = ClassesOf(source.train(), model);
+  TANDEM_ASSIGN_OR_RETURN(const std::string test, OpenPlaces(source, folders));
+  absl::StatusOr<std::vector<std::string>> found = ClassesOf(folders.train.place, model);
   violations.AddAll(folders.train.field, found.status());
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   std::vector<std::string> classes = *std::move(found);
-  violations.AddAll(folders.train.field, ListSplit(source.train(), classes, folders.train));
-  if (violations.empty() && !source.validation().empty()) {
-    violations.AddAll(folders.validation.field, ListSplit(source.validation(), classes, folders.validation));
+  violations.AddAll(folders.train.field, ListSplit(classes, folders.train));
+  if (violations.empty() && folders.validation.place.tree != nullptr) {
+    violations.AddAll(folders.validation.field, ListSplit(classes, folders.validation));
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   bool grey = true;
-  for (FolderSplit* split : {&folders.train, &folders.validation}) {
-    std::vector<Entry>& entries = split->entries;
-    const std::vector<absl::Status> statuses =
-        RunInParallel(entries.size(), [&](size_t i) { return ReadHeader(entries[i]); });
-    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
-    if (source.height() == 0) TANDEM_RETURN_IF_ERROR(CheckSizes(*split, folders.train.entries[0]));
+  TANDEM_RETURN_IF_ERROR(CheckImages(folders, decode));
+  for (const FolderSplit* split : {&folders.train, &folders.validation}) {
+    if (source.height() == 0) TANDEM_RETURN_IF_ERROR(CheckSizes(*split, folders.train));
+    AddNotices(*split, folders.info.notices);
+  }
+  if (!test.empty()) {
+    folders.info.notices.push_back(absl::StrCat(
+        "The test part ", test, " is not read; give it as image_folder.validation to validate with it"));
   }
   for (const Entry& entry : folders.train.entries) grey = grey && entry.header.channels == 1;
   const Image& first = folders.train.entries[0].header;
@@ -283,7 +443,7 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   const std::vector<Entry>& training = folders.train.entries;
   info.one_label = std::all_of(training.begin(), training.end(),
                                [&](const Entry& entry) { return entry.label == training[0].label; });
-  if (info.one_label) info.one_class_mend = OneClassMend(source.train(), classes[training[0].label]);
+  if (info.one_label) info.one_class_mend = OneClassMend(folders.train.place, classes[training[0].label]);
   info.class_names = std::move(classes);
   info.labels_follow_names = true;
   info.train_samples = static_cast<int64_t>(folders.train.entries.size());
@@ -300,27 +460,20 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   return folders;
 }
 
-absl::StatusOr<Image> DecodeEntry(const Entry& entry) {
-  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(entry, entry.file_bytes));
-  absl::StatusOr<Image> image = DecodeImage(content);
-  if (!image.ok()) return WithPath(entry, image.status());
-  return image;
-}
-
 // Decodes `count` images from number `first` on into `pixels`, on several threads.
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
-  return FirstError(split, RunInParallel(count, [&](size_t i) -> absl::Status {
-                      const Entry& entry = split.entries[first + i];
-                      TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(entry));
-                      // The file may have been replaced since its size was read.
-                      const Image image =
-                          ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
-                      std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
-                      labels[i] = entry.label;
-                      return absl::OkStatus();
-                    }));
+  return ErrorsOf(split, ReadAll(count, [&](size_t i) -> absl::Status {
+                    const Entry& entry = split.entries[first + i];
+                    TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split, entry));
+                    // The file may have been replaced since its size was read.
+                    const Image image =
+                        ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
+                    std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
+                    labels[i] = entry.label;
+                    return absl::OkStatus();
+                  }));
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,
@@ -337,7 +490,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& spli
 
 absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples use) {
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
-  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none));
+  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, none, /*decode=*/false));
   const Shape& shape = folders.info.shape;
   const size_t all = folders.train.entries.size();
   const size_t at_once =
@@ -354,20 +507,12 @@ absl::Status StreamImageFolder(const v1::ImageFolderSource& source, UseSamples u
 }
 
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(const Folders folders, LookIntoFolders(source, model));
-  for (const FolderSplit* split : {&folders.train, &folders.validation}) {
-    int64_t bytes = 0;
-    for (const Entry& entry : split->entries) bytes += entry.file_bytes;
-    if (bytes > kCheckedBytes) continue;
-    const std::vector<absl::Status> statuses = RunInParallel(
-        split->entries.size(), [&](size_t i) { return DecodeEntry(split->entries[i]).status(); });
-    TANDEM_RETURN_IF_ERROR(FirstError(*split, statuses));
-  }
-  return folders.info;
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model, /*decode=*/true));
+  return std::move(folders.info);
 }
 
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model));
+  TANDEM_ASSIGN_OR_RETURN(Folders folders, LookIntoFolders(source, model, /*decode=*/false));
   OpenedDataset opened;
   opened.info = std::move(folders.info);
   TANDEM_ASSIGN_OR_RETURN(opened.train, ReadSplit(folders.train, opened.info.shape, source.resize()));
@@ -379,13 +524,12 @@ absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& sourc
 }
 
 absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(folder));
-  std::vector<Entry> entries;
-  for (const std::string& name : names) {
-    TANDEM_RETURN_IF_ERROR(AddClass(folder + "/" + name, /*label=*/0, entries));
-  }
+  FolderSplit split;
+  TANDEM_ASSIGN_OR_RETURN(split.place.tree, PictureTree::Open(folder));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names, Subfolders(split.place));
+  for (const std::string& name : names) TANDEM_RETURN_IF_ERROR(AddClass(name, /*label=*/0, split));
   std::vector<std::string> paths;
-  for (Entry& entry : entries) paths.push_back(std::move(entry.path));
+  for (const Entry& entry : split.entries) paths.push_back(split.PathOf(entry));
   return paths;
 }
 

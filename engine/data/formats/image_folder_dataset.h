@@ -12,7 +12,7 @@ namespace tandem {
 
 // DescribeDataset and OpenDataset for an ImageFolderSource, before limits and splits. Describing reads the
 // headers of all files, and decodes small sets whole. Opening decodes all files on several threads. An error
-// names the path of the wrong image. Fields in errors are relative to the DatasetSpec.
+// names the paths of the first 20 wrong images of a split. Fields in errors are relative to the DatasetSpec.
 absl::StatusOr<DatasetInfo> DescribeImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 absl::StatusOr<OpenedDataset> OpenImageFolder(const v1::ImageFolderSource& source, const DataNames& model);
 // Passes the training samples to `use`, as StreamTraining.

@@ -101,9 +101,10 @@ TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
   const auto message = [](const std::string& file) {
     return std::string(DecodeImage(file).status().message());
   };
-  EXPECT_THAT(message("GIF89a"), HasSubstr("is neither a JPEG nor a PNG file"));
-  EXPECT_THAT(message(""), HasSubstr("is neither"));
-  EXPECT_THAT(message(Jpeg(8, 8, 4, 1)), HasSubstr("it has 4 colours"));
+  EXPECT_THAT(message("some text"), HasSubstr("is no picture that can be read"));
+  EXPECT_THAT(message(""), HasSubstr("is empty"));
+  EXPECT_THAT(message("....ftypheic"), HasSubstr("is a HEIC file"));
+  EXPECT_THAT(message("GIF89a"), HasSubstr("cannot be decoded as GIF"));
   const std::string png = GreyPng(50, 50, 3), jpeg = Jpeg(64, 64, 3, 9);
   for (const double part : {0.1, 0.5, 0.9}) {
     EXPECT_THAT(message(png.substr(0, static_cast<size_t>(png.size() * part))),
@@ -222,9 +223,39 @@ TEST_F(ImageFolderTest, NamesTheImageAtFault) {
   Add("train/cat/e.png", png.substr(0, png.size() - 6));
   ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png cannot be decoded as PNG: ");
   Add("train/cat/e.png", "text");
-  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither a JPEG nor a PNG file");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is no picture that can be read");
   Add("train/cat/e.png", "");
-  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is neither");
+  ExpectViolation(spec_, "image_folder.train", "/train/cat/e.png is empty");
+}
+
+TEST_F(ImageFolderTest, NamesTwentyBadImagesAtOnce) {
+  for (int i = 10; i < 33; ++i) Add("train/cat/bad" + std::to_string(i) + ".png", "text");
+  const std::string png = GreyPng(3, 2, 4);
+  Add("validation/cat/cut.png", png.substr(0, png.size() - 6));
+  spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
+  const std::vector<FieldViolation> found = GetFieldViolations(DescribeDataset(spec_).status());
+  ASSERT_EQ(found.size(), 22u);
+  EXPECT_THAT(found[0].description, HasSubstr("/bad10.png is no picture"));
+  EXPECT_THAT(found[19].description, HasSubstr("/bad29.png is no picture"));
+  EXPECT_THAT(found[20].description, HasSubstr("has 3 more images that cannot be read: 23 of 26"));
+  EXPECT_EQ(found[21].field, "image_folder.validation");
+  EXPECT_THAT(found[21].description, HasSubstr("/validation/cat/cut.png cannot be decoded as PNG"));
+}
+
+TEST_F(ImageFolderTest, ReportsSkippedFiles) {
+  Add("train/cat/x.heic", "");
+  Add("train/cat/deep/y.HEIC", "");
+  Add("train/readme.txt", "");
+  Add("train/loose.png", "");
+  Add("train/@eaDir/cat/thumbnail.png", "");
+  Add("train/cat/.hidden/z.png", "");
+  Add("train/cat/._b.png", "");
+  const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec_);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->train_samples, 3);
+  EXPECT_THAT(info->notices,
+              ElementsAre("image_folder.train: 4 files of other formats skipped: 2 .heic, 2 .txt",
+                          "image_folder.train: 1 images beside the folders of classes skipped"));
 }
 
 TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
@@ -243,6 +274,61 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   ExpectViolation(spec_, "image_folder.train", "has no subfolders");
   spec_.mutable_image_folder()->set_train(folder_ + "/none");
   ExpectViolation(spec_, "image_folder.train", "cannot be read");
+}
+
+// Archives with a folder around the classes, with parts, and without.
+TEST(ImageArchiveTest, ReadsArchivesLikeFolders) {
+  const std::string folder = FreshFolder();
+  const auto check = [&](const std::string& name, const std::string& archive, int64_t validation) {
+    SCOPED_TRACE(name);
+    v1::DatasetSpec spec;
+    spec.mutable_image_folder()->set_train(WriteFile(folder + "/" + name, archive));
+    const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_THAT(opened->info.class_names, ElementsAre("cat", "dog"));
+    EXPECT_THAT(Samples<uint8_t>(*opened->train), ElementsAre(5, 5, 6, 6));
+    EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(0, 1));
+    EXPECT_EQ(opened->info.validation_samples, validation);
+    EXPECT_EQ(DescribeDataset(spec)->train_samples, 2);
+  };
+  const std::string five = GreyPng(2, 1, 5), six = GreyPng(2, 1, 6);
+  const std::vector<std::pair<std::string, std::string>> plain = {
+      {"dog/1.png", six}, {"cat/1.png", five}, {"cat/.hidden.png", "x"}};
+  check("plain.zip", Zip(plain, false), 0);
+  check("plain.tar", Tar(plain), 0);
+  check("plain.tar.zst", Zstded(Tar(plain)), 0);
+  check("dots.tar.bz2", Bzipped(Tar({{"./cat/1.png", five}, {"./dog//1.png", six}})), 0);
+  // Of two members with the same path, the later counts.
+  check("twice.tgz", Gzipped(Tar({{"cat/1.png", six}, {"dog/1.png", six}, {"cat/1.png", five}})), 0);
+  check("windows.zip", Zip({{"cat\\1.png", five}, {"dog\\1.png", six}}, false), 0);
+  const std::vector<std::pair<std::string, std::string>> parts = {
+      {"pets/README", "about"},     {"pets/train/cat/1.png", five}, {"pets/train/dog/a/1.png", six},
+      {"pets/val/dog/1.png", five}, {"pets/test/dog/1.png", six},
+  };
+  check("parts.zip", Zip(parts, true), 1);
+  check("parts.tar.xz", Xzipped(Tar(parts)), 1);
+}
+
+TEST(ImageArchiveTest, RefusesDamagedArchives) {
+  const std::string folder = FreshFolder();
+  v1::DatasetSpec spec;
+  const auto expect = [&](const std::string& archive, const std::string& fault) {
+    spec.mutable_image_folder()->set_train(WriteFile(folder + "/pets", archive));
+    ExpectViolation(spec, "image_folder.train", fault);
+  };
+  const std::string png = GreyPng(2, 1, 5);
+  const std::vector<std::pair<std::string, std::string>> members = {{"cat/1.png", png},
+                                                                    {"dog/1.png", "no picture"}};
+  expect(Tar(members), "pets/dog/1.png is no picture that can be read");
+  expect(Zip(members, false), "pets/dog/1.png is no picture that can be read");
+  expect("some text", "pets is truncated: it ends within a tar header");
+  expect(std::string(600, 'x'), "pets is no tar archive, or is damaged");
+  expect(Tar(members).substr(0, 1100), "pets is truncated");
+  expect(Zip(members, false).substr(0, 100), "pets is no zip archive, or is truncated");
+  expect(Tar({{"1.png", png}}), "pets has no subfolders");
+  std::string damaged = Zip({{"cat/1.png", png}, {"dog/1.png", png}}, false);
+  damaged[damaged.find("dog/1.png") + 12] ^= 0x55;
+  expect(damaged, "pets is damaged: ");
 }
 
 TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
@@ -311,11 +397,23 @@ TEST(ImageFolderClassesTest, PartsOfADataSetAreNoClasses) {
   }
   v1::DatasetSpec spec;
   spec.mutable_image_folder()->set_train(folder);
-  ExpectViolation(spec, "image_folder.train",
-                  "has the subfolders 'Test', 'train', which are parts of a data set");
+  DatasetInfo info = *DescribeDataset(spec);
+  EXPECT_THAT(info.class_names, ElementsAre("daisy", "rose"));
+  EXPECT_EQ(info.validation_samples, 0);
+  EXPECT_THAT(info.notices, ElementsAre(HasSubstr("The test part " + folder + "/Test is not read")));
+  std::filesystem::create_directories(folder + "/valid/daisy");
+  WriteFile(folder + "/valid/daisy/1.png", GreyPng(2, 2, 9));
+  EXPECT_EQ(DescribeDataset(spec)->validation_samples, 1);
   spec.mutable_image_folder()->set_train(folder + "/train");
   spec.mutable_image_folder()->set_validation(folder + "/Test");
-  EXPECT_EQ(DescribeDataset(spec)->classes, 2);
+  info = *DescribeDataset(spec);
+  EXPECT_EQ(info.validation_samples, 1);
+  EXPECT_THAT(info.notices, ElementsAre());
+  std::filesystem::remove_all(folder + "/train");
+  spec.mutable_image_folder()->set_train(folder);
+  spec.mutable_image_folder()->clear_validation();
+  ExpectViolation(spec, "image_folder.train",
+                  "has the subfolders 'Test', 'valid', which are parts of a data set");
 }
 
 }  // namespace

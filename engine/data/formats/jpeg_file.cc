@@ -3,6 +3,7 @@
 #include <csetjmp>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 // Needs <cstdio> before it, because it does not include it.
@@ -11,6 +12,8 @@
 #include <jerror.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/data/formats/exif.h"
 
 namespace tandem {
 namespace {
@@ -48,20 +51,39 @@ void OnProgress(j_common_ptr info) {
   std::longjmp(ErrorsOf(info)->jump, 1);
 }
 
+constexpr int kExifMarker = JPEG_APP0 + 1;
+constexpr absl::string_view kExifName("Exif\0\0", 6);
+
+// Returns the orientation in the file's EXIF data.
+int OrientationOf(const jpeg_decompress_struct& info) {
+  for (jpeg_saved_marker_ptr marker = info.marker_list; marker != nullptr; marker = marker->next) {
+    absl::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
+    if (marker->marker == kExifMarker && absl::ConsumePrefix(&data, kExifName)) return ExifOrientation(data);
+  }
+  return 1;
+}
+
+// Returns a colour of a pixel from the inverted inks that a file holds: Pillow's arithmetic.
+uint8_t WithoutInk(uint8_t inverted_ink, uint8_t inverted_black) {
+  const int product = (255 - inverted_ink) * inverted_black + 128;
+  return static_cast<uint8_t>(inverted_black - (((product >> 8) + product) >> 8));
+}
+
 // From here to the end of Decode all code is C, because longjmp may leave it. The caller creates `image` and
 // `row`.
 bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_decompress_struct& info,
-            Image& image, std::vector<uint8_t>& row) {
+            Image& image, int& orientation, std::vector<uint8_t>& row) {
   if (setjmp(errors.jump) != 0) return false;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+  jpeg_save_markers(&info, kExifMarker, 0xFFFF);
   jpeg_read_header(&info, TRUE);
+  orientation = OrientationOf(info);
   image.height = info.image_height;
   image.width = info.image_width;
   image.channels = info.num_components == 1 ? 1 : 3;
-  if (info.num_components != 1 && info.num_components != 3) {
+  if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4) {
     std::snprintf(errors.message, sizeof errors.message,
-                  "it has %d colours; only grey images and those of three colours can be read",
-                  info.num_components);
+                  "it has %d colours; only images of 1, 3 or 4 colours can be read", info.num_components);
     return false;
   }
   if (image.height * image.width > kMaxImagePixels) {
@@ -70,17 +92,20 @@ bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_d
     return false;
   }
   if (header_only) return true;
-  info.out_color_space = image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  const bool inks = info.num_components == 4;
+  info.out_color_space = inks ? JCS_CMYK : image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&info);
   const int64_t area = image.height * image.width;
   image.pixels.resize(image.channels * area);
-  row.resize(image.channels * image.width);
+  row.resize(info.num_components * image.width);
   while (info.output_scanline < info.output_height) {
     uint8_t* const out = image.pixels.data() + int64_t{info.output_scanline} * image.width;
     JSAMPROW rows[1] = {row.data()};
     jpeg_read_scanlines(&info, rows, 1);
     for (int64_t c = 0; c < image.channels; ++c) {
-      for (int64_t x = 0; x < image.width; ++x) out[c * area + x] = row[x * image.channels + c];
+      for (int64_t x = 0; x < image.width; ++x) {
+        out[c * area + x] = inks ? WithoutInk(row[x * 4 + c], row[x * 4 + 3]) : row[x * image.channels + c];
+      }
     }
   }
   jpeg_finish_decompress(&info);
@@ -96,17 +121,18 @@ absl::StatusOr<Image> ReadJpeg(absl::string_view file, bool header_only) {
   errors.manager.emit_message = OnMessage;
   progress.progress_monitor = OnProgress;
   Image image;
+  int orientation = 1;
   std::vector<uint8_t> row;
   if (setjmp(errors.jump) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
   }
   jpeg_create_decompress(&info);
   info.progress = &progress;
-  const bool decoded = Decode(file, header_only, errors, info, image, row);
+  const bool decoded = Decode(file, header_only, errors, info, image, orientation, row);
   jpeg_destroy_decompress(&info);
   if (!decoded)
     return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
-  return image;
+  return TurnImage(std::move(image), orientation);
 }
 
 }  // namespace

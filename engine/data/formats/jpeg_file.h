@@ -7,7 +7,8 @@
 
 namespace tandem {
 
-// ReadImageHeader and DecodeImage for a JPEG file (libjpeg). INVALID_ARGUMENT for images with four colours.
+// ReadImageHeader and DecodeImage for a JPEG file (libjpeg). CMYK and YCCK become red, green and blue. Their
+// inks are inverted, as Adobe's programs write them and as Pillow reads them.
 absl::StatusOr<Image> ReadJpegHeader(absl::string_view file);
 absl::StatusOr<Image> DecodeJpeg(absl::string_view file);
 

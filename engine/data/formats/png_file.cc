@@ -6,9 +6,11 @@
 #include <csetjmp>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/data/formats/exif.h"
 
 namespace tandem {
 namespace {
@@ -41,13 +43,20 @@ void OnRead(png_structp png, png_bytep data, size_t size) {
 // From here to the end of Decode all code is C, because longjmp may leave it. The caller creates all objects
 // with destructors.
 bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info, Image& image,
-            std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
+            int& orientation, std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
   png_set_chunk_malloc_max(png, 1 << 23);
-  // A small file may hold thousands of texts and colour profiles. Skip them.
+  // A small file may hold thousands of texts and colour profiles. Skip all of them but the orientation.
   png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
+  static constexpr png_byte kExifChunk[] = "eXIf";
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_AS_DEFAULT, kExifChunk, 1);
   png_read_info(png, info);
+  png_uint_32 exif_bytes = 0;
+  png_bytep exif = nullptr;
+  if (png_get_eXIf_1(png, info, &exif_bytes, &exif) != 0) {
+    orientation = ExifOrientation({reinterpret_cast<const char*>(exif), exif_bytes});
+  }
   const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
   if (height * width > kMaxImagePixels) {
     std::snprintf(errors.message, sizeof errors.message, "it has %lld x %lld pixels, more than can be read",
@@ -93,6 +102,7 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
   PngErrors errors = {};
   Input input{file};
   Image image;
+  int orientation = 1;
   std::vector<uint8_t> interleaved;
   std::vector<png_bytep> rows;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, OnError, OnWarning);
@@ -102,10 +112,10 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
     return absl::ResourceExhaustedError("no memory to decode an image");
   }
   png_set_read_fn(png, &input, OnRead);
-  const bool decoded = Decode(header_only, errors, png, info, image, interleaved, rows);
+  const bool decoded = Decode(header_only, errors, png, info, image, orientation, interleaved, rows);
   png_destroy_read_struct(&png, &info, nullptr);
   if (!decoded) return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as PNG: ", errors.message));
-  return image;
+  return TurnImage(std::move(image), orientation);
 }
 
 }  // namespace

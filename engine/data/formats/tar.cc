@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -73,17 +74,27 @@ bool IsTar(absl::string_view begin) {
 absl::Status ForEachTarMember(CompressedFile& file,
                               const std::function<absl::Status(const TarMember&, const TarRead&)>& visit) {
   std::string long_name;
+  int64_t position = 0;
   while (true) {
     Block block;
     TANDEM_ASSIGN_OR_RETURN(const int64_t header, file.Read(block.data(), kBlock));
     if (header == 0) return absl::OkStatus();
     if (header < kBlock) return file.Error("is truncated: it ends within a tar header");
     if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return absl::OkStatus();
-    if (!ChecksumFits(block)) return file.Error("is damaged: a tar header's checksum is wrong");
+    if (!ChecksumFits(block)) {
+      return file.Error(position == 0
+                            ? "is no tar archive, or is damaged: its first header's checksum is wrong"
+                            : "is damaged: a tar header's checksum is wrong");
+    }
+    position += kBlock;
     TarMember member;
     member.bytes = Octal(block, 124, 12);
     if (member.bytes < 0) return file.Error("is damaged: a tar header gives no size");
     const int64_t padded = (member.bytes + kBlock - 1) / kBlock * kBlock;
+    member.content_at = position;
+    if (padded > std::numeric_limits<int64_t>::max() - position)
+      return file.Error("is damaged: a tar header's size is too large");
+    position += padded;
     const char type = block[156];
     if (type == 'L') {  // GNU: the next member's name.
       if (member.bytes > kMaxLongName) return file.Error("is damaged: a tar member's name is too long");

@@ -13,8 +13,9 @@ namespace tandem {
 
 // A regular file in a tar archive.
 struct TarMember {
-  std::string name;   // With its folders.
-  int64_t bytes = 0;  // Of its content.
+  std::string name;        // With its folders.
+  int64_t bytes = 0;       // Of its content.
+  int64_t content_at = 0;  // Offset of the content in the decompressed archive.
 };
 
 // Reads up to `size` bytes of a member's content, fewer only at its end. Returns their number.

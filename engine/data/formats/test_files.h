@@ -1,10 +1,13 @@
 #ifndef TANDEM_ENGINE_DATA_FORMATS_TEST_FILES_H_
 #define TANDEM_ENGINE_DATA_FORMATS_TEST_FILES_H_
 
+#include <bzlib.h>
 #include <gtest/gtest.h>
 #include <lzma.h>
 #include <zlib.h>
+#include <zstd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -50,6 +53,50 @@ inline std::string Xzipped(const std::string& content) {
             LZMA_OK);
   compressed.resize(size);
   return compressed;
+}
+
+inline std::string Zstded(const std::string& content) {
+  std::string compressed(ZSTD_compressBound(content.size()), '\0');
+  const size_t size =
+      ZSTD_compress(compressed.data(), compressed.size(), content.data(), content.size(), /*level=*/1);
+  EXPECT_FALSE(ZSTD_isError(size));
+  compressed.resize(size);
+  return compressed;
+}
+
+inline std::string Bzipped(std::string content) {
+  std::string compressed(content.size() + content.size() / 50 + 600, '\0');
+  auto size = static_cast<unsigned>(compressed.size());
+  EXPECT_EQ(::BZ2_bzBuffToBuffCompress(compressed.data(), &size, content.data(),
+                                       static_cast<unsigned>(content.size()), /*blockSize100k=*/1,
+                                       /*verbosity=*/0, /*workFactor=*/0),
+            BZ_OK);
+  compressed.resize(size);
+  return compressed;
+}
+
+// Returns a tar archive of plain files.
+inline std::string Tar(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string tar;
+  for (const auto& [name, content] : members) {
+    std::string header(512, '\0');
+    const auto put = [&](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+    put(0, name);
+    put(100, "0000644");
+    char size[12];
+    std::snprintf(size, sizeof size, "%011zo", content.size());
+    put(124, size);
+    put(156, "0");
+    put(257, "ustar");
+    put(148, "        ");
+    unsigned sum = 0;
+    for (const char c : header) sum += static_cast<uint8_t>(c);
+    char checksum[8];
+    std::snprintf(checksum, sizeof checksum, "%06o", sum);
+    put(148, checksum);
+    tar += header + content + std::string((512 - content.size() % 512) % 512, '\0');
+  }
+  return tar + std::string(1024, '\0');
 }
 
 // Returns an NPY file with these bytes of elements.

@@ -8,9 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 
@@ -21,6 +22,7 @@ constexpr int64_t kPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = int64_t{1} << 24;
+constexpr int kStored = 0, kDeflated = 8;
 constexpr uint32_t kUnknown32 = 0xFFFFFFFF;
 
 uint64_t Little(absl::string_view text, size_t at, int bytes) {
@@ -50,7 +52,84 @@ bool TakeLargeNumbers(absl::string_view extra, ZipMember& member) {
   return true;
 }
 
+// Reads packed bytes at an offset of the archive.
+using ReadPacked = std::function<absl::Status(int64_t offset, int64_t size, void* data)>;
+
+// A reader of a stored or a deflated member.
+class MemberReader final : public ZipReader {
+ public:
+  // `begin` is the offset of the packed bytes.
+  MemberReader(const std::string& path, const ZipMember& member, int64_t begin, ReadPacked read)
+      : path_(path), member_(member), begin_(begin), read_(std::move(read)) {}
+  ~MemberReader() override {
+    if (inflates_) ::inflateEnd(&stream_);
+  }
+
+  absl::Status Start() {
+    if (member_.method == kStored) return absl::OkStatus();
+    if (::inflateInit2(&stream_, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory");
+    inflates_ = true;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
+    int64_t count = 0;
+    for (const int64_t wanted = std::min(size, member_.bytes - done_); count < wanted;) {
+      const int64_t piece = std::min(kPieceBytes, wanted - count);
+      auto* const to = static_cast<Bytef*>(data) + count;
+      TANDEM_RETURN_IF_ERROR(inflates_ ? Inflate(to, piece) : read_(begin_ + done_, piece, to));
+      crc_ = ::crc32(crc_, to, static_cast<uInt>(piece));
+      count += piece;
+      done_ += piece;
+    }
+    if (done_ == member_.bytes && crc_ != member_.crc) {
+      return Damaged(absl::StrCat("the checksum of member ", member_.name, " is wrong"));
+    }
+    return count;
+  }
+
+ private:
+  // Decompresses exactly `size` bytes.
+  absl::Status Inflate(Bytef* data, int64_t size) {
+    stream_.next_out = data;
+    stream_.avail_out = static_cast<uInt>(size);
+    for (int code = Z_OK; code == Z_OK && stream_.avail_out > 0;) {
+      if (stream_.avail_in == 0 && taken_ < member_.packed_bytes) {
+        packed_.resize(std::min(kPieceBytes, member_.packed_bytes - taken_));
+        const auto count = static_cast<int64_t>(packed_.size());
+        TANDEM_RETURN_IF_ERROR(read_(begin_ + taken_, count, packed_.data()));
+        taken_ += count;
+        stream_.next_in = reinterpret_cast<Bytef*>(packed_.data());
+        stream_.avail_in = static_cast<uInt>(count);
+      }
+      // Z_BUF_ERROR means that inflate cannot continue.
+      code = ::inflate(&stream_, Z_NO_FLUSH);
+    }
+    if (stream_.avail_out == 0) return absl::OkStatus();
+    return Damaged(absl::StrCat("member ", member_.name, " cannot be decompressed"));
+  }
+
+  absl::Status Damaged(absl::string_view fault) const {
+    return absl::InvalidArgumentError(absl::StrCat(path_, " is damaged: ", fault));
+  }
+
+  const std::string path_;
+  const ZipMember& member_;
+  const int64_t begin_;
+  const ReadPacked read_;
+  z_stream stream_ = {};
+  bool inflates_ = false;
+  std::string packed_;
+  int64_t taken_ = 0;  // Packed bytes that were read.
+  int64_t done_ = 0;
+  uLong crc_ = 0;
+};
+
 }  // namespace
+
+bool IsZip(absl::string_view begin) {
+  return absl::StartsWith(begin, "PK\x03\x04") || absl::StartsWith(begin, "PK\x05\x06");
+}
 
 ZipFile::ZipFile(ZipFile&& other) noexcept
     : path_(other.path_),
@@ -79,22 +158,31 @@ absl::StatusOr<ZipFile> ZipFile::Open(const std::string& path) {
   return file;
 }
 
-absl::StatusOr<std::string> ZipFile::ReadAt(int64_t offset, int64_t size) const {
+absl::Status ZipFile::ReadAt(int64_t offset, int64_t size, void* data) const {
   if (offset < 0 || size < 0 || offset > file_bytes_ || size > file_bytes_ - offset) {
     return Error("is damaged or truncated: a part of the archive lies outside the file");
   }
-  std::string content(size, '\0');
   for (int64_t done = 0; done < size;) {
-    const ssize_t count = ::pread(fd_, content.data() + done, size - done, offset + done);
+    const ssize_t count = ::pread(fd_, static_cast<char*>(data) + done, size - done, offset + done);
     if (count <= 0) return Error("cannot be read");
     done += count;
   }
-  return content;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ZipFile::TextAt(int64_t offset, int64_t size) const {
+  // The size is checked before memory is taken.
+  if (size < 0 || size > file_bytes_) {
+    return Error("is damaged or truncated: a part of the archive lies outside the file");
+  }
+  std::string text(size, '\0');
+  TANDEM_RETURN_IF_ERROR(ReadAt(offset, size, text.data()));
+  return text;
 }
 
 absl::Status ZipFile::ReadDirectory() {
   const int64_t tail = std::min(file_bytes_, kEndBytes + kMaxComment);
-  TANDEM_ASSIGN_OR_RETURN(const std::string end, ReadAt(file_bytes_ - tail, tail));
+  TANDEM_ASSIGN_OR_RETURN(const std::string end, TextAt(file_bytes_ - tail, tail));
   const size_t at = end.rfind("PK\x05\x06");
   if (at == std::string::npos || end.size() - at < kEndBytes) {
     return Error("is no zip archive, or is truncated: it has no directory at its end");
@@ -102,7 +190,7 @@ absl::Status ZipFile::ReadDirectory() {
   uint64_t count = Little(end, at + 10, 2), size = Little(end, at + 12, 4), offset = Little(end, at + 16, 4);
   if (at >= 20 && end.compare(at - 20, 4, "PK\x06\x07") == 0) {
     TANDEM_ASSIGN_OR_RETURN(const std::string large,
-                            ReadAt(static_cast<int64_t>(Little(end, at - 12, 8)), 56));
+                            TextAt(static_cast<int64_t>(Little(end, at - 12, 8)), 56));
     if (large.compare(0, 4, "PK\x06\x06") != 0) return Error("is damaged: its directory is wrong");
     count = Little(large, 32, 8);
     size = Little(large, 40, 8);
@@ -110,7 +198,7 @@ absl::Status ZipFile::ReadDirectory() {
   }
   if (size > kMaxDirectory) return Error("is damaged: its directory is too large");
   TANDEM_ASSIGN_OR_RETURN(const std::string directory,
-                          ReadAt(static_cast<int64_t>(offset), static_cast<int64_t>(size)));
+                          TextAt(static_cast<int64_t>(offset), static_cast<int64_t>(size)));
   absl::string_view left = directory;
   for (uint64_t i = 0; i < count; ++i) {
     if (left.size() < 46 || left.substr(0, 4) != "PK\x01\x02") {
@@ -136,7 +224,7 @@ absl::Status ZipFile::ReadDirectory() {
 }
 
 absl::StatusOr<int64_t> ZipFile::FindPacked(const ZipMember& member) const {
-  TANDEM_ASSIGN_OR_RETURN(const std::string header, ReadAt(member.header_at, 30));
+  TANDEM_ASSIGN_OR_RETURN(const std::string header, TextAt(member.header_at, 30));
   if (header.compare(0, 4, "PK\x03\x04") != 0) return Error("is damaged: a member's header is wrong");
   const int64_t begin =
       member.header_at + 30 + static_cast<int64_t>(Little(header, 26, 2) + Little(header, 28, 2));
@@ -146,62 +234,35 @@ absl::StatusOr<int64_t> ZipFile::FindPacked(const ZipMember& member) const {
   return begin;
 }
 
-absl::Status ZipFile::Copy(int64_t begin, int64_t bytes,
-                           absl::FunctionRef<absl::Status(absl::string_view)> use) const {
-  for (int64_t done = 0; done < bytes; done += kPieceBytes) {
-    TANDEM_ASSIGN_OR_RETURN(const std::string piece,
-                            ReadAt(begin + done, std::min(kPieceBytes, bytes - done)));
-    TANDEM_RETURN_IF_ERROR(use(piece));
+absl::StatusOr<std::unique_ptr<ZipReader>> ZipFile::OpenMember(const ZipMember& member) const {
+  TANDEM_ASSIGN_OR_RETURN(const int64_t begin, FindPacked(member));
+  // deflate expands a byte to at most this number.
+  constexpr int64_t kMaxExpansion = 1032;
+  if (member.method == kStored) {
+    if (member.packed_bytes != member.bytes) return Error(absl::StrCat("is damaged: member ", member.name));
+  } else if (member.method != kDeflated) {
+    return Error(absl::StrCat("has member ", member.name, " in compression method ", member.method,
+                              "; only stored and deflated members can be read"));
+  } else if (member.bytes / kMaxExpansion > member.packed_bytes) {
+    return Error(absl::StrCat("is damaged: member ", member.name, " cannot be as long as it says"));
   }
-  return absl::OkStatus();
-}
-
-absl::Status ZipFile::Inflate(const ZipMember& member, int64_t begin, int64_t bytes,
-                              absl::FunctionRef<absl::Status(absl::string_view)> use) const {
-  z_stream stream = {};
-  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) return absl::ResourceExhaustedError("no memory");
-  const absl::Cleanup end = [&stream] { ::inflateEnd(&stream); };
-  std::string packed, piece(kPieceBytes, '\0');
-  int64_t taken = 0, done = 0;
-  for (int code = Z_OK; code == Z_OK && done < bytes;) {
-    if (stream.avail_in == 0 && taken < member.packed_bytes) {
-      TANDEM_ASSIGN_OR_RETURN(packed,
-                              ReadAt(begin + taken, std::min(kPieceBytes, member.packed_bytes - taken)));
-      taken += static_cast<int64_t>(packed.size());
-      stream.next_in = reinterpret_cast<Bytef*>(packed.data());
-      stream.avail_in = static_cast<uInt>(packed.size());
-    }
-    const int64_t wanted = std::min(kPieceBytes, bytes - done);
-    stream.next_out = reinterpret_cast<Bytef*>(piece.data());
-    stream.avail_out = static_cast<uInt>(wanted);
-    // Z_BUF_ERROR means that inflate cannot continue.
-    code = ::inflate(&stream, Z_NO_FLUSH);
-    const int64_t count = wanted - stream.avail_out;
-    if (count > 0) TANDEM_RETURN_IF_ERROR(use(absl::string_view(piece).substr(0, count)));
-    done += count;
-  }
-  if (done == bytes) return absl::OkStatus();
-  return Error(absl::StrCat("is damaged: member ", member.name, " cannot be decompressed"));
+  auto reader = std::make_unique<MemberReader>(
+      path_, member, begin,
+      [this](int64_t offset, int64_t size, void* data) { return ReadAt(offset, size, data); });
+  TANDEM_RETURN_IF_ERROR(reader->Start());
+  return reader;
 }
 
 absl::Status ZipFile::ReadFirst(const ZipMember& member, int64_t most,
                                 absl::FunctionRef<absl::Status(absl::string_view)> use) const {
-  TANDEM_ASSIGN_OR_RETURN(const int64_t begin, FindPacked(member));
-  const int64_t wanted = std::min(most, member.bytes);
-  if (member.method == 0) {
-    if (member.packed_bytes != member.bytes) return Error(absl::StrCat("is damaged: member ", member.name));
-    return Copy(begin, wanted, use);
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ZipReader> reader, OpenMember(member));
+  std::string piece;
+  for (int64_t left = std::min(most, member.bytes); left > 0; left -= static_cast<int64_t>(piece.size())) {
+    piece.resize(std::min(kPieceBytes, left));
+    TANDEM_RETURN_IF_ERROR(reader->Read(piece.data(), static_cast<int64_t>(piece.size())).status());
+    TANDEM_RETURN_IF_ERROR(use(piece));
   }
-  if (member.method == 8) {
-    // deflate expands a byte to at most this number.
-    constexpr int64_t kMaxExpansion = 1032;
-    if (member.bytes / kMaxExpansion > member.packed_bytes) {
-      return Error(absl::StrCat("is damaged: member ", member.name, " cannot be as long as it says"));
-    }
-    return Inflate(member, begin, wanted, use);
-  }
-  return Error(absl::StrCat("has member ", member.name, " in compression method ", member.method,
-                            "; only stored and deflated members can be read"));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ZipFile::Read(const ZipMember& member, int64_t most) const {
@@ -215,13 +276,7 @@ absl::StatusOr<std::string> ZipFile::Read(const ZipMember& member, int64_t most)
 
 absl::Status ZipFile::ReadPieces(const ZipMember& member,
                                  absl::FunctionRef<absl::Status(absl::string_view)> use) const {
-  uLong crc = 0;
-  TANDEM_RETURN_IF_ERROR(ReadFirst(member, member.bytes, [&](absl::string_view piece) {
-    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
-    return use(piece);
-  }));
-  if (crc == member.crc) return absl::OkStatus();
-  return Error(absl::StrCat("is damaged: the checksum of member ", member.name, " is wrong"));
+  return ReadFirst(member, member.bytes, use);
 }
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_DATA_FORMATS_ZIP_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,26 @@ struct ZipMember {
   int64_t header_at = 0;
 };
 
+// Reads a member of a zip archive from beginning to end. Not thread-safe.
+class ZipReader {
+ public:
+  virtual ~ZipReader() = default;
+  ZipReader(const ZipReader&) = delete;
+  ZipReader& operator=(const ZipReader&) = delete;
+
+  // Reads up to `size` bytes, fewer only at the end. Returns their number. Checks the member's checksum when
+  // the last byte is read.
+  virtual absl::StatusOr<int64_t> Read(void* data, int64_t size) = 0;
+
+ protected:
+  ZipReader() = default;
+};
+
+// Returns whether a file that begins with these bytes is a zip archive.
+bool IsZip(absl::string_view begin);
+
 // A zip archive (PKWARE's APPNOTE 6.3, with NumPy's 64-bit sizes), read with random access. Every error is
-// INVALID_ARGUMENT and names the file. Not thread-safe.
+// INVALID_ARGUMENT and names the file. Const functions are thread-safe.
 class ZipFile {
  public:
   static absl::StatusOr<ZipFile> Open(const std::string& path);
@@ -32,10 +51,13 @@ class ZipFile {
   ~ZipFile();
 
   const std::vector<ZipMember>& members() const { return members_; }
+  // Returns a reader of a member. The archive and the member must outlive the reader. INVALID_ARGUMENT if the
+  // member's compression is unknown, or if the member cannot have its stated length.
+  absl::StatusOr<std::unique_ptr<ZipReader>> OpenMember(const ZipMember& member) const;
   // Returns the first `most` bytes of a member, or the whole member if it is shorter.
   absl::StatusOr<std::string> Read(const ZipMember& member, int64_t most) const;
-  // Reads a member's bytes, and passes them to `use` in pieces, in order. Returns the error of `use`. A fault
-  // of the whole member, such as a wrong checksum, is returned after the last piece.
+  // Reads a member's bytes, and passes them to `use` in pieces, in order. Returns the error of `use`. A wrong
+  // checksum is returned in place of the last piece.
   absl::Status ReadPieces(const ZipMember& member,
                           absl::FunctionRef<absl::Status(absl::string_view)> use) const;
 
@@ -44,14 +66,12 @@ class ZipFile {
   absl::Status ReadDirectory();
   // Returns the offset of a member's packed bytes.
   absl::StatusOr<int64_t> FindPacked(const ZipMember& member) const;
-  // As ReadPieces for the first `most` bytes, fewer if the member is shorter.
+  // Passes the first `most` bytes of a member to `use` in pieces, fewer if the member is shorter.
   absl::Status ReadFirst(const ZipMember& member, int64_t most,
                          absl::FunctionRef<absl::Status(absl::string_view)> use) const;
-  absl::Status Copy(int64_t begin, int64_t bytes,
-                    absl::FunctionRef<absl::Status(absl::string_view)> use) const;
-  absl::Status Inflate(const ZipMember& member, int64_t begin, int64_t bytes,
-                       absl::FunctionRef<absl::Status(absl::string_view)> use) const;
-  absl::StatusOr<std::string> ReadAt(int64_t offset, int64_t size) const;
+  // Reads `size` bytes at `offset`. INVALID_ARGUMENT if the file is shorter.
+  absl::Status ReadAt(int64_t offset, int64_t size, void* data) const;
+  absl::StatusOr<std::string> TextAt(int64_t offset, int64_t size) const;
   absl::Status Error(const std::string& what) const;
 
   const std::string path_;

@@ -19,8 +19,7 @@ absl::Status CheckMargins(const Op& op, absl::Span<const TensorType> inputs, con
   TANDEM_RETURN_IF_ERROR(CheckRank(op, inputs, 0, 4));
   for (const int64_t margin : {margins.before.h, margins.before.w, margins.after.h, margins.after.w}) {
     if (margin >= 0 && margin <= kLargest) continue;
-    return InputError(op, inputs,
-                      absl::StrCat("a margin is ", margin, ", but must lie between 0 and ", kLargest));
+    return InputError(op, inputs, absl::StrCat("a margin is ", margin, "; it must be from 0 to ", kLargest));
   }
   return absl::OkStatus();
 }

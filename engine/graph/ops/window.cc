@@ -13,8 +13,8 @@ constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
 absl::Status CheckRange(absl::string_view attribute, Size2d value, int64_t least) {
   for (const int64_t number : {value.h, value.w}) {
     if (number < least || number > kLargest) {
-      return absl::InvalidArgumentError(absl::StrCat(attribute, " is ", value.ToString(),
-                                                     ", but must lie between ", least, " and ", kLargest));
+      return absl::InvalidArgumentError(
+          absl::StrCat(attribute, " is ", value.ToString(), "; it must be from ", least, " to ", kLargest));
     }
   }
   return absl::OkStatus();

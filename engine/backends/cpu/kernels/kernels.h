@@ -62,7 +62,8 @@ struct AttentionSizes {
 // A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. If channel_lanes, a group has
 // `lanes` channels, and lanes past `channels` are padding. Otherwise a group is a single channel, and lanes
 // are samples (1 in plain tensors). Lanes past `samples` are then padding. Lanes are 1, 8 or 16. Padding is 0
-// in all written tensors.
+// in all written tensors. In tiled images (tiles.h), positions are the pixels of 16 samples, and lanes are 32
+// channels.
 struct ChannelSizes {
   int64_t outer = 0;
   int64_t groups = 0;
@@ -73,10 +74,12 @@ struct ChannelSizes {
   int64_t channels = 0;
   int64_t parts = 1;      // The number of parts of `outer` in sums over it. At most `outer`.
   bool bfloat16 = false;  // The type of the elements, else float32. Only with 16 lanes of channels.
+  bool tiled = false;     // bfloat16 with 32 lanes of channels.
 };
 
 // The doubles of a part's sums over a group: two for each channel lane, and a count.
-inline constexpr int64_t kChannelPartial = 2 * kBlock + 1;
+inline constexpr int64_t kPartialLanes = 32;
+inline constexpr int64_t kChannelPartial = 2 * kPartialLanes + 1;
 
 // factor (x - center) + offset, each a number for each channel. Then max(0, .) if `relu`.
 struct ChannelAffine {
@@ -235,15 +238,16 @@ struct Kernels {
   void (*average_pool)(const PoolSizes& sizes, const float* x, float* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const float* dy, float* dx, int64_t begin, int64_t end);
 
-  // The mean of a part, and from kBlock on the sum of squared differences from it, for each channel lane (or
-  // a single channel). At 2 kBlock the count. Each item has kChannelPartial doubles. Items: groups * parts.
+  // The mean of a part, and from kPartialLanes on the sum of squared differences from it, for each channel
+  // lane (or a single channel). At 2 kPartialLanes the count. Each item has kChannelPartial doubles. Items:
+  // groups * parts.
   void (*channel_moments)(const ChannelSizes& sizes, const void* x, double* partials, int64_t begin,
                           int64_t end);
   // y = affine(x). `addend`, if not null, is added before the ReLU. Items: outer * groups.
   void (*channel_normalize)(const ChannelSizes& sizes, const ChannelAffine& affine, const void* x,
                             const void* addend, void* y, int64_t begin, int64_t end);
-  // The sums of dz and, from kBlock on, of dz (x - center). dz is dy + dy2 after the ReLU's gradient: of `y`,
-  // or of affine(x) if affine.relu. Each item has kChannelPartial doubles. Items: groups * parts.
+  // The sums of dz and, from kPartialLanes on, of dz (x - center). dz is dy + dy2 after the ReLU's gradient:
+  // of `y`, or of affine(x) if affine.relu. Each item has kChannelPartial doubles. Items: groups * parts.
   void (*channel_grad_sums)(const ChannelSizes& sizes, const ChannelAffine& affine,
                             const ChannelGradArrays& arrays, double* partials, int64_t begin, int64_t end);
   // dx = factor dz + slope (x - center) + shift. dz is dy, after the gradient of the ReLU of affine(x) if

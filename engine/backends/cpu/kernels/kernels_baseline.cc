@@ -6,6 +6,7 @@
 // clang-format off
 #include "engine/backends/cpu/kernels/pooling.inc"
 #include "engine/backends/cpu/kernels/channels.inc"
+#include "engine/backends/cpu/kernels/channels_tiled.inc"
 #include "engine/backends/cpu/kernels/convolution.inc"
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"

@@ -1,0 +1,80 @@
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "client/cli/app_fixture.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+// Runs the command until its dashboard serves. Programs come from the test's own folder.
+class DashboardCommandTest : public AppFixture {
+ protected:
+  DashboardCommandTest() {
+    setenv("PATH", (folder_ + "/bin").c_str(), 1);
+    terminal_.interrupt = [](const std::string& out) { return out.find("Ctrl-C ends") != std::string::npos; };
+  }
+  ~DashboardCommandTest() override { setenv("PATH", path_.c_str(), 1); }
+
+  const std::string path_ = getenv("PATH") == nullptr ? "" : getenv("PATH");
+};
+
+TEST_F(DashboardCommandTest, SaysWhereItIsUntilCtrlC) {
+  EXPECT_EQ(Run({"dashboard", "--listen", "localhost:0", "--no-open"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), MatchesRegex("The dashboard is at http://127.0.0.1:[0-9]+/.*\n"
+                                            "Open this address in a browser; its key works once.\n"
+                                            "Ctrl-C ends the dashboard; jobs run on.\n"));
+  EXPECT_EQ(terminal_.err(), "");
+}
+
+TEST_F(DashboardCommandTest, OpensTheBrowserThatIsThere) {
+  // Without a browser the user opens the address.
+  EXPECT_EQ(Run({"dashboard", "--listen", "127.0.0.1:0"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("Open this address in a browser"));
+  const std::string program = Write("bin/xdg-open", "#!/bin/sh\necho \"$1\" > " + folder_ + "/opened\n");
+  ASSERT_EQ(chmod(program.c_str(), 0755), 0);
+  terminal_ = FakeTerminal();
+  terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
+  terminal_.environment["XDG_STATE_HOME"] = folder_;
+  terminal_.interrupt = [](const std::string& out) { return !out.empty(); };
+  EXPECT_EQ(Run({"dashboard", "--listen", "[127.0.0.1]:0"}), 0) << terminal_.err();
+  const std::string opened = Read(folder_ + "/opened");
+  EXPECT_THAT(opened, HasSubstr("http://127.0.0.1:"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("The dashboard is at " + opened));
+  EXPECT_THAT(terminal_.out(), Not(HasSubstr("Open this address")));
+}
+
+TEST_F(DashboardCommandTest, WarnsIfOtherMachinesReachIt) {
+  EXPECT_EQ(Run({"dashboard", "--listen", "0.0.0.0:0", "--no-open"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.err(), HasSubstr("warning: other machines can reach the dashboard"));
+}
+
+TEST_F(DashboardCommandTest, AWrongAddressOrDaemonEndsIt) {
+  for (const char* const listen : {"7449", "127.0.0.1:", "127.0.0.1:70000", "127.0.0.1:-1"}) {
+    EXPECT_EQ(Run({"dashboard", "--listen", listen}), 2) << listen;
+    EXPECT_THAT(terminal_.err(), HasSubstr("cannot serve on \"" + std::string(listen) + "\""));
+  }
+  EXPECT_NE(Run({"dashboard", "--listen", daemon_.address(), "--no-open"}), 0);
+  daemon_.get_daemon = [](grpc::ServerContext*, v1::Daemon*) {
+    return grpc::Status(grpc::StatusCode::INTERNAL, "cannot read its version");
+  };
+  EXPECT_NE(Run({"dashboard", "--listen", "127.0.0.1:0", "--no-open"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot read its version"));
+  EXPECT_EQ(terminal_.out(), "");
+}
+
+TEST_F(DashboardCommandTest, EndsWhenItsOutputIsLost) {
+  terminal_.interrupt = [](const std::string&) { return false; };
+  terminal_.output_status = absl::UnavailableError("broken pipe");
+  EXPECT_EQ(Run({"dashboard", "--listen", "127.0.0.1:0", "--no-open"}), 5);
+}
+
+}  // namespace
+}  // namespace tandem::cli

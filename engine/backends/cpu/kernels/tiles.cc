@@ -1,0 +1,38 @@
+#include "engine/backends/cpu/kernels/tiles.h"
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "engine/backends/cpu/kernels/kernels.h"
+
+namespace tandem::cpu {
+
+extern const TileKernels kAmxTileKernels;
+
+namespace {
+
+// Of arch_prctl, from Linux's <asm/prctl.h>.
+constexpr int kRequestPermission = 0x1023;
+constexpr int kTileData = 18;
+
+bool ProcessorHasAmx() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0) return false;
+  constexpr unsigned kAmxBfloat16 = 1U << 22;
+  constexpr unsigned kAmxTile = 1U << 24;
+  return (d & kAmxBfloat16) != 0 && (d & kAmxTile) != 0 && __builtin_cpu_supports("avx512bf16") != 0;
+}
+
+}  // namespace
+
+const TileKernels* BestTileKernels() {
+  // Linux gives a process the tile registers only on request. A process that cannot have them uses oneDNN.
+  static const bool usable = ProcessorHasAmx() && std::strcmp(BestKernels().isa, "avx512") == 0 &&
+                             syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return usable ? &kAmxTileKernels : nullptr;
+}
+
+}  // namespace tandem::cpu

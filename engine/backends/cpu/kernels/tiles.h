@@ -1,0 +1,124 @@
+#ifndef TANDEM_ENGINE_BACKENDS_CPU_KERNELS_TILES_H_
+#define TANDEM_ENGINE_BACKENDS_CPU_KERNELS_TILES_H_
+
+#include <cstdint>
+
+#include "engine/backends/cpu/kernels/kernels.h"
+
+namespace tandem::cpu {
+
+// The "tiled" layout of bfloat16 images [N, C, H, W]: [N / 16][ceil(C / 32)][H][W][16][32], with sixteen
+// samples and 32 channels of a pixel side by side. These 1,024 bytes fill a tile register of AMX, so padding
+// and strides of a convolution only select tiles. N is a multiple of 16. Channels past C hold zero.
+inline constexpr int64_t kTileSamples = 16;
+inline constexpr int64_t kTileChannels = 32;
+inline constexpr int64_t kTileElements = kTileSamples * kTileChannels;
+// The float32 sums of two samples' blocks and two halves of a channel block: 4 tile registers.
+inline constexpr int64_t kTileSums = 2 * kTileElements;
+
+constexpr int64_t TileBlocks(int64_t channels) { return (channels + kTileChannels - 1) / kTileChannels; }
+
+// A convolution over tiled images, or its data gradient. Maps of pixels express stride, dilation and padding.
+struct TileConv {
+  int64_t blocks = 0;      // N / 16
+  int64_t in_blocks = 0;   // Blocks of 32 channels.
+  int64_t out_blocks = 0;  // Blocks of 32 channels.
+  int64_t in_height = 0;
+  int64_t in_width = 0;
+  int64_t out_height = 0;
+  int64_t out_width = 0;
+  int64_t kernel_height = 0;
+  int64_t kernel_width = 0;
+  const int32_t* rows = nullptr;     // [out_height][kernel_height]: the input's row, or -1 outside.
+  const int32_t* columns = nullptr;  // [out_width][kernel_width]: the input's column, or -1 outside.
+
+  int64_t taps() const { return kernel_height * kernel_width; }
+  int64_t image_pairs() const { return (blocks + 1) / 2; }
+  int64_t items() const { return image_pairs() * out_height * out_blocks; }
+  // The bfloat16 numbers of packed weights.
+  int64_t weight_elements() const { return out_blocks * in_blocks * taps() * 2 * kTileElements; }
+  // The floats of a thread's scratch in `convolve`.
+  int64_t scratch_floats() const { return out_width * kTileSums; }
+  // The floats of the weight gradient's sums.
+  int64_t sum_floats() const { return out_blocks * in_blocks * taps() * kTileSums; }
+};
+
+// Float32 weights, by strides in elements. `outputs` and `inputs` are channels.
+struct TileWeights {
+  int64_t outputs = 0;
+  int64_t inputs = 0;
+  int64_t taps = 0;
+  int64_t output_stride = 0;
+  int64_t input_stride = 0;
+};
+
+// Plain float32 images [samples][channels][height][width], from which `unfold` makes a column of numbers for
+// each output pixel: [channels][kernel_height][kernel_width].
+struct TileUnfold {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+// A part of the weight gradient's sum: two blocks of samples and output rows [first_row, last_row). `x` has
+// the input rows from first_x_row on.
+struct TileGradPart {
+  int64_t first_row = 0;
+  int64_t last_row = 0;
+  int64_t first_x_row = 0;
+  int64_t x_rows = 0;
+  bool first = false;  // The sums start at zero.
+};
+
+// Loops over tiles. As in Kernels, each takes a half-open range of work items. An output is computed within a
+// single item, in a fixed order.
+struct TileKernels {
+  // Packs weights in the order in which `convolve` reads them. Items: blocks of 32 outputs.
+  void (*pack_weights)(const TileWeights& weights, const float* from, uint16_t* to, int64_t begin,
+                       int64_t end);
+  // y = convolution(x, weight) + bias. Sums are float32. `bias` [bias_channels] may be null. `scratch` is a
+  // thread's own, with conv.scratch_floats(). Items: conv.items().
+  void (*convolve)(const TileConv& conv, const uint16_t* x, const uint16_t* weight, const float* bias,
+                   int64_t bias_channels, uint16_t* y, float* scratch, int64_t begin, int64_t end);
+  // Packs pixels of two blocks of samples for grad_weight. `second` may be null for zeros. `to` has 2 tiles a
+  // pixel. If `transpose`, packs dy, else x. Items: pixels.
+  void (*pack_pixels)(const uint16_t* first, const uint16_t* second, bool transpose, uint16_t* to,
+                      int64_t begin, int64_t end);
+  // Adds a part of dweight to `sums`. `dy` is [out_blocks][rows][out_width] packed pixels, `x` is
+  // [in_blocks][x_rows][in_width] packed pixels. Items: out_blocks * in_blocks.
+  void (*grad_weight)(const TileConv& conv, const TileGradPart& part, const uint16_t* x, const uint16_t* dy,
+                      float* sums, int64_t begin, int64_t end);
+  // Writes dweight [outputs][inputs][taps] from the sums. Items: outputs.
+  void (*store_grad_weight)(const TileConv& conv, const TileWeights& weights, const float* sums,
+                            float* dweight, int64_t begin, int64_t end);
+  // dbias[c] = the sum of dy over samples and pixels. Items: conv.out_blocks.
+  void (*grad_bias)(const TileConv& conv, const uint16_t* dy, int64_t channels, float* dbias, int64_t begin,
+                    int64_t end);
+  // Unfolds plain images into tiles of conv.in_blocks channel blocks, with the pixels of y. Items: blocks *
+  // out_height.
+  void (*unfold)(const TileConv& conv, const TileUnfold& images, const float* x, uint16_t* to, int64_t begin,
+                 int64_t end);
+  // Converts plain float32 images [blocks * 16][channels][pixels] to tiles, and back. Items: blocks *
+  // TileBlocks(channels).
+  void (*to_tiles)(int64_t channels, int64_t pixels, const float* plain, uint16_t* tiles, int64_t begin,
+                   int64_t end);
+  void (*from_tiles)(int64_t channels, int64_t pixels, const uint16_t* tiles, float* plain, int64_t begin,
+                     int64_t end);
+  // Pooling as in Kernels, without its lanes. Gradients are sums in float32. Items: outer * out_height, and
+  // outer * in_height for gradients.
+  void (*max_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, uint8_t* index, int64_t begin,
+                   int64_t end);
+  void (*max_pool_grad)(const PoolSizes& sizes, const uint8_t* index, const uint16_t* dy, uint16_t* dx,
+                        int64_t begin, int64_t end);
+  void (*average_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, int64_t begin, int64_t end);
+  void (*average_pool_grad)(const PoolSizes& sizes, const uint16_t* dy, uint16_t* dx, int64_t begin,
+                            int64_t end);
+};
+
+// Returns the loops over tiles, or null. They need AMX for bfloat16 and the kernel's permission, for which
+// the first call asks. Null also if TANDEM_CPU_ISA names another instruction set than the best.
+const TileKernels* BestTileKernels();
+
+}  // namespace tandem::cpu
+
+#endif  // TANDEM_ENGINE_BACKENDS_CPU_KERNELS_TILES_H_

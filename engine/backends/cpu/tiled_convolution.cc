@@ -1,0 +1,321 @@
+// Convolutions in bfloat16 over tiled images (kernels/tiles.h).
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/backends/cpu/convolution.h"
+#include "engine/backends/cpu/kernels/tiles.h"
+#include "engine/base/status_macros.h"
+
+namespace tandem::cpu {
+namespace {
+
+// The packed pixels of a part of the weight gradient's sum should stay in a core's second cache.
+constexpr int64_t kPartBytes = 1200 << 10;
+// Each pixel of two blocks of samples has two tiles for each block of channels.
+constexpr int64_t kPackedPixel = 2 * kTileElements;
+// An image with so few channels is unfolded: each tap of each channel becomes a channel.
+constexpr int64_t kUnfoldedChannels = 4;
+constexpr int64_t kMostUnfolded = 160;
+
+// A convolution with its maps of pixels.
+struct Tiling {
+  TileConv conv;
+  std::shared_ptr<std::vector<int32_t>> maps = std::make_shared<std::vector<int32_t>>();
+};
+
+// Returns for each output coordinate and tap the input's coordinate, or -1 outside.
+void AddMap(const Conv2dGeometry& g, bool height, int64_t output, int64_t input, int64_t taps, bool gradient,
+            std::vector<int32_t>* map) {
+  const int64_t stride = height ? g.stride.h : g.stride.w;
+  const int64_t dilation = height ? g.dilation.h : g.dilation.w;
+  const int64_t padding = height ? g.padding.h : g.padding.w;
+  for (int64_t o = 0; o < output; ++o) {
+    for (int64_t tap = 0; tap < taps; ++tap) {
+      int64_t at = o * stride - padding + tap * dilation;
+      if (gradient) {
+        at = o + padding - tap * dilation;
+        at = at % stride == 0 ? at / stride : -1;
+      }
+      map->push_back(at >= 0 && at < input ? static_cast<int32_t>(at) : -1);
+    }
+  }
+}
+
+// Returns the tiling of the forward pass, or of the data gradient, whose input is dy.
+Tiling TilingOf(const ConvProblem& p, bool gradient) {
+  const Shape& in = gradient ? p.y : p.x;
+  const Shape& out = gradient ? p.x : p.y;
+  Tiling tiling;
+  tiling.conv = {.blocks = p.x[0] / kTileSamples,
+                 .in_blocks = TileBlocks(in[1]),
+                 .out_blocks = TileBlocks(out[1]),
+                 .in_height = in[2],
+                 .in_width = in[3],
+                 .out_height = out[2],
+                 .out_width = out[3],
+                 .kernel_height = p.weight[2],
+                 .kernel_width = p.weight[3]};
+  std::vector<int32_t>& maps = *tiling.maps;
+  AddMap(p.geometry, true, out[2], in[2], p.weight[2], gradient, &maps);
+  const size_t rows = maps.size();
+  AddMap(p.geometry, false, out[3], in[3], p.weight[3], gradient, &maps);
+  tiling.conv.rows = maps.data();
+  tiling.conv.columns = maps.data() + rows;
+  return tiling;
+}
+
+TileWeights WeightsOf(const ConvProblem& p) {
+  const int64_t taps = p.weight[2] * p.weight[3];
+  return {.outputs = p.y[1],
+          .inputs = p.x[1],
+          .taps = taps,
+          .output_stride = p.x[1] * taps,
+          .input_stride = taps};
+}
+
+// Returns the weights with outputs and inputs exchanged.
+TileWeights Exchanged(const TileWeights& w) {
+  return {.outputs = w.inputs,
+          .inputs = w.outputs,
+          .taps = w.taps,
+          .output_stride = w.input_stride,
+          .input_stride = w.output_stride};
+}
+
+bool Unfolds(const ConvProblem& p) {
+  return p.x[1] <= kUnfoldedChannels && p.x[1] * p.weight[2] * p.weight[3] <= kMostUnfolded;
+}
+
+// Returns the pointwise convolution of the unfolded image, whose pixels are those of y.
+ConvProblem Unfolded(const ConvProblem& p) {
+  const int64_t numbers = p.x[1] * p.weight[2] * p.weight[3];
+  return {Shape({p.x[0], numbers, p.y[2], p.y[3]}), Shape({p.y[1], numbers, 1, 1}), p.y, Conv2dGeometry()};
+}
+
+absl::StatusOr<Region> UnfoldInput(Lowering& lowering, ValueId x, const ConvProblem& p) {
+  TANDEM_ASSIGN_OR_RETURN(const Region plain, lowering.GetPlain(x));
+  Tiling tiling = TilingOf(p, false);
+  tiling.conv.in_blocks = TileBlocks(p.x[1] * tiling.conv.taps());
+  const TileUnfold images = {.channels = p.x[1], .height = p.x[2], .width = p.x[3]};
+  const Region unfolded = lowering.Scratch(Layout::Tiled(Unfolded(p).x).bytes());
+  lowering.Emit({.name = "unfold",
+                 .reads = {plain},
+                 .writes = {unfolded},
+                 .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+                   const TileConv& conv = tiling.conv;
+                   run.team->For(conv.blocks * conv.out_height, [&](int64_t begin, int64_t end) {
+                     tiles->unfold(conv, images, run.At<const float>(plain), run.At<uint16_t>(unfolded),
+                                   begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
+  return unfolded;
+}
+
+// Adds a convolution of `x`, a place of tiles.
+struct Convolution {
+  Tiling tiling;
+  TileWeights weights;
+  Region x, weight, bias, y;
+  bool has_bias = false;
+  std::string name;
+};
+
+void EmitConvolution(Lowering& lowering, Convolution c) {
+  const TileConv conv = c.tiling.conv;
+  const Region packed = lowering.Scratch(conv.weight_elements() * SizeOf(DType::kBFloat16));
+  const int64_t floats = conv.scratch_floats();
+  const Region scratch = ThreadScratch(lowering, floats);
+  std::string name = std::move(c.name);
+  lowering.Emit({.name = std::move(name),
+                 .reads = {c.x, c.weight, c.bias},
+                 .writes = {c.y, packed, scratch},
+                 .run = [=, c = std::move(c), tiles = BestTileKernels()](const RunContext& run) {
+                   run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
+                     tiles->pack_weights(c.weights, run.At<const float>(c.weight), run.At<uint16_t>(packed),
+                                         begin, end);
+                   });
+                   const float* bias = c.has_bias ? run.At<const float>(c.bias) : nullptr;
+                   ForWithScratch(
+                       run, scratch, floats, conv.items(), [&](float* own, int64_t begin, int64_t end) {
+                         tiles->convolve(conv, run.At<const uint16_t>(c.x), run.At<const uint16_t>(packed),
+                                         bias, c.weights.outputs, run.At<uint16_t>(c.y), own, begin, end);
+                       });
+                   return absl::OkStatus();
+                 }});
+}
+
+// Packs the pixels [first, first + pixels) of all channel blocks of two blocks of samples. Items: blocks of
+// channels.
+void PackPart(const RunContext& run, const TileKernels& tiles, const uint16_t* images, int64_t channel_blocks,
+              int64_t image_pixels, int64_t first, int64_t pixels, bool two, bool transpose, uint16_t* to) {
+  const int64_t block = channel_blocks * image_pixels * kTileElements;
+  run.team->For(channel_blocks * pixels, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin / pixels; c * pixels < end; ++c) {
+      const uint16_t* from = images + (c * image_pixels + first) * kTileElements;
+      tiles.pack_pixels(from, two ? from + block : nullptr, transpose, to + c * pixels * kPackedPixel,
+                        std::max(begin, c * pixels) - c * pixels, std::min(end - c * pixels, pixels));
+    }
+  });
+}
+
+// The weight gradient, summed in parts whose packed pixels fit into a cache.
+struct GradSum {
+  Tiling tiling;
+  TileWeights weights;
+  Region x, dy, packed_x, packed_dy, sums, dweight;
+  int64_t rows = 0;         // Output rows of a part, at most.
+  int64_t most_x_rows = 0;  // Input rows of a part, at most.
+
+  // Returns the input rows [first, last) that the output rows need.
+  std::pair<int64_t, int64_t> InputRows(int64_t first_row, int64_t last_row) const {
+    const TileConv& conv = tiling.conv;
+    int64_t first = conv.in_height;
+    int64_t last = 0;
+    for (int64_t i = first_row * conv.kernel_height; i < last_row * conv.kernel_height; ++i) {
+      if (conv.rows[i] < 0) continue;
+      first = std::min<int64_t>(first, conv.rows[i]);
+      last = std::max<int64_t>(last, conv.rows[i] + 1);
+    }
+    return {std::min(first, last), last};
+  }
+
+  void ChooseRows() {
+    const TileConv& conv = tiling.conv;
+    for (rows = conv.out_height;; rows = (rows + 1) / 2) {
+      most_x_rows = 0;
+      for (int64_t row = 0; row < conv.out_height; row += rows) {
+        const auto [first, last] = InputRows(row, std::min(row + rows, conv.out_height));
+        most_x_rows = std::max(most_x_rows, last - first);
+      }
+      if (rows == 1 || PackedX() + PackedDy() <= kPartBytes) return;
+    }
+  }
+  int64_t PackedX() const {
+    return most_x_rows * tiling.conv.in_width * tiling.conv.in_blocks * kPackedPixel * 2;
+  }
+  int64_t PackedDy() const {
+    return rows * tiling.conv.out_width * tiling.conv.out_blocks * kPackedPixel * 2;
+  }
+
+  void Run(const RunContext& run, const TileKernels& tiles) const {
+    const TileConv& conv = tiling.conv;
+    const int64_t x_block = conv.in_blocks * conv.in_height * conv.in_width * kTileElements;
+    const int64_t dy_block = conv.out_blocks * conv.out_height * conv.out_width * kTileElements;
+    TileGradPart part = {.first = true};
+    for (int64_t pair = 0; pair < conv.image_pairs(); ++pair) {
+      const bool two = 2 * pair + 1 < conv.blocks;
+      for (int64_t row = 0; row < conv.out_height; row += rows) {
+        part.first_row = row;
+        part.last_row = std::min(row + rows, conv.out_height);
+        const auto [first, last] = InputRows(part.first_row, part.last_row);
+        part.first_x_row = first;
+        part.x_rows = last - first;
+        PackPart(run, tiles, run.At<const uint16_t>(dy) + 2 * pair * dy_block, conv.out_blocks,
+                 conv.out_height * conv.out_width, row * conv.out_width,
+                 (part.last_row - row) * conv.out_width, two, true, run.At<uint16_t>(packed_dy));
+        PackPart(run, tiles, run.At<const uint16_t>(x) + 2 * pair * x_block, conv.in_blocks,
+                 conv.in_height * conv.in_width, first * conv.in_width, part.x_rows * conv.in_width, two,
+                 false, run.At<uint16_t>(packed_x));
+        run.team->For(conv.out_blocks * conv.in_blocks, [&](int64_t begin, int64_t end) {
+          tiles.grad_weight(conv, part, run.At<const uint16_t>(packed_x), run.At<const uint16_t>(packed_dy),
+                            run.At<float>(sums), begin, end);
+        });
+        part.first = false;
+      }
+    }
+    run.team->For(weights.outputs, [&](int64_t begin, int64_t end) {
+      tiles.store_grad_weight(conv, weights, run.At<const float>(sums), run.At<float>(dweight), begin, end);
+    });
+  }
+};
+
+}  // namespace
+
+bool TakesTiles(const Lowering& lowering, const ConvProblem& p) {
+  if (lowering.compute() != DType::kBFloat16 || lowering.algorithms() == Algorithms::kOneDnn) return false;
+  if (p.geometry.groups != 1 || p.x[0] % kTileSamples != 0 || p.y.elements() == 0) return false;
+  if (TakesBatchBlocked(lowering, p) || BestTileKernels() == nullptr) return false;
+  return p.y[1] >= kTileChannels / 2 && (p.x[1] >= kTileChannels / 2 || Unfolds(p));
+}
+
+absl::Status LowerTiledConvForward(Lowering& lowering, const Node& node, const ConvProblem& p) {
+  Convolution c;
+  if (Unfolds(p)) {
+    TANDEM_ASSIGN_OR_RETURN(c.x, UnfoldInput(lowering, node.inputs[0], p));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(c.x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
+  }
+  const ConvProblem problem = Unfolds(p) ? Unfolded(p) : p;
+  c.tiling = TilingOf(problem, false);
+  c.weights = WeightsOf(problem);
+  TANDEM_ASSIGN_OR_RETURN(c.weight, lowering.GetPlain(node.inputs[1]));
+  c.bias = c.weight;
+  c.has_bias = node.inputs.size() == 3;
+  if (c.has_bias) {
+    TANDEM_ASSIGN_OR_RETURN(c.bias, lowering.GetPlain(node.inputs[2]));
+  }
+  c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.y));
+  c.name = "conv2d tiled";
+  EmitConvolution(lowering, std::move(c));
+  return absl::OkStatus();
+}
+
+absl::Status LowerTiledConvGradInput(Lowering& lowering, const Node& node, const ConvProblem& p) {
+  if (Unfolds(p)) return LowerOneDnnConvGradInput(lowering, node, p);
+  Convolution c;
+  TANDEM_ASSIGN_OR_RETURN(c.x, lowering.Get(node.inputs[0], Layout::Tiled(p.y)));
+  TANDEM_ASSIGN_OR_RETURN(c.weight, lowering.GetPlain(node.inputs[1]));
+  c.bias = c.weight;
+  c.tiling = TilingOf(p, true);
+  c.weights = Exchanged(WeightsOf(p));
+  c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.x));
+  c.name = "conv2d_grad_input tiled";
+  EmitConvolution(lowering, std::move(c));
+  return absl::OkStatus();
+}
+
+absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, const ConvProblem& p) {
+  GradSum sum;
+  if (Unfolds(p)) {
+    TANDEM_ASSIGN_OR_RETURN(sum.x, UnfoldInput(lowering, node.inputs[0], p));
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(sum.x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
+  }
+  const ConvProblem problem = Unfolds(p) ? Unfolded(p) : p;
+  TANDEM_ASSIGN_OR_RETURN(sum.dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
+  sum.tiling = TilingOf(problem, false);
+  sum.weights = WeightsOf(problem);
+  sum.ChooseRows();
+  const TileConv conv = sum.tiling.conv;
+  sum.packed_x = lowering.Scratch(sum.PackedX());
+  sum.packed_dy = lowering.Scratch(sum.PackedDy());
+  sum.sums = lowering.Scratch(conv.sum_floats() * static_cast<int64_t>(sizeof(float)));
+  sum.dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, p.weight));
+  lowering.Emit({.name = "conv2d_grad_weight tiled",
+                 .reads = {sum.x, sum.dy},
+                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
+                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
+                   sum.Run(run, *tiles);
+                   return absl::OkStatus();
+                 }});
+  if (!static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
+  const Region dbias = lowering.Define(node.outputs[1], Float32Layout(Shape({p.y[1]})));
+  lowering.Emit(
+      {.name = "conv2d_grad_bias tiled",
+       .reads = {sum.dy},
+       .writes = {dbias},
+       .run = [=, channels = p.y[1], dy = sum.dy, tiles = BestTileKernels()](const RunContext& run) {
+         run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
+           tiles->grad_bias(conv, run.At<const uint16_t>(dy), channels, run.At<float>(dbias), begin, end);
+         });
+         return absl::OkStatus();
+       }});
+  return absl::OkStatus();
+}
+
+}  // namespace tandem::cpu

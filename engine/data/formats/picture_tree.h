@@ -1,0 +1,62 @@
+#ifndef TANDEM_ENGINE_DATA_FORMATS_PICTURE_TREE_H_
+#define TANDEM_ENGINE_DATA_FORMATS_PICTURE_TREE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace tandem {
+
+// The files of a folder, a zip archive or a tar archive, plain or compressed, by the rules of
+// proto/data_folder. Thread-safe.
+class PictureTree {
+ public:
+  struct File {
+    std::string path;  // Relative to the tree: "rose/1.png".
+    int64_t bytes = 0;
+    int64_t place = 0;  // For the tree itself: number of a zip member, offset in a tar archive, or number of
+                        // a picture in memory.
+  };
+
+  // Lists a folder or an archive. The pictures of a compressed tar archive are read into memory. If an
+  // archive has all its pictures in one folder, and there in further folders, the inner folder is the tree.
+  //
+  // INVALID_ARGUMENT, with the path: neither a folder nor an archive, an archive that is damaged, more than
+  // 4,194,304 files, or pictures of a compressed tar archive that do not fit in memory.
+  static absl::StatusOr<std::shared_ptr<const PictureTree>> Open(const std::string& path);
+  virtual ~PictureTree() = default;
+  PictureTree(const PictureTree&) = delete;
+  PictureTree& operator=(const PictureTree&) = delete;
+
+  // All files, in the order of their paths.
+  const std::vector<File>& files() const { return files_; }
+  // The paths of all folders, in order: "rose", "rose/red".
+  const std::vector<std::string>& folders() const { return folders_; }
+  // Returns the name of a path of the tree for people: "flowers.zip/rose/1.png". "" is the tree itself.
+  std::string Shown(absl::string_view path) const;
+
+  // Reads the first `most` bytes of a picture, fewer if it is shorter. The file is in files().
+  // INVALID_ARGUMENT with the shown path: the file cannot be read, or is no picture by its name.
+  virtual absl::StatusOr<std::string> Read(const File& file, int64_t most) const = 0;
+
+ protected:
+  explicit PictureTree(std::string root) : root_(std::move(root)) {}
+  // Adds a member of an archive. Skips names of IsSkippedPath. INVALID_ARGUMENT: too many files.
+  absl::Status AddMember(absl::string_view name, int64_t bytes, int64_t place);
+  // Sorts the files. Of files with the same path, keeps the last. Adds the folders of all files.
+  void Finish();
+  // Finish, then makes the inner folder the tree, see Open.
+  void FinishArchive();
+
+  std::string root_;
+  std::vector<File> files_;
+  std::vector<std::string> folders_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_FORMATS_PICTURE_TREE_H_

@@ -1,0 +1,124 @@
+#include "server/admission/cluster_spec.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/strings/string_view.h"
+#include "engine/base/field_violations.h"
+
+namespace tandem {
+namespace {
+
+constexpr int kMostNodes = 1024;
+constexpr int kMostCores = 1024;
+constexpr double kLeastSeconds = 60;
+constexpr double kMostSeconds = 31536000;
+
+bool IsOpen(v1::DeviceKind kind) {
+  return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
+}
+
+// Returns the name of an option such as "--constraint=fast"; empty if the text has another form.
+absl::string_view NameOf(absl::string_view argument) {
+  if (!absl::ConsumePrefix(&argument, "--")) return "";
+  return argument.substr(0, argument.find('='));
+}
+
+void CheckArguments(const ClusterRules& rules, const v1::SlurmCluster& slurm, FieldViolations* violations) {
+  for (int i = 0; i < slurm.extra_arguments_size(); ++i) {
+    const std::string& argument = slurm.extra_arguments(i);
+    const absl::string_view name = NameOf(argument);
+    if (!name.empty() && std::find(rules.allowed_arguments.begin(), rules.allowed_arguments.end(), name) !=
+                             rules.allowed_arguments.end()) {
+      continue;
+    }
+    violations->Add(absl::StrCat("cluster.slurm.extra_arguments[", i, "]"),
+                    absl::StrCat("is \"", argument, "\", and this daemon allows ",
+                                 rules.allowed_arguments.empty()
+                                     ? "none"
+                                     : absl::StrCat("--", absl::StrJoin(rules.allowed_arguments, ", --")),
+                                 "; an administrator can allow more (--slurm-allow-argument)"));
+  }
+}
+
+}  // namespace
+
+absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
+  if (!spec->has_cluster()) return absl::OkStatus();
+  FieldViolations violations;
+  if (!spec->cluster().has_slurm()) {
+    return FieldError("cluster", "must name a kind of cluster: slurm");
+  }
+  if (!rules.has_slurm) {
+    return FieldError("cluster.slurm",
+                      "is set, but this daemon has no cluster; start it with --shared-folder and --worker-listen");
+  }
+  v1::SlurmCluster* const slurm = spec->mutable_cluster()->mutable_slurm();
+  v1::Replicas* const replicas = spec->mutable_replicas();
+  const auto between = [&](const char* field, double value, double least, double most) {
+    if (value == 0 || (value >= least && value <= most)) return true;
+    violations.Add(absl::StrCat("cluster.slurm.", field),
+                   absl::StrCat("is ", value, "; must be from ", least, " to ", most));
+    return false;
+  };
+  const int wanted =
+      replicas->worker_load().empty()
+          ? std::max(1, replicas->count())
+          : static_cast<int>(std::count_if(replicas->worker_load().begin(), replicas->worker_load().end(),
+                                           [](double load) { return load > 0; }));
+  if (between("nodes", slurm->nodes(), 1, kMostNodes)) {
+    if (slurm->nodes() == 0) {
+      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
+    }
+    if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
+    if (replicas->workers() % slurm->nodes() != 0) {
+      violations.Add("cluster.slurm.nodes",
+                     absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ",
+                                  replicas->workers(), "; leave out replicas.workers for one worker on each node"));
+    }
+  }
+  const int workers = std::max(1, replicas->workers());
+  if (replicas->count() == 0 && replicas->worker_load().empty()) replicas->set_count(workers);
+  const int count = replicas->worker_load().empty() ? replicas->count() : wanted;
+  const int each = std::max(1, count / workers);
+  if (!replicas->devices().empty()) {
+    violations.Add("replicas.devices", "names devices of the daemon's machine, and the job is for a cluster; leave it out");
+  }
+  if (replicas->replicas_per_device() > 1) {
+    violations.Add("replicas.replicas_per_device",
+                   absl::StrCat("is ", replicas->replicas_per_device(),
+                                "; on a cluster each replica has its own device; leave it out"));
+  }
+  const bool gpus_are_right = between("gpus_per_node", slurm->gpus_per_node(), 1, kMostCores);
+  if (IsOpen(replicas->device_kind())) {
+    replicas->set_device_kind(slurm->gpus_per_node() > 0 ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
+  }
+  const int on_node = each * std::max(1, workers / std::max(1, slurm->nodes()));
+  if (replicas->device_kind() == v1::DEVICE_KIND_GPU) {
+    if (slurm->gpus_per_node() == 0) slurm->set_gpus_per_node(on_node);
+    if (gpus_are_right && slurm->gpus_per_node() < on_node) {
+      violations.Add("cluster.slurm.gpus_per_node",
+                     absl::StrCat("is ", slurm->gpus_per_node(), ", and each node has ", on_node,
+                                  " replicas, which need a GPU each"));
+    }
+  } else if (slurm->gpus_per_node() > 0) {
+    violations.Add("cluster.slurm.gpus_per_node",
+                   "is set, but the job trains on CPUs (replicas.device_kind); leave out one of both");
+  }
+  if (between("cpus_per_task", slurm->cpus_per_task(), 1, kMostCores) && slurm->cpus_per_task() == 0) {
+    slurm->set_cpus_per_task(std::min(each, kMostCores));
+  }
+  if (std::isnan(slurm->time_limit_seconds())) {
+    violations.Add("cluster.slurm.time_limit_seconds", "is no number");
+  } else {
+    between("time_limit_seconds", slurm->time_limit_seconds(), kLeastSeconds, kMostSeconds);
+  }
+  CheckArguments(rules, *slurm, &violations);
+  return violations.ToStatus();
+}
+
+}  // namespace tandem

@@ -1,0 +1,112 @@
+#include "server/admission/cluster_spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/base/field_violations.h"
+
+namespace tandem {
+namespace {
+
+using testing::HasSubstr;
+
+class ClusterSpecTest : public testing::Test {
+ protected:
+  ClusterSpecTest() { slurm_ = spec_.mutable_cluster()->mutable_slurm(); }
+
+  // Expects that a single field is wrong.
+  void ExpectWrong(const std::string& field, const std::string& text) {
+    v1::JobSpec spec = spec_;
+    const std::vector<FieldViolation> violations = GetFieldViolations(FillCluster(rules_, &spec));
+    ASSERT_EQ(violations.size(), 1);
+    EXPECT_EQ(violations[0].field, field);
+    EXPECT_THAT(violations[0].description, HasSubstr(text));
+  }
+
+  ClusterRules rules_ = {.has_slurm = true, .allowed_arguments = {"constraint"}};
+  v1::JobSpec spec_;
+  v1::SlurmCluster* slurm_;
+};
+
+TEST_F(ClusterSpecTest, ChangesNothingWithoutACluster) {
+  v1::JobSpec spec;
+  ASSERT_TRUE(FillCluster(ClusterRules(), &spec).ok());
+  EXPECT_EQ(spec.ByteSizeLong(), 0);
+}
+
+TEST_F(ClusterSpecTest, OneReplicaOnOneNodeIsTheDefault) {
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(slurm_->nodes(), 1);
+  EXPECT_EQ(slurm_->cpus_per_task(), 1);
+  EXPECT_EQ(spec_.replicas().workers(), 1);
+  EXPECT_EQ(spec_.replicas().count(), 1);
+  EXPECT_EQ(spec_.replicas().device_kind(), v1::DEVICE_KIND_CPU);
+}
+
+TEST_F(ClusterSpecTest, SpreadsReplicasOverNodes) {
+  spec_.mutable_replicas()->set_count(3);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(slurm_->nodes(), 3);
+  EXPECT_EQ(spec_.replicas().workers(), 3);
+}
+
+TEST_F(ClusterSpecTest, EachNodeGetsAWorkerWithAReplica) {
+  slurm_->set_nodes(4);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(spec_.replicas().workers(), 4);
+  EXPECT_EQ(spec_.replicas().count(), 4);
+}
+
+TEST_F(ClusterSpecTest, GpusFollowFromTheReplicas) {
+  slurm_->set_nodes(2);
+  spec_.mutable_replicas()->set_count(8);
+  spec_.mutable_replicas()->set_device_kind(v1::DEVICE_KIND_GPU);
+  ASSERT_TRUE(FillCluster(rules_, &spec_).ok());
+  EXPECT_EQ(slurm_->gpus_per_node(), 4);
+  EXPECT_EQ(slurm_->cpus_per_task(), 4);
+  // A job with its defaults is the same again.
+  v1::JobSpec again = spec_;
+  ASSERT_TRUE(FillCluster(rules_, &again).ok());
+  EXPECT_EQ(again.SerializeAsString(), spec_.SerializeAsString());
+}
+
+TEST_F(ClusterSpecTest, NamesEachWrongField) {
+  slurm_->set_nodes(3);
+  spec_.mutable_replicas()->set_workers(4);
+  ExpectWrong("cluster.slurm.nodes", "must divide the number of workers, 4");
+  spec_.mutable_replicas()->clear_workers();
+  slurm_->set_nodes(-1);
+  ExpectWrong("cluster.slurm.nodes", "must be from 1 to 1024");
+  slurm_->clear_nodes();
+  slurm_->set_time_limit_seconds(5);
+  ExpectWrong("cluster.slurm.time_limit_seconds", "must be from 60 to");
+  slurm_->clear_time_limit_seconds();
+  spec_.mutable_replicas()->add_devices("cpu:0");
+  ExpectWrong("replicas.devices", "leave it out");
+  spec_.mutable_replicas()->clear_devices();
+  slurm_->set_nodes(1);
+  slurm_->set_gpus_per_node(1);
+  spec_.mutable_replicas()->set_count(2);
+  ExpectWrong("cluster.slurm.gpus_per_node", "has 2 replicas");
+}
+
+TEST_F(ClusterSpecTest, AllowsTheAdministratorsArgumentsAlone) {
+  slurm_->add_extra_arguments("--constraint=fast");
+  v1::JobSpec spec = spec_;
+  EXPECT_TRUE(FillCluster(rules_, &spec).ok());
+  slurm_->add_extra_arguments("--uid=0");
+  ExpectWrong("cluster.slurm.extra_arguments[1]", "allows --constraint");
+  slurm_->mutable_extra_arguments(1)->assign("constraint=fast");
+  ExpectWrong("cluster.slurm.extra_arguments[1]", "allows --constraint");
+}
+
+TEST_F(ClusterSpecTest, ADaemonWithoutAClusterRefuses) {
+  rules_.has_slurm = false;
+  ExpectWrong("cluster.slurm", "has no cluster");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,87 @@
+#include "server/clusters/attempt_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "server/store/temporary_folder.h"
+
+namespace tandem {
+namespace {
+
+class AttemptFilesTest : public testing::Test {
+ protected:
+  void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+  std::string Read(const std::string& path) {
+    std::ifstream file(path);
+    std::stringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+  std::string Own(int attempt, const std::string& name) { return folder_.AttemptFolder(attempt) + "/" + name; }
+  std::string Published(const std::string& name) { return folder_.path() + "/" + name; }
+
+  TemporaryFolder scratch_;
+  JobFolder folder_{scratch_.path() + "/job"};
+};
+
+TEST_F(AttemptFilesTest, TheNextAttemptContinuesFromThePublishedCheckpoint) {
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 1, 2).ok());
+  EXPECT_TRUE(std::filesystem::equivalent(Published("worker-0.log"), folder_.LogPath(0)));
+  EXPECT_TRUE(std::filesystem::exists(folder_.LogPath(1)));
+  Write(Own(1, "job.yaml"), "job");
+  Write(Own(1, "checkpoint-5.safetensors"), "five");
+  Write(Own(1, "launch.textproto"), "secret");
+  ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  EXPECT_EQ(Read(Published("checkpoint-5.safetensors")), "five");
+  EXPECT_FALSE(std::filesystem::exists(Published("launch.textproto")));
+
+  Write(Own(1, "checkpoint-9.safetensors"), "nine");
+  std::filesystem::remove(Own(1, "checkpoint-5.safetensors"));
+  ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  EXPECT_FALSE(std::filesystem::exists(Published("checkpoint-5.safetensors")));
+
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 2, 2).ok());
+  EXPECT_EQ(Read(Own(2, "checkpoint-9.safetensors")), "nine");
+}
+
+TEST_F(AttemptFilesTest, ALateWorkerOfAnOldAttemptChangesNothing) {
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 1, 1).ok());
+  Write(Own(1, "job.yaml"), "job");
+  Write(Own(1, "checkpoint-5.safetensors"), "five");
+  ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 2, 1).ok());
+  // Workers replace files, and never write into a file with a name.
+  Write(Own(1, "new"), "late");
+  std::filesystem::rename(Own(1, "new"), Own(1, "checkpoint-5.safetensors"));
+  EXPECT_EQ(Read(Own(2, "checkpoint-5.safetensors")), "five");
+  EXPECT_EQ(Read(Published("checkpoint-5.safetensors")), "five");
+}
+
+TEST_F(AttemptFilesTest, AnEndedAttemptsFilesAreNotPublishedAgain) {
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 1, 1).ok());
+  Write(Own(1, "job.yaml"), "job");
+  Write(Own(1, "checkpoint-5.safetensors"), "five");
+  ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  RemoveAttemptFiles(folder_, 1);
+  EXPECT_FALSE(std::filesystem::exists(Own(1, "checkpoint-5.safetensors")));
+  ASSERT_TRUE(PublishAttemptFiles(folder_, 1).ok());
+  EXPECT_EQ(Read(Published("checkpoint-5.safetensors")), "five");
+}
+
+TEST_F(AttemptFilesTest, ReadsTheScriptsFiles) {
+  ASSERT_TRUE(PrepareAttemptFolder(folder_, 1, 1).ok());
+  EXPECT_FALSE(WasStarted(folder_, 1));
+  EXPECT_EQ(EndOfAttempt(folder_, 1), std::nullopt);
+  Write(Own(1, "started"), "12 n1\n");
+  Write(Own(1, "ended"), "76\n");
+  EXPECT_TRUE(WasStarted(folder_, 1));
+  EXPECT_EQ(EndOfAttempt(folder_, 1), 76);
+}
+
+}  // namespace
+}  // namespace tandem

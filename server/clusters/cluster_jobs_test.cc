@@ -1,0 +1,306 @@
+#include "server/clusters/cluster_jobs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "server/clusters/fake_launcher.h"
+#include "server/jobs/job_machine_fixture.h"
+#include "server/workers/launch_file.h"
+#include "server/workers/spool.h"
+#include "server/workers/worker_protocol.h"
+
+namespace tandem {
+namespace {
+
+using State = LaunchedAttempt::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Polls until the condition holds. Returns false after a generous time.
+bool Eventually(const std::function<bool()>& holds) {
+  for (int i = 0; i < 3000; ++i) {
+    if (holds()) return true;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
+class ClusterJobsTest : public testing::Test {
+ protected:
+  ClusterJobsTest() {
+    std::filesystem::create_directories(JobsFolder());
+    Open();
+  }
+  ~ClusterJobsTest() override { cluster_->Stop(); }
+
+  std::string JobsFolder() { return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string(); }
+
+  void Open() {
+    ClusterJobs::Options options;
+    options.worker_program = "/bin/true";
+    options.jobs_folder = JobsFolder();
+    options.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
+    options.daemon_certificate = "certificate";
+    options.algorithms_folder = options.state_folder;
+    options.launch.daemon_target = "ipv4:127.0.0.1:1";
+    options.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+    options.cancel_grace = absl::Milliseconds(200);
+    options.exit_grace = absl::Milliseconds(200);
+    options.observe_every = absl::Milliseconds(10);
+    options.absence_limit = absl::Milliseconds(300);
+    cluster_ = std::make_unique<ClusterJobs>(options, &launcher_, &jobs_.machine());
+    jobs_.machine().AddObserver(cluster_.get());
+  }
+  void Begin() {
+    std::vector<v1::Job> left;
+    ASSERT_TRUE(jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
+    cluster_->Begin(left, [this](const std::string& id, int32_t attempt) {
+      MutexLock lock(&mutex_);
+      released_.push_back(absl::StrCat(id, "/", attempt));
+    });
+  }
+  // Stops the daemon, and starts the next.
+  void Restart() {
+    cluster_->Stop();
+    jobs_.Reopen();
+    Open();
+    Begin();
+  }
+
+  // Creates a job for the cluster and makes it STARTING.
+  AttemptId Schedule(int workers = 1) {
+    JobMachine::NewJob job;
+    job.spec.set_name("job");
+    job.spec.mutable_cluster()->mutable_slurm()->set_nodes(workers);
+    job.spec.mutable_replicas()->set_workers(workers);
+    job.spec.mutable_replicas()->set_count(workers);
+    job.spec.set_max_restarts(3);
+    job.submitted_spec = job.spec;
+    const std::string id = JobId(jobs_.Create(std::move(job))->name());
+    Awaited<absl::StatusOr<v1::Job>> done;
+    jobs_.machine().Schedule(id, {}, done.Done());
+    scheduled_ = *done.Get();
+    return {id, scheduled_.attempt()};
+  }
+  // Starts a job, and waits until the launcher has it.
+  AttemptId Start() {
+    const AttemptId id = Schedule();
+    const size_t before = launcher_.submitted().size();
+    cluster_->Start(scheduled_, {});
+    EXPECT_TRUE(Eventually([&] { return launcher_.submitted().size() > before; }));
+    EXPECT_TRUE(Eventually([&] {
+      const auto waiting = cluster_->WaitingOf(id.job_id);
+      return waiting.has_value() && absl::StrContains(waiting->message(), "waits");
+    }));
+    return id;
+  }
+  void End(const AttemptId& id, v1::StateReason reason, const std::string& detail) {
+    launcher_.Change(id, [&](LaunchedAttempt& attempt) {
+      attempt.state = State::kEnded;
+      attempt.reason = reason;
+      attempt.detail = detail;
+    });
+  }
+  bool WaitForState(const std::string& id, v1::JobState state) {
+    return Eventually([&] { return jobs_.Get(id).state() == state; });
+  }
+  std::vector<std::string> released() {
+    MutexLock lock(&mutex_);
+    return released_;
+  }
+  JobFolder FolderOf(const AttemptId& id) { return JobFolder(jobs_.machine().FolderOf(id.job_id)); }
+
+  JobMachineFixture jobs_;
+  FakeLauncher launcher_;
+  std::unique_ptr<ClusterJobs> cluster_;
+  v1::Job scheduled_;
+  Mutex mutex_;
+  std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(ClusterJobsTest, SubmitsAnAttemptAndShowsItsPlaceInTheQueue) {
+  Begin();
+  const AttemptId id = Start();
+  EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(), "the fake cluster job 1 waits: Resources.");
+  ASSERT_THAT(cluster_->Queue(), SizeIs(1));
+  EXPECT_EQ(cluster_->Queue()[0].job(), JobName(id.job_id));
+  const std::string launch_path = FolderOf(id).LaunchPath(id.attempt);
+  EXPECT_THAT(launcher_.submitted()[0].command, ElementsAre("/bin/true", "--launch", launch_path));
+  struct stat file = {};
+  ASSERT_EQ(stat(launch_path.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600);
+  const auto launch = ReadLaunchFile(FolderOf(id), id.attempt);
+  ASSERT_TRUE(launch.ok()) << launch.status();
+  EXPECT_EQ(launch->output_folder(), FolderOf(id).AttemptFolder(id.attempt));
+  EXPECT_EQ(launch->daemon_certificate(), "certificate");
+  EXPECT_FALSE(launch->secret().empty());
+  launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.state = State::kRunning; });
+  EXPECT_TRUE(Eventually([&] { return !cluster_->WaitingOf(id.job_id).has_value(); }));
+}
+
+TEST_F(ClusterJobsTest, AppliesTheSpoolOfAnEndedAttempt) {
+  Begin();
+  const AttemptId id = Start();
+  {
+    auto spool = SpoolWriter::Create(FolderOf(id).SpoolPath(id.attempt));
+    ASSERT_TRUE(spool.ok()) << spool.status();
+    ASSERT_TRUE((*spool)->Append(Started(1)).ok());
+    ASSERT_TRUE((*spool)->Append(Finished(2, v1::JOB_STATE_SUCCEEDED)).ok());
+  }
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/job.yaml") << "name: job\n";
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/model.safetensors") << "model";
+  End(id, v1::STATE_REASON_WORKER_LOST, "COMPLETED");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_SUCCEEDED));
+  ASSERT_TRUE(Eventually([&] { return released().size() == 1; }));
+  EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/model.safetensors"));
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id).AttemptFolder(id.attempt) + "/model.safetensors"));
+}
+
+TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {
+  Begin();
+  const AttemptId preempted = Start();
+  End(preempted, v1::STATE_REASON_CLUSTER_PREEMPTED, "PREEMPTED");
+  ASSERT_TRUE(WaitForState(preempted.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(jobs_.Get(preempted.job_id).reason(), v1::STATE_REASON_RESTARTING);
+  EXPECT_THAT(jobs_.Get(preempted.job_id).message(), HasSubstr("job 1 ended: PREEMPTED."));
+  const AttemptId too_large = Start();
+  End(too_large, v1::STATE_REASON_CLUSTER_OUT_OF_MEMORY, "OUT_OF_MEMORY");
+  ASSERT_TRUE(WaitForState(too_large.job_id, v1::JOB_STATE_FAILED));
+  EXPECT_EQ(jobs_.Get(too_large.job_id).reason(), v1::STATE_REASON_CLUSTER_OUT_OF_MEMORY);
+}
+
+TEST_F(ClusterJobsTest, ALostAnswerIsNoSecondSubmission) {
+  Begin();
+  launcher_.LoseNextAnswer();
+  const AttemptId id = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(Eventually([&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() && absl::StrContains(waiting->message(), "job 1 waits");
+  }));
+  EXPECT_THAT(launcher_.submitted(), SizeIs(1));
+}
+
+TEST_F(ClusterJobsTest, ARefusedAttemptIsTheJobsFailure) {
+  Begin();
+  launcher_.RefuseNext(absl::InvalidArgumentError("no such partition"));
+  const AttemptId id = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("no such partition"));
+  EXPECT_THAT(launcher_.submitted(), IsEmpty());
+}
+
+TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.state = State::kRunning; });
+  launcher_.SetAway(true);
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_STARTING);
+  launcher_.Forget(id);
+  launcher_.SetAway(false);
+  const absl::Time forgotten = absl::Now();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_GE(absl::Now() - forgotten, absl::Milliseconds(290));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("is unknown to the fake cluster"));
+}
+
+TEST_F(ClusterJobsTest, AnAttemptThatSaidItsEndIsNotAwaited) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/ended") << "7\n";
+  launcher_.Forget(id);
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+}
+
+TEST_F(ClusterJobsTest, CancelsAWaitingAttemptAtOnce) {
+  Begin();
+  const AttemptId id = Start();
+  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
+}
+
+TEST_F(ClusterJobsTest, PausesAWaitingAttemptAtOnce) {
+  Begin();
+  const AttemptId id = Start();
+  ASSERT_TRUE(jobs_.Pause(id.job_id).ok());
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_PAUSED));
+  EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
+}
+
+TEST_F(ClusterJobsTest, TheNextDaemonTakesOverAnAttempt) {
+  Begin();
+  const AttemptId id = Start();
+  Restart();
+  ASSERT_TRUE(Eventually([&] { return cluster_->WaitingOf(id.job_id)->message().find("waits") != std::string::npos; }));
+  EXPECT_THAT(launcher_.submitted(), SizeIs(1));
+  End(id, v1::STATE_REASON_CLUSTER_NODE_FAILED, "NODE_FAIL");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+}
+
+TEST_F(ClusterJobsTest, TheNextDaemonQueuesAnUnsubmittedAttemptAgain) {
+  const AttemptId id = Schedule();
+  Restart();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_REQUEUED);
+  EXPECT_THAT(launcher_.submitted(), IsEmpty());
+}
+
+TEST_F(ClusterJobsTest, TheNextDaemonDoesNotRepeatAnAttemptThatWasStarted) {
+  const AttemptId id = Schedule();
+  std::filesystem::create_directories(FolderOf(id).AttemptFolder(id.attempt));
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
+  Restart();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
+}
+
+TEST_F(ClusterJobsTest, CancelsStraysOfItsOwnJobsAlone) {
+  Begin();
+  const AttemptId id = Start();
+  LaunchedAttempt old, foreign;
+  old.id = {id.job_id, 7};
+  foreign.id = {"another-daemons-job", 1};
+  launcher_.Add(old);
+  launcher_.Add(foreign);
+  ASSERT_TRUE(Eventually([&] { return !launcher_.cancelled().empty(); }));
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 5; }));
+  EXPECT_THAT(launcher_.cancelled(), ElementsAre(old.id));
+}
+
+TEST_F(ClusterJobsTest, AdmitsTheFirstWorkerWithTheSecretAlone) {
+  Begin();
+  const AttemptId id = Start();
+  internal::v1::Hello hello;
+  hello.set_job_id(id.job_id);
+  hello.set_attempt(id.attempt);
+  hello.set_protocol(kWorkerProtocol);
+  hello.set_secret("wrong");
+  EXPECT_THAT(std::string(cluster_->Admit(hello, nullptr).message()), HasSubstr("the secret is wrong"));
+  hello.set_secret(ReadLaunchFile(FolderOf(id), id.attempt)->secret());
+  hello.set_worker(1);
+  EXPECT_THAT(std::string(cluster_->Admit(hello, nullptr).message()), HasSubstr("worker 1 must not report"));
+  hello.set_worker(0);
+  EXPECT_TRUE(cluster_->Admit(hello, nullptr).ok());
+  hello.set_attempt(2);
+  EXPECT_FALSE(cluster_->Admit(hello, nullptr).ok());
+}
+
+}  // namespace
+}  // namespace tandem

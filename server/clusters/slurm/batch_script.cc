@@ -1,0 +1,106 @@
+#include "server/clusters/slurm/batch_script.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/clusters/slurm/slurm_text.h"
+
+namespace tandem {
+namespace {
+
+// Names between "@" stand for values.
+constexpr char kScript[] = R"script(#!/bin/bash
+# Tandem made this script. It runs one attempt of a job.
+attempt=@ATTEMPT@
+node=${SLURMD_NODENAME:-$(uname -n)}
+if [[ ! -d $attempt ]]; then
+  echo "cannot start on node $node: $attempt is missing; every node needs this path" >&2
+  exit @PATH_MISSING@
+fi
+
+# With noclobber, bash creates the file exclusively. So the attempt runs once, even if Slurm starts the script twice.
+set -o noclobber
+if ! { echo "$SLURM_JOB_ID $node" >"$attempt/started"; } 2>/dev/null; then
+  if [[ ! -e $attempt/started ]]; then
+    echo "cannot start on node $node: $attempt/started cannot be written" >&2
+    exit @PATH_MISSING@
+  fi
+  echo "job $SLURM_JOB_ID does nothing on node $node: the attempt was started before, by job and node $(<"$attempt/started")" >&2
+  exit @SECOND_RUN@
+fi
+set +o noclobber
+@EXPORTS@
+# The first SIGTERM is sent on to all tasks. If the step has not begun, the signal is sent again until it arrives.
+step=
+stop=
+forward() {
+  stop=1
+  [[ -n $step ]] || return
+  trap '' TERM
+  until scancel --signal=TERM "$SLURM_JOB_ID.0" 2>/dev/null || ! kill -0 "$step" 2>/dev/null; do sleep 0.5; done
+}
+trap forward TERM
+srun @SRUN@ @TASK@ &
+step=$!
+[[ -z $stop ]] || forward
+wait "$step"
+code=$?
+# The signal interrupts `wait`, which then returns another code.
+if [[ -n $stop ]]; then
+  wait "$step"
+  again=$?
+  ((again == 127)) || code=$again
+fi
+echo "$code" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
+exit "$code"
+)script";
+
+// Returns shell code that ends a task if a path is missing on its node.
+std::string CheckOf(const std::vector<std::string>& paths) {
+  std::string check = "for path in";
+  for (const std::string& path : paths) absl::StrAppend(&check, " ", ShellQuote(path));
+  absl::StrAppend(
+      &check,
+      "; do\n  [ -e \"$path\" ] && continue\n"
+      "  echo \"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
+      "needs this path\" >&2\n  exit ",
+      static_cast<int>(kBatchPathMissing), "\ndone\nexec \"$@\"");
+  return check;
+}
+
+std::string SrunOptions(const BatchScriptOptions& options) {
+  // A task that ends early must not end the others, unless it fails: --wait=0 and --kill-on-bad-exit. Since
+  // Slurm 22.05, srun does not take --cpus-per-task from sbatch.
+  std::string arguments =
+      absl::StrCat("--nodes=", options.nodes, " --ntasks-per-node=", options.tasks_per_node,
+                   " --cpus-per-task=", options.cpus_per_task,
+                   " --kill-on-bad-exit=1 --wait=0 --mpi=none --input=none --export=ALL");
+  if (!options.task_output.empty()) {
+    absl::StrAppend(&arguments, " --open-mode=append --output=", ShellQuote(options.task_output));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+std::string BatchScript(const BatchScriptOptions& options) {
+  std::string exports;
+  for (const auto& [name, value] : options.environment) {
+    absl::StrAppend(&exports, "export ", name, "=", ShellQuote(value), "\n");
+  }
+  std::string task;
+  if (!options.required_paths.empty()) {
+    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options.required_paths)), " tandem-task ");
+  }
+  for (const std::string& word : options.command) {
+    absl::StrAppend(&task, &word == &options.command.front() ? "" : " ", ShellQuote(word));
+  }
+  // StrReplaceAll replaces each name once: a value that has such a name stays as it is.
+  return absl::StrReplaceAll(kScript, {{"@ATTEMPT@", ShellQuote(options.attempt_folder)},
+                                       {"@PATH_MISSING@", absl::StrCat(static_cast<int>(kBatchPathMissing))},
+                                       {"@SECOND_RUN@", absl::StrCat(static_cast<int>(kBatchSecondRun))},
+                                       {"@EXPORTS@", exports},
+                                       {"@SRUN@", SrunOptions(options)},
+                                       {"@TASK@", task}});
+}
+
+}  // namespace tandem

@@ -1,0 +1,138 @@
+#include "server/clusters/slurm/slurm_command_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "server/clusters/slurm/queue_answer.h"
+#include "server/clusters/slurm/sbatch.h"
+
+namespace tandem {
+namespace {
+
+constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin";
+// The bytes of a program's errors that a message quotes.
+constexpr size_t kMostQuoted = 500;
+
+SlurmCommandClient::Options WithPath(SlurmCommandClient::Options options) {
+  if (!options.path.empty()) return options;
+  const char* const path = getenv("PATH");
+  options.path = path != nullptr && *path != '\0' ? path : kDefaultPath;
+  return options;
+}
+
+// Variables such as SBATCH_PARTITION or SQUEUE_FORMAT2 would change the programs' behaviour, and the daemon's
+// secrets would reach the job. So only these variables are passed on.
+std::vector<std::string> EnvironmentWith(absl::string_view path) {
+  // The time zone makes Slurm print UTC.
+  std::vector<std::string> environment = {absl::StrCat("PATH=", path), "LC_ALL=C", "TZ=UTC"};
+  for (const char* const name :
+       {"HOME", "USER", "LOGNAME", "LD_LIBRARY_PATH", "SLURM_CONF", "SLURM_CONF_SERVER"}) {
+    if (const char* const value = getenv(name); value != nullptr) {
+      environment.push_back(absl::StrCat(name, "=", value));
+    }
+  }
+  return environment;
+}
+
+// Returns true if scancel's errors say that there is nothing left to cancel.
+bool HasNoJob(absl::string_view errors) {
+  const std::string lower = absl::AsciiStrToLower(errors);
+  return absl::StrContains(lower, "invalid job id") ||
+         absl::StrContains(lower, "already completing or completed");
+}
+
+// The order of Find: a job that has not ended, then the lower id.
+std::tuple<bool, size_t, absl::string_view> RankOf(const SlurmJob& job) {
+  return {IsEnd(job.state), job.id.size(), job.id};
+}
+
+}  // namespace
+
+SlurmCommandClient::SlurmCommandClient(Options options)
+    : options_(WithPath(std::move(options))), environment_(EnvironmentWith(options_.path)) {}
+
+absl::StatusOr<CommandResult> SlurmCommandClient::Run(const char* program,
+                                                      std::vector<std::string> arguments) const {
+  Command command;
+  command.program = program;
+  command.arguments = std::move(arguments);
+  command.environment = environment_;
+  command.path = options_.path;
+  command.time_limit = options_.time_limit;
+  absl::StatusOr<CommandResult> result = RunCommand(command);
+  if (result.ok()) return result;
+  if (absl::IsNotFound(result.status())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        result.status().message(),
+        "; install Slurm's programs (Debian: slurm-client), or start the daemon with their folder in "
+        "PATH"));
+  }
+  return absl::UnavailableError(absl::StrCat("cannot reach Slurm: ", result.status().message()));
+}
+
+absl::StatusOr<std::string> SlurmCommandClient::Ask(const char* program,
+                                                    std::vector<std::string> arguments) const {
+  TANDEM_ASSIGN_OR_RETURN(CommandResult result, Run(program, std::move(arguments)));
+  if (result.exit_code == 0) return std::move(result.standard_output);
+  const absl::string_view errors = absl::StripAsciiWhitespace(result.standard_error);
+  return absl::UnavailableError(absl::StrCat("cannot reach Slurm: ", program, " ended with code ",
+                                             result.exit_code, ": \"", errors.substr(0, kMostQuoted), "\""));
+}
+
+absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/false));
+  TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", SubmitArguments(request)));
+  return ReadSubmission(result);
+}
+
+absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
+  TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/true));
+  TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", TestArguments(request)));
+  return ReadTest(result);
+}
+
+absl::StatusOr<std::vector<SlurmJob>> SlurmCommandClient::Poll() {
+  // The header, which -h would drop, shows that squeue has an answer.
+  TANDEM_ASSIGN_OR_RETURN(const std::string output, Ask("squeue", {absl::StrCat("--user=", getuid()),
+                                                                   "--states=all", "-o", kQueueFormat}));
+  return ParseQueue(output);
+}
+
+absl::StatusOr<std::optional<SlurmJob>> SlurmCommandClient::Find(absl::string_view comment) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<SlurmJob> jobs, Poll());
+  std::erase_if(jobs, [&](const SlurmJob& job) { return job.comment != comment; });
+  if (jobs.empty()) return std::nullopt;
+  return *std::min_element(jobs.begin(), jobs.end(),
+                           [](const SlurmJob& a, const SlurmJob& b) { return RankOf(a) < RankOf(b); });
+}
+
+absl::Status SlurmCommandClient::Cancel(absl::string_view id, bool signal_term) {
+  if (id.empty() || !std::all_of(id.begin(), id.end(), absl::ascii_isdigit)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot cancel the job \"", id, "\": the id is no number"));
+  }
+  std::vector<std::string> arguments;
+  if (signal_term) arguments = {"--batch", "--signal=TERM"};
+  arguments.emplace_back(id);
+  TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("scancel", std::move(arguments)));
+  if (result.exit_code == 0 || HasNoJob(result.standard_error)) return absl::OkStatus();
+  const absl::string_view errors = absl::StripAsciiWhitespace(result.standard_error);
+  return absl::UnavailableError(absl::StrCat("cannot cancel the job ", id, ": scancel ended with code ",
+                                             result.exit_code, ": \"", errors.substr(0, kMostQuoted), "\""));
+}
+
+absl::StatusOr<std::vector<SlurmPartition>> SlurmCommandClient::Partitions() {
+  TANDEM_ASSIGN_OR_RETURN(const std::string output, Ask("sinfo", {"-h", "--exact", "-o", kPartitionFormat}));
+  return ParsePartitions(output);
+}
+
+}  // namespace tandem

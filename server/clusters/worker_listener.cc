@@ -1,0 +1,124 @@
+#include "server/clusters/worker_listener.h"
+
+#include <openssl/ec.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/spool.h"
+#include "server/workers/uncompressed_server.h"
+#include "server/workers/worker_protocol.h"
+
+namespace tandem {
+namespace {
+
+using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Certificate = std::unique_ptr<X509, decltype(&X509_free)>;
+using Memory = std::unique_ptr<BIO, decltype(&BIO_free_all)>;
+
+// Long, because the certificate is not replaced. Nodes' clocks may be slow.
+constexpr absl::Duration kValidBefore = absl::Hours(48);
+constexpr absl::Duration kValidAfter = absl::Hours(24 * 365 * 30);
+
+std::string TextOf(BIO* memory) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(memory, &data);
+  return std::string(data, static_cast<size_t>(size));
+}
+
+bool AddExtension(X509* certificate, int kind, const std::string& value) {
+  const std::unique_ptr<X509_EXTENSION, decltype(&X509_EXTENSION_free)> extension(
+      X509V3_EXT_conf_nid(nullptr, nullptr, kind, value.c_str()), &X509_EXTENSION_free);
+  return extension != nullptr && X509_add_ext(certificate, extension.get(), -1) == 1;
+}
+
+absl::StatusOr<WorkerCertificate> MakeCertificate() {
+  const absl::Status failed = absl::InternalError("cannot create a certificate for workers");
+  const Key key(EVP_EC_gen("P-256"), &EVP_PKEY_free);
+  const Certificate certificate(X509_new(), &X509_free);
+  if (key == nullptr || certificate == nullptr) return failed;
+  X509_set_version(certificate.get(), 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate.get()), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate.get()), -absl::ToInt64Seconds(kValidBefore));
+  X509_gmtime_adj(X509_getm_notAfter(certificate.get()), absl::ToInt64Seconds(kValidAfter));
+  X509_set_pubkey(certificate.get(), key.get());
+  X509_NAME* const name = X509_get_subject_name(certificate.get());
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(kWorkerListenerName), -1, -1, 0);
+  X509_set_issuer_name(certificate.get(), name);
+  if (!AddExtension(certificate.get(), NID_basic_constraints, "critical,CA:TRUE") ||
+      !AddExtension(certificate.get(), NID_subject_alt_name, absl::StrCat("DNS:", kWorkerListenerName)) ||
+      X509_sign(certificate.get(), key.get(), EVP_sha256()) <= 0) {
+    return failed;
+  }
+  const Memory key_text(BIO_new(BIO_s_mem()), &BIO_free_all);
+  const Memory certificate_text(BIO_new(BIO_s_mem()), &BIO_free_all);
+  if (PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) != 1 ||
+      PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1) {
+    return failed;
+  }
+  return WorkerCertificate{TextOf(key_text.get()), TextOf(certificate_text.get())};
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerCertificate> LoadWorkerCertificate(const std::string& state_folder) {
+  const std::string key_path = state_folder + "/worker-listen.key";
+  const std::string certificate_path = state_folder + "/worker-listen.pem";
+  absl::StatusOr<std::string> key = Env::Real()->ReadFile(key_path);
+  absl::StatusOr<std::string> certificate = Env::Real()->ReadFile(certificate_path);
+  if (key.ok() && certificate.ok()) return WorkerCertificate{*std::move(key), *std::move(certificate)};
+  for (const absl::Status& status : {key.status(), certificate.status()}) {
+    if (!status.ok() && !absl::IsNotFound(status)) return status;
+  }
+  TANDEM_ASSIGN_OR_RETURN(WorkerCertificate made, MakeCertificate());
+  for (const auto& [path, text] : {std::pair(key_path, made.key), std::pair(certificate_path, made.certificate)}) {
+    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+        Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
+  }
+  return made;
+}
+
+absl::StatusOr<std::unique_ptr<WorkerListener>> WorkerListener::Start(const Options& options,
+                                                                      WorkerSessionHost* host,
+                                                                      JobMachine* jobs) {
+  std::unique_ptr<WorkerListener> listener(new WorkerListener(host, jobs));
+  grpc::SslServerCredentialsOptions tls;
+  tls.pem_key_cert_pairs.push_back({options.certificate.key, options.certificate.certificate});
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort(options.address, grpc::SslServerCredentials(tls), &port);
+  builder.RegisterService(&listener->service_);
+  builder.SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
+  RefuseCompressedMessages(&builder);
+  // Two daemons must not share the port.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // A host that was cut off does not answer keepalives, so its streams end.
+  const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options.silence_limit / 2));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  // Workers send keepalives too, which gRPC would count as abuse.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  listener->server_ = builder.BuildAndStart();
+  if (listener->server_ == nullptr || port == 0) {
+    return absl::UnavailableError(absl::StrCat("cannot listen to workers at ", options.address,
+                                               "; --worker-listen needs a free port of an address of this machine"));
+  }
+  return listener;
+}
+
+WorkerListener::~WorkerListener() { Stop(); }
+
+void WorkerListener::Stop() {
+  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+}
+
+}  // namespace tandem

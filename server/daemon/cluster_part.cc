@@ -1,0 +1,114 @@
+#include "server/daemon/cluster_part.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "server/store/records.h"
+#include "third_party/spdlog/log.h"
+
+namespace tandem {
+
+absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(Options options, JobMachine* jobs) {
+  std::unique_ptr<ClusterPart> part(new ClusterPart(std::move(options), jobs));
+  const Options& all = part->options_;
+  TANDEM_ASSIGN_OR_RETURN(part->certificate_, LoadWorkerCertificate(all.state_folder));
+  part->client_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
+  part->launcher_ = std::make_unique<SlurmLauncher>(part->client_.get());
+  ClusterJobs::Options cluster;
+  cluster.worker_program = all.worker_program;
+  cluster.jobs_folder = all.shared_folder + "/jobs";
+  cluster.state_folder = all.state_folder;
+  cluster.daemon_certificate = part->certificate_.certificate;
+  cluster.algorithms_folder = all.shared_folder;
+  cluster.sandbox = all.sandbox;
+  cluster.cancel_grace = all.cancel_grace;
+  cluster.launch.worker_program = all.worker_program;
+  cluster.launch.daemon_target = absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
+  cluster.launch.resolve_dataset = all.resolve_dataset;
+  cluster.launch.find_weights = all.find_weights;
+  cluster.launch.silence_limit = all.silence_limit;
+  cluster.launch.collective_time_limit = all.collective_time_limit;
+  cluster.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
+    jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
+  };
+  part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(cluster), part->launcher_.get(), jobs);
+  return part;
+}
+
+absl::Status ClusterPart::Begin(const std::vector<v1::Job>& jobs, ClusterJobs::ReleaseLease release_lease) {
+  cluster_jobs_->Begin(jobs, std::move(release_lease));
+  TANDEM_ASSIGN_OR_RETURN(listener_, WorkerListener::Start({.address = options_.listen,
+                                                            .certificate = certificate_,
+                                                            .silence_limit = options_.silence_limit},
+                                                           cluster_jobs_.get(), jobs_));
+  spdlog::info("listening to workers of the cluster at {}", options_.listen);
+  return absl::OkStatus();
+}
+
+void ClusterPart::Stop() {
+  if (listener_ != nullptr) listener_->Stop();
+  cluster_jobs_->Stop();
+}
+
+absl::Status ClusterPart::CheckTimeLimit(const SlurmRequest& request) {
+  if (request.time_limit <= absl::ZeroDuration()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, client_->Partitions());
+  for (const SlurmPartition& partition : partitions) {
+    const bool is_named = request.partition.empty() ? partition.is_default : partition.name == request.partition;
+    if (!is_named || request.time_limit <= partition.time_limit) continue;
+    return FieldError("time_limit_seconds",
+                      absl::StrCat("is ", absl::ToDoubleSeconds(request.time_limit), ", above the ",
+                                   absl::ToDoubleSeconds(partition.time_limit), " of the partition \"",
+                                   partition.name, "\""));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ClusterPart::Test(const v1::JobSpec& spec) {
+  SlurmRequest request = SlurmRequestOf(spec);
+  request.comment = SlurmCommentOf({"test", 1});
+  const absl::Status status = client_->Test(request);
+  if (status.ok()) return CheckTimeLimit(request);
+  if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
+  FieldViolations violations;
+  for (const FieldViolation& violation : GetFieldViolations(status)) {
+    const bool is_time = violation.field == "time_limit";
+    violations.Add(is_time ? "time_limit_seconds" : violation.field, violation.description);
+  }
+  return violations.ToStatus();
+}
+
+absl::StatusOr<std::vector<v1::ClusterPartition>> ClusterPart::Partitions() {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> known, client_->Partitions());
+  std::vector<v1::ClusterPartition> partitions;
+  for (const SlurmPartition& one : known) {
+    v1::ClusterPartition& partition = partitions.emplace_back();
+    partition.set_name(one.name);
+    partition.set_is_default(one.is_default);
+    partition.set_is_up(one.is_up);
+    if (one.time_limit != absl::InfiniteDuration()) {
+      partition.set_time_limit_seconds(absl::ToDoubleSeconds(one.time_limit));
+    }
+    partition.set_nodes(one.nodes);
+    partition.set_free_nodes(one.free_nodes);
+    partition.set_cpus_per_node(one.cpus_per_node);
+    partition.set_gpus_per_node(one.gpus_per_node);
+  }
+  std::sort(partitions.begin(), partitions.end(),
+            [](const auto& a, const auto& b) { return a.name() < b.name(); });
+  return partitions;
+}
+
+void StarterChoice::Start(const v1::Job& job, const std::vector<v1::Device>& devices) {
+  if (!job.spec().has_cluster()) return here_->Start(job, devices);
+  if (cluster_ != nullptr) return cluster_->Start(job, devices);
+  const std::string id = JobId(job.name());
+  jobs_->WorkerLost(id, job.attempt(), v1::STATE_REASON_WORKER_START_FAILED,
+                    "The job is for a cluster, and this daemon was started without a cluster (--shared-folder).",
+                    [this, id, attempt = job.attempt()](const absl::StatusOr<v1::Job>&) { release_(id, attempt); });
+}
+
+}  // namespace tandem

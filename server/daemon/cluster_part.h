@@ -1,0 +1,96 @@
+#ifndef TANDEM_SERVER_DAEMON_CLUSTER_PART_H_
+#define TANDEM_SERVER_DAEMON_CLUSTER_PART_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/clusters/cluster_jobs.h"
+#include "server/clusters/slurm/slurm_command_client.h"
+#include "server/clusters/slurm_launcher.h"
+#include "server/clusters/worker_listener.h"
+#include "server/jobs/job_machine.h"
+#include "server/scheduler/worker_starter.h"
+#include "tandem/v1/device.pb.h"
+
+namespace tandem {
+
+// The daemon's Slurm cluster: Slurm's programs, the jobs' attempts, and the TCP listener for workers. Thread-safe.
+class ClusterPart {
+ public:
+  struct Options {
+    std::string state_folder;
+    // Without symbolic links.
+    std::string shared_folder;
+    // DaemonOptions::worker_listen.
+    std::string listen;
+    std::string worker_program;
+    SandboxOptions sandbox = {};
+    std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
+    std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
+    absl::Duration cancel_grace = absl::Minutes(2);
+    absl::Duration silence_limit = absl::Seconds(30);
+    absl::Duration collective_time_limit = absl::Minutes(30);
+  };
+
+  // `jobs` must outlive the part.
+  static absl::StatusOr<std::unique_ptr<ClusterPart>> Open(Options options, JobMachine* jobs);
+
+  // Takes over an earlier daemon's attempts, then listens to workers. See ClusterJobs::Begin.
+  absl::Status Begin(const std::vector<v1::Job>& jobs, ClusterJobs::ReleaseLease release_lease);
+  void Stop();
+  bool WaitUntilIdle(absl::Duration timeout) { return cluster_jobs_->WaitUntilIdle(timeout); }
+
+  WorkerStarter* starter() { return cluster_jobs_.get(); }
+  JobObserver* observer() { return cluster_jobs_.get(); }
+  std::vector<v1::QueuedJob> Queue() { return cluster_jobs_->Queue(); }
+  std::optional<v1::Waiting> WaitingOf(const std::string& job_id) { return cluster_jobs_->WaitingOf(job_id); }
+
+  // Asks Slurm if it would take a job with this spec. INVALID_ARGUMENT has fields of SlurmCluster.
+  absl::Status Test(const v1::JobSpec& spec);
+  // Returns the partitions, by name. Errors as SlurmClient::Partitions.
+  absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions();
+
+ private:
+  ClusterPart(Options options, JobMachine* jobs) : options_(std::move(options)), jobs_(jobs) {}
+
+  // Slurm accepts a time limit above the partition's, and then never starts the job.
+  absl::Status CheckTimeLimit(const SlurmRequest& request);
+
+  const Options options_;
+  JobMachine* const jobs_;
+  WorkerCertificate certificate_;
+  std::unique_ptr<SlurmClient> client_;
+  std::unique_ptr<Launcher> launcher_;
+  std::unique_ptr<ClusterJobs> cluster_jobs_;
+  std::unique_ptr<WorkerListener> listener_;
+};
+
+// Starts a job's workers on this machine, or on a cluster if the job asks for a cluster. Thread-safe.
+class StarterChoice final : public WorkerStarter {
+ public:
+  using Release = std::function<void(const std::string& job_id, int32_t attempt)>;
+
+  // `cluster` may be null: a job for a cluster then fails. All must outlive this object.
+  StarterChoice(WorkerStarter* here, WorkerStarter* cluster, JobMachine* jobs, Release release)
+      : here_(here), cluster_(cluster), jobs_(jobs), release_(std::move(release)) {}
+
+  void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
+
+ private:
+  WorkerStarter* const here_;
+  WorkerStarter* const cluster_;
+  JobMachine* const jobs_;
+  const Release release_;
+};
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_DAEMON_CLUSTER_PART_H_

@@ -1,0 +1,109 @@
+// Tests large requests of every unary method, with the real server over a socket. A large request is parsed
+// in its user's turn, on the pool, and not on gRPC's threads.
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/generic/generic_stub.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "server/auth/method_access.h"
+#include "server/rpc/request_bytes.h"
+#include "server/rpc/service_fixture.h"
+
+namespace tandem {
+namespace {
+
+using grpc::StatusCode;
+using ::testing::HasSubstr;
+
+class LargeRequestsTest : public ServiceFixture {
+ protected:
+  // Returns the paths of all unary methods, Shutdown last: it ends the daemon's service.
+  static std::vector<std::string> UnaryMethods() {
+    std::vector<std::string> paths;
+    std::string shutdown;
+    for (const MethodAccess& access : MethodAccessTable()) {
+      const google::protobuf::ServiceDescriptor* const service =
+          google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(std::string(access.service));
+      const google::protobuf::MethodDescriptor& method =
+          *service->FindMethodByName(std::string(access.method));
+      if (method.client_streaming() || method.server_streaming()) continue;
+      std::string path = absl::StrCat("/", access.service, "/", access.method);
+      if (access.method == "Shutdown") {
+        shutdown = std::move(path);
+      } else {
+        paths.push_back(std::move(path));
+      }
+    }
+    paths.push_back(std::move(shutdown));
+    return paths;
+  }
+
+  grpc::Status Call(const std::string& path, const std::string& bytes) {
+    grpc::GenericStub stub(channel_);
+    const std::unique_ptr<grpc::ClientContext> context = Context();
+    grpc::Slice slice(bytes);
+    const grpc::ByteBuffer request(&slice, 1);
+    grpc::ByteBuffer response;
+    std::promise<grpc::Status> ended;
+    stub.UnaryCall(context.get(), path, grpc::StubOptions(), &request, &response,
+                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
+    return ended.get_future().get();
+  }
+
+  // Returns a message of `size` bytes and a few more, with an unknown field that parsers keep.
+  static std::string Padded(int64_t size) {
+    google::protobuf::Empty message;
+    message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(1000, std::string(size, 'x'));
+    return message.SerializeAsString();
+  }
+};
+
+TEST_F(LargeRequestsTest, EndLikeSmallOnes) {
+  for (const std::string& path : UnaryMethods()) {
+    if (absl::EndsWith(path, "/Shutdown")) {
+      // The daemon shuts down once.
+      const grpc::Status status = Call(path, Padded(kSmallRequestBytes));
+      EXPECT_TRUE(status.ok()) << status.error_message();
+      continue;
+    }
+    const grpc::Status small = Call(path, "");
+    const grpc::Status large = Call(path, Padded(kSmallRequestBytes));
+    EXPECT_EQ(large.error_code(), small.error_code()) << path << ": " << large.error_message();
+  }
+}
+
+TEST_F(LargeRequestsTest, AreRefusedIfTheyAreNoMessages) {
+  for (const std::string& path : UnaryMethods()) {
+    // 0xff begins no field.
+    const grpc::Status status = Call(path, std::string(kSmallRequestBytes + 1, '\xff'));
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << path;
+    EXPECT_THAT(status.error_message(), HasSubstr("cannot read the message")) << path;
+  }
+}
+
+TEST_F(LargeRequestsTest, AreRefusedWhileTheirUserHoldsAllTheRoom) {
+  FairPool::Hold all;
+  absl::Notification taken;
+  pool_->Offer(kAdminUser, FairPool::Room().bytes, [&](absl::StatusOr<FairPool::Hold> hold) {
+    ASSERT_TRUE(hold.ok()) << hold.status();
+    all = *std::move(hold);
+    taken.Notify();
+  });
+  taken.WaitForNotification();
+  for (const std::string& path : UnaryMethods()) {
+    const grpc::Status status = Call(path, Padded(FairPool::Room().small));
+    EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << path;
+    EXPECT_THAT(status.error_details(), HasSubstr("TOO_MANY_WAITING_CALLS")) << path;
+  }
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,104 @@
+#include "server/worker/cluster_place.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
+#include "server/workers/unique_fd.h"
+
+namespace tandem {
+namespace {
+
+absl::StatusOr<int> NumberOf(const char* name, const FindVariable& variable) {
+  const std::optional<std::string> text = variable(name);
+  int number = 0;
+  if (text.has_value() && absl::SimpleAtoi(*text, &number) && number >= 0) return number;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot find this worker's place: the environment's ", name,
+                   text.has_value() ? absl::StrCat(" is \"", *text, "\"") : " is not set",
+                   "; Slurm's srun must start the worker"));
+}
+
+}  // namespace
+
+absl::Status TakePlaceInCluster(const FindVariable& variable, const std::string& host,
+                                internal::v1::WorkerLaunch* launch) {
+  const int workers = std::max(1, launch->group().workers());
+  TANDEM_ASSIGN_OR_RETURN(const int tasks, NumberOf("SLURM_NTASKS", variable));
+  TANDEM_ASSIGN_OR_RETURN(const int worker, NumberOf("SLURM_PROCID", variable));
+  TANDEM_ASSIGN_OR_RETURN(const int local, NumberOf("SLURM_LOCALID", variable));
+  if (tasks != workers || worker >= workers) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot take the place ", worker, " of ", tasks,
+                                                   " in Slurm's step: the job has ", workers,
+                                                   " workers; do not change the batch script"));
+  }
+  const int each = launch->devices_size() / workers;
+  for (int replica = 0; replica < each; ++replica) {
+    v1::Device* const device = launch->mutable_devices(worker * each + replica);
+    if (device->kind() != v1::DEVICE_KIND_GPU) continue;
+    // Slurm numbers a job's GPUs from 0 on each node.
+    device->set_index(local * each + replica);
+    device->set_name(absl::StrCat("devices/gpu:", device->index()));
+  }
+  if (workers == 1) return absl::OkStatus();
+  launch->mutable_group()->set_worker(worker);
+  launch->mutable_group()->set_host(host);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> AddressTowards(absl::string_view target) {
+  absl::string_view address = target;
+  const bool is_v4 = absl::ConsumePrefix(&address, "ipv4:");
+  if (!is_v4 && !absl::ConsumePrefix(&address, "ipv6:")) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", target, "\" is no numeric address"));
+  }
+  const size_t colon = address.rfind(':');
+  uint32_t port = 0;
+  std::string host(address.substr(0, colon == absl::string_view::npos ? 0 : colon));
+  if (!is_v4 && host.size() > 2) host = host.substr(1, host.size() - 2);
+  sockaddr_storage there = {}, here = {};
+  socklen_t size = 0;
+  bool is_address = colon != absl::string_view::npos &&
+                    absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65535;
+  if (is_v4) {
+    auto* const v4 = reinterpret_cast<sockaddr_in*>(&there);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(static_cast<uint16_t>(port));
+    size = sizeof(*v4);
+    is_address = is_address && inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1;
+  } else {
+    auto* const v6 = reinterpret_cast<sockaddr_in6*>(&there);
+    v6->sin6_family = AF_INET6;
+    v6->sin6_port = htons(static_cast<uint16_t>(port));
+    size = sizeof(*v6);
+    is_address = is_address && inet_pton(AF_INET6, host.c_str(), &v6->sin6_addr) == 1;
+  }
+  if (!is_address) return absl::InvalidArgumentError(absl::StrCat("\"", target, "\" is no numeric address"));
+  const UniqueFd fd(socket(there.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  socklen_t here_size = sizeof(here);
+  // Connecting a datagram socket only looks up the route.
+  if (!fd.valid() || connect(fd.get(), reinterpret_cast<const sockaddr*>(&there), size) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&here), &here_size) != 0) {
+    return absl::UnavailableError(absl::StrCat("cannot find a route to the daemon at ", address, ": ",
+                                               absl::ErrnoToStatus(errno, "").message()));
+  }
+  char text[INET6_ADDRSTRLEN] = {};
+  const void* const bytes = is_v4
+                                ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(&here)->sin_addr)
+                                : &reinterpret_cast<sockaddr_in6*>(&here)->sin6_addr;
+  if (inet_ntop(there.ss_family, bytes, text, sizeof(text)) == nullptr) {
+    return absl::ErrnoToStatus(errno, "cannot write this host's address");
+  }
+  return std::string(text);
+}
+
+}  // namespace tandem

@@ -1,0 +1,28 @@
+#ifndef TANDEM_SERVER_WORKER_CLUSTER_PLACE_H_
+#define TANDEM_SERVER_WORKER_CLUSTER_PLACE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/worker/environment_launch.h"
+#include "tandem/internal/v1/worker.pb.h"
+
+namespace tandem {
+
+// Gives the launch of a cluster's workers this worker's place: its number in the group, its address for the
+// other workers, and the numbers of its GPUs. Reads SLURM_PROCID, SLURM_NTASKS and SLURM_LOCALID. `host` is
+// this node's address. INVALID_ARGUMENT if a variable is missing or wrong, for example because Slurm started
+// another number of workers than the launch has.
+absl::Status TakePlaceInCluster(const FindVariable& variable, const std::string& host,
+                                internal::v1::WorkerLaunch* launch);
+
+// Returns this host's numeric address on the route to `target`, "ipv4:ADDRESS:PORT" or "ipv6:[ADDRESS]:PORT".
+// Sends nothing. Needs no name resolution. INVALID_ARGUMENT if the target has another form. UNAVAILABLE if no
+// route exists.
+absl::StatusOr<std::string> AddressTowards(absl::string_view target);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_WORKER_CLUSTER_PLACE_H_

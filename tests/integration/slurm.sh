@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# Trains jobs on a real Slurm cluster of two nodes through the daemon: events, model, refusals, cancel, pause, a killed
+# daemon, a preemption, and the same bits as on one machine. Exit code 77: not root, or no Slurm.
+cd "$(dirname "$0")"
+source ./daemon.bash
+
+((EUID == 0)) || skip "needs root, for network namespaces"
+for program in ip sbatch slurmctld slurmd; do
+  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
+done
+
+export SLURM_LAB=$scratch/slurm
+cluster=./slurm/cluster.sh
+extra_cleanup() { "$cluster" down; }
+"$cluster" up 2 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+login() { "$cluster" run "$@"; }
+tandem() { login "$tandem" "$@"; }
+start() {
+  start_daemon "$cluster" run -- --listen 127.0.0.1:0 --cpu-devices 2 --threads-per-cpu-device 1 --reference-devices 0 \
+    --shared-folder "$scratch/shared" --worker-listen 10.77.0.1:7448 --slurm-allow-argument nice
+}
+# submit FLAG...: submits the job; its id is in $job.
+submit() {
+  tandem submit "$scratch/job.yaml" "$@" >"$scratch/submitted" || die "not submitted: $*"
+  job=$(sed -n 's/^submitted //p' "$scratch/submitted")
+}
+field() { tandem describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"; }
+is() { [[ $(field "$1" state) == "$2" ]]; }
+trains() { is "$1" JOB_STATE_RUNNING && [[ $(field "$1" progress) == *step* ]]; }
+slurm_jobs() { login squeue -h -o '%i %k' | grep -c "tandem:$1:" || true; }
+
+mkdir "$scratch/shared"
+start
+tandem init lenet >"$scratch/job.yaml"
+
+echo "-- the devices include the partitions"
+tandem devices >"$scratch/devices"
+expect_text '^work \(default\) +up +2/2 +1 +0 ' "$scratch/devices"
+
+echo "-- a job trains on two nodes, with events, and its model is the same as on one machine"
+export EXPECT_SECONDS=240
+submit --on slurm --set training.epochs=1 --set training.report.every_steps=100
+await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+timeout 60 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || die "watch failed"
+expect_text 'Submitted to Slurm as job [0-9]+\.' "$scratch/watched"
+expect_text 'epoch 1/1' "$scratch/watched"
+on_slurm=$job
+tandem download "$on_slurm" --to "$scratch/on_slurm" >"$scratch/downloaded" || die "no download"
+[[ $(stat -c %a "$scratch/shared/jobs/$on_slurm/attempt-1/launch.textproto") == 600 ]] || die "the secret's file is open"
+# One file of algorithms, because algorithms are chosen by timing.
+cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms" || die "no cpu-algorithms"
+submit --set training.epochs=1 --set replicas.workers=2
+await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+tandem download "$job" --to "$scratch/here" >"$scratch/downloaded" || die "no download"
+cmp "$scratch/on_slurm/model.safetensors" "$scratch/here/model.safetensors" || die "the models differ"
+
+echo "-- refusals name the field"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.partition=none
+expect_text 'cluster.slurm.partition: .*invalid partition' "$scratch/refused"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.nodes=9
+expect_text 'cluster.slurm.nodes' "$scratch/refused"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=1 \
+  --set cluster.slurm.partition=brief --set cluster.slurm.time_limit_seconds=3600
+expect_text 'cluster.slurm.time_limit_seconds: is 3600, above the 300 of the partition "brief"' "$scratch/refused"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set 'cluster.slurm.extra_arguments=[--uid=0]'
+expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
+
+echo "-- a killed daemon finds the job, and no event is lost"
+submit --on slurm --set training.epochs=100 --set training.report.every_steps=50 --set checkpoints.every_steps=100
+long=$job
+await 60 trains "$long" || die "state $(field "$long" state)"
+kill -9 "$(pgrep -P "$daemon")"
+wait "$daemon" 2>/dev/null || true
+sleep 2
+start
+await 30 grep -q "worker connected job=$long" <(tail -n 5 -f "$scratch/tandemd.log" & sleep 30) || die "the worker does not come back"
+[[ $(field "$long" attempt) == 1 ]] || die "the job started again"
+
+echo "-- a waiting job shows Slurm's reason, and its cancellation leaves nothing"
+submit --on slurm
+waits() { tandem queue | grep -q 'Slurm job [0-9]* waits: \(Resources\|Priority\)'; }
+await 30 waits || die "no reason: $(tandem queue)"
+tandem cancel "$job" >"$scratch/cancelled"
+await 30 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+[[ $(slurm_jobs "$job") == 0 ]] || die "the job is left in Slurm"
+
+echo "-- a preempted job continues from its checkpoint"
+await 60 eval '[[ $(field "$long" last_checkpoint) == *step* ]]' || die "no checkpoint"
+login sbatch --partition=urgent --nodes=2 --output=/dev/null --wrap='sleep 3' >"$scratch/urgent"
+await 60 eval '[[ $(field "$long" attempt) == 2 ]] && trains "$long"' || die "state $(field "$long" state): $(field "$long" message)"
+[[ $(field "$long" message) == "Training continues from step "* ]] || die "it says: $(field "$long" message)"
+
+echo "-- pause, resume and cancel reach the nodes"
+tandem pause "$long" >"$scratch/paused"
+await 60 is "$long" JOB_STATE_PAUSED || die "state $(field "$long" state)"
+gone() { [[ $(slurm_jobs "$long") == 0 ]]; }
+await 60 gone || die "the paused job is left in Slurm"
+tandem resume "$long" >"$scratch/resumed"
+await 60 trains "$long" || die "state $(field "$long" state)"
+tandem cancel "$long" >"$scratch/cancelled"
+await 60 is "$long" JOB_STATE_CANCELLED || die "state $(field "$long" state)"
+await 60 gone || die "the cancelled job is left in Slurm"
+echo "All cases passed."

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Tests the commands of server/clusters/slurm with a real Slurm cluster of two nodes, also while its controller is away.
+# Exit code 77: not root, or no Slurm.
+cd "$(dirname "$0")"
+source ./daemon.bash
+
+((EUID == 0)) || skip "needs root, for network namespaces"
+for program in ip sbatch slurmctld slurmd; do
+  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
+done
+tests=$bin/tests/integration/slurm_commands
+[[ -x $tests ]] || die "$tests is missing: bazel build //tests/integration:slurm_commands, or set TANDEM_BIN_DIR"
+
+export SLURM_LAB=$scratch/slurm
+cluster=./slurm/cluster.sh
+extra_cleanup() { "$cluster" down; }
+SLURM_LAB_GPUS=2 "$cluster" up 2 || die "the cluster does not start"
+
+# run_tests PATTERN: runs tests on the login node. Their files are in a folder that all nodes have.
+run_tests() {
+  mkdir -p "$scratch/shared"
+  TANDEM_SHARED_FOLDER=$scratch/shared "$cluster" run "$tests" --gtest_filter="$1" || die "the tests $1 failed"
+}
+
+echo "The commands do what their comments say."
+run_tests 'SlurmCommandsTest.*'
+
+echo "Without a controller, there is no answer; afterwards, there is one."
+"$cluster" kill ctl
+run_tests 'SlurmAwayTest.*'
+"$cluster" start ctl
+answers() { "$cluster" run squeue >/dev/null 2>&1; }
+await 60 answers || die "the controller does not come back"
+run_tests 'SlurmCommandsTest.RunsAJobOnTwoNodes'
+
+echo "A node that fails ends its job, and the job does not start again."
+run_tests 'SlurmNodeTest.StartsAJobThatLasts'
+"$cluster" kill n2
+run_tests 'SlurmNodeTest.TheJobEndsWithItsNode'
+"$cluster" start n2
+echo "All commands passed."
