@@ -262,11 +262,8 @@ class SchemaMaker {
     }
     const Json mapping = {{"type", {"object", "null"}}};
     if (names.empty()) return mapping;
-    // If no form fits, editors show the problem of the first. yaml-language-server replaces a field's comment
-    // by " || " if it cannot tell the forms apart by their titles.
-    Json titled = mapping;
-    titled["title"] = NameOf(type);
-    Json forms = Json::array({{{"enum", names}, {"enumDescriptions", comments}}, titled});
+    // If no form fits, editors show the problem of the first.
+    Json forms = Json::array({{{"enum", names}, {"enumDescriptions", comments}}, mapping});
     if (!others.empty()) {
       forms.push_back(
           {{"type", "string"}, {"pattern", absl::StrCat("^(", absl::StrJoin(others, "|"), ")$")}});

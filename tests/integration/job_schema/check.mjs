@@ -173,21 +173,4 @@ for (const kind of ['job', 'sweep']) {
   assert.ok(fields > 350, `only ${fields} fields were found`);
   console.log(`${fields} fields of ${kind} files: the editor offers and explains each`);
 }
-
-// The editor also shows the comment of a field that has a value, in the long and in the short form.
-const texts = {
-  dataset: ['{name: fashion-mnist}'], model: ['{template: {mlp: {}}}'], replicas: ['{count: 2}'],
-  loss: ['{mse: {}}', 'mse'], optimizer: ['{adam: {}}', 'adam'], schedule: ['{cosine: {}}', 'cosine'],
-};
-const { definitions } = schemas.job.schema;
-for (const [name, values] of Object.entries(texts)) {
-  const message = name in definitions.JobSpec.properties ? 'JobSpec' : 'Training';
-  const way = message === 'JobSpec' ? '' : 'training:\n  ';
-  for (const value of values) {
-    const uri = await editor.open(`${firstLine('job')}${way}${name}: ${value}\n`);
-    const shown = words(await editor.hover(uri, way ? 2 : 1, way ? 3 : 1));
-    await editor.close(uri);
-    assert.ok(shown.includes(words(definitions[message].properties[name].description)), `the editor shows of ${name}: ${value}: ${shown}`);
-  }
-}
 await editor.stop();
