@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/examples.h"
 #include "client/cli/session.h"
 #include "client/cli/version.h"
 #include "engine/base/spelling.h"
@@ -97,8 +98,14 @@ class HelpFormatter : public CLI::Formatter {
     if (app->get_parent() == nullptr) return "\n" + app->get_footer() + "\n";
     // A command has its parent's footer unless it has its own.
     const bool own = app->get_footer() != app->get_parent()->get_footer();
-    return absl::StrCat(own ? absl::StrCat("\n", app->get_footer(), "\n") : "",
-                        "\n`tandem --help` lists the options that every command takes.\n");
+    std::string command = app->get_name();
+    for (const CLI::App* one = app->get_parent(); one->get_parent() != nullptr; one = one->get_parent()) {
+      command = absl::StrCat(one->get_name(), " ", command);
+    }
+    const absl::string_view example = ExampleOf(command);
+    std::string text = own ? absl::StrCat("\n", app->get_footer(), "\n") : "";
+    if (!example.empty()) absl::StrAppend(&text, "\nExample:\n  ", example, "\n");
+    return absl::StrCat(text, "\n`tandem --help` lists the options that every command takes.\n");
   }
 };
 

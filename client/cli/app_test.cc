@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/cli/app_fixture.h"
 #include "client/cli/fake_terminal.h"
@@ -25,6 +28,7 @@
 namespace tandem::cli {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -620,6 +624,25 @@ TEST_F(AppTest, HelpIsACommandToo) {
   }
   EXPECT_EQ(Run({"help", "sumbit"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("unknown command `sumbit`; did you mean `submit`?"));
+}
+
+TEST_F(AppTest, HelpOfEachCommandHasAnExample) {
+  FakeTerminal all;
+  EXPECT_EQ(RunCommand({"--help"}, all), 0);
+  int commands = 0;
+  // A command's line begins with two spaces and its name.
+  for (absl::string_view line : absl::StrSplit(all.out().substr(0, all.out().find("\nOptions:")), '\n')) {
+    if (!absl::ConsumePrefix(&line, "  ") || line.empty() || !absl::ascii_islower(line[0])) continue;
+    const std::string name(line.substr(0, line.find_first_of(", ")));
+    ++commands;
+    FakeTerminal one;
+    EXPECT_EQ(RunCommand({name, "--help"}, one), 0) << name;
+    EXPECT_THAT(one.out(), AnyOf(HasSubstr("\nExample:\n  "), HasSubstr("\nExamples:\n  "))) << name;
+  }
+  EXPECT_GT(commands, 25);
+  FakeTerminal nested;
+  EXPECT_EQ(RunCommand({"tokens", "create", "--help"}, nested), 0);
+  EXPECT_THAT(nested.out(), HasSubstr("\nExample:\n  tandem tokens create "));
 }
 
 TEST_F(AppTest, HelpNamesTheVariablesThatCount) {
