@@ -64,7 +64,7 @@ TEST_F(DownloadTest, AFolderThatCannotBeEnteredIsSaidToBeThat) {
   std::filesystem::create_symlink("loop", folder_ + "/loop");
   for (const std::string& to : {folder_ + "/loop", folder_ + "/" + std::string(300, 'x')}) {
     EXPECT_EQ(Run({"download", "lenet-1", "--to", to}), 5) << terminal_.err();
-    EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder " + to));
+    EXPECT_THAT(terminal_.err(), HasSubstr("cannot create the folder " + to));
   }
   EXPECT_EQ(calls_, 0);
 }
@@ -108,7 +108,7 @@ TEST_F(DownloadTest, WithoutAChecksumTheDaemonSaysTheSize) {
   EXPECT_THAT(terminal_.err(), HasSubstr("it has more than the 6 bytes of the daemon's answer"));
   size_ = 30;
   EXPECT_EQ(Run({"download", "lenet-1", "--to", folder_, "--force"}), 2);
-  EXPECT_THAT(terminal_.err(), HasSubstr("has 21 bytes; the daemon says 30"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("it has 21 bytes, but the daemon's answer has 30"));
   // The file grows between two pieces.
   size_ = 0;
   grows_ = true;
@@ -131,7 +131,7 @@ TEST_F(DownloadTest, UnknownFilesAndFoldersThatCannotBe) {
   EXPECT_EQ(Run({"download", "lenet-1", "model.safetensor"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `model.safetensors`?"));
   EXPECT_EQ(Run({"download", "lenet-1", "--to", "/proc/nothing"}), 5);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder /proc/nothing"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create the folder /proc/nothing"));
 }
 
 }  // namespace
