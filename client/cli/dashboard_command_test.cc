@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -30,7 +31,7 @@ TEST_F(DashboardCommandTest, SaysWhereItIsUntilCtrlC) {
   EXPECT_EQ(Run({"dashboard", "--listen", "localhost:0", "--no-open"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), MatchesRegex("The dashboard is at http://127.0.0.1:[0-9]+/.*\n"
                                             "Open this address in a browser; its key works once.\n"
-                                            "Ctrl-C ends the dashboard; jobs run on.\n"));
+                                            "Ctrl-C ends the dashboard. Jobs continue.\n"));
   EXPECT_EQ(terminal_.err(), "");
 }
 
@@ -45,7 +46,11 @@ TEST_F(DashboardCommandTest, OpensTheBrowserThatIsThere) {
   terminal_.environment["XDG_STATE_HOME"] = folder_;
   terminal_.interrupt = [](const std::string& out) { return !out.empty(); };
   EXPECT_EQ(Run({"dashboard", "--listen", "[127.0.0.1]:0"}), 0) << terminal_.err();
-  const std::string opened = Read(folder_ + "/opened");
+  std::string opened;
+  for (int i = 0; i < 600 && opened.empty(); ++i) {
+    absl::SleepFor(absl::Milliseconds(100));
+    opened = Read(folder_ + "/opened");
+  }
   EXPECT_THAT(opened, HasSubstr("http://127.0.0.1:"));
   EXPECT_THAT(terminal_.out(), HasSubstr("The dashboard is at " + opened));
   EXPECT_THAT(terminal_.out(), Not(HasSubstr("Open this address")));

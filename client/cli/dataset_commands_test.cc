@@ -271,7 +271,7 @@ TEST_F(DatasetCommandsTest, RemovesSeveral) {
 
 TEST_F(DatasetCommandsTest, TheListTellsWhatIsKnown) {
   EXPECT_EQ(Run({"datasets", "list"}), 0);
-  EXPECT_THAT(terminal_.out(), HasSubstr("no data sets; `tandem datasets add` makes one"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("no data sets; add one with `tandem datasets add`"));
   v1::Dataset houses;
   houses.set_name("datasets/houses");
   houses.mutable_spec()->mutable_csv()->set_train("houses.csv");
@@ -373,7 +373,7 @@ TEST_F(DatasetFetchTest, AFileGetsALineNowAndThen) {
   // The fake terminal's clock stands still.
   EXPECT_EQ(terminal_.err(), "the daemon fetches the data: 10.0 MB of 40.0 MB, 1 of 4 files\n");
   EXPECT_EQ(terminal_.out(),
-            "mnist is there: 60,000 training and 10,000 validation samples in /data/mnist\n");
+            "mnist is ready: 60,000 training and 10,000 validation samples in /data/mnist\n");
 }
 
 TEST_F(DatasetFetchTest, ATerminalShowsABarAndErasesIt) {
@@ -381,7 +381,7 @@ TEST_F(DatasetFetchTest, ATerminalShowsABarAndErasesIt) {
   EXPECT_EQ(Run({"datasets", "fetch", "mnist"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("the daemon fetches the data: 20.0 MB of 40.0 MB, 2 of 4 files"));
   EXPECT_THAT(terminal_.Screen(),
-              ElementsAre("mnist is there: 60,000 training and 10,000 validation samples in /data/mnist"));
+              ElementsAre("mnist is ready: 60,000 training and 10,000 validation samples in /data/mnist"));
 }
 
 TEST_F(DatasetFetchTest, CtrlCLeavesTheFetchToTheDaemon) {

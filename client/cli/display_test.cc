@@ -360,7 +360,7 @@ step 150  val loss 0.5000  0.25 s
 succeeded after 7.00 s: validation loss 0.7500
 stopped early: No better.
 trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
-best validation loss 0.2500, in epoch 1 (step 100); its weights were not kept, a download returns the last ones (best_model keeps the best)
+best validation loss 0.2500, in epoch 1 (step 100); its weights were not kept, so a download returns the last weights (best_model keeps the best)
 )");
 }
 

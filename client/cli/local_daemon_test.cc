@@ -56,7 +56,7 @@ TEST_F(LocalDaemonTest, AFolderWithoutADaemonIsNotTheDefaultAddress) {
   EXPECT_THAT(terminal_.err(), HasSubstr("no daemon runs on the state folder " + folder_ + ": "));
   EXPECT_THAT(terminal_.err(), HasSubstr("`tandemd --state-folder " + folder_ + "`"));
   EXPECT_EQ(Run({"list", "--state-folder", folder_ + "/no"}), 4);
-  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + "/no, which does not exist\n"));
+  EXPECT_THAT(terminal_.err(), HasSubstr(folder_ + "/no: the folder does not exist\n"));
   EXPECT_THAT(terminal_.err(), Not(HasSubstr("7447")));
   EXPECT_EQ(Run({"doctor"}), 1);
   EXPECT_THAT(terminal_.out(), HasSubstr("no daemon runs on the state folder"));

@@ -1,3 +1,4 @@
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -251,6 +252,56 @@ TEST_F(ModelCommandsTest, Evaluates) {
   EXPECT_EQ(Run({"evaluate", "lenet-1", "--dataset", Write("data.yaml", "synthetik: {}\n")}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `synthetic`"));
   EXPECT_EQ(Run({"evaluate", "lenet-1", "--metric", "acuracy"}), 2);
+}
+
+TEST_F(ModelCommandsTest, AnEvaluationShowsItsClasses) {
+  v1::EvaluateResponse response;
+  daemon_.evaluate = [&](const v1::EvaluateRequest&, grpc::ServerWriter<v1::EvaluateResponse>* writer) {
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  response.add_notices("2 images are grey");
+  v1::Evaluation& evaluation = *response.mutable_evaluation();
+  evaluation.set_loss(0.25);
+  evaluation.set_samples(5);
+  for (int i = 0; i < 2; ++i) {
+    v1::ClassMeasures& one = *evaluation.mutable_classification()->add_classes();
+    one.set_samples(i + 2);
+    one.set_precision(0.5);
+    one.set_recall(0.75);
+    one.set_f1(0.6);
+  }
+  evaluation.mutable_classification()->mutable_classes(0)->set_auc(0.875);
+  v1::ConfusionMatrix& matrix = *evaluation.mutable_classification()->mutable_confusion_matrix();
+  matrix.set_classes(2);
+  for (const int count : {2, 0, 1, 2}) matrix.add_counts(count);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
+loss 0.2500 over 5 samples
+
+CLASS  SAMPLES  PRECISION  RECALL      F1     AUC
+    0        2     0.5000  0.7500  0.6000  0.8750
+    1        3     0.5000  0.7500  0.6000       -
+
+samples of the class (row) that were given the class (column)
+CLASS  0  1
+    0  2  0
+    1  1  2
+)");
+  EXPECT_EQ(terminal_.err(), "notice: 2 images are grey\n");
+  // A large matrix does not fit on a terminal.
+  matrix.set_classes(31);
+  for (int i = matrix.counts_size(); i < 31 * 31; ++i) matrix.add_counts(1);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(
+      terminal_.out(),
+      HasSubstr("the confusion matrix of 31 classes is too large for a terminal; -o json prints it\n"));
+  // No sample counted.
+  evaluation.Clear();
+  evaluation.set_loss(std::nan(""));
+  evaluation.set_samples(5);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("no result: the job's loss ignores the labels of all 5 samples\n"));
 }
 
 TEST_F(ModelCommandsTest, AnEvaluationWithoutAResultIsAnError) {

@@ -20,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -170,6 +171,65 @@ TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_THAT(terminal_.out(), HasSubstr("small-1 cancelling"));
   EXPECT_EQ(Run({"sweep", "show", "smell"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("no sweep's id begins with `smell`"));
+}
+
+TEST_F(SweepCommandTest, ACheckSubmitsNothing) {
+  v1::CreateSweepRequest sent;
+  daemon_.create_sweep = [&sent](const v1::CreateSweepRequest& request, v1::Sweep* sweep) {
+    sent = request;
+    *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
+    return grpc::Status::OK;
+  };
+  const std::vector<std::string> check = {"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--check"};
+  EXPECT_EQ(Run(check), 0) << terminal_.err();
+  EXPECT_TRUE(sent.validate_only());
+  EXPECT_THAT(terminal_.out(), HasSubstr("learning_rate=0.05, units=8\n"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("all 3 jobs are valid; none was submitted\n"));
+  EXPECT_NE(Run({"sweep", folder_ + "/none.yaml", "--grid", "training.epochs=1"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("none.yaml"));
+}
+
+TEST_F(SweepCommandTest, ASweepThatMayHaveArrivedSaysHowToRepeatIt) {
+  daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going");
+  };
+  EXPECT_NE(Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2", "--request-id", "mine"}), 0);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("Submit it again with --request-id mine: this never creates a second sweep"));
+}
+
+TEST_F(SweepCommandTest, SweepsAreDeletedOneByOne) {
+  std::vector<std::string> deleted;
+  daemon_.delete_sweep = [&deleted](const v1::DeleteSweepRequest& request) {
+    deleted.push_back(request.name());
+    return grpc::Status::OK;
+  };
+  EXPECT_NE(Run({"sweep", "delete", "other", "small"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("no sweep's id begins with `other`"));
+  EXPECT_THAT(terminal_.out(), HasSubstr("small-1 deleted, with its jobs\n"));
+  EXPECT_THAT(deleted, ElementsAre("sweeps/small-1"));
+  daemon_.delete_sweep = [](const v1::DeleteSweepRequest&) {
+    return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "the sweep has not ended");
+  };
+  EXPECT_NE(Run({"sweep", "delete", "small-1"}), 0);
+  EXPECT_THAT(terminal_.err(), HasSubstr("the sweep has not ended"));
+}
+
+TEST_F(SweepCommandTest, ABeginningOfTwoSweepsNamesBoth) {
+  daemon_.list_sweeps = [](const v1::ListSweepsRequest&, v1::ListSweepsResponse* response) {
+    response->add_sweeps()->set_name("sweeps/small-1");
+    response->add_sweeps()->set_name("sweeps/small-2");
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", "show", "sma"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("2 sweeps begin with `sma`: small-1, small-2; write more"));
+  EXPECT_EQ(Run({"sweep", "list", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("\"sweeps/small-2\""));
+  daemon_.list_sweeps = [](const v1::ListSweepsRequest&, v1::ListSweepsResponse*) {
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"sweep", "list"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("no sweeps yet; "));
 }
 
 // Answers with a sweep whose first job trains, then ends. The daemon is away once meanwhile.

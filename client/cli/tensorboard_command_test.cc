@@ -36,7 +36,8 @@ class TensorBoardCommandTest : public AppFixture {
     };
     daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext* context,
                                grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-      const v1::Job& job = jobs_[request.name()];
+      // A copy: the test changes jobs_ while a stream ends.
+      const v1::Job job = jobs_[request.name()];
       for (int64_t sequence = request.after_sequence() + 1; sequence <= job.last_sequence(); ++sequence) {
         v1::JobEvent event;
         event.set_job(request.name());
@@ -96,7 +97,7 @@ TEST_F(TensorBoardCommandTest, CtrlCEndsIt) {
 TEST_F(TensorBoardCommandTest, AFileThatCannotBeWrittenLeavesTheOthers) {
   Write("tb/lenet-1", "a file, not a folder");
   EXPECT_NE(Run({"tensorboard", folder_ + "/tb", "--once"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot make the folder " + folder_ + "/tb/lenet-1"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create the folder " + folder_ + "/tb/lenet-1"));
   EXPECT_EQ(terminal_.out(), FileOf("mlp-1a") + "\n");
 }
 
@@ -116,7 +117,7 @@ TEST_F(TensorBoardCommandTest, AnIdThatLeadsOutOfTheFolderIsRefused) {
   job.set_name("jobs/../outside");
   jobs_[job.name()] = std::move(job);
   EXPECT_NE(Run({"tensorboard", folder_ + "/tb", "--once"}), 0);
-  EXPECT_THAT(terminal_.err(), HasSubstr("cannot write a folder named by the job id"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot create a folder for the job \"../outside\""));
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/outside"));
 }
 

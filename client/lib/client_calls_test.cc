@@ -237,11 +237,11 @@ TEST(ReadTest, AGapIsDataLoss) {
       client->ReadArtifact("jobs/a", "model.safetensors", 5, observer,
                            [](const v1::ReadArtifactResponse&) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsDataLoss(artifact)) << artifact;
-  EXPECT_THAT(std::string(artifact.message()), HasSubstr("at byte 6 instead of 5"));
+  EXPECT_THAT(std::string(artifact.message()), HasSubstr("byte 6 instead of byte 5"));
   const absl::Status log =
       client->ReadLog("jobs/a", 0, false, observer, [](absl::string_view) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsDataLoss(log)) << log;
-  EXPECT_THAT(std::string(log.message()), HasSubstr("at byte 2 instead of 0"));
+  EXPECT_THAT(std::string(log.message()), HasSubstr("byte 2 instead of byte 0"));
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #ifndef TANDEM_ENGINE_DATA_DATA_NAMES_H_
 #define TANDEM_ENGINE_DATA_DATA_NAMES_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "tandem/v1/table.pb.h"
 
 namespace tandem {
 
@@ -25,6 +27,10 @@ struct DataNames {
   // Data with classes or targets that the model does not know keep their own, and a notice lists the mapping.
   // Otherwise such data are refused.
   bool takes_other_outputs = false;
+
+  // How the model's table was prepared. A model of another table, or of other data, has none: its tables must
+  // be numbers.
+  std::optional<v1::TablePreparation> preparation = std::nullopt;
 
   bool empty() const { return features.empty() && targets.empty() && classes.empty(); }
 };

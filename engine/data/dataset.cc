@@ -35,7 +35,10 @@ DataNames NamesForSource(const v1::DatasetSpec& spec, const DataNames* model) {
   DataNames names = model == nullptr ? DataNames{.matches_inputs = false, .matches_outputs = false} : *model;
   if (spec.class_names_size() > 0 || !names.matches_outputs) names.classes.clear();
   if (!names.matches_outputs) names.targets.clear();
-  if (!names.matches_inputs) names.features.clear();
+  if (!names.matches_inputs) {
+    names.features.clear();
+    names.preparation.reset();
+  }
   return names;
 }
 
@@ -52,7 +55,7 @@ absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec, const Da
     case v1::DatasetSpec::kNpy:
       return DescribeNpy(spec.npy());
     case v1::DatasetSpec::kCsv:
-      return DescribeCsv(spec.csv(), model);
+      return DescribeCsv(spec, model);
     case v1::DatasetSpec::kText:
       return DescribeText(spec, model);
     case v1::DatasetSpec::SOURCE_NOT_SET:
@@ -74,7 +77,7 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec, const Data
     case v1::DatasetSpec::kNpy:
       return OpenNpy(spec.npy());
     case v1::DatasetSpec::kCsv:
-      return OpenCsv(spec.csv(), model);
+      return OpenCsv(spec, model);
     case v1::DatasetSpec::kText:
       return OpenText(spec, model);
     case v1::DatasetSpec::SOURCE_NOT_SET:
@@ -96,7 +99,7 @@ absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
     case v1::DatasetSpec::kNpy:
       return StreamNpy(spec.npy(), use);
     case v1::DatasetSpec::kCsv:
-      return StreamCsv(spec.csv(), use);
+      return StreamCsv(spec, use);
     case v1::DatasetSpec::kText:
       return absl::OkStatus();
     case v1::DatasetSpec::SOURCE_NOT_SET:
@@ -115,6 +118,14 @@ void CheckNumbers(const v1::DatasetSpec& spec, FieldViolations& violations) {
   if (spec.has_validation_split() && !(fraction > 0 && fraction < 1)) {
     violations.Add("validation_split.fraction",
                    absl::StrCat("is ", fraction, "; it must be above 0 and below 1"));
+  }
+  const v1::ValidationSplit& split = spec.validation_split();
+  if (spec.has_csv()) return;
+  for (const auto& [field, is_given] :
+       {std::pair("stratified", split.stratified()), std::pair("group_column", !split.group_column().empty()),
+        std::pair("time_column", !split.time_column().empty())}) {
+    if (!is_given) continue;
+    violations.Add(absl::StrCat("validation_split.", field), "needs a table; leave it out, or give csv");
   }
 }
 
@@ -146,7 +157,10 @@ void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, Fie
 }
 
 // Returns whether the source makes the validation split itself.
-bool SplitsItself(const v1::DatasetSpec& spec) { return spec.has_text() && spec.text().validation().empty(); }
+bool SplitsItself(const v1::DatasetSpec& spec) {
+  if (spec.has_csv()) return spec.has_validation_split() && spec.csv().validation().empty();
+  return spec.has_text() && spec.text().validation().empty();
+}
 
 // Returns the number of training samples that a split takes for validation, or 0.
 int64_t SplitOff(const v1::DatasetSpec& spec, const DatasetInfo& source) {

@@ -17,6 +17,7 @@
 #include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
 #include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/table.pb.h"
 
 namespace tandem {
 
@@ -68,9 +69,13 @@ struct DatasetInfo {
   // does not name them.
   std::vector<std::string> feature_names = {};
   std::vector<std::string> target_names = {};
-  // The number of columns of the table, and the positions of its features.
+  // The number of columns of the table, the positions of its features, and the form of its file.
   int64_t table_columns = 0;
   std::vector<int64_t> feature_positions = {};
+  std::optional<v1::TableFormat> table_format = {};
+  // How a table's rows were prepared, if they were. Only OpenDataset fits its numbers; before, it has stand-ins
+  // of the right sizes.
+  std::optional<v1::TablePreparation> preparation = {};
   // All training samples have the same class, if the source knows this without its samples.
   bool one_label = false;
   // A negative number that targets hold in place of a class or token. The loss must ignore it.

@@ -23,6 +23,9 @@ bool AreReordered(const v1::CsvSource& source, const DataNames& model, const Dat
 
 absl::Status MatchColumns(const v1::DatasetSpec& spec, const DataNames& model, DatasetInfo& info) {
   if (!model.matches_inputs) return absl::OkStatus();
+  if (model.preparation.has_value() && !spec.has_csv()) {
+    return FieldError("", "is no table, but the model prepares the rows of a table; give csv");
+  }
   if (model.features.empty()) {
     if (info.feature_names.empty()) return absl::OkStatus();
     info.notices.push_back(
@@ -32,7 +35,9 @@ absl::Status MatchColumns(const v1::DatasetSpec& spec, const DataNames& model, D
     return absl::OkStatus();
   }
   if (info.feature_names.empty()) {
-    if (info.shape.elements() != static_cast<int64_t>(model.features.size())) return absl::OkStatus();
+    const auto columns = info.feature_positions.empty() ? info.shape.elements()
+                                                        : static_cast<int64_t>(info.feature_positions.size());
+    if (columns != static_cast<int64_t>(model.features.size())) return absl::OkStatus();
     info.notices.push_back(absl::StrCat(
         "The data do not name their columns, so that they are matched to the model's by position: "
         "the features are taken for ",

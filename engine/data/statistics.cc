@@ -146,10 +146,12 @@ absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const 
   TrainingCounts counts;
   if (info.target_type == TargetType::kClass) counts.classes.resize(info.classes);
   StatisticsSum sum(info);
-  for (int pass = 0; pass < std::max(1, sum.passes()); ++pass) {
+  // Inputs of a prepared table say little of the table.
+  const bool has_statistics = !info.preparation.has_value();
+  for (int pass = 0; pass < std::max(1, has_statistics ? sum.passes() : 0); ++pass) {
     TANDEM_RETURN_IF_ERROR(StreamTraining(
         spec, [&](int64_t /*first*/, int64_t count, const void* samples, const int32_t* classes) {
-          if (samples != nullptr) sum.Add(samples, count);
+          if (samples != nullptr && has_statistics) sum.Add(samples, count);
           for (int64_t i = 0; i < count && classes != nullptr && pass == 0; ++i) {
             // Files may change between two readings.
             if (classes[i] >= 0 && classes[i] < info.classes) ++counts.classes[classes[i]];
@@ -157,7 +159,7 @@ absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const 
         }));
     sum.EndPass();
   }
-  counts.statistics = sum.Finish();
+  if (has_statistics) counts.statistics = sum.Finish();
   return counts;
 }
 

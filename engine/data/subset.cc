@@ -31,13 +31,18 @@ int64_t SplitSamples(int64_t samples, double fraction) {
   return std::clamp<int64_t>(std::llround(static_cast<double>(samples) * fraction), 1, samples - 1);
 }
 
-SplitIndices SplitAtRandom(int64_t samples, int64_t validation_samples, uint64_t seed) {
+std::vector<uint32_t> RandomOrder(int64_t samples, uint64_t seed) {
   std::vector<uint32_t> order(samples);
   std::iota(order.begin(), order.end(), 0);
   RandomStream random(seed, RandomPurpose::kValidationSplit, 0, 0);
   for (int64_t i = samples - 1; i > 0; --i) {
     std::swap(order[i], order[random.NextBelow(static_cast<uint32_t>(i + 1))]);
   }
+  return order;
+}
+
+SplitIndices SplitAtRandom(int64_t samples, int64_t validation_samples, uint64_t seed) {
+  const std::vector<uint32_t> order = RandomOrder(samples, seed);
   SplitIndices split;
   split.validation.assign(order.begin(), order.begin() + validation_samples);
   split.train.assign(order.begin() + validation_samples, order.end());

@@ -29,6 +29,9 @@ class Subset final : public Dataset {
 // number that leaves a sample in each split.
 int64_t SplitSamples(int64_t samples, double fraction);
 
+// Returns the numbers below `samples` in a random order for splits, which depends on the arguments alone.
+std::vector<uint32_t> RandomOrder(int64_t samples, uint64_t seed);
+
 // The indices of a split's training and validation samples, each ascending. They depend on `seed` and the two
 // numbers alone.
 struct SplitIndices {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -181,6 +182,11 @@ absl::Status CheckLoss(const v1::Loss& loss) {
     case v1::Loss::kSoftmaxCrossEntropy: {
       const double smoothing = loss.softmax_cross_entropy().label_smoothing();
       check("label_smoothing", smoothing, smoothing >= 0 && smoothing < 1, "in [0, 1)");
+      if (loss.softmax_cross_entropy().balance_classes() &&
+          !loss.softmax_cross_entropy().class_weights().empty()) {
+        violations.Add(absl::StrCat(kind, ".balance_classes"),
+                       "is given together with class_weights; leave one of them out");
+      }
       break;
     }
     case v1::Loss::kHuber:
@@ -221,6 +227,10 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
   if (!Takes(loss, target)) {
     violations.Add(kind, TargetFault(loss, target));
     return violations.ToStatus();
+  }
+  if (loss.softmax_cross_entropy().balance_classes() && target.kind != TargetKind::kClass) {
+    violations.Add(absl::StrCat(kind, ".balance_classes"),
+                   "needs a single class for each sample; leave it out");
   }
   const std::vector<double> weights = ClassWeightsOf(loss);
   if (!weights.empty() && static_cast<int64_t>(weights.size()) != target.classes) {
@@ -325,6 +335,17 @@ absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId
       values.loss, graph.Add(std::make_shared<CosineEmbeddingOp>(loss.cosine_embedding().margin(), false),
                              {output, target}));
   return values;
+}
+
+void BalanceClasses(const std::vector<int64_t>& counts, v1::Loss* loss) {
+  if (!loss->softmax_cross_entropy().balance_classes()) return;
+  v1::SoftmaxCrossEntropy& softmax = *loss->mutable_softmax_cross_entropy();
+  softmax.clear_balance_classes();
+  const auto samples = static_cast<double>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
+  for (const int64_t count : counts) {
+    softmax.add_class_weights(
+        count == 0 ? 0 : samples / (static_cast<double>(counts.size()) * static_cast<double>(count)));
+  }
 }
 
 }  // namespace tandem

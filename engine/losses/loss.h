@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -49,6 +50,10 @@ struct LossValues {
 // length] for tokens, or numbers with the output's shape. INVALID_ARGUMENT if they do not fit.
 absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
                                    LossReduction reduction = LossReduction::kMean);
+
+// Replaces balance_classes by class_weights: samples / (classes * samples of the class), and 0 for a class
+// without samples. `counts` has the training samples of each class. Does nothing without balance_classes.
+void BalanceClasses(const std::vector<int64_t>& counts, v1::Loss* loss);
 
 }  // namespace tandem
 

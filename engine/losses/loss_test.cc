@@ -146,5 +146,21 @@ TEST(LossTest, AMeanIsWeightedWhereSamplesAre) {
   EXPECT_EQ(KindOf("cosine_embedding {}", kValues, {3}, &values), "cosine_embedding");
 }
 
+TEST(LossTest, ClassesAreBalancedByTheirCounts) {
+  v1::Loss loss = Parse("softmax_cross_entropy { balance_classes: true }");
+  EXPECT_TRUE(CheckLoss(loss).ok());
+  EXPECT_EQ(FieldAtFault(CheckLossTarget(loss, kTokens)), "softmax_cross_entropy.balance_classes");
+  EXPECT_EQ(
+      FieldAtFault(CheckLoss(Parse("softmax_cross_entropy { balance_classes: true class_weights: 1 }"))),
+      "softmax_cross_entropy.balance_classes");
+  BalanceClasses({30, 10, 0}, &loss);
+  const v1::SoftmaxCrossEntropy& softmax = loss.softmax_cross_entropy();
+  EXPECT_FALSE(softmax.balance_classes());
+  ASSERT_EQ(softmax.class_weights_size(), 3);
+  EXPECT_DOUBLE_EQ(softmax.class_weights(0), 40.0 / 90);
+  EXPECT_DOUBLE_EQ(softmax.class_weights(1), 40.0 / 30);
+  EXPECT_EQ(softmax.class_weights(2), 0);
+}
+
 }  // namespace
 }  // namespace tandem

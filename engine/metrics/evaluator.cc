@@ -41,6 +41,25 @@ int64_t LargestOf(absl::Span<const double> outputs) {
   return static_cast<int64_t>(best);
 }
 
+// Positions in the sums of values.
+constexpr size_t kValueCount = 0;
+constexpr size_t kValueMean = 1;
+constexpr size_t kValueSquares = 2;
+constexpr size_t kValueErrors = 3;
+constexpr size_t kValueSums = 4;
+
+// Adds the sums of other values (Chan et al. 1979).
+void AddValueSums(const std::vector<double>& more, std::vector<double>* sums) {
+  const double count = (*sums)[kValueCount] + more[kValueCount];
+  if (count == 0) return;
+  const double distance = more[kValueMean] - (*sums)[kValueMean];
+  (*sums)[kValueSquares] +=
+      more[kValueSquares] + distance * distance * (*sums)[kValueCount] * more[kValueCount] / count;
+  (*sums)[kValueMean] += distance * more[kValueCount] / count;
+  (*sums)[kValueErrors] += more[kValueErrors];
+  (*sums)[kValueCount] = count;
+}
+
 double Quotient(double a, double b) { return b == 0 ? 0 : a / b; }
 
 // Sets the metric to the mean of `numbers`, unless there are none.
@@ -91,6 +110,7 @@ Evaluator::Evaluator(const v1::Training& training, const Target& target)
   right_.assign(classes_, 0);
   given_.assign(classes_, 0);
   own_.assign(classes_, 0);
+  if (asked(v1::METRIC_R2)) values_.assign(kValueSums, 0);
   if (asked(v1::METRIC_CONFUSION_MATRIX)) matrix_.assign(classes_ * classes_, 0);
   if (sides_) {
     score_columns_ = labelled_ ? 1 : target.shape.elements();
@@ -102,10 +122,19 @@ Evaluator::Evaluator(const v1::Training& training, const Target& target)
 void Evaluator::Add(const Tensor& outputs, const void* targets) {
   const Tensor numbers = outputs.CastTo(DType::kFloat64);
   const int64_t samples = outputs.shape()[0];
-  if (sides_) {
+  if (!values_.empty()) {
+    AddValues(numbers.data<double>(), static_cast<const float*>(targets));
+  } else if (sides_) {
     AddSides(numbers.data<double>(), samples, labelled_, targets);
   } else {
     AddClasses(numbers.data<double>(), absl::MakeSpan(static_cast<const int32_t*>(targets), samples));
+  }
+}
+
+void Evaluator::AddValues(absl::Span<const double> outputs, const float* targets) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const double target = targets[i], error = outputs[i] - target;
+    AddValueSums({1, target, 0, error * error}, &values_);
   }
 }
 
@@ -151,6 +180,7 @@ void Evaluator::Merge(const Evaluator& other) {
   add(given_, other.given_);
   add(own_, other.own_);
   add(matrix_, other.matrix_);
+  if (!values_.empty() && !other.values_.empty()) AddValueSums(other.values_, &values_);
   scores_.insert(scores_.end(), other.scores_.begin(), other.scores_.end());
   score_classes_.insert(score_classes_.end(), other.score_classes_.begin(), other.score_classes_.end());
   score_sides_.insert(score_sides_.end(), other.score_sides_.begin(), other.score_sides_.end());
@@ -166,6 +196,7 @@ std::vector<double> Evaluator::ToNumbers() const {
   add(scores_);
   add(score_classes_);
   add(score_sides_);
+  add(values_);
   return numbers;
 }
 
@@ -180,6 +211,7 @@ void Evaluator::FromNumbers(absl::Span<const double> numbers) {
   take(scores_);
   take(score_classes_);
   take(score_sides_);
+  take(values_);
 }
 
 std::optional<double> Evaluator::Area(int64_t i) const {
@@ -194,6 +226,12 @@ std::optional<double> Evaluator::Area(int64_t i) const {
 }
 
 void Evaluator::Fill(v1::Evaluation* evaluation) const {
+  if (!values_.empty()) {
+    std::vector<double> shares;
+    if (values_[kValueSquares] > 0) shares.push_back(1 - values_[kValueErrors] / values_[kValueSquares]);
+    SetMean(MetricName(v1::METRIC_R2, training_), shares, evaluation);
+    return;
+  }
   v1::ClassificationReport* report = evaluation->mutable_classification();
   report->Clear();
   std::vector<double> precisions;

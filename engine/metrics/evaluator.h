@@ -15,8 +15,8 @@
 namespace tandem {
 
 // Computes the metrics that meters cannot, on the host, from the network's outputs: precision, recall, F1,
-// the confusion matrix and the area under the curve. The results do not depend on the order of samples. A
-// value type. Thread-compatible.
+// the confusion matrix, the area under the curve and R2. The results do not depend on the order of samples,
+// except for the rounding of R2. A value type. Thread-compatible.
 class Evaluator {
  public:
   // Returns whether the metrics need an evaluator.
@@ -47,6 +47,7 @@ class Evaluator {
  private:
   void AddClasses(absl::Span<const double> outputs, absl::Span<const int32_t> labels);
   void AddSides(absl::Span<const double> outputs, int64_t samples, bool classes, const void* targets);
+  void AddValues(absl::Span<const double> outputs, const float* targets);
   void Count(int64_t target, int64_t given);
   // Returns the area of a class or output, or nothing if it is undefined.
   std::optional<double> Area(int64_t i) const;
@@ -70,6 +71,9 @@ class Evaluator {
   std::vector<float> scores_;
   std::vector<int32_t> score_classes_;
   std::vector<bool> score_sides_;
+  // For R2: the number of targets, their mean, the sum of their squared distances from it, and the sum of
+  // (output - target)^2. Empty for other targets.
+  std::vector<double> values_;
 };
 
 }  // namespace tandem

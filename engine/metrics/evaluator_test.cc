@@ -168,5 +168,28 @@ TEST(EvaluatorTest, ThereIsNoAreaOfOneSort) {
   EXPECT_TRUE(evaluation.metrics().empty());
 }
 
+TEST(EvaluatorTest, MeasuresTheDetermination) {
+  const v1::Training training = FromText<v1::Training>("loss { mse {} } metrics: METRIC_R2");
+  const Target target = {TargetKind::kValues, Shape({1}), 0};
+  EXPECT_TRUE(Evaluator::IsNeeded(training));
+  const std::vector<float> targets = {1, 2, 3, 6};
+  Evaluator first(training, target), second(training, target), copy(training, target);
+  first.Add(Tensor::Of<float>({3, 1}, {1, 2, 5}), targets.data());
+  second.Add(Tensor::Of<float>({1, 1}, {5}), targets.data() + 3);
+  first.Merge(second);
+  copy.FromNumbers(first.ToNumbers());
+  for (const Evaluator* evaluator : {&first, &copy}) {
+    v1::Evaluation evaluation;
+    evaluator->Fill(&evaluation);
+    // 1 - (0 + 0 + 4 + 1) / (4 + 1 + 0 + 9).
+    EXPECT_DOUBLE_EQ(evaluation.metrics().at("r2"), 1 - 5.0 / 14);
+    EXPECT_FALSE(evaluation.has_classification());
+  }
+  // All targets are equal.
+  v1::Evaluation evaluation;
+  second.Fill(&evaluation);
+  EXPECT_TRUE(evaluation.metrics().empty());
+}
+
 }  // namespace
 }  // namespace tandem

@@ -149,4 +149,15 @@ void ReadMeter(const v1::Training& training, absl::Span<const double> sums, v1::
   }
 }
 
+void RestoreTargetScale(const v1::Training& training, double deviation, v1::Evaluation* evaluation) {
+  if (deviation == 0) return;
+  const v1::Loss& loss = training.loss();
+  if (loss.has_mse() || loss.has_huber()) evaluation->set_loss(evaluation->loss() * deviation * deviation);
+  if (loss.has_l1() || loss.has_smooth_l1()) evaluation->set_loss(evaluation->loss() * deviation);
+  for (const v1::Metric metric : {v1::METRIC_MAE, v1::METRIC_RMSE}) {
+    const auto found = evaluation->mutable_metrics()->find(MetricName(metric, training));
+    if (found != evaluation->mutable_metrics()->end()) found->second *= deviation;
+  }
+}
+
 }  // namespace tandem

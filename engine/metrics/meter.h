@@ -37,6 +37,11 @@ bool HasLoss(absl::Span<const double> sums);
 // sample counts, for example because all labels are ignored, there are no metrics.
 void ReadMeter(const v1::Training& training, absl::Span<const double> sums, v1::Evaluation* evaluation);
 
+// Brings the loss, the mean absolute error and the root mean squared error to the scale of the data, if the
+// network's targets are (target - mean) / deviation. huber and smooth_l1 are then as with delta or beta times
+// the deviation. Other losses and metrics stay. Does nothing if `deviation` is 0.
+void RestoreTargetScale(const v1::Training& training, double deviation, v1::Evaluation* evaluation);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_METRICS_METER_H_

@@ -36,6 +36,7 @@ std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
       return IsOfClasses(loss) ? "" : "is of classes, but the loss is of values; give mae or rmse";
     case v1::METRIC_MAE:
     case v1::METRIC_RMSE:
+    case v1::METRIC_R2:
       return IsOfNumbers(loss) ? "" : "goes with mse, l1, huber and smooth_l1 alone; give another metric";
     case v1::METRIC_PERPLEXITY: {
       const bool plain =
@@ -45,7 +46,7 @@ std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
               : loss.has_negative_log_likelihood() && loss.negative_log_likelihood().class_weights().empty();
       return plain ? ""
                    : "goes with softmax_cross_entropy and negative_log_likelihood alone, without "
-                     "class_weights and label_smoothing";
+                     "class_weights, balance_classes and label_smoothing";
     }
     default:
       break;
@@ -56,7 +57,7 @@ std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
 // Returns why the metric does not fit the targets, or "".
 std::string TargetFault(v1::Metric metric, const v1::Loss& loss, const Target& target, const Shape& output,
                         int64_t validation_samples) {
-  if (IsMetered(metric)) return "";
+  if (IsMetered(metric) || metric == v1::METRIC_R2) return "";
   if (target.kind == TargetKind::kTokens) return "is not measured for tokens; give accuracy or perplexity";
   const int64_t outputs = output.elements();
   const bool several = IsOfSides(loss) && outputs != 1;
@@ -149,6 +150,8 @@ std::string MetricName(v1::Metric metric, const v1::Training& training) {
       return "rmse";
     case v1::METRIC_PERPLEXITY:
       return "perplexity";
+    case v1::METRIC_R2:
+      return "r2";
     default:
       return "unknown";
   }
@@ -161,6 +164,7 @@ bool IsMetered(v1::Metric metric) {
     case v1::METRIC_F1:
     case v1::METRIC_CONFUSION_MATRIX:
     case v1::METRIC_AUC:
+    case v1::METRIC_R2:
       return false;
     default:
       return true;

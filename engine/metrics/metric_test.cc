@@ -100,5 +100,23 @@ TEST(MetricTest, ReadsMeters) {
   EXPECT_EQ(evaluation.metrics().at("perplexity"), std::exp(1.5));
 }
 
+TEST(MetricTest, ReportsTheScaleOfTheData) {
+  v1::Evaluation evaluation;
+  const auto restored = [&](const std::string& loss, double deviation) {
+    const v1::Training training = Parse("loss { " + loss + " } metrics: [METRIC_RMSE, METRIC_MAE]");
+    evaluation.Clear();
+    ReadMeter(training, {8, 4, 2, 18, 5}, &evaluation);
+    RestoreTargetScale(training, deviation, &evaluation);
+    return evaluation.loss();
+  };
+  EXPECT_EQ(restored("mse {}", 10), 200);
+  EXPECT_EQ(evaluation.metrics().at("rmse"), 30);
+  EXPECT_EQ(evaluation.metrics().at("mae"), 25);
+  EXPECT_EQ(restored("huber {}", 10), 200);
+  EXPECT_EQ(restored("l1 {}", 10), 20);
+  EXPECT_EQ(restored("smooth_l1 {}", 10), 20);
+  EXPECT_EQ(restored("mse {}", 0), 2) << "targets have their own scale";
+}
+
 }  // namespace
 }  // namespace tandem

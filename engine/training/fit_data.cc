@@ -34,6 +34,13 @@ v1::TargetKind TargetsFor(const v1::Loss& loss) {
   }
 }
 
+// Returns whether the loss of scaled targets can be reported in the scale of the data. A missing loss is
+// reported elsewhere.
+bool TakesScaledTargets(const v1::Loss& loss) {
+  return loss.kind_case() == v1::Loss::KIND_NOT_SET || loss.has_mse() || loss.has_l1() || loss.has_huber() ||
+         loss.has_smooth_l1();
+}
+
 // Returns the loss's ignore_index, or 0 if it has none.
 int64_t IgnoreIndexOf(const v1::Loss& loss) {
   return loss.has_softmax_cross_entropy() ? loss.softmax_cross_entropy().ignore_index()
@@ -43,6 +50,10 @@ int64_t IgnoreIndexOf(const v1::Loss& loss) {
 }  // namespace
 
 v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset) {
+  if (dataset.has_csv() && dataset.csv().target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED &&
+      !TakesScaledTargets(spec.training().loss())) {
+    dataset.mutable_csv()->set_target_scaling(v1::NUMBER_SCALING_NONE);
+  }
   if (!dataset.has_npy()) return dataset;
   v1::NpySource& npy = *dataset.mutable_npy();
   const bool tokens = WantsTokens(spec.model());

@@ -56,5 +56,17 @@ TEST(FitDataTest, OtherSourcesStay) {
   EXPECT_EQ(FitData(spec, csv).SerializeAsString(), csv.SerializeAsString());
 }
 
+TEST(FitDataTest, TheLossDecidesWhetherTargetsMayBeScaled) {
+  const auto scaling = [](const std::string& loss, const std::string& csv = "") {
+    v1::JobSpec spec;
+    *spec.mutable_training()->mutable_loss() = Parse<v1::Loss>(loss);
+    return FitData(spec, Parse<v1::DatasetSpec>("csv { " + csv + " }")).csv().target_scaling();
+  };
+  EXPECT_EQ(scaling("mse {}"), v1::NUMBER_SCALING_UNSPECIFIED);
+  EXPECT_EQ(scaling("kl_divergence {}"), v1::NUMBER_SCALING_NONE);
+  EXPECT_EQ(scaling("kl_divergence {}", "target_scaling: NUMBER_SCALING_STANDARD"),
+            v1::NUMBER_SCALING_STANDARD);
+}
+
 }  // namespace
 }  // namespace tandem

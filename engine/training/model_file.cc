@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/table/table_encoder.h"
 #include "google/protobuf/struct.pb.h"
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
@@ -27,6 +28,7 @@ constexpr char kTargetNames[] = "target_names";
 constexpr char kDelimiter[] = "delimiter";
 constexpr char kTableColumns[] = "table_columns";
 constexpr char kFeaturePositions[] = "feature_positions";
+constexpr char kTablePreparation[] = "table_preparation";
 constexpr char kImageResize[] = "image_resize";
 constexpr char kArrayLayout[] = "array_layout";
 constexpr char kBestResult[] = "best_result";
@@ -72,6 +74,21 @@ absl::StatusOr<std::optional<TrainedOn::Table>> TableIn(const std::map<std::stri
   return std::optional<TrainedOn::Table>(std::move(table));
 }
 
+// Returns the preparation of a table's rows, or nothing if the metadata do not have it.
+absl::StatusOr<std::optional<v1::TablePreparation>> PreparationIn(
+    const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(kTablePreparation);
+  if (found == metadata.end()) return std::optional<v1::TablePreparation>();
+  v1::TablePreparation preparation;
+  if (!google::protobuf::util::JsonStringToMessage(found->second, &preparation).ok()) {
+    return absl::DataLossError("its preparation of a table cannot be read");
+  }
+  if (const absl::Status status = CheckPreparation(preparation); !status.ok()) {
+    return absl::DataLossError(status.message());
+  }
+  return std::optional<v1::TablePreparation>(std::move(preparation));
+}
+
 // Returns the names, or nothing if the metadata do not have `key`. `what` is for errors.
 absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std::string>& metadata,
                                                  const char* key, absl::string_view what) {
@@ -91,7 +108,8 @@ absl::StatusOr<std::vector<std::string>> NamesIn(const std::map<std::string, std
 DataNames NamesOf(const TrainedOn& trained_on) {
   return {.features = trained_on.feature_names,
           .targets = trained_on.target_names,
-          .classes = trained_on.class_names};
+          .classes = trained_on.class_names,
+          .preparation = trained_on.preparation};
 }
 
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
@@ -130,6 +148,9 @@ absl::Status WriteModel(Env* env, const std::string& path, const v1::JobSpec& sp
     metadata[kTableColumns] = absl::StrCat(trained_on.table->columns);
     metadata[kFeaturePositions] = absl::StrJoin(trained_on.table->feature_positions, ",");
   }
+  if (trained_on.preparation.has_value()) {
+    TANDEM_RETURN_IF_ERROR(AddJson(kTablePreparation, *trained_on.preparation, metadata));
+  }
   if (best.has_value()) TANDEM_RETURN_IF_ERROR(AddJson(kBestResult, *best, metadata));
   return WriteSafetensors(env, path, tensors, metadata);
 }
@@ -152,7 +173,20 @@ absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>&
   TANDEM_ASSIGN_OR_RETURN(names.classes, NamesIn(metadata, kClassNames, "classes"));
   TANDEM_ASSIGN_OR_RETURN(names.features, NamesIn(metadata, kFeatureNames, "columns"));
   TANDEM_ASSIGN_OR_RETURN(names.targets, NamesIn(metadata, kTargetNames, "target columns"));
+  TANDEM_ASSIGN_OR_RETURN(names.preparation, PreparationIn(metadata));
   return names;
+}
+
+absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find("job");
+  v1::JobSpec job;
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  if (found == metadata.end() ||
+      !google::protobuf::util::JsonStringToMessage(found->second, &job, options).ok()) {
+    return absl::DataLossError("its job cannot be read");
+  }
+  return job.training().loss();
 }
 
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
@@ -181,6 +215,7 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
   TANDEM_ASSIGN_OR_RETURN(trained_on.feature_names, NamesIn(metadata, kFeatureNames, "columns"));
   TANDEM_ASSIGN_OR_RETURN(trained_on.target_names, NamesIn(metadata, kTargetNames, "target columns"));
   TANDEM_ASSIGN_OR_RETURN(trained_on.table, TableIn(metadata));
+  TANDEM_ASSIGN_OR_RETURN(trained_on.preparation, PreparationIn(metadata));
   if (const auto found = metadata.find(kImageResize); found != metadata.end()) {
     v1::ImageResize resize;
     if (!v1::ImageResize_Parse(found->second, &resize)) {

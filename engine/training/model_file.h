@@ -18,6 +18,7 @@
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
+#include "tandem/v1/table.pb.h"
 
 namespace tandem {
 
@@ -29,6 +30,7 @@ namespace tandem {
 // "image_resize": the name of a v1::ImageResize
 // "array_layout": the name of a v1::ArrayLayout
 // "delimiter", "table_columns", "feature_positions": of a table; positions are separated by commas
+// "table_preparation": a v1::TablePreparation as JSON, if the rows of the table were prepared
 struct TrainedOn {
   // The format of the training table.
   struct Table {
@@ -47,6 +49,8 @@ struct TrainedOn {
   std::optional<v1::ImageResize> resize = std::nullopt;  // Set if images were resized to a common size.
   std::optional<v1::ArrayLayout> layout = std::nullopt;  // Set if the samples were images in arrays.
   std::optional<Table> table = std::nullopt;
+  // How raw rows become samples. Unset if rows are numbers that are used as they are.
+  std::optional<v1::TablePreparation> preparation = std::nullopt;
 };
 
 // Returns the names by which other data are matched to the model.
@@ -72,6 +76,9 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
 // Returns all names in the metadata by which the model knows its data. Matches nothing if the file is not of
 // a job's model.
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
+
+// Returns the loss of the job in the metadata, as it was trained. DATA_LOSS if it cannot be read.
+absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata);
 
 // Reads the metadata of a job's model file. `sample` is the shape of the model's samples. DATA_LOSS if they
 // cannot be read.

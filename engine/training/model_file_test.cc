@@ -27,7 +27,12 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
       .feature_names = {"a", "b, \"c\""},
       .target_names = {"y"},
       .resize = v1::IMAGE_RESIZE_PAD,
-      .table = TrainedOn::Table{.delimiter = '\t', .columns = 4, .feature_positions = {3, 0}}};
+      .table = TrainedOn::Table{.delimiter = '\t', .columns = 4, .feature_positions = {3, 0}},
+      .preparation = v1::TablePreparation()};
+  v1::PreparedColumn& column = *trained_on.preparation->add_columns();
+  column.set_name("a");
+  column.set_kind(v1::COLUMN_KIND_NUMBER);
+  column.add_numbers()->set_deviation(0.1);
   ASSERT_TRUE(WriteModel(Env::Real(), path, spec, {}, trained_on).ok());
   absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(path);
   ASSERT_TRUE(header.ok()) << header.status();
@@ -44,7 +49,13 @@ TEST(ModelFileTest, SaysHowSamplesWerePrepared) {
   EXPECT_EQ(read->table->delimiter, '\t');
   EXPECT_EQ(read->table->columns, 4);
   EXPECT_THAT(read->table->feature_positions, ElementsAre(3, 0));
+  ASSERT_TRUE(read->preparation.has_value());
+  EXPECT_EQ(read->preparation->SerializeAsString(), trained_on.preparation->SerializeAsString());
+  EXPECT_TRUE(NamesOf(*read).preparation.has_value());
   std::map<std::string, std::string> damaged = header->metadata;
+  damaged["table_preparation"] = "{\"columns\": [{\"name\": \"a\"}]}";
+  EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(damaged, sample).status())) << "a column without a kind";
+  damaged = header->metadata;
   damaged["feature_positions"] = "4";
   EXPECT_TRUE(absl::IsDataLoss(ReadTrainedOn(damaged, sample).status()));
 

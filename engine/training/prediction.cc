@@ -82,6 +82,11 @@ v1::Prediction MakePrediction(const Shape& shape, const float* output, const Pre
   for (const int64_t extent : shape.extents()) prediction.add_output_shape(extent);
   if (format.outputs || !format.classifies) {
     prediction.mutable_outputs()->Add(output, output + shape.elements());
+    if (format.target_deviation > 0) {
+      for (float& number : *prediction.mutable_outputs()) {
+        number = static_cast<float>(number * format.target_deviation + format.target_mean);
+      }
+    }
   }
   if (!format.classifies || shape.elements() == 0) return prediction;
   const int64_t classes = shape.rank() == 0 ? 1 : shape[-1];

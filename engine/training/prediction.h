@@ -47,6 +47,9 @@ struct PredictionFormat {
   int top_k = 5;           // For a classifier.
   bool outputs = false;
   std::vector<std::string> class_names;
+  // Outputs are output * target_deviation + target_mean, unless target_deviation is 0.
+  double target_mean = 0;
+  double target_deviation = 0;
 };
 
 // Returns the prediction of a single sample. If the output has several positions, as in a language model, the

@@ -24,6 +24,7 @@
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/npy_array.h"
 #include "engine/data/formats/npy_numbers.h"
+#include "engine/training/prediction_table.h"
 
 namespace tandem {
 namespace {
@@ -316,8 +317,13 @@ absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const Tra
     case v1::PredictInput::kImage:
       return ReadImage(input.image(), model);
     case v1::PredictInput::kNpy:
+      if (model.trained_on.preparation.has_value()) {
+        return absl::InvalidArgumentError(
+            "is an array, but the model prepares the rows of a table; give a CSV table");
+      }
       return ReadArray(input.npy(), model);
     case v1::PredictInput::kCsv:
+      if (model.trained_on.preparation.has_value()) return ReadPreparedTable(input.csv(), model);
       return ReadTable(input.csv(), model);
     case v1::PredictInput::CONTENT_NOT_SET:
       break;

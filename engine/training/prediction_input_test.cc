@@ -248,5 +248,39 @@ TEST(PredictionInputTest, ReadsImages) {
   EXPECT_NE(FaultOf(cut, Images()), "");
 }
 
+TEST(PredictionInputTest, RawRowsArePreparedAsInTraining) {
+  TrainedModel model = Rows();
+  model.trained_on.feature_names = {"age", "port"};
+  model.trained_on.table = TrainedOn::Table{.delimiter = ';', .columns = 3, .feature_positions = {0, 2}};
+  v1::TablePreparation& preparation = model.trained_on.preparation.emplace();
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "decimal_comma: true "
+      "columns { name: 'age' kind: COLUMN_KIND_NUMBER missing_indicator: true "
+      "          numbers { fill: 30 mean: 20 deviation: 10 } } "
+      "columns { name: 'port' kind: COLUMN_KIND_CATEGORY categories: ['C', 'S'] category_inputs: 2 }",
+      &preparation));
+  const auto expect = [&](const std::string& text) {
+    const auto read = ReadPredictInput(Csv(text), model);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->shape(), Shape({2, 5}));
+    EXPECT_THAT(read->data<float>(), ElementsAre(-0.5, 0, 0, 1, 0, 1, 1, 0, 0, 1));
+  };
+  expect("age;port\n15;S\nNA;Q\n");
+  expect("name;port;age\nAnn;S;15,0\n\"B; C\";Q;\n");
+  // Another delimiter, and no names: the features, or the columns of the training table.
+  expect("sep=|\nport|age\nS|15\nQ|\n");
+  expect("15;S\n;Q\n");
+  expect("15;yes;S\n;no;Q\n");
+  EXPECT_THAT(FaultOf(Csv("age;harbour\n15;S\n"), model),
+              HasSubstr("row 1 names no column 'port', by which the model was trained"));
+  EXPECT_THAT(FaultOf(Csv("age;port\nold;S\n"), model),
+              HasSubstr("row 2, column 'age' is 'old'; it must be a finite number"));
+  EXPECT_THAT(FaultOf(Csv("age;port\n15\n"), model),
+              HasSubstr("row 2 has 1 columns, but the first row has 2"));
+  EXPECT_THAT(FaultOf(Csv("1;2;3;4\n"), model), HasSubstr("give a table with the columns 'age', 'port'"));
+  EXPECT_THAT(FaultOf(Csv("age;port\n"), model), HasSubstr("no rows but the one that names its columns"));
+  EXPECT_THAT(FaultOf(Npy("<f4", "(3,)", std::string(12, '\0')), model), HasSubstr("give a CSV table"));
+}
+
 }  // namespace
 }  // namespace tandem

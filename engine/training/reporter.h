@@ -43,6 +43,9 @@ class Reporter {
 
   // Sets the replicas' loads from here on, an entry for each.
   void SetLoads(std::vector<double> loads) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Sets the deviation by which targets were divided. Results are reported in the scale of the data. Call it
+  // before any measurement is added. Default: 0, targets of the data's scale.
+  void SetTargetDeviation(double deviation) { target_deviation_ = deviation; }
 
   // Takes the measurements of replica `rank` from the last report to step `steps`, counted from 1 over all
   // epochs. All replicas must call this for the same steps. OUT_OF_RANGE if the mean loss is not finite, or
@@ -101,6 +104,7 @@ class Reporter {
   const AveragingPolicy* const averaging_;
   const Clock* const clock_;
   TrainerObserver* const observer_;
+  double target_deviation_ = 0;
 
   mutable Mutex mutex_;
   Judge judge_ ABSL_GUARDED_BY(mutex_);

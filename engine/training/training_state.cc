@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/table/table_encoder.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
@@ -168,6 +169,9 @@ std::string ToJson(const TrainingState& state) {
                  {"targets", state.names.targets},
                  {"classes", state.names.classes}}},
                {"data", state.data}};
+  if (state.names.preparation.has_value()) {
+    text["names"]["preparation"] = FromMessage(*state.names.preparation);
+  }
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
@@ -243,6 +247,15 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
   state.names.features = names.Strings("features");
   state.names.targets = names.Strings("targets");
   state.names.classes = names.Strings("classes");
+  const json& named = reader.Get("names");
+  if (named.is_object() && named.contains("preparation")) {
+    v1::TablePreparation& preparation = state.names.preparation.emplace();
+    const std::string message = named["preparation"].dump();
+    if (!google::protobuf::util::JsonStringToMessage(message, &preparation).ok() ||
+        !CheckPreparation(preparation).ok()) {
+      reader.Fail("names");
+    }
+  }
   const json& data = reader.Get("data");
   if (!data.is_object()) reader.Fail("data");
   ObjectReader digests(data);

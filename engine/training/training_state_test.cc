@@ -33,6 +33,10 @@ TrainingState Sample() {
   state.plateau = Plateau::State{.rate = 1.0 / 3, .best = std::nullopt, .bad_epochs = 1, .cooldown_left = 4};
   state.aims = {.best = "the least loss", .early_stopping = "the largest f1", .plateau = "the least mae"};
   state.names = DataNames{.features = {"a", "b\"\n"}, .targets = {"gr\xC3\xB6"}, .classes = {"cat"}};
+  v1::PreparedColumn& column = *state.names.preparation.emplace().add_columns();
+  column.set_name("a");
+  column.set_kind(v1::COLUMN_KIND_NUMBER);
+  column.add_numbers()->set_deviation(0.1);
   state.data = {{"csv.train", "ba78"}};
   return state;
 }
@@ -73,6 +77,8 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_EQ(read->names.features, state.names.features);
   EXPECT_EQ(read->names.targets, state.names.targets);
   EXPECT_EQ(read->names.classes, state.names.classes);
+  ASSERT_TRUE(read->names.preparation.has_value());
+  EXPECT_EQ(read->names.preparation->SerializeAsString(), state.names.preparation->SerializeAsString());
   EXPECT_EQ(read->data, state.data);
   // A second conversion gives the same text.
   EXPECT_EQ(ToJson(*read), ToJson(state));

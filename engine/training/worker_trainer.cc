@@ -16,9 +16,9 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/data/augment/augmenter.h"
-#include "engine/data/formats/csv_table.h"
 #include "engine/data/sampler.h"
 #include "engine/data/statistics.h"
+#include "engine/losses/loss.h"
 #include "engine/optimizers/optimizer.h"
 #include "engine/training/fit_data.h"
 #include "engine/training/gathering.h"
@@ -98,6 +98,9 @@ absl::Status WorkerTrainer::OpenData() {
       observer_.OnNotice(notice);
       NoteNormalization();
     }
+  }
+  if (options_.spec.training().loss().softmax_cross_entropy().balance_classes()) {
+    BalanceClasses(CountClasses(*data_.train, data_.info), options_.spec.mutable_training()->mutable_loss());
   }
   // Create checked the job without its data.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
@@ -193,6 +196,9 @@ absl::Status WorkerTrainer::Prepare() {
       std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates, learning_rate_.get(),
                                  &dealt().averaging, options_.clock, &observer_);
   reporter_->SetLoads(dealt().loads);
+  if (data_.info.preparation.has_value()) {
+    reporter_->SetTargetDeviation(data_.info.preparation->target_deviation());
+  }
   if (resumed_.has_value()) reporter_->Restore(state_);
   if (options_.group.worker != 0) return absl::OkStatus();
   if (options_.checkpoint_folder.empty() && options_.best_path.empty()) return absl::OkStatus();
@@ -567,8 +573,10 @@ absl::Status WorkerTrainer::Keep(int local, int64_t steps, CheckpointKeeper::Pur
   const auto state = [this] {
     TrainingState state = reporter_->State();
     const DatasetInfo& info = data_.info;
-    state.names =
-        DataNames{.features = info.feature_names, .targets = info.target_names, .classes = info.class_names};
+    state.names = DataNames{.features = info.feature_names,
+                            .targets = info.target_names,
+                            .classes = info.class_names,
+                            .preparation = info.preparation};
     state.data = data_digest_;
     // Loads that are still to be measured are not saved.
     if (load_meter_ == nullptr || all_dealt_.size() > 1) state.loads = dealt().loads;
@@ -658,9 +666,8 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
   v1::JobSpec spec = options_.spec;
   *spec.mutable_dataset() = submitted_dataset_;
   std::optional<TrainedOn::Table> table;
-  if (options_.dataset.has_csv()) {
-    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(options_.dataset.csv()));
-    table = TrainedOn::Table{.delimiter = delimiter,
+  if (data_.info.table_format.has_value()) {
+    table = TrainedOn::Table{.delimiter = data_.info.table_format->delimiter()[0],
                              .columns = data_.info.table_columns,
                              .feature_positions = data_.info.feature_positions};
   }
@@ -673,7 +680,8 @@ absl::Status WorkerTrainer::WriteModelOf(const Snapshot& snapshot, const std::st
                      .target_names = data_.info.target_names,
                      .resize = ResizeOf(options_.dataset),
                      .layout = LayoutOf(FitData(options_.spec, options_.dataset)),
-                     .table = std::move(table)},
+                     .table = std::move(table),
+                     .preparation = data_.info.preparation},
                     best);
 }
 

@@ -142,7 +142,7 @@ class WorkerTrainer final : public Trainer {
     return failure_;
   }
 
-  const Options options_;
+  Options options_;  // Constant after OpenData.
   const v1::DatasetSpec submitted_dataset_;
   const int first_rank_;
   SerialObserver observer_;

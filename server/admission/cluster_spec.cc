@@ -6,8 +6,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 
 namespace tandem {
@@ -54,8 +54,9 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
     return FieldError("cluster", "must name a kind of cluster: slurm");
   }
   if (!rules.has_slurm) {
-    return FieldError("cluster.slurm",
-                      "is set, but this daemon has no cluster; start it with --shared-folder and --worker-listen");
+    return FieldError(
+        "cluster.slurm",
+        "is set, but this daemon has no cluster; start it with --shared-folder and --worker-listen");
   }
   v1::SlurmCluster* const slurm = spec->mutable_cluster()->mutable_slurm();
   v1::Replicas* const replicas = spec->mutable_replicas();
@@ -76,9 +77,10 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
     }
     if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
     if (replicas->workers() % slurm->nodes() != 0) {
-      violations.Add("cluster.slurm.nodes",
-                     absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ",
-                                  replicas->workers(), "; leave out replicas.workers for one worker on each node"));
+      violations.Add(
+          "cluster.slurm.nodes",
+          absl::StrCat("is ", slurm->nodes(), " and must divide the number of workers, ", replicas->workers(),
+                       "; leave out replicas.workers for one worker on each node"));
     }
   }
   const int workers = std::max(1, replicas->workers());
@@ -86,7 +88,8 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
   const int count = replicas->worker_load().empty() ? replicas->count() : wanted;
   const int each = std::max(1, count / workers);
   if (!replicas->devices().empty()) {
-    violations.Add("replicas.devices", "names devices of the daemon's machine, and the job is for a cluster; leave it out");
+    violations.Add("replicas.devices",
+                   "names devices of the daemon's machine, and the job is for a cluster; leave it out");
   }
   if (replicas->replicas_per_device() > 1) {
     violations.Add("replicas.replicas_per_device",

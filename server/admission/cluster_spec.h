@@ -16,14 +16,14 @@ struct ClusterRules {
   bool has_slurm = false;
   // The names of sbatch's options that a job may give, such as "constraint".
   std::vector<std::string> allowed_arguments = {};
-  // Asks the cluster if it would take a job with this spec, which has its defaults. INVALID_ARGUMENT, with fields
-  // relative to SlurmCluster, if not. UNAVAILABLE if the cluster does not answer. May be null.
+  // Asks the cluster if it would take a job with this spec, which has its defaults. INVALID_ARGUMENT, with
+  // fields relative to SlurmCluster, if not. UNAVAILABLE if the cluster does not answer. May be null.
   std::function<absl::Status(const v1::JobSpec&)> test = {};
 };
 
-// Fills in the defaults of a job's cluster, and the number and kind of its replicas. Call before other defaults are
-// filled in. INVALID_ARGUMENT, with fields relative to the spec, for every wrong field. Does nothing for a job without
-// a cluster.
+// Fills in the defaults of a job's cluster, and the number and kind of its replicas. Call before other
+// defaults are filled in. INVALID_ARGUMENT, with fields relative to the spec, for every wrong field. Does
+// nothing for a job without a cluster.
 absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec);
 
 }  // namespace tandem

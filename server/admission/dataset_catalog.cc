@@ -120,6 +120,7 @@ internal::v1::ModelNames MessageOf(const DataNames& names) {
   message.set_matches_inputs(names.matches_inputs);
   message.set_matches_outputs(names.matches_outputs);
   message.set_takes_other_outputs(names.takes_other_outputs);
+  if (names.preparation.has_value()) *message.mutable_preparation() = *names.preparation;
   return message;
 }
 
@@ -494,6 +495,10 @@ void DatasetCatalog::AddCounts(const KnownFacts::Facts& facts, v1::Dataset* data
   *dataset->mutable_mean() = facts->dataset().mean();
   *dataset->mutable_standard_deviation() = facts->dataset().standard_deviation();
   *dataset->mutable_class_counts() = facts->dataset().class_counts();
+  *dataset->mutable_columns() = facts->dataset().columns();
+  if (facts->dataset().has_table_format()) {
+    *dataset->mutable_table_format() = facts->dataset().table_format();
+  }
 }
 
 absl::Status DatasetCatalog::CheckSamples(const v1::DatasetSpec& resolved) const {

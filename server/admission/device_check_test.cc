@@ -79,7 +79,7 @@ TEST(DeviceCheckTest, TheOwnersLimitsOfGpusHold) {
   };
   EXPECT_EQ(filled("", 0, 0), "5000 70");
   EXPECT_EQ(filled("", 4000, 80), "4000 80");
-  EXPECT_THAT(filled("", 5001, 0), HasSubstr("above the 5000"));
+  EXPECT_THAT(filled("", 5001, 0), HasSubstr("it must be at most 5000 bytes"));
   EXPECT_EQ(filled("device_kind: DEVICE_KIND_CPU", 0, 0), "0 0");
 }
 

@@ -11,6 +11,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
+#include "engine/data/formats/csv_report.h"
 #include "engine/data/statistics.h"
 #include "server/admission/data_facts.h"
 
@@ -23,12 +24,14 @@ using internal::v1::DataTask;
 std::optional<DataNames> NamesOf(const DataTask& task) {
   if (!task.has_names()) return std::nullopt;
   const internal::v1::ModelNames& names = task.names();
-  return DataNames{.features = {names.features().begin(), names.features().end()},
-                   .targets = {names.targets().begin(), names.targets().end()},
-                   .classes = {names.classes().begin(), names.classes().end()},
-                   .matches_inputs = names.matches_inputs(),
-                   .matches_outputs = names.matches_outputs(),
-                   .takes_other_outputs = names.takes_other_outputs()};
+  DataNames known{.features = {names.features().begin(), names.features().end()},
+                  .targets = {names.targets().begin(), names.targets().end()},
+                  .classes = {names.classes().begin(), names.classes().end()},
+                  .matches_inputs = names.matches_inputs(),
+                  .matches_outputs = names.matches_outputs(),
+                  .takes_other_outputs = names.takes_other_outputs()};
+  if (names.has_preparation()) known.preparation = names.preparation();
+  return known;
 }
 
 // Returns the number of entries to report.
@@ -46,6 +49,14 @@ absl::StatusOr<DataFacts> Count(const v1::DatasetSpec& spec, const DataNames* na
     dataset->add_standard_deviation(statistics.standard_deviation[i] * scale);
   }
   for (size_t i = 0; i < Told(counts.classes.size()); ++i) dataset->add_class_counts(counts.classes[i]);
+  if (!info.table_format.has_value()) return facts;
+  *dataset->mutable_table_format() = *info.table_format;
+  TANDEM_ASSIGN_OR_RETURN(const CsvReport report, ReportCsv(spec, info));
+  if (dataset->table_format().encoding() == v1::TEXT_ENCODING_UTF8 && !report.is_utf8) {
+    dataset->mutable_table_format()->set_encoding(v1::TEXT_ENCODING_LATIN1);
+  }
+  if (!report.has_quotes) dataset->mutable_table_format()->clear_quote();
+  dataset->mutable_columns()->Add(report.columns.begin(), report.columns.end());
   return facts;
 }
 

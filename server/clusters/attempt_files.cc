@@ -105,8 +105,7 @@ absl::Status PrepareAttemptFolder(const JobFolder& folder, int attempt, int work
   for (const std::string& name : names) {
     // The model of an earlier end is not the attempt's.
     if (!IsCheckpoint(name) && name != "best.safetensors") continue;
-    TANDEM_RETURN_IF_ERROR(
-        Link(absl::StrCat(folder.path(), "/", name), absl::StrCat(own, "/", name)));
+    TANDEM_RETURN_IF_ERROR(Link(absl::StrCat(folder.path(), "/", name), absl::StrCat(own, "/", name)));
   }
   for (int worker = 0; worker < workers; ++worker) {
     const std::string log = absl::StrCat(folder.path(), "/worker-", worker, ".log");
@@ -126,13 +125,13 @@ absl::Status PublishAttemptFiles(const JobFolder& folder, int attempt) {
   std::error_code error;
   // No worker has begun, or the attempt has ended.
   if (!std::filesystem::exists(absl::StrCat(own, "/", kSpecFile), error)) return absl::OkStatus();
-  // List the job's folder first: a checkpoint that the worker removes in between then stays until the next call.
+  // List the job's folder first: a checkpoint that the worker removes in between then stays until the next
+  // call.
   TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> published, FilesIn(folder.path()));
   TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> names, FilesIn(own));
   for (const std::string& name : names) {
     if (!IsPublished(name)) continue;
-    TANDEM_RETURN_IF_ERROR(
-        Link(absl::StrCat(own, "/", name), absl::StrCat(folder.path(), "/", name)));
+    TANDEM_RETURN_IF_ERROR(Link(absl::StrCat(own, "/", name), absl::StrCat(folder.path(), "/", name)));
   }
   for (const std::string& name : published) {
     if (IsCheckpoint(name) && names.count(name) == 0) unlink(absl::StrCat(folder.path(), "/", name).c_str());
@@ -155,8 +154,7 @@ bool WasStarted(const JobFolder& folder, int attempt) {
 }
 
 std::optional<int> EndOfAttempt(const JobFolder& folder, int attempt) {
-  const absl::StatusOr<std::string> text =
-      Env::Real()->ReadFile(folder.AttemptFolder(attempt) + "/ended");
+  const absl::StatusOr<std::string> text = Env::Real()->ReadFile(folder.AttemptFolder(attempt) + "/ended");
   int code = 0;
   if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &code)) return std::nullopt;
   return code;

@@ -11,15 +11,15 @@
 namespace tandem {
 
 // A cluster's workers write checkpoints and artifacts only into their attempt's folder. So a worker of an old
-// attempt, on a node that was cut off, can change nothing of a newer attempt. The daemon gives the files a second
-// name in the job's folder: a hard link, or a copy if the file system has no hard links.
+// attempt, on a node that was cut off, can change nothing of a newer attempt. The daemon gives the files a
+// second name in the job's folder: a hard link, or a copy if the file system has no hard links.
 
-// Creates the attempt's folder with the job's checkpoints and best model in it, so that the attempt can continue.
-// Also creates the logs of `workers` workers, which later attempts continue. Idempotent.
+// Creates the attempt's folder with the job's checkpoints and best model in it, so that the attempt can
+// continue. Also creates the logs of `workers` workers, which later attempts continue. Idempotent.
 absl::Status PrepareAttemptFolder(const JobFolder& folder, int attempt, int workers);
 
-// Makes the job's folder have the attempt's checkpoints and artifacts, and no other checkpoints. Does nothing if the
-// attempt has no folder. Idempotent. Call for the newest attempt alone.
+// Makes the job's folder have the attempt's checkpoints and artifacts, and no other checkpoints. Does nothing
+// if the attempt has no folder. Idempotent. Call for the newest attempt alone.
 absl::Status PublishAttemptFiles(const JobFolder& folder, int attempt);
 
 // Removes the model files of an ended attempt's folder; the job's folder still has them.
@@ -28,8 +28,8 @@ void RemoveAttemptFiles(const JobFolder& folder, int attempt);
 // Returns whether the attempt's workers were started: the batch script has created the file "started".
 bool WasStarted(const JobFolder& folder, int attempt);
 
-// Returns the exit code of the attempt's batch script, from the file "ended"; nullopt if the file does not exist or
-// cannot be read.
+// Returns the exit code of the attempt's batch script, from the file "ended"; nullopt if the file does not
+// exist or cannot be read.
 std::optional<int> EndOfAttempt(const JobFolder& folder, int attempt);
 
 }  // namespace tandem

@@ -22,7 +22,9 @@ class AttemptFilesTest : public testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  std::string Own(int attempt, const std::string& name) { return folder_.AttemptFolder(attempt) + "/" + name; }
+  std::string Own(int attempt, const std::string& name) {
+    return folder_.AttemptFolder(attempt) + "/" + name;
+  }
   std::string Published(const std::string& name) { return folder_.path() + "/" + name; }
 
   TemporaryFolder scratch_;

@@ -3,28 +3,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <set>
-#include <system_error>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "engine/base/clock.h"
-#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
-#include "engine/training/replica_spec.h"
-#include "google/protobuf/text_format.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/clusters/attempt_files.h"
-#include "server/clusters/slurm/batch_script.h"
 #include "server/store/records.h"
-#include "server/workers/exit_codes.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
-#include "server/workers/worker_log.h"
 #include "server/workers/worker_protocol.h"
 #include "server/workers/worker_secret.h"
 #include "third_party/spdlog/log.h"
@@ -43,130 +32,10 @@ bool IsToStopForNow(v1::JobState state) {
   return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
 }
 
-// Calls `visit` with each text in the message.
-void VisitTexts(google::protobuf::Message* message, const std::function<void(std::string*)>& visit) {
-  using google::protobuf::FieldDescriptor;
-  const google::protobuf::Reflection* const reflection = message->GetReflection();
-  std::vector<const FieldDescriptor*> fields;
-  reflection->ListFields(*message, &fields);
-  for (const FieldDescriptor* field : fields) {
-    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
-    for (int i = 0; i < count; ++i) {
-      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        VisitTexts(field->is_repeated() ? reflection->MutableRepeatedMessage(message, field, i)
-                                        : reflection->MutableMessage(message, field),
-                   visit);
-      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
-        std::string text = field->is_repeated() ? reflection->GetRepeatedString(*message, field, i)
-                                                : reflection->GetString(*message, field);
-        const std::string before = text;
-        visit(&text);
-        if (text == before) continue;
-        if (field->is_repeated()) {
-          reflection->SetRepeatedString(message, field, i, std::move(text));
-        } else {
-          reflection->SetString(message, field, std::move(text));
-        }
-      }
-    }
-  }
-}
-
-// Returns the devices of a job's replicas, in the order of ranks. A worker numbers its GPUs itself.
-std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
-  const v1::Replicas& replicas = spec.replicas();
-  const int count = static_cast<int>(LoadsOf(replicas).size());
-  const int each = std::max(1, count / std::max(1, replicas.workers()));
-  const int threads = std::max(1, spec.cluster().slurm().cpus_per_task() / each);
-  const bool gpus = replicas.device_kind() == v1::DEVICE_KIND_GPU;
-  std::vector<v1::Device> devices;
-  for (int rank = 0; rank < count; ++rank) {
-    v1::Device& device = devices.emplace_back();
-    device.set_kind(gpus                                                     ? v1::DEVICE_KIND_GPU
-                    : replicas.device_kind() == v1::DEVICE_KIND_REFERENCE ? v1::DEVICE_KIND_REFERENCE
-                                                                          : v1::DEVICE_KIND_CPU);
-    device.set_index(rank);
-    device.set_name(absl::StrCat("devices/",
-                                 gpus                                                     ? "gpu"
-                                 : device.kind() == v1::DEVICE_KIND_REFERENCE ? "reference"
-                                                                              : "cpu",
-                                 ":", rank));
-    if (!gpus) device.set_threads(threads);
-  }
-  return devices;
-}
-
 }  // namespace
 
-// An attempt, from its start to the return of its lease. The lock guards all members but those that never change, and
-// `job`, which is for the thread.
-struct ClusterJobs::Run {
-  enum class Phase {
-    kSubmit,   // to be submitted
-    kFind,     // may have been submitted
-    kWatched,  // submitted
-    kEnded,    // no worker runs or will run; to be settled
-  };
-
-  Run(const v1::Job& launched, const std::string& jobs_folder, Phase first)
-      : job_id(JobId(launched.name())),
-        attempt(launched.attempt()),
-        folder(absl::StrCat(jobs_folder, "/", job_id)),
-        user(launched.user()),
-        priority(launched.priority()),
-        replicas(static_cast<int>(LoadsOf(launched.spec().replicas()).size())),
-        workers(std::max(1, launched.spec().replicas().workers())),
-        create_time(launched.create_time()),
-        job(launched),
-        phase(first) {}
-
-  AttemptId id() const { return {job_id, attempt}; }
-  bool is_stopping() const { return cancelling || pausing || at_rest; }
-  bool waits_in_queue() const {
-    return phase == Phase::kWatched && seen.has_value() && seen->state == State::kWaiting && session == nullptr;
-  }
-  // Ends the run. Returns the session, to be closed.
-  std::shared_ptr<WorkerSession> End(absl::Time now) {
-    phase = Phase::kEnded;
-    due = now;
-    return std::move(session);
-  }
-
-  const std::string job_id;
-  const int32_t attempt;
-  const JobFolder folder;
-  const std::string user;
-  const int priority;
-  const int replicas;
-  const int workers;
-  const google::protobuf::Timestamp create_time;
-
-  // With the whole spec if this daemon submits it.
-  v1::Job job;
-  // True if an earlier daemon started the attempt. `job` then lacks parts of its spec.
-  bool is_adopted = false;
-
-  Phase phase;
-  // When the thread must submit, find or settle it.
-  absl::Time due = absl::InfinitePast();
-  std::string secret;
-  std::optional<LaunchedAttempt> seen;
-  bool told_nodes = false;
-  absl::Time absent_since = absl::InfiniteFuture();
-  // InfiniteFuture while connected.
-  absl::Time silent_since = absl::InfiniteFuture();
-  std::shared_ptr<WorkerSession> session;
-  bool cancelling = false, pausing = false, at_rest = false;
-  // When the launcher must end it.
-  absl::Time cancel_at = absl::InfiniteFuture();
-  // Why it could not be started. OK if it could.
-  absl::Status refusal;
-  // True if it counts as lost because of its absence.
-  bool is_lost = false;
-};
-
 ClusterJobs::ClusterJobs(Options options, Launcher* launcher, JobMachine* jobs)
-    : options_(std::move(options)), worker_launcher_(options_.launch), launcher_(launcher), jobs_(jobs) {}
+    : options_(std::move(options)), preparer_(options_.launch), launcher_(launcher), jobs_(jobs) {}
 
 ClusterJobs::~ClusterJobs() { Stop(); }
 
@@ -276,7 +145,8 @@ std::vector<v1::QueuedJob> ClusterJobs::Queue() {
     }
   }
   std::sort(queue.begin(), queue.end(), [](const v1::QueuedJob& a, const v1::QueuedJob& b) {
-    return TimeUtil::TimestampToNanoseconds(a.create_time()) < TimeUtil::TimestampToNanoseconds(b.create_time());
+    return TimeUtil::TimestampToNanoseconds(a.create_time()) <
+           TimeUtil::TimestampToNanoseconds(b.create_time());
   });
   return queue;
 }
@@ -294,7 +164,8 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     const auto found = runs_.find(hello.job_id());
     // Do not tell a stranger if the job, the attempt or the secret is wrong.
     if (found == runs_.end() || found->second->attempt != hello.attempt() ||
-        found->second->phase == Run::Phase::kEnded || !IsWorkerSecret(hello.secret(), found->second->secret)) {
+        found->second->phase == Run::Phase::kEnded ||
+        !IsWorkerSecret(hello.secret(), found->second->secret)) {
       spdlog::warn("worker dismissed attempt={}: no such attempt is at work, or its secret is wrong",
                    hello.attempt());
       return absl::FailedPreconditionError(
@@ -308,9 +179,9 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
           absl::StrCat("worker ", hello.worker(), " must not report; worker 0 reports for all"));
     }
     if (hello.protocol() != kWorkerProtocol) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "the worker speaks protocol ", hello.protocol(), ", and the daemon ", kWorkerProtocol,
-          "; install one version of Tandem on all nodes"));
+      return absl::FailedPreconditionError(absl::StrCat("the worker speaks protocol ", hello.protocol(),
+                                                        ", and the daemon ", kWorkerProtocol,
+                                                        "; install one version of Tandem on all nodes"));
     }
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
@@ -321,6 +192,32 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
   }
   if (former != nullptr) former->Close();
   return absl::OkStatus();
+}
+
+// A client that hears of a file finds it in the job's folder.
+void ClusterJobs::BeforeApply(const std::string& job_id, int32_t attempt,
+                              const std::vector<internal::v1::WorkerEvent>& events) {
+  if (std::none_of(events.begin(), events.end(), [](const internal::v1::WorkerEvent& event) {
+        return event.has_artifact() || event.has_checkpoint() || event.has_finished();
+      })) {
+    return;
+  }
+  std::shared_ptr<Run> run;
+  {
+    MutexLock lock(&mutex_);
+    const auto found = runs_.find(job_id);
+    if (found == runs_.end() || found->second->attempt != attempt) return;
+    run = found->second;
+  }
+  // Settle publishes again.
+  if (const absl::Status published = Publish(run->folder, attempt); !published.ok()) {
+    spdlog::warn("cannot publish files job={} attempt={}: {}", job_id, attempt, published.ToString());
+  }
+}
+
+absl::Status ClusterJobs::Publish(const JobFolder& folder, int32_t attempt) {
+  MutexLock lock(&publish_mutex_);
+  return PublishAttemptFiles(folder, attempt);
 }
 
 void ClusterJobs::Leave(const std::string& job_id, const WorkerSession* session) {
@@ -386,12 +283,11 @@ void ClusterJobs::Watch() {
       if (run->phase == Run::Phase::kWatched) next = std::min(next, run->cancel_at);
     }
     if (!runs_.empty()) next = std::min(next, observed_at_ + options_.observe_every);
-    mutex_.AwaitWithTimeout(absl::Condition(
-                                +[](ClusterJobs* jobs) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                  return jobs->wake_ || jobs->stopping_;
-                                },
-                                this),
-                            std::max(absl::ZeroDuration(), next - MonotonicNow()));
+    mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](ClusterJobs* jobs) ABSL_NO_THREAD_SAFETY_ANALYSIS { return jobs->wake_ || jobs->stopping_; },
+            this),
+        std::max(absl::ZeroDuration(), next - MonotonicNow()));
     wake_ = false;
   }
 }
@@ -421,56 +317,6 @@ void ClusterJobs::SubmitDue() {
   }
 }
 
-absl::StatusOr<LaunchRequest> ClusterJobs::Prepare(const Run& run, const std::string& secret) {
-  LaunchRequest request;
-  request.job = run.job;
-  request.job.set_folder(run.folder.path());
-  // The daemon may have been replaced before it published the files of the last attempt.
-  TANDEM_RETURN_IF_ERROR(PublishAttemptFiles(run.folder, run.attempt - 1));
-  TANDEM_RETURN_IF_ERROR(PrepareAttemptFolder(run.folder, run.attempt, run.workers));
-  TANDEM_ASSIGN_OR_RETURN(
-      internal::v1::WorkerLaunch launch,
-      worker_launcher_.MakeLaunch(request.job, DevicesOf(run.job.spec()), secret));
-  launch.set_output_folder(run.folder.AttemptFolder(run.attempt));
-  launch.set_daemon_certificate(options_.daemon_certificate);
-  *launch.mutable_cluster() = run.job.spec().cluster();
-  std::set<std::string> paths = {options_.worker_program, launch.job_folder()};
-  const auto see = [&](std::string* text) {
-    if (text->empty() || text->front() != '/') return;
-    std::error_code error;
-    if (absl::StartsWith(*text, options_.state_folder + "/")) {
-      const std::filesystem::path real = std::filesystem::canonical(*text, error);
-      if (!error) *text = real.string();
-    }
-    if (std::filesystem::exists(*text, error)) paths.insert(*text);
-  };
-  VisitTexts(launch.mutable_dataset(), see);
-  see(launch.mutable_initial_weights_path());
-  request.required_paths.assign(paths.begin(), paths.end());
-
-  std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
-    return absl::InternalError("cannot write the launch file as text");
-  }
-  const std::string path = run.folder.LaunchPath(run.attempt);
-  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
-      Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
-  request.command = {options_.worker_program, "--launch", path};
-  AddSandboxArguments(options_.sandbox, &request.command);
-
-  int threads = 1;
-  for (const v1::Device& device : launch.devices()) threads = std::max(threads, device.threads());
-  request.environment = {{"OMP_NUM_THREADS", absl::StrCat(threads)},
-                         {"OMP_WAIT_POLICY", "passive"},
-                         {"OMP_DYNAMIC", "false"},
-                         {"TANDEM_CPU_ALGORITHMS", options_.algorithms_folder + "/cpu-algorithms"},
-                         {"TANDEM_CUDA_PLANS", options_.algorithms_folder + "/cuda-plans"}};
-  for (const std::string& variable : CollectiveEnvironment(launch)) {
-    request.environment.emplace_back(absl::StrSplit(variable, absl::MaxSplits('=', 1)));
-  }
-  return request;
-}
-
 void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   std::string secret;
   {
@@ -488,13 +334,15 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
       MutexLock lock(&mutex_);
       run->secret = secret;
     }
-    TANDEM_ASSIGN_OR_RETURN(const LaunchRequest request, Prepare(*run, secret));
+    // The daemon may have been replaced before it published the files of the last attempt.
+    TANDEM_RETURN_IF_ERROR(Publish(run->folder, run->attempt - 1));
+    TANDEM_ASSIGN_OR_RETURN(const LaunchRequest request, preparer_.Prepare(run->job, run->folder, secret));
     return launcher_->Submit(request);
   };
   launched = submit();
   if (launched.ok()) {
-    spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt, launcher_->name(),
-                 launched->handle);
+    spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt,
+                 launcher_->name(), launched->handle);
     Tell(run->job_id, absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
   } else {
     spdlog::warn("attempt not submitted job={} attempt={}: {}", run->job_id, run->attempt,
@@ -570,7 +418,8 @@ void ClusterJobs::Observe() {
   {
     MutexLock lock(&mutex_);
     if (!answer.ok()) {
-      if (away_.empty()) spdlog::warn("{} does not answer: {}", launcher_->name(), answer.status().ToString());
+      if (away_.empty())
+        spdlog::warn("{} does not answer: {}", launcher_->name(), answer.status().ToString());
       away_ = std::string(answer.status().message());
       return;
     }
@@ -600,14 +449,7 @@ void ClusterJobs::Observe() {
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<int> end;
-  if (seen == nullptr) {
-    end = EndOfAttempt(run->folder, run->attempt);
-  } else if (seen->state == State::kRunning) {
-    if (const absl::Status published = PublishAttemptFiles(run->folder, run->attempt); !published.ok()) {
-      spdlog::warn("cannot publish files job={} attempt={}: {}", run->job_id, run->attempt,
-                   published.ToString());
-    }
-  }
+  if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
   std::shared_ptr<WorkerSession> session;
   std::string news;
   {
@@ -673,7 +515,8 @@ void ClusterJobs::CancelDue() {
     const absl::Status status = launcher_->Cancel(attempt);
     if (status.ok()) {
       // See the end soon.
-      observed_at_ = std::min(observed_at_, MonotonicNow() - options_.observe_every + absl::Milliseconds(300));
+      observed_at_ =
+          std::min(observed_at_, MonotonicNow() - options_.observe_every + absl::Milliseconds(300));
       continue;
     }
     spdlog::warn("cannot cancel job={} attempt={}: {}", run->job_id, run->attempt, status.ToString());
@@ -696,54 +539,13 @@ void ClusterJobs::SettleEnded() {
   }
 }
 
-void ClusterJobs::DescribeLoss(const Run& run, v1::StateReason* reason, std::string* message) {
-  const std::string name = launcher_->name();
-  *reason = v1::STATE_REASON_WORKER_LOST;
-  if (!run.refusal.ok()) {
-    *reason = v1::STATE_REASON_WORKER_START_FAILED;
-    *message = absl::StrCat("The job could not be given to ", name, ": ", run.refusal.message());
-    return;
-  }
-  if (!run.seen.has_value() && !run.is_lost) {
-    *message = absl::StrCat("It was not yet submitted to ", name, ".");
-    return;
-  }
-  const std::string who = run.seen.has_value() ? absl::StrCat(name, " job ", run.seen->handle)
-                                               : absl::StrCat("Its attempt in ", name);
-  if (run.is_lost) {
-    *message = absl::StrCat(who, " is unknown to ", name, ", and its workers were silent, for more than ",
-                            absl::FormatDuration(options_.absence_limit), ".");
-    return;
-  }
-  if (run.seen->state == State::kEnded) *reason = run.seen->reason;
-  *message = absl::StrCat(who, " ended", run.seen->detail.empty() ? "" : ": ", run.seen->detail, ".");
-  // The reasons of the cluster itself explain enough.
-  if (*reason != v1::STATE_REASON_WORKER_LOST) return;
-  const std::optional<int> code = EndOfAttempt(run.folder, run.attempt);
-  if (code == kBatchPathMissing || code == kWorkerBadLaunch) *reason = v1::STATE_REASON_WORKER_START_FAILED;
-  if (code.has_value()) {
-    *message = absl::StrCat(who, *code == 0 ? " ended without saying how training ended."
-                                            : absl::StrCat(" ended with the exit code ", *code, "."));
-  }
-  for (int worker = 0; worker < run.workers; ++worker) {
-    const std::string line = LastLogLine(absl::StrCat(run.folder.path(), "/worker-", worker, ".log"));
-    if (line.empty() || absl::StartsWith(line, "srun: ") || absl::StartsWith(line, "slurmstepd: ")) continue;
-    absl::StrAppend(message, " The last line of the log of worker ", worker, ": ", line);
-    return;
-  }
-  const std::string line = LastLogLine(run.folder.AttemptFolder(run.attempt) + "/batch.log");
-  if (!line.empty()) absl::StrAppend(message, " The last line of the batch script's output: ", line);
-}
-
 // Every step can be repeated if the store or the disk fails.
 void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
-  absl::Status settled = PublishAttemptFiles(run->folder, run->attempt);
+  absl::Status settled = Publish(run->folder, run->attempt);
   if (settled.ok()) {
-    v1::StateReason reason = v1::STATE_REASON_UNSPECIFIED;
-    std::string message;
-    DescribeLoss(*run, &reason, &message);
-    settled = SettleWorker(jobs_, run->job_id, run->attempt, run->folder.SpoolPath(run->attempt), reason, message,
-                           [this] { return Stopping(); });
+    const AttemptLoss loss = DescribeLoss(*run, launcher_->name(), options_.absence_limit);
+    settled = SettleWorker(jobs_, run->job_id, run->attempt, run->folder.SpoolPath(run->attempt), loss.reason,
+                           loss.message, [this] { return Stopping(); });
   }
   if (!settled.ok()) {
     if (!Stopping()) {
@@ -755,7 +557,11 @@ void ClusterJobs::Settle(const std::shared_ptr<Run>& run) {
     return;
   }
   unlink(run->folder.SpoolPath(run->attempt).c_str());
-  RemoveAttemptFiles(run->folder, run->attempt);
+  {
+    // A session's last batch may still publish.
+    MutexLock lock(&publish_mutex_);
+    RemoveAttemptFiles(run->folder, run->attempt);
+  }
   spdlog::info("attempt ended job={} attempt={}", run->job_id, run->attempt);
   {
     // Erase the run before the lease returns, because the next attempt may then start.

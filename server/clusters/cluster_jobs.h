@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/clusters/cluster_run.h"
+#include "server/clusters/launch_preparer.h"
 #include "server/clusters/launcher.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/job_observer.h"
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/job_folder.h"
-#include "server/workers/sandbox_options.h"
-#include "server/workers/worker_launcher.h"
 #include "server/workers/worker_session.h"
 #include "tandem/v1/queue.pb.h"
 
@@ -30,32 +30,22 @@ namespace tandem {
 // Runs jobs on a cluster: starts their attempts through a Launcher, observes them, receives their events, and
 // settles their ends. Thread-safe.
 //
-// Each attempt is started at most once. The attempt's number is durable before Submit: the job is STARTING. After a
-// crash, the next daemon asks the launcher for the attempt. If the launcher does not know an attempt that was never
-// started, the job is queued again and gets a new attempt.
+// Each attempt is started at most once. The attempt's number is durable before Submit: the job is STARTING.
+// After a crash, the next daemon asks the launcher for the attempt. If the launcher does not know an attempt
+// that was never started, the job is queued again and gets a new attempt.
 //
-// Absence is not failure: an attempt that the launcher no longer knows counts as lost only after `absence_limit` of
-// continuous absence in whole answers, in which its workers were silent too.
+// Absence is not failure: an attempt that the launcher no longer knows counts as lost only after
+// `absence_limit` of continuous absence in whole answers, in which its workers were silent too.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
  public:
   struct Options {
-    // The path of tandem-worker on the nodes.
-    std::string worker_program;
+    LaunchPreparer::Options launch;
     // The parent of the jobs' folders, as the nodes see it, without symbolic links.
     std::string jobs_folder;
-    // The daemon's state folder. Paths below it are given to the workers without symbolic links.
-    std::string state_folder;
-    // How WorkerLaunch is made. Its daemon_target is the TCP listener's.
-    WorkerLauncher::Options launch;
-    // WorkerLaunch.daemon_certificate.
-    std::string daemon_certificate;
-    // The folder where workers keep the fastest algorithms; all nodes see it.
-    std::string algorithms_folder;
-    SandboxOptions sandbox = {};
-    // The time from the order to stop until the launcher ends the attempt, in which the workers write a checkpoint
-    // and the model.
+    // The time from the order to stop until the launcher ends the attempt, in which the workers write a
+    // checkpoint and the model.
     absl::Duration cancel_grace = absl::Minutes(2);
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
@@ -72,10 +62,11 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   ClusterJobs(const ClusterJobs&) = delete;
   ClusterJobs& operator=(const ClusterJobs&) = delete;
 
-  // Takes over an earlier daemon's attempts, and starts to observe. `jobs` are the jobs that have not ended; jobs that
-  // are not on a cluster are ignored. Call before the scheduler starts.
+  // Takes over an earlier daemon's attempts, and starts to observe. `jobs` are the jobs that have not ended;
+  // jobs that are not on a cluster are ignored. Call before the scheduler starts.
   void Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
-  // Stops observing; attempts continue. Call after the scheduler was stopped and the listener was shut down. Idempotent.
+  // Stops observing; attempts continue. Call after the scheduler was stopped and the listener was shut down.
+  // Idempotent.
   void Stop();
   // Blocks until no attempt is left. Returns false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
@@ -89,7 +80,10 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
 
   // WorkerSessionHost.
-  absl::Status Admit(const internal::v1::Hello& hello, const std::shared_ptr<WorkerSession>& session) override;
+  absl::Status Admit(const internal::v1::Hello& hello,
+                     const std::shared_ptr<WorkerSession>& session) override;
+  void BeforeApply(const std::string& job_id, int32_t attempt,
+                   const std::vector<internal::v1::WorkerEvent>& events) override;
   void Leave(const std::string& job_id, const WorkerSession* session) override;
 
   // JobObserver.
@@ -101,7 +95,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void OnTerminal(const v1::Job& job) override { OnRest(job); }
 
  private:
-  struct Run;
+  using Run = ClusterRun;
   using Runs = std::map<std::string, std::shared_ptr<Run>>;
 
   // The job's attempt has ended or paused. Its workers must exit.
@@ -118,8 +112,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Submit(const std::shared_ptr<Run>& run);
   // Finds an attempt that may have been started.
   void TakeOver(const std::shared_ptr<Run>& run);
-  // Prepares the attempt's files and returns the request.
-  absl::StatusOr<LaunchRequest> Prepare(const Run& run, const std::string& secret);
   void Observe();
   // The launcher's answer about a run; null if the answer lacks it.
   void Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen);
@@ -128,16 +120,18 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void CancelDue();
   void SettleEnded();
   void Settle(const std::shared_ptr<Run>& run);
-  // Sets the reason and message for an attempt whose workers do not say how it ended.
-  void DescribeLoss(const Run& run, v1::StateReason* reason, std::string* message);
+  // PublishAttemptFiles, by a single thread at a time.
+  absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
   void Tell(const std::string& job_id, const std::string& message);
 
   const Options options_;
-  const WorkerLauncher worker_launcher_;
+  const LaunchPreparer preparer_;
   Launcher* const launcher_;
   JobMachine* const jobs_;
   ReleaseLease release_lease_;
 
+  // Taken without mutex_.
+  Mutex publish_mutex_;
   Mutex mutex_;
   // Keyed by job id.
   Runs runs_ ABSL_GUARDED_BY(mutex_);

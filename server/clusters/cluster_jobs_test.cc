@@ -44,17 +44,19 @@ class ClusterJobsTest : public testing::Test {
   }
   ~ClusterJobsTest() override { cluster_->Stop(); }
 
-  std::string JobsFolder() { return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string(); }
+  std::string JobsFolder() {
+    return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string();
+  }
 
   void Open() {
     ClusterJobs::Options options;
-    options.worker_program = "/bin/true";
+    options.launch.worker_program = "/bin/true";
     options.jobs_folder = JobsFolder();
-    options.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
-    options.daemon_certificate = "certificate";
-    options.algorithms_folder = options.state_folder;
-    options.launch.daemon_target = "ipv4:127.0.0.1:1";
-    options.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
+    options.launch.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
+    options.launch.daemon_certificate = "certificate";
+    options.launch.algorithms_folder = options.launch.state_folder;
+    options.launch.launch.daemon_target = "ipv4:127.0.0.1:1";
+    options.launch.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
     options.cancel_grace = absl::Milliseconds(200);
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);
@@ -64,7 +66,8 @@ class ClusterJobsTest : public testing::Test {
   }
   void Begin() {
     std::vector<v1::Job> left;
-    ASSERT_TRUE(jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
+    ASSERT_TRUE(
+        jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
     cluster_->Begin(left, [this](const std::string& id, int32_t attempt) {
       MutexLock lock(&mutex_);
       released_.push_back(absl::StrCat(id, "/", attempt));
@@ -168,6 +171,21 @@ TEST_F(ClusterJobsTest, AppliesTheSpoolOfAnEndedAttempt) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).AttemptFolder(id.attempt) + "/model.safetensors"));
 }
 
+TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/job.yaml") << "name: job\n";
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/best.safetensors") << "best";
+  internal::v1::WorkerEvent event = ProgressAt(1, 1);
+  cluster_->BeforeApply(id.job_id, id.attempt, {event});
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+  event.mutable_artifact()->set_name("best.safetensors");
+  cluster_->BeforeApply(id.job_id, id.attempt + 1, {event});
+  EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+  cluster_->BeforeApply(id.job_id, id.attempt, {event});
+  EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+}
+
 TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {
   Begin();
   const AttemptId preempted = Start();
@@ -247,7 +265,8 @@ TEST_F(ClusterJobsTest, TheNextDaemonTakesOverAnAttempt) {
   Begin();
   const AttemptId id = Start();
   Restart();
-  ASSERT_TRUE(Eventually([&] { return cluster_->WaitingOf(id.job_id)->message().find("waits") != std::string::npos; }));
+  ASSERT_TRUE(Eventually(
+      [&] { return cluster_->WaitingOf(id.job_id)->message().find("waits") != std::string::npos; }));
   EXPECT_THAT(launcher_.submitted(), SizeIs(1));
   End(id, v1::STATE_REASON_CLUSTER_NODE_FAILED, "NODE_FAIL");
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
@@ -268,6 +287,19 @@ TEST_F(ClusterJobsTest, TheNextDaemonDoesNotRepeatAnAttemptThatWasStarted) {
   Restart();
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
   EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_RESTARTING);
+}
+
+TEST_F(ClusterJobsTest, TheNextDaemonSettlesAnAttemptThatEndedMeanwhile) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/ended") << "76\n";
+  std::ofstream(FolderOf(id).path() + "/worker-0.log") << "cannot start on node n1: /data is missing\n";
+  cluster_->Stop();
+  launcher_.Forget(id);
+  Restart();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("/data is missing"));
 }
 
 TEST_F(ClusterJobsTest, CancelsStraysOfItsOwnJobsAlone) {

@@ -32,6 +32,11 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     away_ = away;
   }
+  // The next Observe returns UNAVAILABLE.
+  void FailNextObservation() {
+    MutexLock lock(&mutex_);
+    fail_next_observation_ = true;
+  }
   // Changes an attempt. Does nothing if it is not known.
   void Change(const AttemptId& id, const std::function<void(LaunchedAttempt&)>& change) {
     MutexLock lock(&mutex_);
@@ -80,7 +85,9 @@ class FakeLauncher : public Launcher {
   absl::StatusOr<std::vector<LaunchedAttempt>> Observe() override {
     MutexLock lock(&mutex_);
     ++observations_;
-    if (away_) return absl::UnavailableError("the cluster is away");
+    if (std::exchange(fail_next_observation_, false) || away_) {
+      return absl::UnavailableError("the cluster is away");
+    }
     std::vector<LaunchedAttempt> attempts;
     for (const auto& [id, attempt] : attempts_) attempts.push_back(attempt);
     return attempts;
@@ -110,6 +117,7 @@ class FakeLauncher : public Launcher {
  private:
   mutable Mutex mutex_;
   bool lose_next_answer_ ABSL_GUARDED_BY(mutex_) = false;
+  bool fail_next_observation_ ABSL_GUARDED_BY(mutex_) = false;
   bool away_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status refusal_ ABSL_GUARDED_BY(mutex_);
   std::map<AttemptId, LaunchedAttempt> attempts_ ABSL_GUARDED_BY(mutex_);

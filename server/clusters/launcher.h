@@ -69,13 +69,14 @@ class Launcher {
   // Returns the launcher's name for people, such as "Slurm".
   virtual std::string name() const = 0;
 
-  // Starts an attempt, a single time for each AttemptId. Returns the attempt. UNAVAILABLE: the attempt may have
-  // been started, or may start soon; TakeOver tells. Any other error: it is not started and will not start;
-  // the message is for the job's owner.
+  // Starts an attempt, a single time for each AttemptId. Returns the attempt. UNAVAILABLE: the attempt may
+  // have been started, or may start soon; TakeOver tells. Any other error: it is not started and will not
+  // start; the message is for the job's owner.
   virtual absl::StatusOr<LaunchedAttempt> Submit(const LaunchRequest& request) = 0;
 
   // Returns all attempts of this user that the launcher knows, of this daemon and of others. The launcher may
-  // forget ended attempts. An attempt that is missing from an answer is unknown, and has not necessarily ended.
+  // forget ended attempts. An attempt that is missing from an answer is unknown, and has not necessarily
+  // ended.
   virtual absl::StatusOr<std::vector<LaunchedAttempt>> Observe() = 0;
 
   // Ends an attempt. Workers get SIGTERM and, after the launcher's own grace, SIGKILL. OK if the attempt has

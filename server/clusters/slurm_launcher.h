@@ -33,8 +33,8 @@ class SlurmLauncher final : public Launcher {
 std::string SlurmCommentOf(const AttemptId& id);
 std::optional<AttemptId> ParseSlurmComment(absl::string_view comment);
 
-// Returns the request of a job with this spec for Slurm, without a comment, a script and folders. The spec must
-// have its defaults (cluster_spec.h).
+// Returns the request of a job with this spec for Slurm, without a comment, a script and folders. The spec
+// must have its defaults (cluster_spec.h).
 SlurmRequest SlurmRequestOf(const v1::JobSpec& spec);
 
 }  // namespace tandem

@@ -94,7 +94,8 @@ TEST_F(SlurmLauncherTest, TakesOverByTheTag) {
 
 TEST_F(SlurmLauncherTest, KnowsItsTagsAlone) {
   EXPECT_EQ(ParseSlurmComment("tandem:lenet-1:2"), (AttemptId{"lenet-1", 2}));
-  for (const char* comment : {"", "tandem:", "tandem:a", "tandem::1", "tandem:a:0", "tandem:a:x", "tandem:a:1:2"}) {
+  for (const char* comment :
+       {"", "tandem:", "tandem:a", "tandem::1", "tandem:a:0", "tandem:a:x", "tandem:a:1:2"}) {
     EXPECT_EQ(ParseSlurmComment(comment), std::nullopt) << comment;
   }
 }

@@ -78,7 +78,8 @@ absl::StatusOr<WorkerCertificate> LoadWorkerCertificate(const std::string& state
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   TANDEM_ASSIGN_OR_RETURN(WorkerCertificate made, MakeCertificate());
-  for (const auto& [path, text] : {std::pair(key_path, made.key), std::pair(certificate_path, made.certificate)}) {
+  for (const auto& [path, text] :
+       {std::pair(key_path, made.key), std::pair(certificate_path, made.certificate)}) {
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
         Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
   }
@@ -109,8 +110,9 @@ absl::StatusOr<std::unique_ptr<WorkerListener>> WorkerListener::Start(const Opti
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   listener->server_ = builder.BuildAndStart();
   if (listener->server_ == nullptr || port == 0) {
-    return absl::UnavailableError(absl::StrCat("cannot listen to workers at ", options.address,
-                                               "; --worker-listen needs a free port of an address of this machine"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen to workers at ", options.address,
+                     "; --worker-listen needs a free port of an address of this machine"));
   }
   return listener;
 }

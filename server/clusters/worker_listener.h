@@ -20,9 +20,9 @@ struct WorkerCertificate {
   std::string certificate;
 };
 
-// Returns the certificate of a state folder, from "worker-listen.key" and "worker-listen.pem". Creates both files,
-// for the owner alone, if one is missing. So the next daemon has the same certificate. INTERNAL: the system's
-// cryptography failed. Other errors are those of the files.
+// Returns the certificate of a state folder, from "worker-listen.key" and "worker-listen.pem". Creates both
+// files, for the owner alone, if one is missing. So the next daemon has the same certificate. INTERNAL: the
+// system's cryptography failed. Other errors are those of the files.
 absl::StatusOr<WorkerCertificate> LoadWorkerCertificate(const std::string& state_folder);
 
 // The TCP listener for workers on a cluster. Thread-safe.
@@ -37,8 +37,8 @@ class WorkerListener {
   };
 
   // Starts to listen. `host` and `jobs` must outlive the listener. UNAVAILABLE: cannot listen at the address.
-  static absl::StatusOr<std::unique_ptr<WorkerListener>> Start(const Options& options, WorkerSessionHost* host,
-                                                               JobMachine* jobs);
+  static absl::StatusOr<std::unique_ptr<WorkerListener>> Start(const Options& options,
+                                                               WorkerSessionHost* host, JobMachine* jobs);
   // Calls Stop.
   ~WorkerListener();
 

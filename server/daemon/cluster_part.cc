@@ -18,20 +18,20 @@ absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(Options options, 
   part->client_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
   part->launcher_ = std::make_unique<SlurmLauncher>(part->client_.get());
   ClusterJobs::Options cluster;
-  cluster.worker_program = all.worker_program;
   cluster.jobs_folder = all.shared_folder + "/jobs";
-  cluster.state_folder = all.state_folder;
-  cluster.daemon_certificate = part->certificate_.certificate;
-  cluster.algorithms_folder = all.shared_folder;
-  cluster.sandbox = all.sandbox;
+  cluster.launch.state_folder = all.state_folder;
+  cluster.launch.daemon_certificate = part->certificate_.certificate;
+  cluster.launch.algorithms_folder = all.shared_folder;
+  cluster.launch.sandbox = all.sandbox;
   cluster.cancel_grace = all.cancel_grace;
   cluster.launch.worker_program = all.worker_program;
-  cluster.launch.daemon_target = absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
-  cluster.launch.resolve_dataset = all.resolve_dataset;
-  cluster.launch.find_weights = all.find_weights;
-  cluster.launch.silence_limit = all.silence_limit;
-  cluster.launch.collective_time_limit = all.collective_time_limit;
-  cluster.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
+  cluster.launch.launch.daemon_target =
+      absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
+  cluster.launch.launch.resolve_dataset = all.resolve_dataset;
+  cluster.launch.launch.find_weights = all.find_weights;
+  cluster.launch.launch.silence_limit = all.silence_limit;
+  cluster.launch.launch.collective_time_limit = all.collective_time_limit;
+  cluster.launch.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
     jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
   };
   part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(cluster), part->launcher_.get(), jobs);
@@ -57,7 +57,8 @@ absl::Status ClusterPart::CheckTimeLimit(const SlurmRequest& request) {
   if (request.time_limit <= absl::ZeroDuration()) return absl::OkStatus();
   TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, client_->Partitions());
   for (const SlurmPartition& partition : partitions) {
-    const bool is_named = request.partition.empty() ? partition.is_default : partition.name == request.partition;
+    const bool is_named =
+        request.partition.empty() ? partition.is_default : partition.name == request.partition;
     if (!is_named || request.time_limit <= partition.time_limit) continue;
     return FieldError("time_limit_seconds",
                       absl::StrCat("is ", absl::ToDoubleSeconds(request.time_limit), ", above the ",
@@ -106,9 +107,10 @@ void StarterChoice::Start(const v1::Job& job, const std::vector<v1::Device>& dev
   if (!job.spec().has_cluster()) return here_->Start(job, devices);
   if (cluster_ != nullptr) return cluster_->Start(job, devices);
   const std::string id = JobId(job.name());
-  jobs_->WorkerLost(id, job.attempt(), v1::STATE_REASON_WORKER_START_FAILED,
-                    "The job is for a cluster, and this daemon was started without a cluster (--shared-folder).",
-                    [this, id, attempt = job.attempt()](const absl::StatusOr<v1::Job>&) { release_(id, attempt); });
+  jobs_->WorkerLost(
+      id, job.attempt(), v1::STATE_REASON_WORKER_START_FAILED,
+      "The job is for a cluster, and this daemon was started without a cluster (--shared-folder).",
+      [this, id, attempt = job.attempt()](const absl::StatusOr<v1::Job>&) { release_(id, attempt); });
 }
 
 }  // namespace tandem

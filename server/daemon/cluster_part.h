@@ -22,7 +22,8 @@
 
 namespace tandem {
 
-// The daemon's Slurm cluster: Slurm's programs, the jobs' attempts, and the TCP listener for workers. Thread-safe.
+// The daemon's Slurm cluster: Slurm's programs, the jobs' attempts, and the TCP listener for workers.
+// Thread-safe.
 class ClusterPart {
  public:
   struct Options {

@@ -211,11 +211,11 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   checks.sandbox = worker_options.sandbox;
   if (!shared_folder_.empty()) TANDEM_RETURN_IF_ERROR(OpenCluster(options, worker_options));
   TANDEM_ASSIGN_OR_RETURN(workers_, WorkerSupervisor::Create(std::move(worker_options), jobs_.get()));
-  starter_ = std::make_unique<StarterChoice>(
-      workers_.get(), cluster_ == nullptr ? nullptr : cluster_->starter(), jobs_.get(),
-      [this](const std::string& id, int32_t attempt) {
-        scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
-      });
+  starter_ =
+      std::make_unique<StarterChoice>(workers_.get(), cluster_ == nullptr ? nullptr : cluster_->starter(),
+                                      jobs_.get(), [this](const std::string& id, int32_t attempt) {
+                                        scheduler_->ReleaseLease(id, attempt, /*crashed=*/false);
+                                      });
   Scheduler::Options scheduler_options;
   scheduler_options.fair_share_half_life = options.fair_share_half_life;
   scheduler_options.ageing_interval = options.ageing_interval;

@@ -1,7 +1,5 @@
 #include "server/daemon/options.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +21,7 @@
 #include "engine/base/spelling.h"
 #include "engine/base/version.h"
 #include "server/auth/listen_policy.h"
+#include "server/daemon/cluster_options.h"
 #include "server/daemon/yaml_config.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
@@ -385,24 +384,7 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
               &options->collective_time_limit, app, kMostCollectiveTime)
       ->group("Devices");
 
-  app->add_option("--shared-folder", options->shared_folder,
-                  "Folder on a file system that all nodes of the Slurm cluster see at the same path. With it, jobs "
-                  "may run on the cluster (cluster.slurm in a job). It then has the folders of all jobs, uploads and "
-                  "the cache, and is for this daemon alone. Needs --worker-listen")
-      ->type_name("DIR")
-      ->group("Slurm");
-  app->add_option("--worker-listen", options->worker_listen,
-                  "Numeric address and port of this machine at which workers on the cluster report, such as "
-                  "10.0.0.1:7448. Always TLS, with a certificate that the daemon makes itself. Needs "
-                  "--shared-folder")
-      ->type_name("HOST:PORT")
-      ->group("Slurm");
-  app->add_option("--slurm-allow-argument", options->slurm_allow_arguments,
-                  "Name of an option of sbatch that jobs may give in cluster.slurm.extra_arguments, such as "
-                  "constraint; repeatable")
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->group("Slurm");
+  AddClusterOptions(options, app);
 
   app->add_option("--model-workers", options->model_workers,
                   "Predictions and evaluations that run at the same time, each with the threads of one CPU "
@@ -549,29 +531,6 @@ absl::Status CheckFetchOptions(const DaemonOptions& options) {
   if (!mirror.ok() || mirror->is_s3()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--datasets-mirror ", mirror.ok() ? "must be http://... or https://..." : mirror.status().message()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckClusterOptions(const DaemonOptions& options) {
-  if (options.shared_folder.empty() != options.worker_listen.empty()) {
-    return absl::InvalidArgumentError("--shared-folder and --worker-listen must be given together");
-  }
-  if (options.shared_folder.empty()) return absl::OkStatus();
-  if (options.shared_folder.front() != '/') {
-    return absl::InvalidArgumentError(absl::StrCat("--shared-folder is '", options.shared_folder,
-                                                   "'; must be an absolute path, the same on all nodes"));
-  }
-  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.worker_listen);
-  if (!address.ok()) return absl::InvalidArgumentError(absl::StrCat("--worker-listen: ", address.status().message()));
-  in6_addr bytes = {};
-  const bool is_numeric = inet_pton(AF_INET, address->host.c_str(), &bytes) == 1 ||
-                          inet_pton(AF_INET6, address->host.c_str(), &bytes) == 1;
-  if (!is_numeric || address->host == "0.0.0.0" || address->host == "::" || address->port == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--worker-listen is '", options.worker_listen,
-                     "'; must be an address of this machine that the nodes reach, and a port, such as "
-                     "10.0.0.1:7448"));
   }
   return absl::OkStatus();
 }

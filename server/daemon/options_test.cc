@@ -261,5 +261,19 @@ TEST(DaemonOptionsTest, JobsAreKeptForEverUnlessToldOtherwise) {
   EXPECT_THAT(ErrorOf({"--keep-ended-jobs", "30"}), HasSubstr("--keep-ended-jobs"));
 }
 
+TEST(DaemonOptionsTest, AClusterNeedsAFolderAndAnAddress) {
+  const absl::StatusOr<ParsedOptions> parsed =
+      ParseDaemonOptions({"--shared-folder", "/shared", "--worker-listen", "10.0.0.1:7448"});
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->options.shared_folder, "/shared");
+  EXPECT_THAT(ErrorOf({"--shared-folder", "/shared"}), HasSubstr("must be given together"));
+  EXPECT_THAT(ErrorOf({"--shared-folder", "shared", "--worker-listen", "10.0.0.1:1"}),
+              HasSubstr("absolute path"));
+  for (const char* address : {"login:7448", "0.0.0.0:7448", "[::]:7448", "10.0.0.1:0"}) {
+    EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", address}),
+                HasSubstr("an address of this machine that the nodes reach"));
+  }
+}
+
 }  // namespace
 }  // namespace tandem

@@ -50,8 +50,7 @@ bool IsLossReason(v1::StateReason reason) {
 bool MayRestart(const v1::Job& job, v1::StateReason reason) {
   if (job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING) return false;
   if (job.restarts() >= job.spec().max_restarts()) return false;
-  return IsLossReason(reason) ||
-         (reason == v1::STATE_REASON_WORKER_START_FAILED && job.restarts() == 0);
+  return IsLossReason(reason) || (reason == v1::STATE_REASON_WORKER_START_FAILED && job.restarts() == 0);
 }
 
 absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,

@@ -85,7 +85,7 @@ TEST_F(LimitsTest, TheDisksUse) {
   grpc::Status refused = CreateAs(token, &job);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonOf(refused), "DISK_QUOTA_EXCEEDED");
-  EXPECT_THAT(refused.error_message(), HasSubstr("\"ann\" take 1.0 MiB"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("\"ann\": jobs and uploads use 1.0 MiB"));
   EXPECT_THAT(refused.error_message(), HasSubstr("--user-max-disk"));
   EXPECT_FALSE(SaysWhenToComeAgain(refused)) << "waiting does not help";
   // After deleting jobs, the user has room in a moment.

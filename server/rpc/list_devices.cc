@@ -29,7 +29,8 @@ void ListDevices(const RpcContext& context, const Caller& caller, const v1::List
   }
   // Drivers and clusters may be slow.
   PostToLook(context, caller, request, std::move(reply),
-             [&context, page = *page, is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
+             [&context, page = *page,
+              is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
                v1::ListDevicesResponse response = Devices(context, page);
                for (v1::Device& device : *response.mutable_devices()) {
                  if (device.has_gpu() && context.refresh_gpu) context.refresh_gpu(device.mutable_gpu());

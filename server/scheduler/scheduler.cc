@@ -260,7 +260,8 @@ void Scheduler::OnTerminal(const v1::Job& job) {
     found->second.succeeded = job.state() == v1::JOB_STATE_SUCCEEDED;
     found->second.limit_at = absl::InfiniteDuration();
     // A cluster's nodes say nothing about this machine's speed.
-    if (!found->second.job.spec().has_cluster()) estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
+    if (!found->second.job.spec().has_cluster())
+      estimate_.Learn(found->second.job, clock_->Elapsed() - found->second.leased_at);
   }
   // The places of other jobs have changed.
   Changed();
@@ -399,7 +400,9 @@ Snapshot Scheduler::TakeSnapshot() const {
     job.user = holder.job.user();
     job.sweep = holder.job.sweep();
     job.priority = holder.job.priority();
-    job.preemptible = holder.job.spec().preemptible() && !holder.starting.has_value();
+    // A job on a cluster has no devices to give.
+    job.preemptible =
+        holder.job.spec().preemptible() && !holder.starting.has_value() && !holder.lease.devices.empty();
     job.ending = holder.ending;
     job.share = holder.lease.share;
     job.memory_bytes = holder.lease.memory_bytes;
@@ -417,39 +420,6 @@ Snapshot Scheduler::TakeSnapshot() const {
         absl::ToDoubleSeconds(held) * job.share * static_cast<double>(job.devices.size());
   }
   return snapshot;
-}
-
-void Scheduler::PlaceOnClusters(Orders* orders) {
-  for (auto id = cluster_jobs_.begin(); id != cluster_jobs_.end();) {
-    const WaitingJob* const waiting = queue_.Find(*id);
-    if (waiting == nullptr) {
-      id = cluster_jobs_.erase(id);
-      continue;
-    }
-    const auto is_of_sweep = [waiting](const auto& holder) {
-      return holder.second.job.sweep() == waiting->sweep;
-    };
-    const bool sweep_is_full = waiting->sweep_max_running > 0 &&
-                               std::count_if(holders_.begin(), holders_.end(), is_of_sweep) >=
-                                   waiting->sweep_max_running;
-    if (waiting->is_held_up || waiting->is_delayed || sweep_is_full) {
-      ++id;
-      continue;
-    }
-    Holder holder;
-    holder.job.set_name(JobName(waiting->id));
-    holder.job.set_user(waiting->user);
-    holder.job.set_sweep(waiting->sweep);
-    holder.job.set_priority(waiting->priority);
-    holder.lease_time = clock_->Now();
-    holder.leased_at = clock_->Elapsed();
-    holder.starting = *waiting;
-    orders->schedules.push_back({waiting->id, {}});
-    holders_[waiting->id] = std::move(holder);
-    ++unanswered_;
-    queue_.Remove(*id);
-    id = cluster_jobs_.erase(id);
-  }
 }
 
 void Scheduler::Place(Orders* orders) {

@@ -95,7 +95,8 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
     *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
     *job.mutable_waiting() = explanation.waiting;
   }
-  for (v1::QueuedJob& job : options_.cluster_queue ? options_.cluster_queue() : std::vector<v1::QueuedJob>()) {
+  for (v1::QueuedJob& job :
+       options_.cluster_queue ? options_.cluster_queue() : std::vector<v1::QueuedJob>()) {
     v1::UserUsage& user = users[job.user()];
     user.set_queued_jobs(user.queued_jobs() + 1);
     const int position = response.total_size();

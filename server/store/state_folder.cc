@@ -161,15 +161,15 @@ absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared)
   const absl::StatusOr<std::string> owner = Env::Real()->ReadFile(owner_path);
   const std::string own = absl::StrCat(path_, "\n");
   if (absl::IsNotFound(owner.status())) {
-    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), owner_path,
-                                               [&](WritableFile& file) { return file.Append(own); }));
+    TANDEM_RETURN_IF_ERROR(
+        WriteFileAtomically(Env::Real(), owner_path, [&](WritableFile& file) { return file.Append(own); }));
   } else if (!owner.ok()) {
     return owner.status();
   } else if (*owner != own) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "cannot use the shared folder ", folder, ": the daemon of the state folder ",
-        absl::StripAsciiWhitespace(*owner), " uses it; use another folder, or remove ", owner_path,
-        " if that daemon is gone"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("cannot use the shared folder ", folder, ": the daemon of the state folder ",
+                     absl::StripAsciiWhitespace(*owner), " uses it; use another folder, or remove ",
+                     owner_path, " if that daemon is gone"));
   }
   for (const char* name : {"jobs", "uploads", "cache", "public", "kept-weights"}) {
     const std::string target = absl::StrCat(folder, "/", name), here = absl::StrCat(path_, "/", name);
@@ -177,9 +177,10 @@ absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared)
     if (std::filesystem::exists(here, error) && std::filesystem::equivalent(here, target, error)) continue;
     // Fails if the folder has content, or if it is a link.
     if (rmdir(here.c_str()) != 0 && errno != ENOENT) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "cannot share ", here, " with a cluster: ", strerror(errno), "; stop the daemon, move its content to ",
-          target, " and remove ", here, ", or use a new state folder"));
+      return absl::FailedPreconditionError(absl::StrCat("cannot share ", here,
+                                                        " with a cluster: ", strerror(errno),
+                                                        "; stop the daemon, move its content to ", target,
+                                                        " and remove ", here, ", or use a new state folder"));
     }
     if (symlink(target.c_str(), here.c_str()) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", here, " to ", target));

@@ -162,5 +162,38 @@ TEST(StateFolderTest, SaysWhatIsInTheWay) {
   EXPECT_EQ(StateFolder::Lock("").status().code(), absl::StatusCode::kInvalidArgument);
 }
 
+TEST(StateFolderTest, SharesItsFoldersThroughLinks) {
+  TemporaryFolder parent;
+  const std::string shared = parent.path() + "/shared";
+  std::filesystem::create_directory(shared);
+  const auto folder = StateFolder::Lock(parent.path() + "/state");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  for (int again = 0; again < 2; ++again) {
+    const auto real = (*folder)->ShareThrough(shared);
+    ASSERT_TRUE(real.ok()) << real.status();
+    EXPECT_EQ(*real, std::filesystem::canonical(shared).string());
+    EXPECT_TRUE(std::filesystem::equivalent((*folder)->JobsFolder(), shared + "/jobs"));
+    EXPECT_TRUE(std::filesystem::equivalent((*folder)->UploadsFolder(), shared + "/uploads"));
+  }
+  const auto other = StateFolder::Lock(parent.path() + "/other");
+  ASSERT_TRUE(other.ok()) << other.status();
+  const absl::Status refused = (*other)->ShareThrough(shared).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("uses it; use another folder"));
+}
+
+TEST(StateFolderTest, SharesNoFolderThatHasContent) {
+  TemporaryFolder parent;
+  const std::string shared = parent.path() + "/shared";
+  std::filesystem::create_directory(shared);
+  const auto folder = StateFolder::Lock(parent.path() + "/state");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  std::filesystem::create_directory((*folder)->JobsFolder() + "/job");
+  const absl::Status refused = (*folder)->ShareThrough(shared).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("move its content to"));
+  EXPECT_EQ((*folder)->ShareThrough(parent.path() + "/none").status().code(), absl::StatusCode::kNotFound);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -67,8 +67,8 @@ absl::StatusOr<std::string> AddressTowards(absl::string_view target) {
   if (!is_v4 && host.size() > 2) host = host.substr(1, host.size() - 2);
   sockaddr_storage there = {}, here = {};
   socklen_t size = 0;
-  bool is_address = colon != absl::string_view::npos &&
-                    absl::SimpleAtoi(address.substr(colon + 1), &port) && port > 0 && port <= 65535;
+  bool is_address = colon != absl::string_view::npos && absl::SimpleAtoi(address.substr(colon + 1), &port) &&
+                    port > 0 && port <= 65535;
   if (is_v4) {
     auto* const v4 = reinterpret_cast<sockaddr_in*>(&there);
     v4->sin_family = AF_INET;
@@ -92,9 +92,8 @@ absl::StatusOr<std::string> AddressTowards(absl::string_view target) {
                                                absl::ErrnoToStatus(errno, "").message()));
   }
   char text[INET6_ADDRSTRLEN] = {};
-  const void* const bytes = is_v4
-                                ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(&here)->sin_addr)
-                                : &reinterpret_cast<sockaddr_in6*>(&here)->sin6_addr;
+  const void* const bytes = is_v4 ? static_cast<const void*>(&reinterpret_cast<sockaddr_in*>(&here)->sin_addr)
+                                  : &reinterpret_cast<sockaddr_in6*>(&here)->sin6_addr;
   if (inet_ntop(there.ss_family, bytes, text, sizeof(text)) == nullptr) {
     return absl::ErrnoToStatus(errno, "cannot write this host's address");
   }

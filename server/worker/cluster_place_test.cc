@@ -28,10 +28,10 @@ internal::v1::WorkerLaunch LaunchOf(int workers, int replicas, v1::DeviceKind ki
 
 TEST(ClusterPlaceTest, TakesItsNumberAndTheGpusOfItsNode) {
   internal::v1::WorkerLaunch launch = LaunchOf(4, 8, v1::DEVICE_KIND_GPU);
-  ASSERT_TRUE(TakePlaceInCluster(
-                  Variables({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "1"}}),
-                  "10.0.0.2", &launch)
-                  .ok());
+  ASSERT_TRUE(
+      TakePlaceInCluster(Variables({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "3"}, {"SLURM_LOCALID", "1"}}),
+                         "10.0.0.2", &launch)
+          .ok());
   EXPECT_EQ(launch.group().worker(), 3);
   EXPECT_EQ(launch.group().host(), "10.0.0.2");
   EXPECT_EQ(launch.devices(6).name(), "devices/gpu:2");
@@ -40,18 +40,17 @@ TEST(ClusterPlaceTest, TakesItsNumberAndTheGpusOfItsNode) {
 
 TEST(ClusterPlaceTest, AWorkerAloneIsInNoGroup) {
   internal::v1::WorkerLaunch launch = LaunchOf(1, 2, v1::DEVICE_KIND_CPU);
-  ASSERT_TRUE(TakePlaceInCluster(
-                  Variables({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}),
-                  "10.0.0.2", &launch)
-                  .ok());
+  ASSERT_TRUE(
+      TakePlaceInCluster(Variables({{"SLURM_NTASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_LOCALID", "0"}}),
+                         "10.0.0.2", &launch)
+          .ok());
   EXPECT_FALSE(launch.has_group());
 }
 
 TEST(ClusterPlaceTest, RefusesAnotherNumberOfWorkersAndMissingVariables) {
   internal::v1::WorkerLaunch launch = LaunchOf(2, 2, v1::DEVICE_KIND_CPU);
-  const absl::Status more =
-      TakePlaceInCluster(Variables({{"SLURM_NTASKS", "3"}, {"SLURM_PROCID", "2"}, {"SLURM_LOCALID", "0"}}),
-                         "10.0.0.2", &launch);
+  const absl::Status more = TakePlaceInCluster(
+      Variables({{"SLURM_NTASKS", "3"}, {"SLURM_PROCID", "2"}, {"SLURM_LOCALID", "0"}}), "10.0.0.2", &launch);
   EXPECT_EQ(more.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(more.message()), HasSubstr("the job has 2 workers"));
   const absl::Status none = TakePlaceInCluster(Variables({{"SLURM_NTASKS", "2"}}), "10.0.0.2", &launch);

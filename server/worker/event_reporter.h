@@ -39,7 +39,8 @@ class EventReporter {
     std::string secret = {};
     // The gRPC target of the daemon's WorkerService.
     std::string daemon_target;
-    // WorkerLaunch.daemon_certificate. If not empty, the connection uses TLS and accepts no other certificate.
+    // WorkerLaunch.daemon_certificate. If not empty, the connection uses TLS and accepts no other
+    // certificate.
     std::string daemon_certificate = {};
     // The file must not exist.
     std::string spool_path;

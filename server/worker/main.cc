@@ -157,8 +157,8 @@ sigset_t BlockSigterm() {
   return stops;
 }
 
-// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run. `time_limit` is the
-// attempt's; 0 if unknown.
+// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run. `time_limit`
+// is the attempt's; 0 if unknown.
 void InterruptAtSigterm(JobRun* run, sigset_t stops, absl::Duration time_limit) {
   const absl::Time begun = absl::Now();
   int signal = 0;
@@ -169,9 +169,10 @@ void InterruptAtSigterm(JobRun* run, sigset_t stops, absl::Duration time_limit) 
   if (time_limit > absl::ZeroDuration() && absl::Now() - begun + kNotice >= time_limit) {
     run->Interrupt(v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit.");
   } else {
-    run->Interrupt(v1::STATE_REASON_CLUSTER_PREEMPTED,
-                   "Slurm ended the attempt: another job needed the nodes, its partition has a time limit, or a "
-                   "person stopped it.");
+    run->Interrupt(
+        v1::STATE_REASON_CLUSTER_PREEMPTED,
+        "Slurm ended the attempt: another job needed the nodes, its partition has a time limit, or a "
+        "person stopped it.");
   }
 }
 
@@ -222,7 +223,7 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   }
   // Destroy it before `run`, which its thread may call.
   reporter = nullptr;
-  const int code = !status.ok()           ? kWorkerSpoolFailed
+  const int code = !status.ok()          ? kWorkerSpoolFailed
                    : run.device_failed() ? kWorkerDeviceFailed
                                          : kWorkerDone;
   if (launch.has_cluster()) {
@@ -447,8 +448,7 @@ int Main(int argc, char** argv) {
   if (!probe.empty()) return RunProbe(probe, sandbox);
   const bool is_alone = !alone.job_file.empty();
   if (is_alone) SetOpenMpEnvironment(argv);
-  absl::StatusOr<WorkerLaunch> launch =
-      is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
+  absl::StatusOr<WorkerLaunch> launch = is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
   if (!launch.ok()) {
     // The message already has the violations.
     spdlog::error("{}", launch.status().ToString(absl::StatusToStringMode::kWithNoExtraData));

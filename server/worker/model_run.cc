@@ -95,6 +95,10 @@ absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& w
   if (request.has_top_k()) format.top_k = request.top_k();
   format.outputs = request.outputs();
   format.class_names = model.trained_on.class_names;
+  if (const auto& preparation = model.trained_on.preparation; preparation.has_value()) {
+    format.target_mean = preparation->target_mean();
+    format.target_deviation = preparation->target_deviation();
+  }
   TANDEM_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(model, task));
   Predictor predictor(model, model.trained_on.sample_type, device);
   ModelTaskOutput output;

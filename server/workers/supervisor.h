@@ -91,9 +91,8 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   // Adopts an earlier daemon's workers, then listens to workers. Call before the scheduler starts. `jobs` are
   // the jobs that have not ended and the lingering jobs, with restored leases. If a worker's lock is held,
   // the worker is adopted; if its job has ended, it has its usual time to exit. If the lock is free and the
-  // worker never started, the job is queued again. Otherwise the job ends as its spool says, or fails. Ignores
-  // jobs on a cluster.
-  // UNAVAILABLE: cannot listen on the socket.
+  // worker never started, the job is queued again. Otherwise the job ends as its spool says, or fails.
+  // Ignores jobs on a cluster. UNAVAILABLE: cannot listen on the socket.
   absl::Status Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_lease);
   // Stops receiving and watching; workers continue. Call after the scheduler was stopped. Idempotent.
   void Stop();

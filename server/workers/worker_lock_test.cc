@@ -39,7 +39,8 @@ TEST_F(WorkerLockTest, NamesItsHolderWhileItIsHeld) {
     EXPECT_EQ((*holder)->pid, 1234);
     const absl::Status second = WorkerLock::Acquire(path_).status();
     EXPECT_TRUE(absl::IsFailedPrecondition(second)) << second;
-    EXPECT_THAT(std::string(second.message()), HasSubstr("another process holds the lock " + path_));
+    EXPECT_THAT(std::string(second.message()),
+                HasSubstr("cannot lock " + path_ + ": another process holds the lock"));
   }
   EXPECT_FALSE(WorkerLock::FindHolder(path_)->has_value());
   EXPECT_TRUE(WorkerLock::Acquire(path_).ok());

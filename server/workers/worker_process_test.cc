@@ -17,7 +17,7 @@ TEST(DescribeEndTest, NamesSignals) {
               HasSubstr("was killed by signal 9 (SIGKILL): by a person, or by the kernel"));
   // The C library has no name for real-time signals.
   EXPECT_THAT(DescribeEnd({.known = true, .signal = SIGRTMAX}), HasSubstr(" (SIG?)"));
-  EXPECT_THAT(DescribeEnd({.known = false}), HasSubstr("how is not known"));
+  EXPECT_THAT(DescribeEnd({.known = false}), HasSubstr("nobody knows how"));
 }
 
 TEST(DescribeEndTest, EachExitCodeOfAWorkerSaysWhy) {
@@ -29,7 +29,7 @@ TEST(DescribeEndTest, EachExitCodeOfAWorkerSaysWhy) {
   EXPECT_THAT(text(kWorkerSpoolFailed), HasSubstr("code 4: it could not write its event spool"));
   EXPECT_THAT(text(kWorkerDismissed), HasSubstr("code 5: the daemon had dismissed it"));
   EXPECT_THAT(text(kWorkerDeviceFailed), HasSubstr("code 6: CUDA failed on its GPU"));
-  EXPECT_THAT(text(kWorkerGroupFailed), HasSubstr("code 7: training could not go on"));
+  EXPECT_THAT(text(kWorkerGroupFailed), HasSubstr("code 7: training could not continue"));
   EXPECT_THAT(text(kWorkerNotConfined), HasSubstr("code 9: it could not be confined"));
 }
 

@@ -114,6 +114,7 @@ void WorkerSession::Apply() {
     job_id = job_id_;
     attempt = attempt_;
   }
+  if (!events.empty()) host_->BeforeApply(job_id, attempt, events);
   // Unlocked, because a closed store answers at once.
   jobs_->ApplyWorkerEvents(
       job_id, attempt, std::move(events),

@@ -27,6 +27,9 @@ class WorkerSessionHost {
   // Called when a worker says hello. After an error, the worker is dismissed with the error's message.
   virtual absl::Status Admit(const internal::v1::Hello& hello,
                              const std::shared_ptr<WorkerSession>& session) = 0;
+  // Called before events of an admitted worker are applied. May block on the disk for a moment.
+  virtual void BeforeApply(const std::string& /*job_id*/, int32_t /*attempt*/,
+                           const std::vector<internal::v1::WorkerEvent>& /*events*/) {}
   // Called when the stream of a worker that said hello has ended.
   virtual void Leave(const std::string& job_id, const WorkerSession* session) = 0;
 };

@@ -298,13 +298,35 @@ case(
     "csv_semicolons",
     semicolons % "",
     {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
-    refusal=["csv.train", "has a single column 'a;b'", "give csv.delimiter: ';'"],
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_decimal_comma",
+    semicolons % "",
+    {"t.csv": lambda path: numbers.to_csv(path, sep=";", decimal=",", index=False)},
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_utf16",
+    semicolons % "",
+    {"t.csv": lambda path: numbers.to_csv(path, encoding="utf-16", index=False)},
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
 )
 case(
     "csv_tabs",
     semicolons % "",
     {"t.csv": lambda path: numbers.to_csv(path, sep="\t", index=False)},
-    refusal=["csv.train", "has a single column", 'give csv.delimiter: "\\t"'],
+    floats(numbers[["a"]]),
+    floats(numbers[["b"]]),
+)
+case(
+    "csv_comma_given",
+    semicolons % "delimiter: ','",
+    {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
+    refusal=["csv.train", "has a single column 'a;b'", "give csv.delimiter: ';'"],
 )
 case(
     "csv_semicolons_named",

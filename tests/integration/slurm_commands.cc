@@ -33,7 +33,7 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr absl::Duration kPatience = absl::Seconds(60);
+constexpr absl::Duration kPatience = absl::Seconds(40);
 constexpr char kLastingComment[] = "tandem:lasting:1";
 
 std::string ReadText(const std::string& path) {

@@ -13,6 +13,8 @@ namespace tandem::cli {
 namespace {
 
 // With more channels or features, only the structured output has their numbers.
+// TableColumn.distinct counts up to this number.
+constexpr int64_t kMostDistinct = 100'000;
 constexpr int kShownNumbers = 16;
 
 // Returns the kind of the source, such as "csv", or "" if unknown.
@@ -68,6 +70,27 @@ std::string Numbers(const google::protobuf::RepeatedField<double>& numbers) {
                        [](std::string* out, double number) { absl::StrAppend(out, FormatMeasure(number)); });
 }
 
+// Returns the form of a table's file, such as "comma, header, UTF-8".
+std::string FormatText(const v1::TableFormat& format) {
+  const std::string& delimiter = format.delimiter();
+  std::string text = delimiter == ","    ? "comma"
+                     : delimiter == ";"  ? "semicolon"
+                     : delimiter == "\t" ? "tab"
+                                         : absl::StrCat("'", delimiter, "'");
+  absl::StrAppend(&text, format.header() ? ", names in the first row" : ", no names");
+  if (!format.quote().empty()) absl::StrAppend(&text, ", quotes ", format.quote());
+  if (format.decimal_comma()) absl::StrAppend(&text, ", decimal comma");
+  if (!format.comment().empty()) absl::StrAppend(&text, ", comments ", format.comment());
+  switch (format.encoding()) {
+    case v1::TEXT_ENCODING_UTF16:
+      return absl::StrCat(text, ", UTF-16");
+    case v1::TEXT_ENCODING_LATIN1:
+      return absl::StrCat(text, ", Latin-1");
+    default:
+      return absl::StrCat(text, ", UTF-8");
+  }
+}
+
 std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone zone) {
   std::string text;
   const auto add = [&](absl::string_view name, absl::string_view value) {
@@ -95,7 +118,44 @@ std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone
     add("deviation", Numbers(dataset.standard_deviation()));
   }
   if (dataset.classes() > 0) add("classes", absl::StrCat(dataset.classes()));
+  if (dataset.has_table_format()) add("format", FormatText(dataset.table_format()));
   return text;
+}
+
+absl::string_view KindText(const v1::TableColumn& column) {
+  switch (column.kind()) {
+    case v1::COLUMN_KIND_NUMBER:
+      return "number";
+    case v1::COLUMN_KIND_CATEGORY:
+      return "category";
+    case v1::COLUMN_KIND_DATE:
+      return "date";
+    case v1::COLUMN_KIND_TEXT:
+      return "text, left out";
+    default:
+      return "ignored";
+  }
+}
+
+// Returns the columns of a table as a table for people.
+std::string Columns(const v1::Dataset& dataset, const Style& style) {
+  Table table({{"COLUMN"},
+               {"KIND"},
+               {"MISSING", true},
+               {"DISTINCT", true},
+               {"INPUTS", true},
+               {"RANGE"},
+               {"EXAMPLES"}});
+  for (const v1::TableColumn& column : dataset.columns()) {
+    const bool is_capped = column.distinct() > kMostDistinct;
+    table.AddRow({column.name(), absl::StrCat(column.target() ? "target, " : "", KindText(column)),
+                  FormatCount(column.missing()),
+                  is_capped ? absl::StrCat(">", FormatCount(kMostDistinct)) : FormatCount(column.distinct()),
+                  column.target() ? "" : FormatCount(column.inputs()),
+                  column.least().empty() ? "" : absl::StrCat(column.least(), " to ", column.largest()),
+                  absl::StrJoin(column.examples(), ", ")});
+  }
+  return table.Render(style);
 }
 
 int Show(Session& session, const std::string& name) {
@@ -109,6 +169,10 @@ int Show(Session& session, const std::string& name) {
     return kSucceeded;
   }
   session.terminal().Out(Facts(*dataset, session.style(), session.terminal().TimeZone()));
+  if (dataset->columns_size() > 0) {
+    session.terminal().Out("\n");
+    session.terminal().Out(Columns(*dataset, session.style()));
+  }
   if (dataset->class_counts_size() == 0) return kSucceeded;
   Table table({{"CLASS", true}, {"TRAINING SAMPLES", true}, {"NAME"}});
   for (int i = 0; i < dataset->class_counts_size(); ++i) {

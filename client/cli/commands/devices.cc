@@ -162,7 +162,12 @@ std::string Partitions(const v1::ListDevicesResponse& cluster, const Style& styl
     return absl::StrCat(style.Yellow("cluster"), "  ", cluster.partitions_message(), "\n");
   }
   if (cluster.partitions().empty()) return "";
-  Table table({{"PARTITION"}, {"STATE"}, {"FREE NODES", true}, {"CORES", true}, {"GPUS", true}, {"TIME LIMIT", true}});
+  Table table({{"PARTITION"},
+               {"STATE"},
+               {"FREE NODES", true},
+               {"CORES", true},
+               {"GPUS", true},
+               {"TIME LIMIT", true}});
   for (const v1::ClusterPartition& partition : cluster.partitions()) {
     table.AddRow({absl::StrCat(partition.name(), partition.is_default() ? " (default)" : ""),
                   partition.is_up() ? style.Green("up") : style.Yellow("down"),

@@ -15,6 +15,10 @@ namespace {
 
 // The packed pixels of a part of the weight gradient's sum should stay in a core's second cache.
 constexpr int64_t kPartBytes = 1200 << 10;
+// Sums beyond this size leave the cache between two parts. Parts then have as many pairs as fit into
+// kWidePartBytes.
+constexpr int64_t kCachedSumBytes = 1 << 20;
+constexpr int64_t kWidePartBytes = 6 << 20;
 // Each pixel of two blocks of samples has two tiles for each block of channels.
 constexpr int64_t kPackedPixel = 2 * kTileElements;
 // An image with so few channels is unfolded: each tap of each channel becomes a channel.
@@ -168,6 +172,7 @@ struct GradSum {
   Tiling tiling;
   TileWeights weights;
   Region x, dy, packed_x, packed_dy, sums, dweight;
+  int64_t pairs = 1;        // Pairs of blocks of samples in a part, at most.
   int64_t rows = 0;         // Output rows of a part, at most.
   int64_t most_x_rows = 0;  // Input rows of a part, at most.
 
@@ -184,7 +189,7 @@ struct GradSum {
     return {std::min(first, last), last};
   }
 
-  void ChooseRows() {
+  void ChooseParts() {
     const TileConv& conv = tiling.conv;
     for (rows = conv.out_height;; rows = (rows + 1) / 2) {
       most_x_rows = 0;
@@ -192,35 +197,56 @@ struct GradSum {
         const auto [first, last] = InputRows(row, std::min(row + rows, conv.out_height));
         most_x_rows = std::max(most_x_rows, last - first);
       }
-      if (rows == 1 || PackedX() + PackedDy() <= kPartBytes) return;
+      const int64_t bytes = PackedX() + PackedDy();
+      if (rows == conv.out_height && bytes <= kWidePartBytes && SumBytes() > kCachedSumBytes) {
+        pairs = std::min(conv.image_pairs(), kWidePartBytes / bytes);
+        return;
+      }
+      if (rows == 1 || bytes <= kPartBytes) return;
     }
   }
+  int64_t SumBytes() const { return tiling.conv.sum_floats() * static_cast<int64_t>(sizeof(float)); }
   int64_t PackedX() const {
-    return most_x_rows * tiling.conv.in_width * tiling.conv.in_blocks * kPackedPixel * 2;
+    return pairs * most_x_rows * tiling.conv.in_width * tiling.conv.in_blocks * kPackedPixel *
+           SizeOf(DType::kBFloat16);
   }
   int64_t PackedDy() const {
-    return rows * tiling.conv.out_width * tiling.conv.out_blocks * kPackedPixel * 2;
+    return pairs * rows * tiling.conv.out_width * tiling.conv.out_blocks * kPackedPixel *
+           SizeOf(DType::kBFloat16);
+  }
+
+  // Packs the images of the part's pairs.
+  void Pack(const RunContext& run, const TileKernels& tiles, int64_t first_pair,
+            const TileGradPart& part) const {
+    const TileConv& conv = tiling.conv;
+    const int64_t x_block = conv.in_blocks * conv.in_height * conv.in_width * kTileElements;
+    const int64_t dy_block = conv.out_blocks * conv.out_height * conv.out_width * kTileElements;
+    const int64_t x_pixels = part.x_rows * conv.in_width;
+    const int64_t dy_pixels = (part.last_row - part.first_row) * conv.out_width;
+    for (int64_t i = 0; i < part.pairs; ++i) {
+      const int64_t block = 2 * (first_pair + i);
+      const bool two = block + 1 < conv.blocks;
+      PackPart(run, tiles, run.At<const uint16_t>(dy) + block * dy_block, conv.out_blocks,
+               conv.out_height * conv.out_width, part.first_row * conv.out_width, dy_pixels, two, true,
+               run.At<uint16_t>(packed_dy) + i * conv.out_blocks * dy_pixels * kPackedPixel);
+      PackPart(run, tiles, run.At<const uint16_t>(x) + block * x_block, conv.in_blocks,
+               conv.in_height * conv.in_width, part.first_x_row * conv.in_width, x_pixels, two, false,
+               run.At<uint16_t>(packed_x) + i * conv.in_blocks * x_pixels * kPackedPixel);
+    }
   }
 
   void Run(const RunContext& run, const TileKernels& tiles) const {
     const TileConv& conv = tiling.conv;
-    const int64_t x_block = conv.in_blocks * conv.in_height * conv.in_width * kTileElements;
-    const int64_t dy_block = conv.out_blocks * conv.out_height * conv.out_width * kTileElements;
     TileGradPart part = {.first = true};
-    for (int64_t pair = 0; pair < conv.image_pairs(); ++pair) {
-      const bool two = 2 * pair + 1 < conv.blocks;
+    for (int64_t pair = 0; pair < conv.image_pairs(); pair += pairs) {
+      part.pairs = std::min(pairs, conv.image_pairs() - pair);
       for (int64_t row = 0; row < conv.out_height; row += rows) {
         part.first_row = row;
         part.last_row = std::min(row + rows, conv.out_height);
         const auto [first, last] = InputRows(part.first_row, part.last_row);
         part.first_x_row = first;
         part.x_rows = last - first;
-        PackPart(run, tiles, run.At<const uint16_t>(dy) + 2 * pair * dy_block, conv.out_blocks,
-                 conv.out_height * conv.out_width, row * conv.out_width,
-                 (part.last_row - row) * conv.out_width, two, true, run.At<uint16_t>(packed_dy));
-        PackPart(run, tiles, run.At<const uint16_t>(x) + 2 * pair * x_block, conv.in_blocks,
-                 conv.in_height * conv.in_width, first * conv.in_width, part.x_rows * conv.in_width, two,
-                 false, run.At<uint16_t>(packed_x));
+        Pack(run, tiles, pair, part);
         run.team->For(conv.out_blocks * conv.in_blocks, [&](int64_t begin, int64_t end) {
           tiles.grad_weight(conv, part, run.At<const uint16_t>(packed_x), run.At<const uint16_t>(packed_dy),
                             run.At<float>(sums), begin, end);
@@ -290,11 +316,11 @@ absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, cons
   TANDEM_ASSIGN_OR_RETURN(sum.dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
   sum.tiling = TilingOf(problem, false);
   sum.weights = WeightsOf(problem);
-  sum.ChooseRows();
+  sum.ChooseParts();
   const TileConv conv = sum.tiling.conv;
   sum.packed_x = lowering.Scratch(sum.PackedX());
   sum.packed_dy = lowering.Scratch(sum.PackedDy());
-  sum.sums = lowering.Scratch(conv.sum_floats() * static_cast<int64_t>(sizeof(float)));
+  sum.sums = lowering.Scratch(sum.SumBytes());
   sum.dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, p.weight));
   lowering.Emit({.name = "conv2d_grad_weight tiled",
                  .reads = {sum.x, sum.dy},

@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-constexpr double kMaxAlpha = 1000;
+constexpr double kMaxCutMixAlpha = 1000;
 
 template <typename T>
 class CutmixOf final : public Mixing<T> {
@@ -47,9 +47,9 @@ class CutmixOf final : public Mixing<T> {
 
 absl::Status CheckCutmix(const v1::Cutmix& cutmix) {
   FieldViolations violations;
-  if (cutmix.has_alpha() && !(cutmix.alpha() > 0 && cutmix.alpha() <= kMaxAlpha)) {
+  if (cutmix.has_alpha() && !(cutmix.alpha() > 0 && cutmix.alpha() <= kMaxCutMixAlpha)) {
     violations.Add("alpha",
-                   absl::StrCat("is ", cutmix.alpha(), "; it must be above 0 and at most ", kMaxAlpha));
+                   absl::StrCat("is ", cutmix.alpha(), "; it must be above 0 and at most ", kMaxCutMixAlpha));
   }
   if (cutmix.has_probability() && !(cutmix.probability() >= 0 && cutmix.probability() <= 1)) {
     violations.Add("probability", absl::StrCat("is ", cutmix.probability(), "; it must be from 0 to 1"));

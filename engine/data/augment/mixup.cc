@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-constexpr double kMaxAlpha = 1000;
+constexpr double kMaxMixupAlpha = 1000;
 
 template <typename T>
 class MixupOf final : public Mixing<T> {
@@ -36,9 +36,9 @@ class MixupOf final : public Mixing<T> {
 }  // namespace
 
 absl::Status CheckMixup(const v1::Mixup& mixup) {
-  if (!mixup.has_alpha() || (mixup.alpha() > 0 && mixup.alpha() <= kMaxAlpha)) return absl::OkStatus();
+  if (!mixup.has_alpha() || (mixup.alpha() > 0 && mixup.alpha() <= kMaxMixupAlpha)) return absl::OkStatus();
   return FieldError("alpha",
-                    absl::StrCat("is ", mixup.alpha(), "; it must be above 0 and at most ", kMaxAlpha));
+                    absl::StrCat("is ", mixup.alpha(), "; it must be above 0 and at most ", kMaxMixupAlpha));
 }
 
 template <typename T>

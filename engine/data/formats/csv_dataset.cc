@@ -1,232 +1,78 @@
 #include "engine/data/formats/csv_dataset.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/csv_columns.h"
+#include "engine/data/formats/csv_format.h"
+#include "engine/data/formats/csv_split.h"
 #include "engine/data/formats/csv_table.h"
+#include "engine/data/formats/csv_targets.h"
 #include "engine/data/memory_dataset.h"
+#include "engine/data/table/column_profile.h"
+#include "engine/data/table/table_encoder.h"
+#include "engine/data/table/table_fit.h"
 
 namespace tandem {
 namespace {
 
-// The limits of class names: their number and their bytes. A column beyond them names no classes.
-constexpr size_t kMaxClassNames = 1 << 20;
-constexpr size_t kMaxNamesBytes = size_t{64} << 20;
 // The bytes of samples that are passed at once.
 constexpr size_t kStreamedBytes = size_t{1} << 20;
 
-template <typename T>
-void Append(T value, std::vector<uint8_t>* bytes) {
-  const auto* begin = reinterpret_cast<const uint8_t*>(&value);
-  bytes->insert(bytes->end(), begin, begin + sizeof value);
+absl::StatusOr<double> Feature(const CsvTable& table, int64_t row, size_t column,
+                               const std::vector<absl::string_view>& fields) {
+  return CsvNumber(table, row, column, fields[column], ", or leave the column out of csv.feature_columns");
 }
 
-// Parses a class that is a number, below `classes` unless that is 0.
-absl::StatusOr<int32_t> ClassNumber(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
-                                    int64_t classes) {
-  double number = 0;
-  if (!ParseCsvNumber(text, &number) || number != std::floor(number) || number < 0 ||
-      number >= std::numeric_limits<int32_t>::max()) {
-    return absl::InvalidArgumentError(absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text),
-                                                   "; classes must be integers from 0, or text"));
-  }
-  if (classes > 0 && number >= static_cast<double>(classes)) {
-    return absl::InvalidArgumentError(absl::StrCat(CsvPlace(table, row, column), " is class ", text,
-                                                   ", outside the ", classes, " classes (0 to ", classes - 1,
-                                                   ")"));
-  }
-  return static_cast<int32_t>(number);
-}
-
-absl::StatusOr<float> Number(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
-                             absl::string_view advice) {
-  double number = 0;
-  if (ParseCsvNumber(text, &number)) return static_cast<float>(number);
-  return absl::InvalidArgumentError(absl::StrCat(
-      CsvPlace(table, row, column),
-      absl::StripAsciiWhitespace(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
-      "; it must be a finite number (at most 3.4e38)", advice));
-}
-
-absl::Status EmptyTarget(const CsvTable& table, int64_t row, size_t column) {
-  const bool is_unnamed = table.names[column].empty() && column + 1 == table.names.size();
-  return absl::InvalidArgumentError(absl::StrCat(
-      CsvPlace(table, row, column), " is empty, but it is a target; ",
-      is_unnamed
-          ? "the first row ends with a delimiter, so that the last column has no name: remove the delimiter "
-            "at the end of each row, or name the target in csv.target_columns"
-          : "fill it in, or remove the row"));
-}
-
-// Gathers the training table's targets until their kind is known.
-class TrainingTargets {
+// Reads a row's features as inputs of the network.
+class RowReader {
  public:
-  // `classes` is the source's number, or 0. `named`: the targets may be names of classes. `known` has the
-  // model's names and must outlive this object.
-  TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
-      : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
+  // Without a preparation, features are numbers that are used as they are.
+  explicit RowReader(const std::optional<v1::TablePreparation>& preparation) {
+    if (preparation.has_value()) encoder_.emplace(*preparation);
+  }
 
-  void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
-    text = absl::StripAsciiWhitespace(text);
-    if (text.empty()) {
-      if (empty_status_.ok()) empty_status_ = EmptyTarget(table, row, column);
-      return;
-    }
-    double number = 0;
-    Seen& seen = ParseCsvNumber(text, &number) ? numbers_ : texts_;
-    if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
-    if (&seen == &texts_ && value_status_.ok()) value_status_ = Number(table, row, column, text, "").status();
-    if (known_.contains(text)) {
-      knows_any_ = true;
-    } else if (known_status_.ok() && !known_.empty()) {
-      known_status_ = absl::InvalidArgumentError(absl::StrCat(
-          CsvPlace(table, row, column), " is ", QuotedCell(text),
-          ", a class that the model does not know; leave such rows out, or correct what is misspelt"));
-    }
-    if (number_status_.ok()) {
-      const absl::StatusOr<int32_t> number = ClassNumber(table, row, column, text, classes_);
-      number_status_ = number.status();
-      if (number.ok()) {
-        largest_ = std::max(largest_, *number);
-        smallest_ = std::min(smallest_, *number);
+  // Replaces `inputs` by the inputs of a row.
+  absl::Status Read(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields,
+                    std::vector<float>* inputs) const {
+    inputs->clear();
+    for (size_t i = 0; i < table.features.size(); ++i) {
+      const size_t column = table.features[i];
+      if (!encoder_.has_value()) {
+        TANDEM_ASSIGN_OR_RETURN(const double value, Feature(table, row, column, fields));
+        inputs->push_back(static_cast<float>(value));
+        continue;
       }
+      const absl::Status status = encoder_->Encode(i, fields[column], inputs);
+      if (status.ok()) continue;
+      return absl::InvalidArgumentError(absl::StrCat(CsvPlace(table, row, column), " ", status.message()));
     }
-    if (!keeps_names_ || !names_.emplace(text).second) return;
-    names_bytes_ += sizeof(std::string) + text.size();
-    if (names_.size() <= kMaxClassNames && names_bytes_ <= kMaxNamesBytes) return;
-    keeps_names_ = false;
-    names_ = {};
-  }
-
-  // Each status below is OK, or the error of the first target that breaks the rule. Here: no target is empty.
-  const absl::Status& empty_status() const { return empty_status_; }
-  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
-  // Numbers are not mixed with text. The error names the first of the rarer kind.
-  absl::Status mixed_status() const {
-    if (!are_mixed()) return absl::OkStatus();
-    const bool is_text = texts_.count <= numbers_.count;
-    const Seen& fewer = is_text ? texts_ : numbers_;
-    const Seen& others = is_text ? numbers_ : texts_;
-    return absl::InvalidArgumentError(absl::StrCat(
-        fewer.place, is_text ? ", which is no number" : ", which is a number", ", but the column holds ",
-        is_text ? "numbers" : "text", " in ", others.count, others.count == 1 ? " other row" : " other rows",
-        "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
-  }
-  bool all_numbers() const { return value_status_.ok(); }
-  // All targets are values.
-  const absl::Status& value_status() const { return value_status_; }
-  // All targets are numbers of classes.
-  const absl::Status& number_status() const { return number_status_; }
-  // The model knows all targets by name. OK without a model.
-  const absl::Status& known_status() const { return known_status_; }
-  // Returns whether the model knows any target.
-  bool knows_any() const { return knows_any_; }
-  int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
-  // Returns whether all targets have the same class.
-  bool one_label() const {
-    return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
-  }
-  // Returns the names in their order.
-  absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const {
-    if (!keeps_names_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(table.path, ": column ", QuotedCell(table.names[table.targets[0]]), " has more than ",
-                       kMaxClassNames, " different texts, or texts too long, to be names of classes"));
-    }
-    std::vector<std::string> names(names_.begin(), names_.end());
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
- private:
-  const int64_t classes_;
-  bool keeps_names_;
-  absl::flat_hash_set<std::string> names_;
-  size_t names_bytes_ = 0;
-  const absl::flat_hash_set<absl::string_view> known_;
-  bool knows_any_ = false;
-  absl::Status known_status_;
-  int32_t largest_ = 0;
-  int32_t smallest_ = std::numeric_limits<int32_t>::max();
-  // The number of targets of a kind, and the first.
-  struct Seen {
-    int64_t count = 0;
-    std::string place;
-  };
-  Seen numbers_;
-  Seen texts_;
-  absl::Status empty_status_;
-  absl::Status value_status_;
-  absl::Status number_status_;
-};
-
-// Converts targets to numbers, as `info` says. `info` must outlive it.
-class TargetReader {
- public:
-  explicit TargetReader(const DatasetInfo& info) : info_(info) {
-    for (size_t i = 0; i < info.class_names.size(); ++i) {
-      numbers_.emplace(info.class_names[i], static_cast<int32_t>(i));
-    }
-  }
-
-  absl::Status Read(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
-                    std::vector<uint8_t>* bytes) const {
-    text = absl::StripAsciiWhitespace(text);
-    if (text.empty()) return EmptyTarget(table, row, column);
-    if (info_.target_type == TargetType::kValues) {
-      TANDEM_ASSIGN_OR_RETURN(const float value, Number(table, row, column, text, ""));
-      Append(value, bytes);
-      return absl::OkStatus();
-    }
-    if (!numbers_.empty()) {
-      const auto found = numbers_.find(text);
-      if (found == numbers_.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            CsvPlace(table, row, column), " is ", QuotedCell(text), ", a class that the training table",
-            " does not have; the classes are ", ListNames(info_.class_names)));
-      }
-      Append(found->second, bytes);
-      return absl::OkStatus();
-    }
-    TANDEM_ASSIGN_OR_RETURN(const int32_t number, ClassNumber(table, row, column, text, info_.classes));
-    Append(number, bytes);
     return absl::OkStatus();
   }
 
  private:
-  const DatasetInfo& info_;
-  absl::flat_hash_map<absl::string_view, int32_t> numbers_;
+  std::optional<TableEncoder> encoder_;
 };
-
-absl::StatusOr<float> Feature(const CsvTable& table, int64_t row, size_t column,
-                              const std::vector<absl::string_view>& fields) {
-  return Number(table, row, column, fields[column], ", or leave the column out of csv.feature_columns");
-}
-
-absl::Status CheckFeatures(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-  for (const size_t column : table.features) {
-    TANDEM_RETURN_IF_ERROR(Feature(table, row, column, fields).status());
-  }
-  return absl::OkStatus();
-}
 
 struct Tables {
   DatasetInfo info;
   CsvTable train;
   CsvTable validation;
+  // The plans of the training table's columns, unless a model has prepared columns already.
+  CsvColumns columns;
+  bool scales_target = false;  // The target's scale is to be fitted.
+  // Whether each row of the training table belongs to validation. Empty without a split.
+  std::vector<bool> split;
 };
 
 absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, const TrainingTargets& targets,
@@ -285,7 +131,7 @@ absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targe
 bool NamesFeaturesByNumbers(const CsvTable& table) {
   double ignored = 0;
   return table.header && std::all_of(table.features.begin(), table.features.end(), [&](size_t feature) {
-           return ParseCsvNumber(table.names[feature], &ignored);
+           return ParseCsvNumber(table.names[feature], table.rules.decimal_comma, &ignored);
          });
 }
 
@@ -294,6 +140,7 @@ void SetColumns(const v1::CsvSource& source, const DataNames& model, Tables& tab
   const CsvTable& train = tables.train;
   DatasetInfo& info = tables.info;
   info.feature_names = CsvColumnNames(train, train.features);
+  info.table_format = train.format.ToMessage();
   info.target_names = CsvColumnNames(train, train.targets);
   info.table_columns = static_cast<int64_t>(train.names.size());
   info.feature_positions.assign(train.features.begin(), train.features.end());
@@ -334,7 +181,8 @@ absl::Status CheckSource(const v1::CsvSource& source) {
     violations.Add("csv.classes",
                    absl::StrCat("is ", source.classes(), "; it must be at least 2, or left out"));
   }
-  violations.AddAll("", CsvDelimiter(source).status());
+  violations.AddAll("", CheckCsvFormat(source));
+  violations.AddAll("", CheckCsvChoices(source));
   return violations.ToStatus();
 }
 
@@ -347,25 +195,105 @@ absl::Status OfField(const char* field, const absl::Status& status) {
   return violations.ToStatus();
 }
 
+// Returns whether DescribeCsv and OpenCsv make the validation split.
+bool Splits(const v1::DatasetSpec& spec) {
+  const double fraction = spec.validation_split().fraction();
+  // A wrong fraction is an error of the spec.
+  return spec.has_validation_split() && spec.csv().validation().empty() && fraction > 0 && fraction < 1;
+}
+
+// Looks at the training table's rows, a row at a time.
+class TrainingRows {
+ public:
+  TrainingRows(const v1::DatasetSpec& spec, const DataNames& model, TrainingTargets* targets)
+      : source_(spec.csv()),
+        is_matched_(model.matches_inputs),
+        reader_(model.preparation),
+        splits_(Splits(spec)),
+        split_(spec.validation_split()),
+        targets_(targets) {}
+
+  absl::Status Add(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+    for (const size_t column : table.targets) targets_->Add(table, row, column, fields[column]);
+    if (splits_) TANDEM_RETURN_IF_ERROR(split_.Add(table, row, fields));
+    // A model takes its own inputs: prepared as its table was, or numbers.
+    if (is_matched_) return reader_.Read(table, row, fields, &ignored_);
+    if (profiles_.empty()) profiles_ = ProfilesOf(source_, table);
+    for (size_t i = 0; i < profiles_.size(); ++i) profiles_[i].Add(row, fields[table.features[i]]);
+    return absl::OkStatus();
+  }
+
+  const std::vector<ColumnProfile>& profiles() const { return profiles_; }
+  bool splits() const { return splits_; }
+  const CsvSplit& split() const { return split_; }
+
+ private:
+  const v1::CsvSource& source_;
+  const bool is_matched_;
+  const RowReader reader_;
+  const bool splits_;
+  CsvSplit split_;
+  TrainingTargets* const targets_;
+  std::vector<ColumnProfile> profiles_;
+  std::vector<float> ignored_;
+};
+
+// Decides how features and targets become numbers. Their scales are not known yet.
+absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, const TrainingRows& rows,
+                       Tables& tables) {
+  DatasetInfo& info = tables.info;
+  const bool are_values = info.target_type == TargetType::kValues;
+  if (source.target_scaling() == v1::NUMBER_SCALING_STANDARD && !are_values) {
+    return FieldError("csv.target_scaling", "is standard, but the target is a class; leave it out");
+  }
+  if (model.matches_inputs) {
+    info.preparation = model.preparation;
+  } else {
+    TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));
+    tables.train.features = tables.columns.features;
+  }
+  const bool scales_target =
+      source.target_scaling() == v1::NUMBER_SCALING_STANDARD ||
+      (source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && tables.columns.scales);
+  const bool has_scale = info.preparation.has_value() && model.matches_outputs;
+  tables.scales_target = are_values && tables.train.targets.size() == 1 && scales_target && !has_scale;
+  if (info.preparation.has_value()) {
+    if (!model.matches_outputs) {
+      info.preparation->clear_target_mean();
+      info.preparation->clear_target_deviation();
+    }
+    if (!are_values) info.preparation->clear_target_deviation();
+  } else if (!model.matches_inputs && (tables.columns.is_prepared || tables.scales_target)) {
+    v1::TablePreparation& preparation = info.preparation.emplace();
+    preparation.set_decimal_comma(tables.train.rules.decimal_comma);
+    *preparation.mutable_missing_texts() = source.missing_texts();
+    for (const ColumnPlan& plan : tables.columns.plans) *preparation.add_columns() = Unfitted(plan);
+  }
+  for (std::string& notice : tables.columns.notices) info.notices.push_back(std::move(notice));
+  int64_t inputs = static_cast<int64_t>(tables.train.features.size());
+  if (info.preparation.has_value()) inputs = TableEncoder(*info.preparation).inputs();
+  info.shape = Shape({inputs});
+  return absl::OkStatus();
+}
+
 // Reads the whole tables, a row at a time.
-absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& model) {
+absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& model) {
+  const v1::CsvSource& source = spec.csv();
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
   const bool one_target = source.target_columns_size() <= 1;
   TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES,
                           model.classes);
+  TrainingRows rows(spec, model, &targets);
   absl::StatusOr<CsvTable> train =
       ReadCsvTable(source, source.train(), model,
                    [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                     for (const size_t column : table.targets)
-                       targets.Add(table, row, column, fields[column]);
-                     return CheckFeatures(table, row, fields);
+                     return rows.Add(table, row, fields);
                    });
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", train.status()));
   tables.train = *std::move(train);
 
   DatasetInfo& info = tables.info;
-  info.shape = Shape({static_cast<int64_t>(tables.train.features.size())});
   info.sample_type = SampleType::kFloats;
   // Targets that the model does not know may be numbers.
   const bool names_classes =
@@ -380,11 +308,14 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
   TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
                                  : SetValues(source, targets, tables));
   info.one_label = classes && targets.one_label();
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", PlanTable(source, model, rows, tables)));
   SetColumns(source, model, tables);
 
   if (!source.validation().empty()) {
     const TargetReader reader(info);
+    const RowReader row_reader(info.preparation);
     std::vector<uint8_t> ignored;
+    std::vector<float> ignored_inputs;
     absl::StatusOr<CsvTable> validation = ReadCsvTableLike(
         source, source.validation(), tables.train,
         [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
@@ -392,97 +323,172 @@ absl::StatusOr<Tables> ReadTables(const v1::CsvSource& source, const DataNames& 
           for (const size_t column : table.targets) {
             TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
           }
-          return CheckFeatures(table, row, fields);
+          return row_reader.Read(table, row, fields, &ignored_inputs);
         });
     TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
     tables.validation = *std::move(validation);
   }
   info.train_samples = tables.train.rows;
   info.validation_samples = tables.validation.rows;
+  if (rows.splits()) {
+    TANDEM_ASSIGN_OR_RETURN(tables.split, rows.split().Choose(classes));
+    info.validation_samples = std::count(tables.split.begin(), tables.split.end(), true);
+    info.train_samples -= info.validation_samples;
+  }
   info.memory_bytes = (info.train_samples + info.validation_samples) *
                       (info.shape.elements() + info.target_shape.elements()) *
                       static_cast<int64_t>(sizeof(float));
   return tables;
 }
 
-// Reads a table again. Appends each row to `features` and `targets`, then calls `next`.
-absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const DatasetInfo& info,
-                      std::vector<uint8_t>& features, std::vector<uint8_t>& targets,
-                      absl::FunctionRef<void()> next) {
-  const TargetReader reader(info);
+absl::Status Changed(const CsvTable& table) {
+  return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
+}
+
+// Takes a row of a table. `is_validation`: the split gives the row to validation.
+using UseRow = absl::FunctionRef<absl::Status(
+    const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields, bool is_validation)>;
+
+// Reads a table again, with the split `split` if it is not empty.
+absl::Status ReadAgain(const v1::CsvSource& source, const CsvTable& known, const std::vector<bool>& split,
+                       UseRow use) {
+  size_t next = 0;
   TANDEM_ASSIGN_OR_RETURN(
       const CsvTable table,
       ReadCsvTableLike(source, known.path, known,
                        [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                         for (const size_t column : table.features) {
-                           TANDEM_ASSIGN_OR_RETURN(const float value, Feature(table, row, column, fields));
-                           Append(value, &features);
-                         }
-                         for (const size_t column : table.targets) {
-                           TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &targets));
-                         }
-                         next();
-                         return absl::OkStatus();
+                         if (!split.empty() && next == split.size()) return Changed(table);
+                         return use(table, row, fields, !split.empty() && split[next++]);
                        }));
-  if (table.rows == known.rows) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(table.path, " changed while it was read"));
+  return table.rows == known.rows ? absl::OkStatus() : Changed(table);
 }
 
-// Reads a table again and keeps its samples.
-absl::StatusOr<std::unique_ptr<const Dataset>> LoadTable(const v1::CsvSource& source, const CsvTable& known,
-                                                         const DatasetInfo& info) {
-  const auto sample_bytes = static_cast<int64_t>(known.features.size() * sizeof(float));
-  const auto target_bytes = static_cast<int64_t>(known.targets.size() * sizeof(float));
-  std::vector<uint8_t> features, targets;
-  features.reserve(known.rows * sample_bytes);
-  targets.reserve(known.rows * target_bytes);
-  TANDEM_RETURN_IF_ERROR(ReadRows(source, known, info, features, targets, [] {}));
-  return std::make_unique<MemoryDataset>(sample_bytes, std::move(features), target_bytes, std::move(targets));
+// Computes the preparation from the training samples, at most `limit` of them unless that is 0.
+absl::Status FitTable(const v1::CsvSource& source, int64_t limit, Tables& tables) {
+  if (!tables.info.preparation.has_value()) return absl::OkStatus();
+  if (tables.columns.plans.empty() && !tables.scales_target) return absl::OkStatus();
+  v1::TablePreparation& preparation = *tables.info.preparation;
+  std::vector<ColumnFit> fits;
+  for (const ColumnPlan& plan : tables.columns.plans) fits.emplace_back(plan, tables.train.rules);
+  std::vector<double> targets;
+  int64_t taken = 0;
+  TANDEM_RETURN_IF_ERROR(ReadAgain(
+      source, tables.train, tables.split,
+      [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields,
+          bool is_validation) {
+        if (is_validation || (limit > 0 && taken == limit)) {
+          return absl::OkStatus();
+        }
+        ++taken;
+        for (size_t i = 0; i < fits.size(); ++i) {
+          fits[i].Add(fields[table.features[i]]);
+        }
+        if (!tables.scales_target) return absl::OkStatus();
+        const size_t target = table.targets[0];
+        TANDEM_ASSIGN_OR_RETURN(targets.emplace_back(), CsvNumber(table, row, target, fields[target], ""));
+        return absl::OkStatus();
+      }));
+  for (size_t i = 0; i < fits.size(); ++i) {
+    TANDEM_ASSIGN_OR_RETURN(*preparation.mutable_columns(static_cast<int>(i)), fits[i].Finish());
+  }
+  if (!tables.scales_target) return absl::OkStatus();
+  const Scale scale = ScaleOf(targets);
+  preparation.set_target_mean(scale.mean);
+  preparation.set_target_deviation(scale.deviation);
+  return absl::OkStatus();
+}
+
+// The samples of a split.
+struct CsvPart {
+  std::vector<uint8_t> samples;
+  std::vector<uint8_t> targets;
+
+  void Reserve(const DatasetInfo& info, int64_t count) {
+    samples.reserve(count * info.shape.elements() * sizeof(float));
+    targets.reserve(count * info.target_shape.elements() * sizeof(float));
+  }
+  std::unique_ptr<const Dataset> Take(const DatasetInfo& info) {
+    return std::make_unique<MemoryDataset>(
+        info.shape.elements() * static_cast<int64_t>(sizeof(float)), std::move(samples),
+        info.target_shape.elements() * static_cast<int64_t>(sizeof(float)), std::move(targets));
+  }
+};
+
+// Reads a table again. Appends each row to its part, then calls `next`.
+absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const std::vector<bool>& split,
+                      const DatasetInfo& info, CsvPart* train, CsvPart* validation,
+                      absl::FunctionRef<void()> next) {
+  const TargetReader reader(info);
+  const RowReader row_reader(info.preparation);
+  std::vector<float> inputs;
+  return ReadAgain(
+      source, known, split,
+      [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields,
+          bool is_validation) {
+        CsvPart* const part = is_validation ? validation : train;
+        if (part == nullptr) return absl::OkStatus();
+        TANDEM_RETURN_IF_ERROR(row_reader.Read(table, row, fields, &inputs));
+        const auto* begin = reinterpret_cast<const uint8_t*>(inputs.data());
+        part->samples.insert(part->samples.end(), begin, begin + inputs.size() * sizeof(float));
+        for (const size_t column : table.targets) {
+          TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &part->targets));
+        }
+        next();
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace
 
-absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use) {
+absl::Status StreamCsv(const v1::DatasetSpec& spec, UseSamples use) {
+  const v1::CsvSource& source = spec.csv();
   // The model's names would only change the order.
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
-  TANDEM_ASSIGN_OR_RETURN(const Tables tables, ReadTables(source, none));
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(spec, none));
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", FitTable(source, spec.train_limit(), tables)));
   const bool has_classes = tables.info.target_type == TargetType::kClass;
-  std::vector<uint8_t> features, targets;
+  CsvPart part;
   int64_t first = 0, count = 0;
   const auto give = [&] {
     if (count == 0) return;
-    use(first, count, features.data(),
-        has_classes ? reinterpret_cast<const int32_t*>(targets.data()) : nullptr);
-    features.clear();
-    targets.clear();
+    use(first, count, part.samples.data(),
+        has_classes ? reinterpret_cast<const int32_t*>(part.targets.data()) : nullptr);
+    part.samples.clear();
+    part.targets.clear();
     first += count;
     count = 0;
   };
   TANDEM_RETURN_IF_ERROR(
-      OfField("csv.train", ReadRows(source, tables.train, tables.info, features, targets, [&] {
+      OfField("csv.train", ReadRows(source, tables.train, tables.split, tables.info, &part, nullptr, [&] {
                 ++count;
-                if (features.size() >= kStreamedBytes) give();
+                if (part.samples.size() >= kStreamedBytes) give();
               })));
   give();
   return absl::OkStatus();
 }
 
-absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
+absl::StatusOr<DatasetInfo> DescribeCsv(const v1::DatasetSpec& spec, const DataNames& model) {
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(spec, model));
   return std::move(tables.info);
 }
 
-absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model) {
-  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(source, model));
+absl::StatusOr<OpenedDataset> OpenCsv(const v1::DatasetSpec& spec, const DataNames& model) {
+  const v1::CsvSource& source = spec.csv();
+  TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(spec, model));
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", FitTable(source, spec.train_limit(), tables)));
+  const DatasetInfo& info = tables.info;
   OpenedDataset opened;
-  auto train = LoadTable(source, tables.train, tables.info);
-  TANDEM_RETURN_IF_ERROR(OfField("csv.train", train.status()));
-  opened.train = *std::move(train);
-  if (tables.validation.rows > 0) {
-    auto validation = LoadTable(source, tables.validation, tables.info);
-    TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
-    opened.validation = *std::move(validation);
+  CsvPart train, validation;
+  train.Reserve(info, info.train_samples);
+  validation.Reserve(info, info.validation_samples);
+  TANDEM_RETURN_IF_ERROR(
+      OfField("csv.train", ReadRows(source, tables.train, tables.split, info, &train, &validation, [] {})));
+  if (!source.validation().empty()) {
+    TANDEM_RETURN_IF_ERROR(OfField(
+        "csv.validation", ReadRows(source, tables.validation, {}, info, &validation, nullptr, [] {})));
   }
+  opened.train = train.Take(info);
+  if (info.validation_samples > 0) opened.validation = validation.Take(info);
   opened.info = std::move(tables.info);
   return opened;
 }

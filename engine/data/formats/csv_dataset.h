@@ -7,13 +7,15 @@
 
 namespace tandem {
 
-// DescribeDataset and OpenDataset for a CsvSource, before limits and splits. Both read the whole tables.
-// Describing holds a row at a time. An error names the row, from 1 for the file's first, and the column.
-// Columns and classes that `model` names are matched to it. Fields in errors are relative to the DatasetSpec.
-absl::StatusOr<DatasetInfo> DescribeCsv(const v1::CsvSource& source, const DataNames& model);
-absl::StatusOr<OpenedDataset> OpenCsv(const v1::CsvSource& source, const DataNames& model);
+// DescribeDataset and OpenDataset for the CsvSource of a DatasetSpec, before limits. They make the validation
+// split themselves, because the preparation of the rows is computed from the training rows alone. Both read
+// the whole tables. Describing holds a row at a time. An error names the row, from 1 for the file's first,
+// and the column. Columns and classes that `model` names are matched to the model, and rows are prepared as
+// the model's were. Fields in errors are relative to the DatasetSpec.
+absl::StatusOr<DatasetInfo> DescribeCsv(const v1::DatasetSpec& spec, const DataNames& model);
+absl::StatusOr<OpenedDataset> OpenCsv(const v1::DatasetSpec& spec, const DataNames& model);
 // Passes the training samples to `use`, as StreamTraining.
-absl::Status StreamCsv(const v1::CsvSource& source, UseSamples use);
+absl::Status StreamCsv(const v1::DatasetSpec& spec, UseSamples use);
 
 }  // namespace tandem
 

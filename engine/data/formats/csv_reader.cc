@@ -53,6 +53,18 @@ absl::Status CsvReader::Fill() {
   return absl::OkStatus();
 }
 
+bool CsvReader::SkipLines() {
+  while (true) {
+    if (absl::ConsumePrefix(&left_, "\n") || absl::ConsumePrefix(&left_, "\r\n")) continue;
+    if (comment_.empty()) return true;
+    if (!at_end_ && left_.size() < comment_.size()) return false;
+    if (!absl::StartsWith(left_, comment_)) return true;
+    const size_t end = left_.find('\n');
+    if (end == absl::string_view::npos && !at_end_) return false;
+    left_.remove_prefix(std::min(end, left_.size()));
+  }
+}
+
 absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>* fields) {
   fields->clear();
   unquoted_.clear();
@@ -61,8 +73,7 @@ absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>
     absl::ConsumePrefix(&left_, "\xEF\xBB\xBF");
     begun_ = true;
   }
-  while (absl::ConsumePrefix(&left_, "\n") || absl::ConsumePrefix(&left_, "\r\n")) {
-  }
+  if (!SkipLines()) return Found::kNeedsMore;
   if (left_.empty()) return at_end_ ? Found::kEnd : Found::kNeedsMore;
   for (absl::string_view left = left_;;) {
     TANDEM_ASSIGN_OR_RETURN(const bool whole, TakeField(left, fields));
@@ -79,13 +90,13 @@ absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>
 }
 
 absl::StatusOr<bool> CsvReader::TakeField(absl::string_view& left, std::vector<absl::string_view>* fields) {
-  if (absl::StartsWith(left, "\"")) return TakeQuoted(left, fields);
-  const char special[] = {delimiter_, '\n'};
-  size_t end = left.find_first_of(absl::string_view(special, 2));
-  if (end == absl::string_view::npos) {
-    if (!at_end_) return false;
-    end = left.size();
-  }
+  if (!left.empty() && left.front() == quote_) return TakeQuoted(left, fields);
+  const char* const begin = left.data();
+  const char* const limit = begin + left.size();
+  const char* at = begin;
+  while (at != limit && *at != delimiter_ && *at != '\n') ++at;
+  if (at == limit && !at_end_) return false;
+  const auto end = static_cast<size_t>(at - begin);
   absl::string_view field = left.substr(0, end);
   left.remove_prefix(end);
   if (left.empty() || left.front() == '\n') absl::ConsumeSuffix(&field, "\r");
@@ -97,15 +108,15 @@ absl::StatusOr<bool> CsvReader::TakeQuoted(absl::string_view& left, std::vector<
   std::string field;
   size_t at = 1;
   while (true) {
-    const size_t quote = left.find('"', at);
+    const size_t quote = left.find(quote_, at);
     if (quote == absl::string_view::npos) {
       if (!at_end_) return false;
       return Error(": field ", fields->size() + 1, " begins with a quote that is not closed");
     }
     absl::StrAppend(&field, left.substr(at, quote - at));
     at = quote + 1;
-    if (at >= left.size() || left[at] != '"') break;
-    field.push_back('"');
+    if (at >= left.size() || left[at] != quote_) break;
+    field.push_back(quote_);
     ++at;
   }
   // The next two characters decide whether the field has ended. A line end may have two.

@@ -14,8 +14,15 @@
 
 namespace tandem {
 
-// Reads the rows of a table in comma-separated values (RFC 4180). Fields in double quotes may hold the
-// delimiter, line ends and doubled quotes. Lines end in LF or CRLF. Blank lines and a byte order mark are
+// The characters that structure a table.
+struct CsvSyntax {
+  char delimiter = ',';
+  char quote = '"';
+  std::string comment = "";  // Lines that begin with this text are skipped. Empty: none are.
+};
+
+// Reads the rows of a table in comma-separated values (RFC 4180). Fields in quotes may hold the delimiter,
+// line ends and doubled quotes. Lines end in LF or CRLF. Blank lines, comments and a byte order mark are
 // skipped. Holds little more than a row at a time. Not thread-safe.
 class CsvReader {
  public:
@@ -27,9 +34,21 @@ class CsvReader {
   static constexpr size_t kMaxFields = 1 << 20;
 
   // `text` must outlive the reader.
-  CsvReader(absl::string_view text, char delimiter) : left_(text), at_end_(true), delimiter_(delimiter) {}
+  CsvReader(absl::string_view text, CsvSyntax syntax)
+      : left_(text),
+        at_end_(true),
+        delimiter_(syntax.delimiter),
+        quote_(syntax.quote),
+        comment_(std::move(syntax.comment)) {}
+  CsvReader(Source source, CsvSyntax syntax)
+      : source_(std::move(source)),
+        at_end_(false),
+        delimiter_(syntax.delimiter),
+        quote_(syntax.quote),
+        comment_(std::move(syntax.comment)) {}
+  CsvReader(absl::string_view text, char delimiter) : CsvReader(text, CsvSyntax{.delimiter = delimiter}) {}
   CsvReader(Source source, char delimiter)
-      : source_(std::move(source)), at_end_(false), delimiter_(delimiter) {}
+      : CsvReader(std::move(source), CsvSyntax{.delimiter = delimiter}) {}
 
   // Reads the fields of the next row. They are valid until the next call. Returns false at the end.
   // INVALID_ARGUMENT with the row ("row 3: ...") if a quoted field does not end, if text follows its closing
@@ -42,6 +61,8 @@ class CsvReader {
  private:
   enum class Found { kRow, kEnd, kNeedsMore };
 
+  // Skips blank lines and comments. Returns false if the end of a line has not been read yet.
+  bool SkipLines();
   absl::StatusOr<Found> Parse(std::vector<absl::string_view>* fields);
   // Takes a field off `left`. Returns false if its end has not been read yet.
   absl::StatusOr<bool> TakeField(absl::string_view& left, std::vector<absl::string_view>* fields);
@@ -57,6 +78,8 @@ class CsvReader {
   bool at_end_;             // The source has no more bytes.
   bool begun_ = false;
   const char delimiter_;
+  const char quote_;
+  const std::string comment_;
   int64_t row_ = 0;
   std::deque<std::string> unquoted_;  // The quoted fields of the row.
 };

@@ -1,8 +1,6 @@
 #include "engine/data/formats/csv_table.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -10,9 +8,9 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/field_violations.h"
@@ -95,6 +93,27 @@ std::vector<size_t> FindKnown(const std::vector<std::string>& known, const char*
   return found;
 }
 
+// Returns the positions of a prepared model's columns in a table, if the model or the table has no names. A
+// model without names knows its columns by their positions. A table without names must have the model's
+// features and a target at the end.
+std::vector<size_t> FindPlaces(const v1::TablePreparation& preparation, const CsvTable& table,
+                               FieldViolations& violations) {
+  std::vector<size_t> found;
+  for (const v1::PreparedColumn& column : preparation.columns()) {
+    size_t place = 0;
+    if (!absl::SimpleAtoi(column.name(), &place)) place = found.size();
+    found.push_back(place);
+  }
+  const size_t largest = found.empty() ? 0 : *std::max_element(found.begin(), found.end());
+  if (largest + 1 >= table.names.size()) {
+    violations.Add("csv.train",
+                   absl::StrCat("cannot be matched to the model by position: ", table.path, " has ",
+                                table.names.size(), " columns, but the model needs ", largest + 1,
+                                " before the target; give a table with names, or the model's columns"));
+  }
+  return found;
+}
+
 bool IsAmong(const std::string& name, const google::protobuf::RepeatedPtrField<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -134,8 +153,11 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   }
   const std::vector<size_t> given = Find(source.feature_columns(), "feature_columns", table, violations);
   const bool by_model = table.header && !model.features.empty();
+  const bool by_place = !by_model && model.preparation.has_value();
   table.features = given;
-  if (by_model) {
+  if (by_place) {
+    table.features = FindPlaces(*model.preparation, table, violations);
+  } else if (by_model) {
     table.features = FindKnown(model.features, "csv.feature_columns", "a feature", table, violations);
     for (const std::string& name : model.features) {
       if (given.empty() || IsAmong(name, source.feature_columns())) continue;
@@ -146,7 +168,7 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   }
   std::vector<bool> is_target(table.names.size());
   for (const size_t column : table.targets) is_target[column] = true;
-  if (source.feature_columns().empty() && !by_model) {
+  if (source.feature_columns().empty() && !by_model && !by_place) {
     for (size_t column = 0; column < table.names.size(); ++column) {
       if (!is_target[column]) table.features.push_back(column);
     }
@@ -169,8 +191,6 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   }
   return violations.ToStatus();
 }
-
-bool HasHeader(const v1::CsvSource& source) { return !source.has_header() || source.header(); }
 
 // Returns the names of the columns, from the fields of the first row.
 std::vector<std::string> NamesOf(const std::vector<absl::string_view>& fields, bool header) {
@@ -215,10 +235,6 @@ absl::Status TakeColumns(const CsvTable& like, CsvTable& table) {
 // Returns the likely reason that a table has a single column, and the mend, or "".
 std::string DelimiterFault(absl::string_view first, char delimiter) {
   const absl::string_view row = absl::StripAsciiWhitespace(first);
-  if (absl::StartsWith(row, "sep=")) {
-    return absl::StrCat("begins with the row ", QuotedCell(row),
-                        ", which Excel adds: remove this row, and give the delimiter in csv.delimiter");
-  }
   for (const auto& [other, name] : {std::pair(';', "';'"), {'\t', "\"\\t\""}, {'|', "'|'"}, {',', "','"}}) {
     if (other == delimiter || !absl::StrContains(row, other)) continue;
     return absl::StrCat("has a single column ", QuotedCell(row),
@@ -237,16 +253,38 @@ absl::Status CheckFields(const CsvTable& table, int64_t row, const std::vector<a
           : ""));
 }
 
+// The bytes of the file's beginning that show its form.
+constexpr int64_t kFormatBytes = int64_t{1} << 20;
+
+// Finds the form of the file at `path`.
+absl::StatusOr<CsvFormat> FormatOf(const v1::CsvSource& source, const std::string& path) {
+  TANDEM_RETURN_IF_ERROR(CheckCsvFormat(source));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
+  std::string bytes(kFormatBytes, '\0');
+  TANDEM_ASSIGN_OR_RETURN(const int64_t count, file->Read(bytes.data(), kFormatBytes));
+  bytes.resize(count);
+  const v1::TextEncoding encoding = EncodingOf(source, bytes);
+  TextDecoder decoder(encoding);
+  std::string text;
+  if (const absl::Status status = decoder.Decode(bytes, &text); !status.ok()) {
+    return file->Error(std::string(status.message()));
+  }
+  TANDEM_ASSIGN_OR_RETURN(CsvFormat format, FindCsvFormat(source, text, count < kFormatBytes));
+  format.encoding = encoding;
+  return format;
+}
+
 // The rows of a file.
 class Rows {
  public:
-  static absl::StatusOr<std::unique_ptr<Rows>> Open(const v1::CsvSource& source, const std::string& path) {
-    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(source));
+  static absl::StatusOr<std::unique_ptr<Rows>> Open(const CsvFormat& format, const std::string& path) {
     TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
     // A number takes at least two characters of the file and four bytes in memory.
     const int64_t most = CompressedFile::MostInMemory(kMaxTableBytes, 3);
     TANDEM_RETURN_IF_ERROR(file->CheckPlainLength(most));
-    return std::unique_ptr<Rows>(new Rows(std::move(file), most, delimiter));
+    std::unique_ptr<Rows> rows(new Rows(std::move(file), most, format));
+    if (format.has_separator_row) TANDEM_RETURN_IF_ERROR(rows->Next().status());
+    return rows;
   }
   // As CsvReader::Next.
   absl::StatusOr<bool> Next() {
@@ -259,21 +297,45 @@ class Rows {
   absl::Status Error(const std::string& what) const { return file_->Error(what); }
 
  private:
-  Rows(std::unique_ptr<CompressedFile> file, int64_t most, char delimiter)
+  Rows(std::unique_ptr<CompressedFile> file, int64_t most, const CsvFormat& format)
       : file_(std::move(file)),
         most_(most),
-        reader_([this](char* data, int64_t size) { return Read(data, size); }, delimiter) {}
+        is_utf8_(format.encoding == v1::TEXT_ENCODING_UTF8),
+        decoder_(format.encoding),
+        reader_([this](char* data, int64_t size) { return Read(data, size); }, format.syntax) {}
 
   absl::StatusOr<int64_t> Read(char* data, int64_t size) {
-    absl::StatusOr<int64_t> count = file_->Read(data, size);
-    if (count.ok() && (bytes_ += *count) > most_) count = file_->TooLong(most_);
+    absl::StatusOr<int64_t> count = is_utf8_ ? ReadBytes(data, size) : ReadText(data, size);
     // The error already names the file.
     has_failed_ = !count.ok();
+    return count;
+  }
+  absl::StatusOr<int64_t> ReadBytes(char* data, int64_t size) {
+    absl::StatusOr<int64_t> count = file_->Read(data, size);
+    if (count.ok() && (bytes_ += *count) > most_) count = file_->TooLong(most_);
+    return count;
+  }
+  absl::StatusOr<int64_t> ReadText(char* data, int64_t size) {
+    std::string bytes(size, '\0');
+    bool at_end = false;
+    while (static_cast<int64_t>(text_.size()) < size && !at_end) {
+      TANDEM_ASSIGN_OR_RETURN(const int64_t count, ReadBytes(bytes.data(), size));
+      at_end = count < size;
+      absl::Status status = decoder_.Decode(absl::string_view(bytes.data(), count), &text_);
+      if (status.ok() && at_end) status = decoder_.Finish();
+      if (!status.ok()) return file_->Error(std::string(status.message()));
+    }
+    const int64_t count = std::min(size, static_cast<int64_t>(text_.size()));
+    text_.copy(data, count);
+    text_.erase(0, count);
     return count;
   }
 
   const std::unique_ptr<CompressedFile> file_;
   const int64_t most_;
+  const bool is_utf8_;
+  TextDecoder decoder_;
+  std::string text_;  // Decoded, but not read yet.
   int64_t bytes_ = 0;
   bool has_failed_ = false;
   CsvReader reader_;
@@ -282,50 +344,29 @@ class Rows {
 
 }  // namespace
 
-std::string QuotedCell(absl::string_view text) {
-  return absl::StrCat("'", ToUtf8(absl::Utf8SafeCHexEscape(text.substr(0, 60))),
-                      text.size() > 60 ? "..." : "", "'");
-}
-
-bool ParseCsvNumber(absl::string_view text, double* number) {
-  text = absl::StripAsciiWhitespace(text);
-  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
-  const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
-  return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
-         std::abs(*number) <= std::numeric_limits<float>::max();
-}
-
 std::string CsvPlace(const CsvTable& table, int64_t row, size_t column) {
   return absl::StrCat(table.path, ": row ", row, ", column ", QuotedCell(table.names[column]));
 }
 
-absl::StatusOr<char> CsvDelimiter(const v1::CsvSource& source) {
-  if (source.delimiter().empty()) return ',';
-  if (source.delimiter() == "\\t") return '\t';
-  const char delimiter = source.delimiter()[0];
-  if (source.delimiter().size() == 1 && delimiter != '"' && delimiter != '\n' && delimiter != '\r') {
-    return delimiter;
-  }
-  return FieldError("csv.delimiter",
-                    absl::StrCat("is ", QuotedCell(source.delimiter()), "; it must be one character"));
-}
-
 namespace {
 
-absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const std::string& path,
-                                   absl::FunctionRef<absl::Status(CsvTable&)> choose, UseCsvRow use) {
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Rows> rows, Rows::Open(source, path));
+absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const CsvFormat& format,
+                                   const std::string& path, absl::FunctionRef<absl::Status(CsvTable&)> choose,
+                                   UseCsvRow use) {
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<Rows> rows, Rows::Open(format, path));
   TANDEM_ASSIGN_OR_RETURN(bool more, rows->Next());
   if (!more) return rows->Error("has no rows");
-  const bool header = HasHeader(source);
-  if (rows->fields().size() == 1 || absl::StartsWith(rows->fields()[0], "sep=")) {
-    TANDEM_ASSIGN_OR_RETURN(const char delimiter, CsvDelimiter(source));
-    const std::string fault = DelimiterFault(rows->fields()[0], delimiter);
+  const bool header = format.header;
+  if (rows->fields().size() == 1) {
+    const std::string fault = DelimiterFault(rows->fields()[0], format.syntax.delimiter);
     if (!fault.empty()) return rows->Error(fault);
   }
   CsvTable table{.path = path,
                  .names = NamesOf(rows->fields(), header),
                  .header = header,
+                 .format = format,
+                 .rules = {.decimal_comma = format.decimal_comma,
+                           .missing_texts = {source.missing_texts().begin(), source.missing_texts().end()}},
                  .features = {},
                  .targets = {}};
   TANDEM_RETURN_IF_ERROR(choose(table));
@@ -346,14 +387,22 @@ absl::StatusOr<CsvTable> ReadTable(const v1::CsvSource& source, const std::strin
 
 absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
                                       const DataNames& model, UseCsvRow use) {
+  TANDEM_ASSIGN_OR_RETURN(const CsvFormat format, FormatOf(source, path));
   return ReadTable(
-      source, path, [&](CsvTable& table) { return ChooseColumns(source, model, table); }, use);
+      source, format, path, [&](CsvTable& table) { return ChooseColumns(source, model, table); }, use);
 }
 
 absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std::string& path,
                                           const CsvTable& like, UseCsvRow use) {
+  CsvFormat format = like.format;
+  if (path != like.path) {
+    // The two files may have been written by different programs.
+    TANDEM_ASSIGN_OR_RETURN(const CsvFormat own, FormatOf(source, path));
+    format.has_separator_row = own.has_separator_row;
+    format.encoding = own.encoding;
+  }
   return ReadTable(
-      source, path, [&](CsvTable& table) { return TakeColumns(like, table); }, use);
+      source, format, path, [&](CsvTable& table) { return TakeColumns(like, table); }, use);
 }
 
 std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector<size_t>& positions) {

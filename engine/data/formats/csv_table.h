@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/data/data_names.h"
+#include "engine/data/formats/csv_format.h"
+#include "engine/data/table/cell.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem {
@@ -22,6 +24,8 @@ struct CsvTable {
   // The names of the columns, in UTF-8. Positions from 0 if the table has no names.
   std::vector<std::string> names;
   bool header = true;  // Whether the table has names.
+  CsvFormat format = {};
+  CellRules rules = {};
   // Positions of columns.
   std::vector<size_t> features;
   std::vector<size_t> targets;
@@ -33,12 +37,13 @@ using UseCsvRow = absl::FunctionRef<absl::Status(const CsvTable& table, int64_t 
                                                  const std::vector<absl::string_view>& fields)>;
 
 // Reads the table at `path`. The columns are those that `model` names, else those that `source` names.
-// Otherwise the last column is the target and the others are features. Returns the error of `use`.
+// Otherwise the last column is the target and the others are features. The file's form is found unless
+// `source` gives it. Returns the error of `use`.
 absl::StatusOr<CsvTable> ReadCsvTable(const v1::CsvSource& source, const std::string& path,
                                       const DataNames& model, UseCsvRow use);
 
-// As ReadCsvTable, with the columns of `like`. They are matched by name if both tables name their columns,
-// else by position.
+// As ReadCsvTable, with the columns and the form of `like`. Columns are matched by name if both tables name
+// their columns, else by position.
 absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std::string& path,
                                           const CsvTable& like, UseCsvRow use);
 
@@ -46,15 +51,8 @@ absl::StatusOr<CsvTable> ReadCsvTableLike(const v1::CsvSource& source, const std
 // names are equal.
 std::vector<std::string> CsvColumnNames(const CsvTable& table, const std::vector<size_t>& positions);
 
-// Returns CsvSource.delimiter as a character. INVALID_ARGUMENT if it is none.
-absl::StatusOr<char> CsvDelimiter(const v1::CsvSource& source);
-
-// Parses a number that is finite as a float. Blanks around it are allowed. Returns false if it is none.
-bool ParseCsvNumber(absl::string_view text, double* number);
-
-// Return the place of a cell and its content, for messages.
+// Returns the place of a cell, for messages.
 std::string CsvPlace(const CsvTable& table, int64_t row, size_t column);
-std::string QuotedCell(absl::string_view text);
 
 }  // namespace tandem
 

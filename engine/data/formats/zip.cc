@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kPieceBytes = int64_t{1} << 20;
+constexpr int64_t kZipPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = int64_t{1} << 24;
@@ -75,7 +75,7 @@ class MemberReader final : public ZipReader {
   absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
     int64_t count = 0;
     for (const int64_t wanted = std::min(size, member_.bytes - done_); count < wanted;) {
-      const int64_t piece = std::min(kPieceBytes, wanted - count);
+      const int64_t piece = std::min(kZipPieceBytes, wanted - count);
       auto* const to = static_cast<Bytef*>(data) + count;
       TANDEM_RETURN_IF_ERROR(inflates_ ? Inflate(to, piece) : read_(begin_ + done_, piece, to));
       crc_ = ::crc32(crc_, to, static_cast<uInt>(piece));
@@ -95,7 +95,7 @@ class MemberReader final : public ZipReader {
     stream_.avail_out = static_cast<uInt>(size);
     for (int code = Z_OK; code == Z_OK && stream_.avail_out > 0;) {
       if (stream_.avail_in == 0 && taken_ < member_.packed_bytes) {
-        packed_.resize(std::min(kPieceBytes, member_.packed_bytes - taken_));
+        packed_.resize(std::min(kZipPieceBytes, member_.packed_bytes - taken_));
         const auto count = static_cast<int64_t>(packed_.size());
         TANDEM_RETURN_IF_ERROR(read_(begin_ + taken_, count, packed_.data()));
         taken_ += count;
@@ -258,7 +258,7 @@ absl::Status ZipFile::ReadFirst(const ZipMember& member, int64_t most,
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ZipReader> reader, OpenMember(member));
   std::string piece;
   for (int64_t left = std::min(most, member.bytes); left > 0; left -= static_cast<int64_t>(piece.size())) {
-    piece.resize(std::min(kPieceBytes, left));
+    piece.resize(std::min(kZipPieceBytes, left));
     TANDEM_RETURN_IF_ERROR(reader->Read(piece.data(), static_cast<int64_t>(piece.size())).status());
     TANDEM_RETURN_IF_ERROR(use(piece));
   }

@@ -125,8 +125,11 @@ TEST_F(BatchScriptTest, OfManyRunsAtOnceOneRuns) {
   for (std::thread& thread : threads) thread.join();
   int ran = 0;
   for (const CommandResult& result : results) {
-    if (result.exit_code == 0) ++ran;
-    if (result.exit_code != 0) EXPECT_EQ(result.exit_code, kBatchSecondRun) << result.standard_error;
+    if (result.exit_code == 0) {
+      ++ran;
+    } else {
+      EXPECT_EQ(result.exit_code, kBatchSecondRun) << result.standard_error;
+    }
   }
   EXPECT_EQ(ran, 1);
 }

@@ -25,7 +25,10 @@ TEST(FakeSlurmClientTest, JobsFollowTheTest) {
   EXPECT_FALSE(slurm.Find("tandem:c:1")->has_value());
   slurm.Forget("1");
   EXPECT_THAT(*slurm.Poll(), SizeIs(1));
-  slurm.Add({.id = "3", .state = SlurmState::kRunning, .comment = "foreign"});
+  SlurmJob foreign;
+  foreign.id = "3";
+  foreign.comment = "foreign";
+  slurm.Add(foreign);
   EXPECT_THAT(*slurm.Poll(), SizeIs(1));
   EXPECT_EQ(slurm.polls(), 2);
 }

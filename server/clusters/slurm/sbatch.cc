@@ -1,5 +1,7 @@
 #include "server/clusters/slurm/sbatch.h"
 
+#include <signal.h>
+
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
@@ -161,8 +163,9 @@ absl::Status RefusalOf(const CommandResult& result) {
   const std::string words = WordsOf(result);
   const std::string lower = absl::AsciiStrToLower(words);
   const auto has = [&lower](absl::string_view text) { return absl::StrContains(lower, text); };
-  // A killed sbatch may have submitted the job.
-  if (result.exit_code > 128 || result.standard_error.empty() ||
+  // A killed sbatch may have submitted the job. Codes above the signals' are sbatch's own.
+  const bool is_killed = result.exit_code > 128 && result.exit_code <= 128 + SIGRTMAX;
+  if (is_killed || result.standard_error.empty() ||
       std::any_of(std::begin(kNoAnswer), std::end(kNoAnswer), has)) {
     return absl::UnavailableError(absl::StrCat("cannot reach Slurm: ", words));
   }

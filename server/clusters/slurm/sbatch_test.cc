@@ -141,6 +141,8 @@ TEST(SbatchTest, ARefusalNamesTheField) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
     EXPECT_THAT(FieldsOf(status), ElementsAre(field)) << errors;
   }
+  // sbatch exits with 255 after a wrong option.
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadTest(Failed("sbatch: unrecognized option '--x'\n", 255))));
   EXPECT_THAT(std::string(ReadTest(Failed(kCases[0].first)).message()),
               HasSubstr("invalid partition specified: nowhere; Batch job submission failed"));
 }

@@ -11,9 +11,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "server/clusters/slurm/queue_answer.h"
 #include "server/clusters/slurm/sbatch.h"
+#include "server/clusters/slurm/slurm_text.h"
 
 namespace tandem {
 namespace {
@@ -48,6 +50,21 @@ bool HasNoJob(absl::string_view errors) {
   const std::string lower = absl::AsciiStrToLower(errors);
   return absl::StrContains(lower, "invalid job id") ||
          absl::StrContains(lower, "already completing or completed");
+}
+
+// Returns an error if the partition's time limit is shorter than the request's.
+absl::Status CheckTimeLimit(const SlurmRequest& request, const std::vector<SlurmPartition>& partitions) {
+  for (const SlurmPartition& partition : partitions) {
+    const bool is_asked =
+        request.partition.empty() ? partition.is_default : partition.name == request.partition;
+    if (!is_asked || request.time_limit <= partition.time_limit) continue;
+    return FieldError(
+        "time_limit",
+        absl::StrCat(FormatSlurmDuration(request.time_limit), " is longer than the limit of the partition \"",
+                     partition.name, "\", ", FormatSlurmDuration(partition.time_limit),
+                     "; ask for less time or another partition"));
+  }
+  return absl::OkStatus();
 }
 
 // The order of Find: a job that has not ended, then the lower id.
@@ -97,7 +114,12 @@ absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& reque
 absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/true));
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", TestArguments(request)));
-  return ReadTest(result);
+  TANDEM_RETURN_IF_ERROR(ReadTest(result));
+  // Unless EnforcePartLimits is set, Slurm takes a job with a longer limit than the partition's, and never
+  // starts this job. A quality of service may lift the partition's limit.
+  if (request.time_limit <= absl::ZeroDuration() || !request.qos.empty()) return absl::OkStatus();
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
+  return CheckTimeLimit(request, partitions);
 }
 
 absl::StatusOr<std::vector<SlurmJob>> SlurmCommandClient::Poll() {
@@ -121,7 +143,8 @@ absl::Status SlurmCommandClient::Cancel(absl::string_view id, bool signal_term) 
         absl::StrCat("cannot cancel the job \"", id, "\": the id is no number"));
   }
   std::vector<std::string> arguments;
-  if (signal_term) arguments = {"--batch", "--signal=TERM"};
+  // Without a state, scancel would try for half a minute to signal a pending job.
+  if (signal_term) arguments = {"--state=RUNNING", "--batch", "--signal=TERM"};
   arguments.emplace_back(id);
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("scancel", std::move(arguments)));
   if (result.exit_code == 0 || HasNoJob(result.standard_error)) return absl::OkStatus();

@@ -139,7 +139,7 @@ TEST_F(SlurmCommandClientTest, CancelIsDoneIfTheJobIsGone) {
   EXPECT_TRUE(Client().Cancel("12", false).ok());
   EXPECT_THAT(Noted("scancel.arguments"), ElementsAre("12"));
   EXPECT_TRUE(Client().Cancel("12", true).ok());
-  EXPECT_THAT(Noted("scancel.arguments"), ElementsAre("--batch", "--signal=TERM", "12"));
+  EXPECT_THAT(Noted("scancel.arguments"), ElementsAre("--state=RUNNING", "--batch", "--signal=TERM", "12"));
   Fake("scancel", "echo 'scancel: error: Kill job error on job id 12: Invalid job id specified' >&2; exit 1");
   EXPECT_TRUE(Client().Cancel("12", false).ok());
   Fake("scancel",
@@ -148,6 +148,23 @@ TEST_F(SlurmCommandClientTest, CancelIsDoneIfTheJobIsGone) {
   for (const char* id : {"", "--state=RUNNING", "12 13", "12_3", "-u"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(Client().Cancel(id, false))) << id;
   }
+}
+
+TEST_F(SlurmCommandClientTest, ATimeLimitAboveThePartitionsIsRefused) {
+  Fake("sbatch", "exit 0");
+  Fake("sinfo", R"(echo 'tandem-partition|work*|up|1:00:00|2|idle|1|0/2/0/2|(null)|tandem-end'
+echo 'tandem-partition|long|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end')");
+  SlurmRequest request = Request();
+  EXPECT_TRUE(Client().Test(request).ok());
+  request.time_limit = absl::Hours(1);
+  EXPECT_TRUE(Client().Test(request).ok());
+  request.time_limit = absl::Hours(2);
+  const absl::Status status = Client().Test(request);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("0-02:00:00 is longer than the limit of the partition \"work\", 0-01:00:00"));
+  request.partition = "long";
+  EXPECT_TRUE(Client().Test(request).ok());
 }
 
 TEST_F(SlurmCommandClientTest, ListsPartitions) {

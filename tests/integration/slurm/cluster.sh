@@ -81,7 +81,10 @@ up() {
   local gpus=${SLURM_LAB_GPUS:-0} gres=""
   if ((gpus > 0)); then
     gres="Gres=gpu:fake:$gpus"
-    echo "Name=gpu Type=fake Count=$gpus" >"$lab/gres.conf"
+    # slurmd counts only GPUs that have a file.
+    mkdir "$lab/gpus"
+    for ((i = 0; i < gpus; ++i)); do touch "$lab/gpus/gpu$i"; done
+    echo "Name=gpu Type=fake File=$lab/gpus/gpu[0-$((gpus - 1))]" >"$lab/gres.conf"
   fi
   # auth/none and cred/none do without munge. Slurm needs addresses outside 127/8.
   cat >"$lab/slurm.conf" <<END

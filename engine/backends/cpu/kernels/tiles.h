@@ -60,9 +60,10 @@ struct TileUnfold {
   int64_t width = 0;
 };
 
-// A part of the weight gradient's sum: two blocks of samples and output rows [first_row, last_row). `x` has
-// the input rows from first_x_row on.
+// A part of the weight gradient's sum: pairs of blocks of samples, and output rows [first_row, last_row). `x`
+// has the input rows from first_x_row on.
 struct TileGradPart {
+  int64_t pairs = 1;
   int64_t first_row = 0;
   int64_t last_row = 0;
   int64_t first_x_row = 0;
@@ -84,8 +85,8 @@ struct TileKernels {
   // pixel. If `transpose`, packs dy, else x. Items: pixels.
   void (*pack_pixels)(const uint16_t* first, const uint16_t* second, bool transpose, uint16_t* to,
                       int64_t begin, int64_t end);
-  // Adds a part of dweight to `sums`. `dy` is [out_blocks][rows][out_width] packed pixels, `x` is
-  // [in_blocks][x_rows][in_width] packed pixels. Items: out_blocks * in_blocks.
+  // Adds a part of dweight to `sums`. `dy` is [pairs][out_blocks][rows][out_width] packed pixels, `x` is
+  // [pairs][in_blocks][x_rows][in_width] packed pixels. Items: out_blocks * in_blocks.
   void (*grad_weight)(const TileConv& conv, const TileGradPart& part, const uint16_t* x, const uint16_t* dy,
                       float* sums, int64_t begin, int64_t end);
   // Writes dweight [outputs][inputs][taps] from the sums. Items: outputs.

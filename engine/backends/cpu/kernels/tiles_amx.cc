@@ -265,32 +265,39 @@ void PackPixels(const uint16_t* first, const uint16_t* second, bool transpose, u
 void GradWeight(const TileConv& s, const TileGradPart& part, const uint16_t* x, const uint16_t* dy,
                 float* sums, int64_t begin, int64_t end) {
   const TileScope scope;
-  const int64_t rows = part.last_row - part.first_row;
+  const int64_t dy_block = (part.last_row - part.first_row) * s.out_width * 2 * kTileElements;
+  const int64_t x_block = part.x_rows * s.in_width * 2 * kTileElements;
   for (int64_t item = begin; item < end; ++item) {
-    const uint16_t* dy_block = dy + item / s.in_blocks * rows * s.out_width * 2 * kTileElements;
-    const uint16_t* x_block = x + item % s.in_blocks * part.x_rows * s.in_width * 2 * kTileElements;
     float* to = sums + item * s.taps() * kTileSums;
     if (part.first) {
       for (int64_t i = 0; i < s.taps() * kTileSums; ++i) to[i] = 0;
     }
-    for (int64_t kernel_row = 0; kernel_row < s.kernel_height; ++kernel_row) {
-      for (int64_t row = part.first_row; row < part.last_row; ++row) {
-        const int64_t x_row = s.rows[row * s.kernel_height + kernel_row];
-        if (x_row < 0) continue;
-        const uint16_t* from = x_block + (x_row - part.first_x_row) * s.in_width * 2 * kTileElements;
-        const uint16_t* grads = dy_block + (row - part.first_row) * s.out_width * 2 * kTileElements;
-        for (int64_t first = 0; first < s.out_width; first += kCachedPixels) {
-          const int64_t last = first + kCachedPixels < s.out_width ? first + kCachedPixels : s.out_width;
-          for (int64_t k = 0; k < s.kernel_width; ++k) {
-            float* tap = to + (kernel_row * s.kernel_width + k) * kTileSums;
-            LoadSums(tap);
-            for (int64_t column = first; column < last; ++column) {
-              const int64_t x_column = s.columns[column * s.kernel_width + k];
-              if (x_column < 0) continue;
-              const uint16_t* a = grads + column * 2 * kTileElements;
-              Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+    // Adds the products of the columns [first, last) of a row of dy and a row of x.
+    const auto add_columns = [&](const uint16_t* grads, const uint16_t* from, int64_t first, int64_t last,
+                                 int64_t k, float* tap) __attribute__((always_inline)) {
+      LoadSums(tap);
+      for (int64_t column = first; column < last; ++column) {
+        const int64_t x_column = s.columns[column * s.kernel_width + k];
+        if (x_column < 0) continue;
+        const uint16_t* a = grads + column * 2 * kTileElements;
+        Multiply(a, a + kTileElements, from + x_column * 2 * kTileElements);
+      }
+      StoreSums(tap);
+    };
+    for (int64_t pair = 0; pair < part.pairs; ++pair) {
+      const uint16_t* pair_dy = dy + (pair * s.out_blocks + item / s.in_blocks) * dy_block;
+      const uint16_t* pair_x = x + (pair * s.in_blocks + item % s.in_blocks) * x_block;
+      for (int64_t kernel_row = 0; kernel_row < s.kernel_height; ++kernel_row) {
+        for (int64_t row = part.first_row; row < part.last_row; ++row) {
+          const int64_t x_row = s.rows[row * s.kernel_height + kernel_row];
+          if (x_row < 0) continue;
+          const uint16_t* from = pair_x + (x_row - part.first_x_row) * s.in_width * 2 * kTileElements;
+          const uint16_t* grads = pair_dy + (row - part.first_row) * s.out_width * 2 * kTileElements;
+          for (int64_t first = 0; first < s.out_width; first += kCachedPixels) {
+            const int64_t last = first + kCachedPixels < s.out_width ? first + kCachedPixels : s.out_width;
+            for (int64_t k = 0; k < s.kernel_width; ++k) {
+              add_columns(grads, from, first, last, k, to + (kernel_row * s.kernel_width + k) * kTileSums);
             }
-            StoreSums(tap);
           }
         }
       }
@@ -341,41 +348,53 @@ void GradBias(const TileConv& s, const uint16_t* dy, int64_t channels, float* db
   }
 }
 
-// Rounds to nearest, ties to even, as RoundPair.
-inline uint16_t Round(float value) {
-  uint32_t bits = 0;
-  __builtin_memcpy(&bits, &value, sizeof(bits));
-  // Rounding could turn NaN into infinity.
-  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+// The places of a pixel's 32 unfolded numbers in an image, in elements. Places outside the image are not in
+// the mask.
+struct UnfoldedPlaces {
+  alignas(64) int32_t offsets[kTileChannels];
+  uint32_t mask;
+};
+
+inline void FindPlaces(const TileConv& s, const TileUnfold& images, int64_t first, const int32_t* rows,
+                       const int32_t* columns, UnfoldedPlaces* places) {
+  const int64_t numbers = images.channels * s.taps();
+  places->mask = 0;
+  for (int64_t k = 0; k < kTileChannels; ++k) {
+    places->offsets[k] = 0;
+    if (first + k >= numbers) continue;
+    const int64_t tap = (first + k) % s.taps();
+    const int32_t x_row = rows[tap / s.kernel_width];
+    const int32_t x_column = columns[tap % s.kernel_width];
+    if (x_row < 0 || x_column < 0) continue;
+    places->mask |= uint32_t{1} << k;
+    places->offsets[k] =
+        static_cast<int32_t>(((first + k) / s.taps() * images.height + x_row) * images.width + x_column);
+  }
 }
 
 void Unfold(const TileConv& s, const TileUnfold& images, const float* x, uint16_t* to, int64_t begin,
             int64_t end) {
-  const int64_t plane = images.height * images.width;
+  const int64_t image = images.channels * images.height * images.width;
   for (int64_t item = begin; item < end; ++item) {
     const int64_t block = item / s.out_height;
     const int64_t row = item % s.out_height;
-    const auto tiles_of = [&](int64_t b) {
-      return to + ((block * s.in_blocks + b) * s.out_height + row) * s.out_width * kTileElements;
-    };
-    for (int64_t b = 0; b < s.in_blocks; ++b) {
-      uint16_t* tiles = tiles_of(b);
-      for (int64_t i = 0; i < s.out_width * kTileElements; ++i) tiles[i] = 0;
-    }
-    for (int64_t number = 0; number < images.channels * s.taps(); ++number) {
-      const int64_t tap = number % s.taps();
-      const int64_t x_row = s.rows[row * s.kernel_height + tap / s.kernel_width];
-      if (x_row < 0) continue;
-      const int32_t* columns = s.columns + tap % s.kernel_width;
-      uint16_t* tiles = tiles_of(number / kTileChannels) + number % kTileChannels;
-      for (int64_t n = 0; n < kTileSamples; ++n) {
-        const float* from = x + ((block * kTileSamples + n) * images.channels + number / s.taps()) * plane +
-                            x_row * images.width;
-        for (int64_t column = 0; column < s.out_width; ++column) {
-          const int64_t x_column = columns[column * s.kernel_width];
-          if (x_column < 0) continue;
-          tiles[column * kTileElements + n * kTileChannels] = Round(from[x_column]);
+    for (int64_t column = 0; column < s.out_width; ++column) {
+      for (int64_t b = 0; b < s.in_blocks; ++b) {
+        UnfoldedPlaces places;
+        FindPlaces(s, images, b * kTileChannels, s.rows + row * s.kernel_height,
+                   s.columns + column * s.kernel_width, &places);
+        const __m512i low_at = _mm512_load_si512(places.offsets);
+        const __m512i high_at = _mm512_load_si512(places.offsets + 16);
+        const auto low_mask = static_cast<__mmask16>(places.mask);
+        const auto high_mask = static_cast<__mmask16>(places.mask >> 16);
+        uint16_t* tile =
+            to + (((block * s.in_blocks + b) * s.out_height + row) * s.out_width + column) * kTileElements;
+        const __m512 zero = _mm512_setzero_ps();
+        for (int64_t n = 0; n < kTileSamples; ++n) {
+          const float* from = x + (block * kTileSamples + n) * image;
+          const __m512 low = _mm512_mask_i32gather_ps(zero, low_mask, low_at, from, 4);
+          const __m512 high = _mm512_mask_i32gather_ps(zero, high_mask, high_at, from, 4);
+          _mm512_storeu_si512(tile + n * kTileChannels, RoundPair(low, high));
         }
       }
     }

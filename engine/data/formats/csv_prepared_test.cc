@@ -1,0 +1,232 @@
+// Tables as people have them: gaps, categories, dates, other forms of files, and splits.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/data/dataset.h"
+#include "engine/data/formats/csv_report.h"
+#include "engine/data/formats/test_files.h"
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class PreparedTest : public ::testing::Test {
+ protected:
+  v1::DatasetSpec Spec(const std::string& table, const std::string& csv = "", const std::string& more = "") {
+    v1::DatasetSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("csv { " + csv + " } " + more, &spec)) << csv;
+    spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
+    return spec;
+  }
+  OpenedDataset Open(const v1::DatasetSpec& spec, const DataNames* model = nullptr) {
+    absl::StatusOr<OpenedDataset> opened = OpenDataset(spec, model);
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : OpenedDataset();
+  }
+  const std::string folder_ = FreshFolder();
+  // Two numbers with a gap, a category, a text, and a class.
+  const std::string people_ =
+      "age,fare,port,name,lived\n10,1,S,Ann B.,no\n30,2,C,Bob C.,yes\n,3,S,Cy D.,no\n20,4,C,Di E.,yes\n";
+};
+
+TEST_F(PreparedTest, GapsCategoriesAndTextTrain) {
+  const OpenedDataset opened = Open(Spec(people_));
+  // age, its indicator, fare, two ports and others.
+  EXPECT_EQ(opened.info.shape, Shape({6}));
+  EXPECT_THAT(opened.info.class_names, ElementsAre("no", "yes"));
+  EXPECT_THAT(opened.info.feature_names, ElementsAre("age", "fare", "port"));
+  const std::vector<float> samples = Samples<float>(*opened.train);
+  ASSERT_THAT(samples, SizeIs(24));
+  EXPECT_THAT(std::vector<float>(samples.begin() + 12, samples.begin() + 18),
+              ElementsAre(0, 1, FloatNear(0.4472136F, 1e-6), 0, 1, 0))
+      << "the median 20 is the mean too";
+  EXPECT_THAT(opened.info.notices, Contains(HasSubstr("many different texts are left out: 'name'")));
+  EXPECT_THAT(opened.info.notices, Contains(HasSubstr("Missing cells in 4 rows are filled: 'age' 1.")));
+}
+
+TEST_F(PreparedTest, AnotherTableIsPreparedLikeTheModels) {
+  const OpenedDataset opened = Open(Spec(people_));
+  const DataNames model{.features = opened.info.feature_names,
+                        .targets = opened.info.target_names,
+                        .classes = opened.info.class_names,
+                        .preparation = opened.info.preparation};
+  const OpenedDataset other = Open(Spec("lived,port,age,fare\nyes,Q,,2\n"), &model);
+  EXPECT_THAT(Samples<float>(*other.train), ElementsAre(0, 1, FloatNear(-0.4472136F, 1e-6), 0, 0, 1));
+  EXPECT_THAT(Targets<int32_t>(*other.train), ElementsAre(1));
+  absl::StatusOr<OpenedDataset> refused = OpenDataset(Spec("lived,port,age,fare\nyes,Q,old,2\n"), &model);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("row 2, column 'age' is 'old'; it must be a finite number"));
+  // A model of plain numbers takes no gaps.
+  const DataNames plain{.features = {"age", "fare"}, .targets = {"lived"}, .classes = {"no", "yes"}};
+  refused = OpenDataset(Spec("age,fare,lived\n,2,no\n1,2,yes\n"), &plain);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("row 2, column 'age' is empty"));
+}
+
+TEST_F(PreparedTest, ColumnsAndMissingCellsAreChosen) {
+  const std::string table = "a,b,y\n1,2,0\n,5,1\n3,2,2\n";
+  OpenedDataset opened = Open(
+      Spec(table,
+           "scaling: NUMBER_SCALING_NONE target_scaling: NUMBER_SCALING_NONE missing: MISSING_VALUES_MEAN "
+           "columns { name: 'a' missing: MISSING_VALUES_CONSTANT constant: '7' missing_indicator: false } "
+           "columns { name: 'b' kind: COLUMN_KIND_CATEGORY }"));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 1, 0, 0, 7, 0, 1, 0, 3, 1, 0, 0));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(0, 1, 2));
+  opened = Open(Spec(table, "columns { name: 'a' kind: COLUMN_KIND_IGNORED } scaling: NUMBER_SCALING_NONE"));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(2, 5, 2));
+  ExpectViolation(Spec(table, "missing: MISSING_VALUES_REFUSE"), "csv.train",
+                  "row 3, column 'a' is missing, as 1 of 3 cells of this column are");
+  ExpectViolation(Spec(table, "columns { name: 'z' }"), "csv.columns[0].name",
+                  "is 'z', which is no feature of the table; its features are 'a', 'b'");
+  ExpectViolation(Spec(table, "columns { name: 'a' missing: MISSING_VALUES_CONSTANT }"),
+                  "csv.columns[0].constant", "is required");
+  ExpectViolation(Spec(table, "missing: MISSING_VALUES_CONSTANT"), "csv.missing", "needs a value for each");
+  opened = Open(Spec("a,y\n1,0\n-,1\n3,2\n", "missing_texts: '-' scaling: NUMBER_SCALING_NONE"));
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 0, 2, 1, 3, 0));
+}
+
+TEST_F(PreparedTest, NumbersWithoutGapsStayAsTheyAre) {
+  const OpenedDataset opened = Open(Spec("a,y\n1.5,100\n2.5,300\n"));
+  EXPECT_FALSE(opened.info.preparation.has_value());
+  EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1.5, 2.5));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(100, 300));
+}
+
+TEST_F(PreparedTest, TargetsAreScaledWithMixedFeatures) {
+  const OpenedDataset opened = Open(Spec("a,y\n1,100\n,300\n"));
+  EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(-1, 1));
+  EXPECT_EQ(opened.info.preparation->target_mean(), 200);
+  EXPECT_EQ(opened.info.preparation->target_deviation(), 100);
+  ExpectViolation(Spec(people_, "target_scaling: NUMBER_SCALING_STANDARD"), "csv.target_scaling",
+                  "the target is a class");
+  ExpectViolation(Spec("a,y\n1,2\n", "target_scaling: NUMBER_SCALING_QUANTILES"), "csv.target_scaling",
+                  "must be none or standard");
+}
+
+TEST_F(PreparedTest, OnlyTrainingRowsAreFitted) {
+  const std::string table = "t,c,y\n1,a,0\n2,a,1\n3,,2\n9,b,3\n100,b,4\n";
+  const OpenedDataset opened = Open(Spec(table, "", "validation_split { fraction: 0.4 time_column: 't' }"));
+  ASSERT_EQ(opened.info.train_samples, 3);
+  EXPECT_EQ(opened.info.preparation->columns(0).numbers(0).mean(), 2);
+  EXPECT_THAT(opened.info.preparation->columns(1).categories(), ElementsAre("a"));
+  EXPECT_EQ(opened.info.preparation->target_mean(), 1);
+  // 'b' is another value, because no training row has it.
+  const std::vector<float> validation = Samples<float>(*opened.validation);
+  EXPECT_THAT(std::vector<float>(validation.begin() + 1, validation.begin() + 5), ElementsAre(0, 0, 1, 0));
+  // train_limit counts too. The shape does not depend on it.
+  const OpenedDataset limited = Open(Spec(table, "", "train_limit: 2"));
+  EXPECT_EQ(limited.info.preparation->columns(0).numbers(0).mean(), 1.5);
+  EXPECT_EQ(limited.info.shape, opened.info.shape);
+  EXPECT_EQ(DescribeDataset(Spec(table))->shape, opened.info.shape);
+}
+
+TEST_F(PreparedTest, SplitsAreStratifiedGroupedAndChronological) {
+  std::string table = "x,g,y\n";
+  for (int i = 0; i < 40; ++i) {
+    table += std::to_string(i) + ",g" + std::to_string(i / 4) + (i % 10 == 0 ? ",rare\n" : ",often\n");
+  }
+  const auto split = [&](const std::string& how) {
+    return Open(Spec(table, "feature_columns: 'x'", "validation_split { fraction: 0.25 " + how + " }"));
+  };
+  const std::vector<int32_t> labels = Targets<int32_t>(*split("stratified: true seed: 3").validation);
+  ASSERT_THAT(labels, SizeIs(10));
+  EXPECT_EQ(std::count(labels.begin(), labels.end(), 1), 1) << "a quarter of 4 rare rows";
+  const std::vector<float> grouped = Samples<float>(*split("group_column: 'g' seed: 5").validation);
+  ASSERT_THAT(grouped, SizeIs(::testing::AnyOf(8, 12)));
+  for (size_t i = 0; i < grouped.size(); i += 4) {
+    EXPECT_EQ(static_cast<int>(grouped[i]) % 4, 0);
+    EXPECT_EQ(grouped[i + 3], grouped[i] + 3) << "whole groups";
+  }
+  EXPECT_THAT(Samples<float>(*split("time_column: 'x'").validation),
+              ElementsAre(30, 31, 32, 33, 34, 35, 36, 37, 38, 39));
+  ExpectViolation(Spec(table, "", "validation_split { fraction: 0.5 time_column: 'y' }"),
+                  "validation_split.time_column", "it must be a number or a date");
+  ExpectViolation(Spec(table, "", "validation_split { fraction: 0.5 group_column: 'z' }"),
+                  "validation_split.group_column", "the table has no such column");
+  ExpectViolation(Spec("x,y\n1,2\n3,4\n", "", "validation_split { fraction: 0.5 stratified: true }"),
+                  "validation_split.stratified", "the target is no class");
+  ExpectViolation(Spec(table, "", "validation_split { fraction: 0.5 stratified: true time_column: 'x' }"),
+                  "validation_split", "give one of them");
+}
+
+TEST_F(PreparedTest, FormsOfFilesAreFound) {
+  const auto samples = [this](const std::string& table, const std::string& csv = "") {
+    return Samples<float>(*Open(Spec(table, csv)).train);
+  };
+  EXPECT_THAT(samples("a;b;y\n1;2;3\n4;5;6\n"), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(samples("a\tb\ty\n1\t2\t3\n"), ElementsAre(1, 2));
+  EXPECT_THAT(samples("sep=;\na;b;y\n1;2;3\n"), ElementsAre(1, 2));
+  EXPECT_THAT(samples("sep=\t\r\na\tb\ty\r\n1\t2\t3\r\n"), ElementsAre(1, 2));
+  EXPECT_THAT(samples("a;b;y\n1,5;2;3\n2;3;4,5\n"), ElementsAre(1.5, 2, 2, 3));
+  EXPECT_THAT(samples("1,5;2;3\n2;3;4,5\n", "header: false"), ElementsAre(1.5, 2, 2, 3));
+  EXPECT_THAT(samples("# made by hand\n# on a day\na,b,y\n1,2,3\n# middle\n4,5,6\n"),
+              ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(samples("a,b,y\n1,2,3\n% no row\n", "comment: '%'"), ElementsAre(1, 2));
+  EXPECT_THAT(samples("'a, b','y'\n1,3\n2,4\n"), ElementsAre(1, 2));
+  // UTF-16 with a byte order mark, in both byte orders.
+  const std::string plain = "a,y\n1,2\n";
+  std::string little = "\xFF\xFE", big = "\xFE\xFF";
+  for (const char c : plain) {
+    little += std::string{c, '\0'};
+    big += std::string{'\0', c};
+  }
+  EXPECT_THAT(samples(little), ElementsAre(1));
+  EXPECT_THAT(samples(big), ElementsAre(1));
+  ExpectViolation(Spec(little + "x"), "csv.train", "ends within a character of UTF-16");
+  // Latin-1, found by the cells, or given.
+  const std::string latin = "a,kind\n1,caf\xE9\n2,the\n";
+  EXPECT_THAT(Open(Spec(latin)).info.class_names, ElementsAre("caf\xC3\xA9", "the"));
+  EXPECT_THAT(Open(Spec(latin, "encoding: TEXT_ENCODING_LATIN1")).info.class_names,
+              ElementsAre("caf\xC3\xA9", "the"));
+  ExpectViolation(Spec("a,y\n1,2\n", "quote: '`'"), "csv.quote", "it must be");
+}
+
+TEST_F(PreparedTest, AFirstRowThatIsASampleIsFound) {
+  const std::string adult =
+      "39,State,77,Male,low\n50,Self,83,Male,low\n38,State,21,Female,high\n40,Self,5,Male,low\n";
+  const OpenedDataset opened = Open(Spec(adult));
+  EXPECT_EQ(opened.info.train_samples, 4);
+  EXPECT_FALSE(opened.info.table_format->header());
+  // Years are names here: "country" is no value of the column.
+  const OpenedDataset years = Open(Spec("country,2019,2020\nfr,1,2\nde,3,4\nfr,5,6\nde,7,8\n"));
+  EXPECT_EQ(years.info.train_samples, 4);
+  EXPECT_TRUE(years.info.table_format->header());
+}
+
+TEST_F(PreparedTest, ColumnsAreReported) {
+  const v1::DatasetSpec spec = Spec(people_);
+  const CsvReport report = *ReportCsv(spec, *DescribeDataset(spec));
+  ASSERT_THAT(report.columns, SizeIs(5));
+  EXPECT_TRUE(report.is_utf8);
+  EXPECT_FALSE(report.has_quotes);
+  const v1::TableColumn& age = report.columns[0];
+  EXPECT_EQ(age.kind(), v1::COLUMN_KIND_NUMBER);
+  EXPECT_EQ(age.missing(), 1);
+  EXPECT_EQ(age.distinct(), 3);
+  EXPECT_EQ(age.least(), "10");
+  EXPECT_EQ(age.largest(), "30");
+  EXPECT_THAT(age.examples(), ElementsAre("10", "30", "20"));
+  EXPECT_EQ(age.inputs(), 2);
+  EXPECT_EQ(report.columns[2].kind(), v1::COLUMN_KIND_CATEGORY);
+  EXPECT_EQ(report.columns[2].inputs(), 3);
+  EXPECT_EQ(report.columns[3].kind(), v1::COLUMN_KIND_TEXT);
+  EXPECT_EQ(report.columns[3].inputs(), 0);
+  EXPECT_TRUE(report.columns[4].target());
+}
+
+TEST_F(PreparedTest, ATableOfTextAloneIsRefused) {
+  ExpectViolation(Spec("a,y\nx,1\ny,2\nz,3\n"), "csv.feature_columns",
+                  "leave nothing: no column has numbers, categories or dates; give the kind of 'a'");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,150 @@
+#include "engine/data/formats/csv_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/data_names.h"
+#include "engine/data/subset.h"
+
+namespace tandem {
+namespace {
+
+constexpr double kHoursPerDay = 24;
+
+}  // namespace
+
+absl::Status CsvSplit::Begin(const CsvTable& table) {
+  const int ways = (split_.stratified() ? 1 : 0) + (split_.group_column().empty() ? 0 : 1) +
+                   (split_.time_column().empty() ? 0 : 1);
+  if (ways > 1) {
+    return FieldError("validation_split",
+                      "gives several of stratified, group_column and time_column; give one of them");
+  }
+  if (split_.stratified()) {
+    column_ = table.targets[0];
+    return absl::OkStatus();
+  }
+  const bool has_time = !split_.time_column().empty();
+  const std::string& wanted = has_time ? split_.time_column() : split_.group_column();
+  if (wanted.empty()) return absl::OkStatus();
+  const auto found = std::find(table.names.begin(), table.names.end(), wanted);
+  if (found == table.names.end()) {
+    return FieldError(has_time ? "validation_split.time_column" : "validation_split.group_column",
+                      absl::StrCat("is ", QuotedCell(wanted), ", and the table has no such column; it has ",
+                                   ListNames(table.names)));
+  }
+  column_ = found - table.names.begin();
+  return absl::OkStatus();
+}
+
+absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+  if (rows_++ == 0) TANDEM_RETURN_IF_ERROR(Begin(table));
+  if (!column_.has_value()) return absl::OkStatus();
+  const absl::string_view cell = absl::StripAsciiWhitespace(fields[*column_]);
+  if (split_.time_column().empty()) {
+    const auto number = static_cast<uint32_t>(numbers_.size());
+    groups_.push_back(numbers_.try_emplace(std::string(cell), number).first->second);
+    return absl::OkStatus();
+  }
+  double time = 0;
+  if (ParseCsvNumber(cell, table.rules.decimal_comma, &time)) {
+    times_.push_back(time);
+  } else if (const std::optional<TableDate> date = ParseTableDate(cell, false);
+             date.has_value() && !date->is_ambiguous) {
+    times_.push_back(static_cast<double>(date->Days()) + date->hour / kHoursPerDay);
+  } else {
+    return FieldError(
+        "validation_split.time_column",
+        absl::StrCat("is ", QuotedCell(split_.time_column()), ", but ", CsvPlace(table, row, *column_),
+                     " is ", QuotedCell(cell), "; it must be a number or a date such as 2024-05-31"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<bool>> CsvSplit::ChooseStratified(int64_t wanted) const {
+  // Each class gives the whole part of its share. The classes with the largest rests give a row more.
+  std::vector<int64_t> sizes(numbers_.size());
+  for (const uint32_t group : groups_) ++sizes[group];
+  std::vector<int64_t> quotas;
+  std::vector<std::pair<double, size_t>> rests;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const double share =
+        static_cast<double>(sizes[i]) * static_cast<double>(wanted) / static_cast<double>(rows_);
+    quotas.push_back(static_cast<int64_t>(std::floor(share)));
+    rests.emplace_back(std::floor(share) - share, i);
+  }
+  std::sort(rests.begin(), rests.end());
+  int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
+  for (const auto& [rest, i] : rests) {
+    if (left == 0) break;
+    if (quotas[i] == sizes[i]) continue;
+    ++quotas[i];
+    --left;
+  }
+  std::vector<bool> chosen(rows_);
+  for (const uint32_t row : RandomOrder(rows_, split_.seed())) {
+    int64_t& quota = quotas[groups_[row]];
+    if (quota == 0) continue;
+    --quota;
+    chosen[row] = true;
+  }
+  return chosen;
+}
+
+absl::StatusOr<std::vector<bool>> CsvSplit::ChooseGroups(int64_t wanted) const {
+  const auto groups = static_cast<int64_t>(numbers_.size());
+  if (groups < 2) {
+    return FieldError("validation_split.group_column",
+                      absl::StrCat("is ", QuotedCell(split_.group_column()),
+                                   ", but all rows have the same cell there, so that they cannot be split"));
+  }
+  std::vector<int64_t> sizes(groups);
+  for (const uint32_t group : groups_) ++sizes[group];
+  // Takes each group, in a random order, that brings the number of rows nearer to the wanted number.
+  std::vector<bool> taken(groups);
+  int64_t rows = 0;
+  const std::vector<uint32_t> order = RandomOrder(groups, split_.seed());
+  for (const uint32_t group : order) {
+    if (std::abs(rows + sizes[group] - wanted) >= std::abs(wanted - rows)) continue;
+    taken[group] = true;
+    rows += sizes[group];
+  }
+  if (rows == 0) taken[std::min_element(sizes.begin(), sizes.end()) - sizes.begin()] = true;
+  if (rows == rows_) taken[order[0]] = false;
+  std::vector<bool> chosen(rows_);
+  for (int64_t row = 0; row < rows_; ++row) chosen[row] = taken[groups_[row]];
+  return chosen;
+}
+
+std::vector<bool> CsvSplit::ChooseLast(int64_t wanted) const {
+  std::vector<uint32_t> order(rows_);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [this](uint32_t a, uint32_t b) { return times_[a] < times_[b]; });
+  std::vector<bool> chosen(rows_);
+  for (auto row = order.end() - wanted; row != order.end(); ++row) chosen[*row] = true;
+  return chosen;
+}
+
+absl::StatusOr<std::vector<bool>> CsvSplit::Choose(bool is_class) const {
+  if (rows_ < 2) return FieldError("validation_split", "needs at least 2 training samples");
+  const int64_t wanted = SplitSamples(rows_, split_.fraction());
+  if (split_.stratified() && !is_class) {
+    return FieldError("validation_split.stratified",
+                      "is given, but the target is no class; leave it out, or give csv.targets: class");
+  }
+  if (split_.stratified()) return ChooseStratified(wanted);
+  if (!split_.group_column().empty()) return ChooseGroups(wanted);
+  if (!split_.time_column().empty()) return ChooseLast(wanted);
+  std::vector<bool> chosen(rows_);
+  for (const uint32_t row : SplitAtRandom(rows_, wanted, split_.seed()).validation) chosen[row] = true;
+  return chosen;
+}
+
+}  // namespace tandem

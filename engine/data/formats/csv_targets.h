@@ -1,0 +1,106 @@
+#ifndef TANDEM_ENGINE_DATA_FORMATS_CSV_TARGETS_H_
+#define TANDEM_ENGINE_DATA_FORMATS_CSV_TARGETS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/data/dataset.h"
+#include "engine/data/formats/csv_table.h"
+
+namespace tandem {
+
+// Gathers the training table's targets until their kind is known.
+class TrainingTargets {
+ public:
+  // `classes` is the source's number, or 0. `named`: the targets may be names of classes. `known` has the
+  // model's names and must outlive this object.
+  TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
+      : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
+
+  void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text);
+
+  // Each status below is OK, or the error of the first target that breaks the rule. Here: no target is empty.
+  const absl::Status& empty_status() const { return empty_status_; }
+  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
+  // Numbers are not mixed with text. The error names the first of the rarer kind.
+  absl::Status mixed_status() const;
+  bool all_numbers() const { return value_status_.ok(); }
+  // All targets are values.
+  const absl::Status& value_status() const { return value_status_; }
+  // All targets are numbers of classes.
+  const absl::Status& number_status() const { return number_status_; }
+  // The model knows all targets by name. OK without a model.
+  const absl::Status& known_status() const { return known_status_; }
+  // Returns whether the model knows any target.
+  bool knows_any() const { return knows_any_; }
+  int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
+  // Returns whether all targets have the same class.
+  bool one_label() const {
+    return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
+  }
+  // Returns the names in their order.
+  absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const;
+
+ private:
+  const int64_t classes_;
+  bool keeps_names_;
+  absl::flat_hash_set<std::string> names_;
+  size_t names_bytes_ = 0;
+  const absl::flat_hash_set<absl::string_view> known_;
+  bool knows_any_ = false;
+  absl::Status known_status_;
+  int32_t largest_ = 0;
+  int32_t smallest_ = std::numeric_limits<int32_t>::max();
+  // The number of targets of a kind, and the first.
+  struct Seen {
+    int64_t count = 0;
+    std::string place;
+  };
+  Seen numbers_;
+  Seen texts_;
+  absl::Status empty_status_;
+  absl::Status value_status_;
+  absl::Status number_status_;
+};
+
+// Converts targets to numbers, as `info` says. Values are scaled as its preparation says. `info` must outlive
+// this object.
+class TargetReader {
+ public:
+  explicit TargetReader(const DatasetInfo& info) : info_(info) {
+    for (size_t i = 0; i < info.class_names.size(); ++i) {
+      numbers_.emplace(info.class_names[i], static_cast<int32_t>(i));
+    }
+  }
+
+  // Appends the target: int32 or float32.
+  absl::Status Read(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
+                    std::vector<uint8_t>* bytes) const;
+
+ private:
+  const DatasetInfo& info_;
+  absl::flat_hash_map<absl::string_view, int32_t> numbers_;
+};
+
+// Reads a number that is finite as a float. INVALID_ARGUMENT with the place, and `advice` at the end.
+absl::StatusOr<double> CsvNumber(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
+                                 absl::string_view advice);
+
+// Appends the bytes of `value`.
+template <typename T>
+void AppendBytes(T value, std::vector<uint8_t>* bytes) {
+  const auto* begin = reinterpret_cast<const uint8_t*>(&value);
+  bytes->insert(bytes->end(), begin, begin + sizeof value);
+}
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_FORMATS_CSV_TARGETS_H_

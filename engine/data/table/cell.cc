@@ -1,0 +1,149 @@
+#include "engine/data/table/cell.h"
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <system_error>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/charconv.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/civil_time.h"
+#include "engine/base/utf8.h"
+
+namespace tandem {
+namespace {
+
+// The longest number with a decimal comma.
+constexpr size_t kMaxNumberLength = 64;
+
+// Takes a number of `least` to `most` digits off `text`.
+bool TakeDigits(absl::string_view* text, size_t least, size_t most, int64_t* number) {
+  size_t length = 0;
+  *number = 0;
+  while (length < text->size() && length < most && absl::ascii_isdigit((*text)[length])) {
+    *number = *number * 10 + ((*text)[length++] - '0');
+  }
+  text->remove_prefix(length);
+  return length >= least && (text->empty() || !absl::ascii_isdigit(text->front()));
+}
+
+bool Take(absl::string_view* text, char wanted) {
+  if (text->empty() || text->front() != wanted) return false;
+  text->remove_prefix(1);
+  return true;
+}
+
+// Takes a time off `text`, in hours. The time must be all of the rest.
+bool TakeTime(absl::string_view text, double* hour) {
+  int64_t hours = 0, minutes = 0, seconds = 0;
+  double fraction = 0;
+  if (!TakeDigits(&text, 1, 2, &hours) || !Take(&text, ':') || !TakeDigits(&text, 2, 2, &minutes)) {
+    return false;
+  }
+  if (Take(&text, ':')) {
+    if (!TakeDigits(&text, 2, 2, &seconds)) return false;
+    if (Take(&text, '.')) {
+      double place = 0.1;
+      for (; !text.empty() && absl::ascii_isdigit(text.front()); text.remove_prefix(1), place /= 10) {
+        fraction += place * (text.front() - '0');
+      }
+    }
+  }
+  Take(&text, 'Z');
+  if (!text.empty() || hours > 23 || minutes > 59 || seconds > 59) return false;
+  *hour = static_cast<double>(hours) + static_cast<double>(minutes) / 60 +
+          (static_cast<double>(seconds) + fraction) / 3600;
+  return true;
+}
+
+}  // namespace
+
+bool CellRules::IsMissing(absl::string_view cell) const {
+  cell = absl::StripAsciiWhitespace(cell);
+  switch (cell.size()) {
+    case 0:
+      return true;
+    case 1:
+      if (cell == "?") return true;
+      break;
+    case 2:
+      if (cell == "NA") return true;
+      break;
+    case 3:
+      if (cell == "N/A" || cell == "n/a" || cell == "NaN" || cell == "nan" || cell == "NAN") return true;
+      break;
+    case 4:
+      if (cell == "null" || cell == "NULL" || cell == "None" || cell == "#N/A") return true;
+      break;
+    default:
+      break;
+  }
+  return !missing_texts.empty() && missing_texts.contains(cell);
+}
+
+std::string QuotedCell(absl::string_view cell) {
+  return absl::StrCat("'", ToUtf8(absl::Utf8SafeCHexEscape(cell.substr(0, 60))),
+                      cell.size() > 60 ? "..." : "", "'");
+}
+
+bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
+  text = absl::StripAsciiWhitespace(text);
+  if (!text.empty() && text.front() == '+') text.remove_prefix(1);
+  char copy[kMaxNumberLength];
+  if (decimal_comma && absl::StrContains(text, ',')) {
+    if (text.size() > kMaxNumberLength || absl::StrContains(text, '.')) return false;
+    for (size_t i = 0; i < text.size(); ++i) copy[i] = text[i] == ',' ? '.' : text[i];
+    text = absl::string_view(copy, text.size());
+  }
+  const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
+  return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
+         std::abs(*number) <= std::numeric_limits<float>::max();
+}
+
+int64_t TableDate::Days() const { return absl::CivilDay(year, month, day) - absl::CivilDay(1970, 1, 1); }
+
+int TableDate::Weekday() const {
+  return static_cast<int>(absl::GetWeekday(absl::CivilDay(year, month, day)));
+}
+
+std::string TableDate::Text() const { return absl::StrFormat("%04d-%02d-%02d", year, month, day); }
+
+std::optional<TableDate> ParseTableDate(absl::string_view text, bool day_first) {
+  text = absl::StripAsciiWhitespace(text);
+  if (text.size() < 8 || !absl::ascii_isdigit(text.front())) return std::nullopt;
+  TableDate date;
+  int64_t first = 0, second = 0, third = 0;
+  const bool year_first = text.find_first_not_of("0123456789") == 4;
+  if (!TakeDigits(&text, year_first ? 4 : 1, year_first ? 4 : 2, &first) || text.empty()) return std::nullopt;
+  const char separator = text.front();
+  const bool is_known = separator == '/' || separator == '-' || (separator == '.' && !year_first);
+  if (!is_known || !Take(&text, separator) || !TakeDigits(&text, 1, 2, &second) || !Take(&text, separator) ||
+      !TakeDigits(&text, year_first ? 1 : 4, year_first ? 2 : 4, &third)) {
+    return std::nullopt;
+  }
+  if (year_first) {
+    date.year = first;
+    date.month = static_cast<int>(second);
+    date.day = static_cast<int>(third);
+  } else {
+    const bool days_lead = separator == '.' || day_first;
+    date.year = third;
+    date.month = static_cast<int>(days_lead ? second : first);
+    date.day = static_cast<int>(days_lead ? first : second);
+    date.is_ambiguous = separator != '.' && first <= 12 && second <= 12 && first != second;
+  }
+  if (date.month < 1 || date.month > 12 || date.day < 1) return std::nullopt;
+  const absl::CivilDay civil(date.year, date.month, date.day);
+  if (civil.month() != date.month || civil.day() != date.day) return std::nullopt;
+  if (text.empty()) return date;
+  if (!Take(&text, ' ') && !Take(&text, 'T')) return std::nullopt;
+  if (!TakeTime(text, &date.hour)) return std::nullopt;
+  date.has_time = true;
+  return date;
+}
+
+}  // namespace tandem

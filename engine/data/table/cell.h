@@ -1,0 +1,54 @@
+#ifndef TANDEM_ENGINE_DATA_TABLE_CELL_H_
+#define TANDEM_ENGINE_DATA_TABLE_CELL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+
+namespace tandem {
+
+// How the cells of a table are read.
+struct CellRules {
+  bool decimal_comma = false;
+  // Texts besides the customary ones that mean a missing cell.
+  absl::flat_hash_set<std::string> missing_texts = {};
+
+  // Returns whether a cell is missing: empty, or a text such as "NA". Blanks around it do not count.
+  bool IsMissing(absl::string_view cell) const;
+};
+
+// Returns a cell for messages, in quotes and at most 60 characters.
+std::string QuotedCell(absl::string_view cell);
+
+// Parses a number that is finite as a float. Blanks around it are allowed. Returns false if it is none.
+bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number);
+
+// A date of a cell, perhaps with a time.
+struct TableDate {
+  int64_t year = 0;
+  int month = 1;    // From 1.
+  int day = 1;      // From 1.
+  double hour = 0;  // In [0, 24).
+  bool has_time = false;
+  bool is_ambiguous = false;  // Day and month could be swapped.
+
+  // Returns the days since 1970-01-01.
+  int64_t Days() const;
+  // Returns 0 for Monday, 6 for Sunday.
+  int Weekday() const;
+  // Returns "2024-05-31".
+  std::string Text() const;
+};
+
+// Parses "2024-05-31", "2024/05/31", "31.05.2024" and "05/31/2024". `day_first`: the last form has the day
+// first. A time such as "12:30", "12:30:59.5" may follow a blank or "T", and "Z" the time. Blanks around the
+// date are allowed. Returns nothing for other texts.
+std::optional<TableDate> ParseTableDate(absl::string_view text, bool day_first);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_DATA_TABLE_CELL_H_

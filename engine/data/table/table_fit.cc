@@ -1,0 +1,164 @@
+#include "engine/data/table/table_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/data_names.h"
+#include "engine/data/table/table_encoder.h"
+
+namespace tandem {
+namespace {
+
+// A column has at most this many quantiles.
+constexpr size_t kMostQuantiles = 1001;
+
+int NumbersOf(const ColumnPlan& plan) {
+  if (plan.kind == v1::COLUMN_KIND_CATEGORY) return 0;
+  if (plan.kind == v1::COLUMN_KIND_NUMBER) return 1;
+  return plan.has_time ? kDateParts : kDateParts - 1;
+}
+
+// `sorted` is not empty. Returns the number at `place` in [0, 1], interpolated.
+double Quantile(const std::vector<double>& sorted, double place) {
+  const double at = place * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(at);
+  if (below + 1 >= sorted.size()) return sorted.back();
+  const double rest = at - static_cast<double>(below);
+  return rest == 0 ? sorted[below] : sorted[below] + (sorted[below + 1] - sorted[below]) * rest;
+}
+
+double MostFrequent(const std::vector<double>& sorted) {
+  double best = sorted[0];
+  size_t most = 0;
+  for (size_t begin = 0; begin < sorted.size();) {
+    size_t end = begin;
+    while (end < sorted.size() && sorted[end] == sorted[begin]) ++end;
+    if (end - begin > most) {
+      most = end - begin;
+      best = sorted[begin];
+    }
+    begin = end;
+  }
+  return best;
+}
+
+absl::Status BadConstant(const ColumnPlan& plan, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("column ", QuotedCell(plan.name), " has the constant ",
+                                                 QuotedCell(plan.constant), "; it must be ", what));
+}
+
+}  // namespace
+
+Scale ScaleOf(const std::vector<double>& numbers) {
+  Scale scale;
+  if (numbers.empty()) return scale;
+  double sum = 0;
+  for (const double number : numbers) sum += number;
+  scale.mean = sum / static_cast<double>(numbers.size());
+  double squares = 0;
+  for (const double number : numbers) squares += (number - scale.mean) * (number - scale.mean);
+  const double deviation = std::sqrt(squares / static_cast<double>(numbers.size()));
+  if (deviation > 0 && std::isfinite(deviation)) scale.deviation = deviation;
+  return scale;
+}
+
+v1::PreparedColumn Unfitted(const ColumnPlan& plan) {
+  v1::PreparedColumn column;
+  column.set_name(plan.name);
+  column.set_kind(plan.kind);
+  column.set_refuse_missing(plan.missing == v1::MISSING_VALUES_REFUSE);
+  column.set_missing_indicator(plan.missing_indicator);
+  column.set_day_first(plan.day_first);
+  column.set_category_inputs(plan.category_inputs);
+  for (int i = 0; i < NumbersOf(plan); ++i) column.add_numbers()->set_deviation(1);
+  return column;
+}
+
+ColumnFit::ColumnFit(ColumnPlan plan, CellRules rules)
+    : plan_(std::move(plan)), rules_(std::move(rules)), numbers_(NumbersOf(plan_)) {}
+
+void ColumnFit::Add(absl::string_view cell) {
+  if (plan_.kind == v1::COLUMN_KIND_NUMBER && rules_.missing_texts.empty()) {
+    double number = 0;
+    if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) numbers_[0].push_back(number);
+    return;
+  }
+  cell = absl::StripAsciiWhitespace(cell);
+  if (rules_.IsMissing(cell)) return;
+  if (plan_.kind == v1::COLUMN_KIND_CATEGORY) {
+    ++counts_[NameToUtf8(cell)];
+  } else if (plan_.kind == v1::COLUMN_KIND_NUMBER) {
+    double number = 0;
+    if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) numbers_[0].push_back(number);
+  } else if (const std::optional<TableDate> date = ParseTableDate(cell, plan_.day_first); date.has_value()) {
+    const std::array<double, kDateParts> parts = DateParts(*date);
+    for (size_t i = 0; i < numbers_.size(); ++i) numbers_[i].push_back(parts[i]);
+  }
+}
+
+absl::Status ColumnFit::FinishNumbers(v1::PreparedColumn* column) {
+  std::array<double, kDateParts> constants = {};
+  if (plan_.missing == v1::MISSING_VALUES_CONSTANT && plan_.kind == v1::COLUMN_KIND_NUMBER) {
+    if (!ParseCsvNumber(plan_.constant, rules_.decimal_comma, constants.data())) {
+      return BadConstant(plan_, "a finite number");
+    }
+  } else if (plan_.missing == v1::MISSING_VALUES_CONSTANT) {
+    const std::optional<TableDate> date = ParseTableDate(plan_.constant, plan_.day_first);
+    if (!date.has_value()) return BadConstant(plan_, "a date such as 2024-05-31");
+    constants = DateParts(*date);
+  }
+  for (size_t i = 0; i < numbers_.size(); ++i) {
+    v1::PreparedNumber& number = *column->mutable_numbers(static_cast<int>(i));
+    const Scale scale = ScaleOf(numbers_[i]);
+    if (plan_.scaling != v1::NUMBER_SCALING_NONE) {
+      number.set_mean(scale.mean);
+      number.set_deviation(scale.deviation);
+    }
+    number.set_fill(constants[i]);
+    if (numbers_[i].empty()) continue;
+    std::sort(numbers_[i].begin(), numbers_[i].end());
+    if (plan_.missing == v1::MISSING_VALUES_MEAN) {
+      number.set_fill(scale.mean);
+    } else if (plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
+      number.set_fill(MostFrequent(numbers_[i]));
+    } else if (plan_.missing != v1::MISSING_VALUES_CONSTANT) {
+      number.set_fill(Quantile(numbers_[i], 0.5));
+    }
+    if (plan_.scaling != v1::NUMBER_SCALING_QUANTILES || numbers_[i].front() == numbers_[i].back()) continue;
+    const size_t count = std::min(kMostQuantiles, numbers_[i].size());
+    for (size_t q = 0; q < count; ++q) {
+      number.add_quantiles(Quantile(numbers_[i], static_cast<double>(q) / static_cast<double>(count - 1)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ColumnFit::FinishCategories(v1::PreparedColumn* column) {
+  // The most frequent categories, and of equally frequent ones the first in alphabetical order.
+  std::vector<std::pair<int64_t, std::string>> order;
+  for (const auto& [name, count] : counts_) order.emplace_back(-count, name);
+  std::sort(order.begin(), order.end());
+  if (plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT && !order.empty()) column->set_fill(order[0].second);
+  if (plan_.missing == v1::MISSING_VALUES_CONSTANT) column->set_fill(plan_.constant);
+  if (static_cast<int64_t>(order.size()) > plan_.category_inputs) order.resize(plan_.category_inputs);
+  std::vector<std::string> names;
+  for (auto& [count, name] : order) names.push_back(std::move(name));
+  std::sort(names.begin(), names.end());
+  for (std::string& name : names) column->add_categories(std::move(name));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::PreparedColumn> ColumnFit::Finish() {
+  v1::PreparedColumn column = Unfitted(plan_);
+  TANDEM_RETURN_IF_ERROR(plan_.kind == v1::COLUMN_KIND_CATEGORY ? FinishCategories(&column)
+                                                                : FinishNumbers(&column));
+  return column;
+}
+
+}  // namespace tandem

@@ -1,0 +1,198 @@
+// The cells of tables: kinds, missing cells, and the inputs of a network.
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/data/table/cell.h"
+#include "engine/data/table/column_profile.h"
+#include "engine/data/table/table_encoder.h"
+#include "engine/data/table/table_fit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+
+ColumnProfile ProfileOf(const std::vector<std::string>& cells,
+                        v1::ColumnKind wanted = v1::COLUMN_KIND_UNSPECIFIED) {
+  ColumnProfile profile({}, wanted);
+  int64_t row = 1;
+  for (const std::string& cell : cells) profile.Add(++row, cell);
+  return profile;
+}
+
+// Fits a column to `cells`, and returns the inputs of `raw`.
+std::vector<float> Inputs(ColumnPlan plan, const std::vector<std::string>& cells, const std::string& raw) {
+  ColumnFit fit(plan, {});
+  for (const std::string& cell : cells) fit.Add(cell);
+  v1::TablePreparation preparation;
+  *preparation.add_columns() = *fit.Finish();
+  EXPECT_TRUE(CheckPreparation(preparation).ok());
+  const TableEncoder encoder(preparation);
+  std::vector<float> inputs;
+  EXPECT_TRUE(encoder.Encode(0, raw, &inputs).ok()) << raw;
+  EXPECT_EQ(static_cast<int64_t>(inputs.size()), encoder.inputs());
+  return inputs;
+}
+
+TEST(CellTest, NumbersMayHaveADecimalComma) {
+  double number = 0;
+  EXPECT_TRUE(ParseCsvNumber(" +1,5 ", true, &number));
+  EXPECT_EQ(number, 1.5);
+  EXPECT_FALSE(ParseCsvNumber("1,5", false, &number));
+  EXPECT_FALSE(ParseCsvNumber("1.234,5", true, &number));
+  EXPECT_FALSE(ParseCsvNumber("1,5,6", true, &number));
+  EXPECT_FALSE(ParseCsvNumber(std::string(70, '1') + ",5", true, &number));
+}
+
+TEST(CellTest, DatesHaveSeveralForms) {
+  for (const char* text : {"2024-05-31", "2024/05/31", "31.05.2024", "05/31/2024", " 2024-5-31 "}) {
+    const std::optional<TableDate> date = ParseTableDate(text, false);
+    ASSERT_TRUE(date.has_value()) << text;
+    EXPECT_EQ(date->Text(), "2024-05-31");
+    EXPECT_EQ(date->Weekday(), 4) << "a Friday";
+    EXPECT_EQ(date->Days(), 19874);
+    EXPECT_FALSE(date->has_time);
+  }
+  EXPECT_EQ(ParseTableDate("31/05/2024", true)->Text(), "2024-05-31");
+  EXPECT_TRUE(ParseTableDate("04/05/2024", true)->is_ambiguous);
+  EXPECT_EQ(ParseTableDate("2024-05-31T18:30:00Z", false)->hour, 18.5);
+  EXPECT_EQ(ParseTableDate("2024-05-31 06:45", false)->hour, 6.75);
+  for (const char* text : {"2023-02-29", "31/05/2024", "2024-13-01", "2024-05-31x", "2024-05-31 25:00",
+                           "1.5.24", "12345678", "2024-05", "Dec-25-2024"}) {
+    EXPECT_FALSE(ParseTableDate(text, false).has_value()) << text;
+  }
+}
+
+TEST(ColumnProfileTest, KindsAreFound) {
+  EXPECT_EQ(ProfileOf({"1", "", "2.5"}).Kind(), v1::COLUMN_KIND_NUMBER);
+  EXPECT_EQ(ProfileOf({"1", "NA", "?"}).missing(), 2);
+  EXPECT_EQ(ProfileOf({"red", "blue", "red", "blue"}).Kind(), v1::COLUMN_KIND_CATEGORY);
+  EXPECT_EQ(ProfileOf({"red", "blue", "green"}).Kind(), v1::COLUMN_KIND_TEXT) << "texts do not repeat";
+  EXPECT_EQ(ProfileOf({"2024-01-01", "2024-01-02"}).Kind(), v1::COLUMN_KIND_DATE);
+  EXPECT_EQ(ProfileOf({"", "NA"}).Kind(), v1::COLUMN_KIND_IGNORED);
+  EXPECT_EQ(ProfileOf({"x", "x"}).Kind(), v1::COLUMN_KIND_IGNORED);
+  EXPECT_EQ(ProfileOf({"1", "2"}, v1::COLUMN_KIND_CATEGORY).Kind(), v1::COLUMN_KIND_CATEGORY);
+  EXPECT_TRUE(ProfileOf({"31/05/2024", "01/02/2024"}).day_first());
+  EXPECT_FALSE(ProfileOf({"05/31/2024", "01/02/2024"}).day_first());
+  EXPECT_TRUE(ProfileOf({"05/03/2024", "01/02/2024"}).is_order_unknown());
+}
+
+TEST(ColumnProfileTest, AMistakeAmongNumbersIsNoCategory) {
+  std::vector<std::string> cells(30, "1");
+  cells.emplace_back("1O");
+  EXPECT_THAT(
+      ProfileOf(cells).Fault("'a'"),
+      HasSubstr("row 32, column 'a' is '1O'; it must be a finite number (at most 3.4e38), because the "
+                "column holds numbers in 30 other rows"));
+  EXPECT_THAT(ProfileOf({"1", "-", "-", "2"}).Fault("'a'"), HasSubstr("row 3, column 'a' is '-'"));
+  EXPECT_THAT(ProfileOf({"1e39", "2e39"}).Fault("'a'"), HasSubstr("row 2, column 'a' is '1e39'"));
+  // Tickets of text and numbers.
+  EXPECT_EQ(ProfileOf({"1", "PC 2", "3", "PC 4", "5", "6"}).Kind(), v1::COLUMN_KIND_TEXT);
+}
+
+TEST(TableFitTest, NumbersAreFilledAndScaled) {
+  ColumnPlan plan{.name = "a", .missing_indicator = true, .scaling = v1::NUMBER_SCALING_STANDARD};
+  const std::vector<std::string> cells = {"1", "3", "", "8"};
+  EXPECT_THAT(Inputs(plan, cells, "4"), ElementsAre(0, 0)) << "the mean";
+  // The median 3; the deviation is sqrt(26 / 3).
+  EXPECT_THAT(Inputs(plan, cells, "NA"), ElementsAre(FloatNear(-0.33968312F, 1e-6), 1));
+  plan.missing = v1::MISSING_VALUES_MEAN;
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 1));
+  plan.missing = v1::MISSING_VALUES_CONSTANT;
+  plan.constant = "4";
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 1));
+  plan.scaling = v1::NUMBER_SCALING_NONE;
+  plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
+  EXPECT_THAT(Inputs(plan, {"5", "7", "7", "5"}, ""), ElementsAre(5, 1)) << "the smaller of two";
+  plan.missing = v1::MISSING_VALUES_CONSTANT;
+  plan.constant = "four";
+  EXPECT_THAT(std::string(ColumnFit(plan, {}).Finish().status().message()),
+              HasSubstr("column 'a' has the constant 'four'; it must be a finite number"));
+}
+
+TEST(TableFitTest, QuantilesAreRanks) {
+  const ColumnPlan plan{.name = "a", .scaling = v1::NUMBER_SCALING_QUANTILES};
+  const std::vector<std::string> cells = {"1", "10", "100", "1000", "10000"};
+  constexpr float kEnd = 1.7320508F;
+  EXPECT_THAT(Inputs(plan, cells, "1"), ElementsAre(FloatNear(-kEnd, 1e-6)));
+  EXPECT_THAT(Inputs(plan, cells, "100"), ElementsAre(FloatNear(0, 1e-6)));
+  EXPECT_THAT(Inputs(plan, cells, "550"), ElementsAre(FloatNear(kEnd / 4, 1e-6)));
+  EXPECT_THAT(Inputs(plan, cells, "-5"), ElementsAre(FloatNear(-kEnd, 1e-6)));
+  EXPECT_THAT(Inputs(plan, cells, "1e6"), ElementsAre(FloatNear(kEnd, 1e-6)));
+  EXPECT_THAT(Inputs(plan, {"3", "3"}, "3"), ElementsAre(0)) << "a column that does not vary";
+}
+
+TEST(TableFitTest, CategoriesHaveAnInputForOthers) {
+  ColumnPlan plan{.name = "a", .kind = v1::COLUMN_KIND_CATEGORY, .category_inputs = 2};
+  const std::vector<std::string> cells = {"red", "blue", "red", "green", "blue", ""};
+  EXPECT_THAT(Inputs(plan, cells, "blue"), ElementsAre(1, 0, 0));
+  EXPECT_THAT(Inputs(plan, cells, " red "), ElementsAre(0, 1, 0));
+  EXPECT_THAT(Inputs(plan, cells, "green"), ElementsAre(0, 0, 1)) << "too rare";
+  EXPECT_THAT(Inputs(plan, cells, "pink"), ElementsAre(0, 0, 1)) << "unseen";
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 1));
+  plan.missing_indicator = true;
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 0, 1));
+  plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(1, 0, 0, 1)) << "blue, the first of two";
+  plan.missing = v1::MISSING_VALUES_CONSTANT;
+  plan.constant = "red";
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 1, 0, 1));
+}
+
+TEST(TableFitTest, DatesBecomeParts) {
+  ColumnPlan plan{.name = "a", .kind = v1::COLUMN_KIND_DATE};
+  const std::vector<std::string> cells = {"2023-01-02", "2024-05-31", ""};
+  EXPECT_THAT(Inputs(plan, cells, "2024-05-31"), ElementsAre(2024, 5, 31, 4));
+  plan.has_time = true;
+  EXPECT_THAT(Inputs(plan, cells, "2024-05-31 18:30"), ElementsAre(2024, 5, 31, 4, 18.5));
+}
+
+TEST(TableEncoderTest, RefusesWhatDoesNotFit) {
+  v1::TablePreparation preparation;
+  *preparation.add_columns() = Unfitted({.name = "a", .missing = v1::MISSING_VALUES_REFUSE});
+  *preparation.add_columns() = Unfitted({.name = "b", .kind = v1::COLUMN_KIND_DATE});
+  const TableEncoder encoder(preparation);
+  EXPECT_EQ(encoder.inputs(), 5);
+  std::vector<float> inputs;
+  EXPECT_THAT(std::string(encoder.Encode(0, "", &inputs).message()),
+              HasSubstr("is empty, but missing cells are refused"));
+  EXPECT_THAT(std::string(encoder.Encode(0, "x", &inputs).message()),
+              HasSubstr("is 'x'; it must be a finite"));
+  EXPECT_THAT(std::string(encoder.Encode(1, "x", &inputs).message()), HasSubstr("is 'x'; it must be a date"));
+  preparation.mutable_columns(0)->mutable_numbers(0)->set_deviation(1e-30);
+  EXPECT_THAT(std::string(TableEncoder(preparation).Encode(0, "1e20", &inputs).message()),
+              HasSubstr("too far from the training rows' numbers"));
+}
+
+TEST(TableEncoderTest, ChecksAPreparationFromAFile) {
+  const auto check = [](auto change) {
+    v1::TablePreparation preparation;
+    *preparation.add_columns() = Unfitted({.name = "a"});
+    change(preparation);
+    return CheckPreparation(preparation).ok();
+  };
+  EXPECT_TRUE(check([](v1::TablePreparation&) {}));
+  EXPECT_FALSE(check([](auto& p) { p.mutable_columns(0)->clear_numbers(); }));
+  EXPECT_FALSE(check([](auto& p) { p.mutable_columns(0)->clear_kind(); }));
+  EXPECT_FALSE(check([](auto& p) { p.mutable_columns(0)->mutable_numbers(0)->set_deviation(0); }));
+  EXPECT_FALSE(check([](auto& p) { p.mutable_columns(0)->mutable_numbers(0)->set_fill(INFINITY); }));
+  EXPECT_FALSE(check([](auto& p) {
+    p.mutable_columns(0)->mutable_numbers(0)->add_quantiles(2);
+    p.mutable_columns(0)->mutable_numbers(0)->add_quantiles(1);
+  }));
+  EXPECT_FALSE(check([](auto& p) {
+    p.mutable_columns(0)->set_kind(v1::COLUMN_KIND_CATEGORY);
+    p.mutable_columns(0)->set_category_inputs(int64_t{1} << 40);
+  }));
+  EXPECT_FALSE(check([](auto& p) { p.set_target_deviation(-1); }));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,65 @@
+#include "server/clusters/cluster_run.h"
+
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/clusters/attempt_files.h"
+#include "server/clusters/slurm/batch_script.h"
+#include "server/workers/exit_codes.h"
+#include "server/workers/worker_log.h"
+
+namespace tandem {
+
+AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
+                         absl::Duration absence_limit) {
+  AttemptLoss loss;
+  if (!run.refusal.ok()) {
+    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+    loss.message = absl::StrCat("The job could not be given to ", launcher_name, ": ", run.refusal.message());
+    return loss;
+  }
+  if (!run.seen.has_value() && !run.is_adopted && !run.is_lost) {
+    loss.message = absl::StrCat("It was not yet submitted to ", launcher_name, ".");
+    return loss;
+  }
+  const std::string who = run.seen.has_value() ? absl::StrCat(launcher_name, " job ", run.seen->handle)
+                                               : absl::StrCat("Its attempt in ", launcher_name);
+  if (run.is_lost) {
+    loss.message =
+        absl::StrCat(who, " is unknown to ", launcher_name, ", and its workers were silent, for more than ",
+                     absl::FormatDuration(absence_limit), ".");
+    return loss;
+  }
+  if (run.seen.has_value() && run.seen->state == LaunchedAttempt::State::kEnded)
+    loss.reason = run.seen->reason;
+  const std::string detail = run.seen.has_value() ? run.seen->detail : "";
+  loss.message = absl::StrCat(who, " ended", detail.empty() ? "" : ": ", detail, ".");
+  // The reasons of the cluster itself explain enough.
+  if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
+  const std::optional<int> code = EndOfAttempt(run.folder, run.attempt);
+  if (code == kBatchPathMissing || code == kWorkerBadLaunch)
+    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+  if (code.has_value()) {
+    loss.message = absl::StrCat(who, *code == 0 ? " ended without saying how training ended."
+                                                : absl::StrCat(" ended with the exit code ", *code, "."));
+  }
+  // The worker that failed logs an error last. Slurm ends the others in the middle of their work.
+  std::string first;
+  for (int worker = 0; worker < run.workers; ++worker) {
+    const std::string line = LastLogLine(absl::StrCat(run.folder.path(), "/worker-", worker, ".log"));
+    if (line.empty() || absl::StartsWith(line, "srun: ") || absl::StartsWith(line, "slurmstepd: ")) continue;
+    const std::string text = absl::StrCat(" The last line of the log of worker ", worker, ": ", line);
+    if (first.empty() || absl::StrContains(line, " error ") || absl::StartsWith(line, "cannot "))
+      first = text;
+  }
+  if (!first.empty()) {
+    absl::StrAppend(&loss.message, first);
+    return loss;
+  }
+  const std::string line = LastLogLine(run.folder.AttemptFolder(run.attempt) + "/batch.log");
+  if (!line.empty()) absl::StrAppend(&loss.message, " The last line of the batch script's output: ", line);
+  return loss;
+}
+
+}  // namespace tandem

@@ -1,0 +1,105 @@
+#ifndef TANDEM_SERVER_CLUSTERS_CLUSTER_RUN_H_
+#define TANDEM_SERVER_CLUSTERS_CLUSTER_RUN_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "engine/training/replica_spec.h"
+#include "google/protobuf/timestamp.pb.h"
+#include "server/clusters/launcher.h"
+#include "server/store/records.h"
+#include "server/workers/job_folder.h"
+#include "server/workers/worker_session.h"
+#include "tandem/v1/job.pb.h"
+
+namespace tandem {
+
+// An attempt, from its start to the return of its lease. The lock guards all members but those that never
+// change, and `job`, which is for the thread.
+struct ClusterRun {
+  enum class Phase {
+    kSubmit,   // to be submitted
+    kFind,     // may have been submitted
+    kWatched,  // submitted
+    kEnded,    // no worker runs or will run; to be settled
+  };
+
+  ClusterRun(const v1::Job& launched, const std::string& jobs_folder, Phase first)
+      : job_id(JobId(launched.name())),
+        attempt(launched.attempt()),
+        folder(absl::StrCat(jobs_folder, "/", job_id)),
+        user(launched.user()),
+        priority(launched.priority()),
+        replicas(static_cast<int>(LoadsOf(launched.spec().replicas()).size())),
+        workers(std::max(1, launched.spec().replicas().workers())),
+        create_time(launched.create_time()),
+        job(launched),
+        phase(first) {}
+
+  AttemptId id() const { return {job_id, attempt}; }
+  bool is_stopping() const { return cancelling || pausing || at_rest; }
+  bool waits_in_queue() const {
+    return phase == Phase::kWatched && seen.has_value() && seen->state == LaunchedAttempt::State::kWaiting &&
+           session == nullptr;
+  }
+  // Ends the run. Returns the session, to be closed.
+  std::shared_ptr<WorkerSession> End(absl::Time now) {
+    phase = Phase::kEnded;
+    due = now;
+    return std::move(session);
+  }
+
+  const std::string job_id;
+  const int32_t attempt;
+  const JobFolder folder;
+  const std::string user;
+  const int priority;
+  const int replicas;
+  const int workers;
+  const google::protobuf::Timestamp create_time;
+
+  // With the whole spec if this daemon submits it.
+  v1::Job job;
+  // True if an earlier daemon started the attempt. `job` then lacks parts of its spec.
+  bool is_adopted = false;
+
+  Phase phase;
+  // When the thread must submit, find or settle it.
+  absl::Time due = absl::InfinitePast();
+  std::string secret;
+  std::optional<LaunchedAttempt> seen;
+  bool told_nodes = false;
+  absl::Time absent_since = absl::InfiniteFuture();
+  // InfiniteFuture while connected.
+  absl::Time silent_since = absl::InfiniteFuture();
+  std::shared_ptr<WorkerSession> session;
+  bool cancelling = false, pausing = false, at_rest = false;
+  // When the launcher must end it.
+  absl::Time cancel_at = absl::InfiniteFuture();
+  // Why it could not be started. OK if it could.
+  absl::Status refusal;
+  // True if it counts as lost because of its absence.
+  bool is_lost = false;
+};
+
+// Why an attempt's workers ended, if their events do not say. For JobMachine::WorkerLost.
+struct AttemptLoss {
+  v1::StateReason reason = v1::STATE_REASON_WORKER_LOST;
+  std::string message;
+};
+
+// Describes the loss of an ended run. `launcher_name` is Launcher::name, `absence_limit` as in
+// ClusterJobs::Options. Reads the attempt's files.
+AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
+                         absl::Duration absence_limit);
+
+}  // namespace tandem
+
+#endif  // TANDEM_SERVER_CLUSTERS_CLUSTER_RUN_H_

@@ -1,0 +1,127 @@
+#include "server/clusters/launch_preparer.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
+#include "engine/training/replica_spec.h"
+#include "google/protobuf/text_format.h"
+#include "server/clusters/attempt_files.h"
+#include "tandem/internal/v1/worker.pb.h"
+
+namespace tandem {
+namespace {
+
+// Calls `visit` with each text in the message.
+void VisitTexts(google::protobuf::Message* message, const std::function<void(std::string*)>& visit) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection* const reflection = message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int count = field->is_repeated() ? reflection->FieldSize(*message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        VisitTexts(field->is_repeated() ? reflection->MutableRepeatedMessage(message, field, i)
+                                        : reflection->MutableMessage(message, field),
+                   visit);
+      } else if (field->type() == FieldDescriptor::TYPE_STRING) {
+        std::string text = field->is_repeated() ? reflection->GetRepeatedString(*message, field, i)
+                                                : reflection->GetString(*message, field);
+        const std::string before = text;
+        visit(&text);
+        if (text == before) continue;
+        if (field->is_repeated()) {
+          reflection->SetRepeatedString(message, field, i, std::move(text));
+        } else {
+          reflection->SetString(message, field, std::move(text));
+        }
+      }
+    }
+  }
+}
+
+// Returns the devices of a job's replicas, in the order of ranks. A worker numbers its GPUs itself.
+std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
+  const v1::Replicas& replicas = spec.replicas();
+  const int count = static_cast<int>(LoadsOf(replicas).size());
+  const int each = std::max(1, count / std::max(1, replicas.workers()));
+  const int threads = std::max(1, spec.cluster().slurm().cpus_per_task() / each);
+  const bool gpus = replicas.device_kind() == v1::DEVICE_KIND_GPU;
+  std::vector<v1::Device> devices;
+  for (int rank = 0; rank < count; ++rank) {
+    v1::Device& device = devices.emplace_back();
+    device.set_kind(gpus                                                  ? v1::DEVICE_KIND_GPU
+                    : replicas.device_kind() == v1::DEVICE_KIND_REFERENCE ? v1::DEVICE_KIND_REFERENCE
+                                                                          : v1::DEVICE_KIND_CPU);
+    device.set_index(rank);
+    device.set_name(absl::StrCat("devices/",
+                                 gpus                                         ? "gpu"
+                                 : device.kind() == v1::DEVICE_KIND_REFERENCE ? "reference"
+                                                                              : "cpu",
+                                 ":", rank));
+    if (!gpus) device.set_threads(threads);
+  }
+  return devices;
+}
+
+}  // namespace
+
+absl::StatusOr<LaunchRequest> LaunchPreparer::Prepare(const v1::Job& job, const JobFolder& folder,
+                                                      const std::string& secret) const {
+  LaunchRequest request;
+  request.job = job;
+  request.job.set_folder(folder.path());
+  TANDEM_RETURN_IF_ERROR(
+      PrepareAttemptFolder(folder, job.attempt(), std::max(1, job.spec().replicas().workers())));
+  TANDEM_ASSIGN_OR_RETURN(internal::v1::WorkerLaunch launch,
+                          worker_launcher_.MakeLaunch(request.job, DevicesOf(job.spec()), secret));
+  launch.set_output_folder(folder.AttemptFolder(job.attempt()));
+  launch.set_daemon_certificate(options_.daemon_certificate);
+  *launch.mutable_cluster() = job.spec().cluster();
+  std::set<std::string> paths = {options_.worker_program, launch.job_folder()};
+  const auto see = [&](std::string* text) {
+    if (text->empty() || text->front() != '/') return;
+    std::error_code error;
+    if (absl::StartsWith(*text, options_.state_folder + "/")) {
+      const std::filesystem::path real = std::filesystem::canonical(*text, error);
+      if (!error) *text = real.string();
+    }
+    if (std::filesystem::exists(*text, error)) paths.insert(*text);
+  };
+  VisitTexts(launch.mutable_dataset(), see);
+  see(launch.mutable_initial_weights_path());
+  request.required_paths.assign(paths.begin(), paths.end());
+
+  std::string text;
+  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
+    return absl::InternalError("cannot write the launch file as text");
+  }
+  const std::string path = folder.LaunchPath(job.attempt());
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+      Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
+  request.command = {options_.worker_program, "--launch", path};
+  AddSandboxArguments(options_.sandbox, &request.command);
+
+  int threads = 1;
+  for (const v1::Device& device : launch.devices()) threads = std::max(threads, device.threads());
+  request.environment = {{"OMP_NUM_THREADS", absl::StrCat(threads)},
+                         {"OMP_WAIT_POLICY", "passive"},
+                         {"OMP_DYNAMIC", "false"},
+                         {"TANDEM_CPU_ALGORITHMS", options_.algorithms_folder + "/cpu-algorithms"},
+                         {"TANDEM_CUDA_PLANS", options_.algorithms_folder + "/cuda-plans"}};
+  for (const std::string& variable : CollectiveEnvironment(launch)) {
+    request.environment.emplace_back(absl::StrSplit(variable, absl::MaxSplits('=', 1)));
+  }
+  return request;
+}
+
+}  // namespace tandem

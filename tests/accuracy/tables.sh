@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Trains on three raw tables with the structure of the Titanic, Ames housing and bank marketing tables, with the real
+# daemon and two commands for each. Predicts the raw rows of a test file. The result must be at least 0.98 times the
+# better one of scikit-learn's gradient boosting and linear model (tables/compare.py).
+#
+#   tests/accuracy/tables.sh [TABLE...]    these tables, or titanic, houses and bank
+cd "$(dirname "$0")"
+source ../integration/daemon.bash
+
+# Debian's Python has python3-sklearn.
+python=/usr/bin/python3
+"$python" -c 'import pandas, sklearn' 2>/dev/null || skip "scikit-learn is not installed (python3-sklearn)"
+"$python" tables/make_tables.py "$scratch/tables"
+start_daemon --listen 127.0.0.1:0 --cpu-devices 1
+
+declare -A options=(
+  [titanic]="--set csv.target_columns=Survived --set csv.targets=class"
+  [houses]=""
+  [bank]=""
+)
+below=0
+for table in "${@:-titanic houses bank}"; do
+  for name in $table; do
+    # shellcheck disable=SC2086  # Several words.
+    "$tandem" datasets add "$name" "$scratch/tables/$name.csv" ${options[$name]} --upload >"$scratch/add.log" 2>&1 ||
+      { cat "$scratch/add.log" >&2; die "$name was not added"; }
+    "$tandem" submit "tables/$name.yaml" --follow >"$scratch/$name.log" 2>&1 ||
+      { cat "$scratch/$name.log" >&2; die "$name did not train"; }
+    # The model prepares the rows of the data set as in training.
+    said=$(sed -nE 's/^succeeded after .*: validation loss ([^ ]+),.*/\1/p' "$scratch/$name.log")
+    "$tandem" evaluate "$name" | grep -qF "loss $said," || die "$name: evaluate does not repeat the loss $said"
+    "$tandem" predict "$name" "$scratch/tables/$name-test.csv" -o json >"$scratch/$name.json" ||
+      die "$name does not predict"
+    "$python" tables/compare.py "$scratch/tables" "$name" "$scratch/$name.json" || below=1
+  done
+done
+exit "$below"
