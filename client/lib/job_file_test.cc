@@ -201,7 +201,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "job.yaml:1:12: training.batch_size: unknown field; did you mean `global_batch_size`?"},
         BadCase{"zzz: 1",
                 "job.yaml:1:1: zzz: unknown field; known here: name, dataset, model, training, replicas, "
-                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, cluster, priority, preemptible, "
+                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, cluster, priority, "
+                "preemptible, "
                 "gpu, max_restarts, device_share"},
         BadCase{"training: {loss: {softmax_cross_entropy: {smoothing: 1}}}",
                 "job.yaml:1:43: training.loss.softmax_cross_entropy.smoothing: unknown field; did you mean "
@@ -220,7 +221,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "layer_norm, lstm, multi_head_attention can be"},
         BadCase{"a: &a {name: x}\n<<: *a\n",
                 "job.yaml:1:1: a: unknown field; known here: name, dataset, model, training, replicas, "
-                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, cluster, priority, preemptible, "
+                "checkpoints, initial_weights, frozen_layers, time_limit_seconds, cluster, priority, "
+                "preemptible, "
                 "gpu, max_restarts, device_share\n"
                 "job.yaml:2:1: <<: merge keys are not supported; write the fields out"},
         BadCase{"? [name]\n: x\n", "job.yaml:1:3: a key must be a name, not a list"}));

@@ -73,8 +73,8 @@ struct DatasetInfo {
   int64_t table_columns = 0;
   std::vector<int64_t> feature_positions = {};
   std::optional<v1::TableFormat> table_format = {};
-  // How a table's rows were prepared, if they were. Only OpenDataset fits its numbers; before, it has stand-ins
-  // of the right sizes.
+  // How a table's rows were prepared, if they were. Only OpenDataset fits its numbers; before, it has
+  // stand-ins of the right sizes.
   std::optional<v1::TablePreparation> preparation = {};
   // All training samples have the same class, if the source knows this without its samples.
   bool one_label = false;

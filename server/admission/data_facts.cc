@@ -134,8 +134,8 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       IsPossible(dataset.shape(), dataset.train_samples() + dataset.validation_samples()) &&
       IsPossible(dataset.target_shape(), dataset.train_samples() + dataset.validation_samples()) &&
       dataset.class_names_size() <= std::max<int64_t>(dataset.classes(), 0) &&
-      dataset.notices_size() <= kMostNotices &&
-      v1::SampleKind_IsValid(dataset.sample_kind()) && v1::TargetKind_IsValid(dataset.target_kind()) &&
+      dataset.notices_size() <= kMostNotices && v1::SampleKind_IsValid(dataset.sample_kind()) &&
+      v1::TargetKind_IsValid(dataset.target_kind()) &&
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
   return absl::InternalError(

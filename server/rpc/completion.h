@@ -28,7 +28,8 @@ class Completion {
     return *this;
   }
   ~Completion() {
-    if (function_ != nullptr) (*this)(absl::UnavailableError("the daemon is shutting down; try again when it runs"));
+    if (function_ != nullptr)
+      (*this)(absl::UnavailableError("the daemon is shutting down; try again when it runs"));
   }
 
   void operator()(Result result) { std::exchange(function_, nullptr)(std::move(result)); }

@@ -395,7 +395,8 @@ TEST_F(ServiceTest, RefusesFieldsThatItDoesNotKnow) {
     const auto request = DetailOf<google::rpc::BadRequest>(status);
     ASSERT_EQ(request.field_violations_size(), 1);
     EXPECT_EQ(request.field_violations(0).field(), field);
-    EXPECT_THAT(request.field_violations(0).description(), HasSubstr("this version of the daemon does not know"));
+    EXPECT_THAT(request.field_violations(0).description(),
+                HasSubstr("this version of the daemon does not know"));
   };
   v1::Job job;
   v1::CreateJobRequest create = Request("a");

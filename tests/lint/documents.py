@@ -62,7 +62,7 @@ class Sources:
         self.commands = {path: text for path, text in self.text.items() if re.match(r"client/cli/commands/\w+\.cc$", path)}
         self.messages, self.enum_names = self.read_protos()
         self.field_names = {name for fields in self.messages.values() for name in fields}
-        daemon = self.text["server/daemon/options.cc"]
+        daemon = self.text["server/daemon/options.cc"] + self.text["server/daemon/cluster_options.cc"]
         self.daemon_options = set(re.findall(r'"--([a-z][a-z0-9-]*)"', daemon)) | {"help", "version"}
         # Neighbouring literals of C++ are one text.
         self.messages_text = "\n".join(re.sub(r'"\s*\n\s*"', "", text) for path, text in self.text.items() if path.endswith((".cc", ".h")))

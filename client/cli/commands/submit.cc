@@ -19,8 +19,8 @@ struct SubmitOptions {
 
 int RunSubmit(Session& session, const SubmitOptions& options) {
   if (!options.on.empty() && options.on != "slurm") {
-    session.terminal().Err(
-        absl::StrCat("cannot submit the job: --on is \"", options.on, "\"; the only kind of cluster is slurm\n"));
+    session.terminal().Err(absl::StrCat("cannot submit the job: --on is \"", options.on,
+                                        "\"; the only kind of cluster is slurm\n"));
     return kBadUsage;
   }
   absl::optional<client::JobFile> file = ReadJob(session, options.source);
@@ -68,7 +68,8 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
                  "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
       .ValueName("PATH=VALUE")
       .OneValueEach();
-  command.AddOption("--on", options->on, "Train on this kind of cluster instead of the daemon's machine: slurm")
+  command
+      .AddOption("--on", options->on, "Train on this kind of cluster instead of the daemon's machine: slurm")
       .ValueName("CLUSTER");
   command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
