@@ -265,7 +265,7 @@ int Run(const std::vector<std::string>& arguments, Terminal& terminal) {
     if (app.get_subcommands().empty() && extra.substr(0, 1) != "-") {
       return FailUsage(
           app, terminal,
-          absl::StrCat("no such command: `", extra, "`; ", SpellingHint(extra, CommandNames(app))));
+          absl::StrCat("unknown command `", extra, "`; ", SpellingHint(extra, CommandNames(app))));
     }
     return FailUsage(app, terminal,
                      absl::StrCat(extra.substr(0, 1) == "-" ? "no such option: `" : "unexpected argument: `",

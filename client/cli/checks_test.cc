@@ -124,7 +124,7 @@ TEST_F(MachineTest, LimitsAreTooSmall) {
   root_.Write("sys/fs/cgroup/system.slice/cpu.max", "250000 100000\n");
   root_.Write("sys/fs/cgroup/system.slice/tandem.service/memory.max", "4294967296\n");
   const std::string found = Check();
-  EXPECT_THAT(found, HasSubstr("problem limits: the daemon may have only 1024 files open | "));
+  EXPECT_THAT(found, HasSubstr("problem limits: the daemon may open only 1024 files | "));
   EXPECT_THAT(found,
               HasSubstr("problem control group: it has 2.5 processors, but the CPU devices have 8 threads"));
   EXPECT_THAT(found, HasSubstr("workers will be killed"));

@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 ReconnectPolicy Quick() {
   ReconnectPolicy policy;
@@ -401,7 +402,8 @@ TEST(WatchJobTest, ReportsAMissingEvent) {
   const absl::Status status =
       Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {});
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
-  EXPECT_EQ(status.message(), "cannot follow jobs/a: the daemon sent event 3 after event 1");
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("cannot follow jobs/a: the daemon sent event 3 after event 1; "));
 }
 
 TEST(WatchJobTest, ErrorsThatNoRepetitionMendsEndIt) {
@@ -539,7 +541,8 @@ TEST(ConnectionTest, BadOptionsAreNamed) {
   options.address = "gpu-box:7447";
   options.tls_ca_file = "/no/such/ca.pem";
   EXPECT_EQ(OpenChannel(options).status().message(),
-            "cannot use the CA file: cannot read /no/such/ca.pem: No such file or directory");
+            "cannot use the CA file: cannot read /no/such/ca.pem: No such file or directory; name "
+            "another file");
   options.tls_ca_file = "";
   options.tls_certificate_file = "/some/cert.pem";
   EXPECT_THAT(std::string(OpenChannel(options).status().message()), HasSubstr("--tls-key"));

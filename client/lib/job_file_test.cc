@@ -380,7 +380,7 @@ TEST(HostileJobFileTest, AliasesCannotMultiply) {
 
 TEST(HostileJobFileTest, LargeFilesAndOtherFilesAreRefused) {
   EXPECT_EQ(Error(std::string(2 << 20, ' ')),
-            "cannot read job.yaml: a job file may have at most 1048576 bytes");
+            "cannot read job.yaml: a job file may have at most 1048576 bytes; make it smaller");
   EXPECT_EQ(Error(std::string("name: x\n\0", 9)), "job.yaml: a zero byte at offset 8: this is no text file");
   EXPECT_EQ(Error("name: x\xFF"), "job.yaml: the byte at offset 7 is not UTF-8");
   EXPECT_EQ(Error("name: \xC0\x80"), "job.yaml: the byte at offset 6 is not UTF-8");
@@ -388,7 +388,7 @@ TEST(HostileJobFileTest, LargeFilesAndOtherFilesAreRefused) {
   EXPECT_EQ(Error("name: \xE2\x82"), "job.yaml: the byte at offset 6 is not UTF-8");
   EXPECT_EQ(Error("name: \xE2\x82\xAC \xF0\x9F\x98\x80"), "");
   EXPECT_EQ(ReadJobFile("/dev/zero").status().message(),
-            "cannot read /dev/zero: it has more than 1048576 bytes");
+            "cannot read /dev/zero: it has more than 1048576 bytes; make it smaller");
   EXPECT_EQ(ReadJobFile("/no/job.yaml").status().message(),
             "cannot read /no/job.yaml: No such file or directory");
   EXPECT_EQ(ReadJobFile("/proc").status().message(), "cannot read /proc: Is a directory");

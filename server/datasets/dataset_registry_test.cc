@@ -156,7 +156,7 @@ TEST_F(DatasetRegistryTest, EachUserHasPlacesOfTheirOwn) {
   registry_->Restore(add("ann", 200));
   const absl::Status refused = create("one-more", "ann");
   EXPECT_EQ(GetReason(refused), "TOO_MANY_DATASETS");
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("ann has 200 data sets"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot add a data set for \"ann\": there are 200"));
   // The file does not exist. Files are checked after the limit.
   EXPECT_EQ(create("first", "bob").code(), absl::StatusCode::kInvalidArgument);
   for (const char* user : {"b", "c", "d", "e"}) add(user, 200);

@@ -124,7 +124,7 @@ TEST_F(DatasetServiceTest, SetsAndUploadsAreTheirOwners) {
   removal.set_name("datasets/houses");
   const grpc::Status refused = dataset_stub_->DeleteDataset(Context(bob).get(), removal, &empty);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("is \"ann\"'s"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("it belongs to \"ann\""));
   EXPECT_TRUE(dataset_stub_->DeleteDataset(Context(ann).get(), removal, &empty).ok());
   EXPECT_EQ(dataset_stub_->DeleteDataset(Context(bob).get(), removal, &empty).error_code(),
             grpc::StatusCode::NOT_FOUND);

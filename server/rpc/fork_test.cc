@@ -312,7 +312,7 @@ TEST_F(ForkTest, WhatCannotBe) {
   std::filesystem::remove(absl::StrCat(FolderOf(source), "/", CheckpointFileName(10)));
   status = Fork(question, &fork);
   EXPECT_EQ(status.error_code(), StatusCode::DATA_LOSS);
-  EXPECT_THAT(status.error_message(), HasSubstr("the checkpoint " + newest + " cannot be used: "));
+  EXPECT_THAT(status.error_message(), HasSubstr("cannot use the checkpoint " + newest + ": "));
   EXPECT_EQ(CountFolders(), folders);
 }
 

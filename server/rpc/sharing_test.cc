@@ -104,7 +104,7 @@ TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
   EXPECT_TRUE(stub_->GetJob(Context(bob).get(), get, &seen).ok());
   const grpc::Status refused = CancelAs(bob, job.name());
   EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
-  EXPECT_THAT(refused.error_message(), HasSubstr("is \"ann\"'s"));
+  EXPECT_THAT(refused.error_message(), HasSubstr("it belongs to \"ann\""));
   EXPECT_EQ(SetPriority(bob, job.name(), -1).error_code(), StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(CancelAs(bob, "jobs/none").error_code(), StatusCode::NOT_FOUND);
   EXPECT_TRUE(SetPriority(ann, job.name(), -1).ok());

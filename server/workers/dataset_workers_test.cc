@@ -49,7 +49,7 @@ TEST(DatasetWorkersTest, AProcessThatFailsIsAnError) {
   DatasetWorkers workers(FakeOptions());
   EXPECT_THAT(workers.Read(Task("die")).status().message(), HasSubstr("SIGABRT"));
   EXPECT_EQ(workers.Read(Task("nothing")).status().code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(workers.Read(Task("much")).status().message(), HasSubstr("more than the 1048576"));
+  EXPECT_THAT(workers.Read(Task("much")).status().message(), HasSubstr("more than 1048576"));
   EXPECT_THAT(workers.Read(Task("impossible")).status().message(),
               HasSubstr("counts or shapes are impossible"));
   EXPECT_TRUE(workers.Read(Task("facts")).ok());
