@@ -222,7 +222,7 @@ TEST_F(DatasetsTest, SaysWhatIsWrong) {
   };
   const std::string houses = scratch_.File("houses.csv");
   ASSERT_EQ(AddHouses().exit_code, 0);
-  refused({"houses", "--csv", houses, "--upload"}, "already");
+  refused({"houses", "--csv", houses, "--upload"}, "a data set of this name exists");
   refused({"../houses", "--csv", houses, "--upload"}, "small letters");
   refused({"more"}, "--csv");
   refused({"more", "--csv", houses, "--text", houses}, "a data set has one source");

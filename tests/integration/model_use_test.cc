@@ -256,7 +256,7 @@ TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
   const std::string whole = ReadFile(command[4]);
   const std::string cut = scratch_->Write("cut.png", whole.substr(0, whole.size() / 2));
   const std::string wide = scratch_->Write("wide.png", PngFile(28, 30, 1, std::string(28 * 30, 'x')));
-  const std::string text = scratch_->Write("text.png", "\x89PNG but no more");
+  const std::string text = scratch_->Write("text.png", "\x89PNG\r\n\x1A\n but no more");
   ExpectRefused({"predict", job, command[4], cut, wide, text},
                 {cut + ": ", wide + ": ", "[1, 28, 28]", text + ": "});
 }
