@@ -115,7 +115,8 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   function drawHead() {
     // The log may be ahead of what GetJob said, or behind while it is read.
-    const now = history.version > 0 && history.sequence >= Number(job?.last_sequence ?? 0) ? history.state() : jobState(job?.state);
+    const isCurrent = history.version > 0 && history.sequence >= Number(job?.last_sequence ?? 0);
+    const now = isCurrent ? history.state() : jobState(job?.state);
     state.textContent = now.toLowerCase();
     state.className = `state ${now}`;
     heading.textContent = job?.spec?.name ? `${job.spec.name} (${jobId})` : jobId;
@@ -125,8 +126,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       !ENDED.includes(now) && h("button", {type: "button", onclick: () => act("UpdateJob",
           (value) => ({job: {name, priority: Number(value)}, update_mask: "priority"}), "Priority, from -100 to 100 (above 0 for administrators)", "Set",
           {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
-    const last = history.states.at(-1);
-    failure.textContent = now === "FAILED" ? last?.message ?? "" : "";
+    failure.textContent = now === "FAILED" ? (isCurrent ? history.states.at(-1) : job)?.message ?? "" : "";
     const report = history.newestReport;
     const part = ENDED.includes(now) && now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
     bar.value = part;

@@ -187,6 +187,7 @@ function expectSame(shown, stored) {
 await test("an ended job's curves, tables and files are the log's", async () => {
   await page.show(`#/jobs/${done}`);
   await awaitState(page, "succeeded");
+  await until("the curves", async () => Object.keys(await curvesOf(page)).length > 0);
   expectSame(await curvesOf(page), curvesIn(await stage.log(done)));
   assert.equal(await page.getByRole("region", {name: "Epochs", exact: true}).locator("tbody tr").count(), 3);
   assert.equal(await page.locator("svg.matrix rect").count(), 16);

@@ -89,6 +89,10 @@ def check_yaml(place, text):
         file.write(text)
     result = call(command + ["example.yaml"])
     checked += 1
+    # The daemon of this test has no cluster. So this must be the only fault of a job for a cluster.
+    faults = (result.stdout + result.stderr).strip().splitlines()
+    if len(faults) == 1 and text.startswith("cluster:") and "this daemon has no cluster" in faults[0]:
+        return
     if result.returncode != 0:
         failures.append(f"{place}: not valid:\n{result.stdout}{result.stderr}{text}")
 
