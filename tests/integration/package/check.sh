@@ -22,7 +22,7 @@ await() {
 # All files, without what changes by itself and what apt keeps of every package.
 files() {
   find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /check -o -path /var/cache -o -path /var/log \
-    -o -path /var/tmp -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd/timers -o -path /root \) -prune -o -print | sort
+    -o -path /var/backups -o -path /var/tmp -o -path /var/lib/apt -o -path /var/lib/dpkg -o -path /var/lib/systemd/timers -o -path /root \) -prune -o -print | sort
 }
 # A field of a job.
 of_job() { tandem describe "$1" -o json | sed -nE "s/^ \"$2\": \"?([^\",]+)\"?,?$/\1/p"; }
