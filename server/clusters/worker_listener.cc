@@ -81,7 +81,8 @@ absl::StatusOr<WorkerCertificate> LoadWorkerCertificate(const std::string& state
   for (const auto& [path, text] :
        {std::pair(key_path, made.key), std::pair(certificate_path, made.certificate)}) {
     TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
-        Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
+        Env::Real(), path, [&text = text](WritableFile& file) { return file.Append(text); },
+        {.is_private = true}));
   }
   return made;
 }
