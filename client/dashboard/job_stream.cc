@@ -16,8 +16,8 @@ namespace {
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
 // Between two looks at `goes_on`.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
-// Events within this time are sent together: fewer writes for each page, and no report is late for the eye.
-constexpr absl::Duration kTogether = absl::Milliseconds(150);
+// Events within this time are sent together.
+constexpr absl::Duration kTogether = absl::Milliseconds(30);
 
 // Writes Server-Sent Events.
 class Stream {
