@@ -34,8 +34,8 @@ namespace tandem {
 // After a crash, the next daemon asks the launcher for the attempt. If the launcher does not know an attempt
 // that was never started, the job is queued again and gets a new attempt.
 //
-// Absence is not failure: an attempt that the launcher no longer knows counts as lost only after
-// `absence_limit` of continuous absence in whole answers, in which its workers were silent too.
+// Absence is not failure. An attempt is lost only if it was missing from all whole answers for
+// `absence_limit`, and its workers were silent for the same time.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {

@@ -29,8 +29,8 @@ class StateFolder {
 
   // Moves the folders that a cluster's nodes need into `shared`, an existing folder that the nodes see at the
   // same path: jobs, uploads, the cache, public data and kept weights. Here, links take their place. Returns
-  // `shared` without symbolic links. FAILED_PRECONDITION: one of the folders here has content, or is a link
-  // to another place, or another state folder uses `shared`; the message names the remedy. Idempotent.
+  // `shared` without symbolic links. FAILED_PRECONDITION if a folder here has content or links to another
+  // place, or if another state folder uses `shared`. The message names the mend. Idempotent.
   absl::StatusOr<std::string> ShareThrough(const std::string& shared) const;
 
   // Tells later callers of Lock to wait for this holder's end.

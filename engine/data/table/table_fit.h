@@ -15,7 +15,7 @@
 
 namespace tandem {
 
-// How a column of a training table is to be prepared.
+// The preparation that a job chose for a column of a training table.
 struct ColumnPlan {
   std::string name;
   v1::ColumnKind kind = v1::COLUMN_KIND_NUMBER;  // Number, category or date.

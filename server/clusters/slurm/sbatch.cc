@@ -55,7 +55,7 @@ constexpr Refusal kRefusals[] = {
     {"is ambiguous", "extra_arguments"},
 };
 
-// Words of errors after which a job may exist, or after which the same call may succeed later.
+// Words of errors that leave the outcome open: a job may exist, or a later call may succeed.
 constexpr absl::string_view kNoAnswer[] = {
     "unable to contact slurm controller",
     "communication",
