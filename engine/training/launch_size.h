@@ -9,7 +9,7 @@
 namespace tandem {
 
 // The number of steps that a device receives at a time. The job gives it. Otherwise it is measured: a power
-// of two whose steps take about two milliseconds. Used by a replica's thread alone.
+// of two whose steps take about 20 milliseconds. Used by a replica's thread alone.
 class LaunchSize {
  public:
   // `given` is in [1, kMostStepsPerLaunch], or 0 to measure. `clock` must outlive this object.
@@ -26,7 +26,7 @@ class LaunchSize {
   // After a disturbance, the first steps fill the device's queue and are not measured.
   static constexpr int64_t kWarmUpSteps = 8;
   static constexpr int64_t kMeasuredSteps = 16;
-  static constexpr absl::Duration kLaunch = absl::Milliseconds(2);
+  static constexpr absl::Duration kLaunch = absl::Milliseconds(20);
 
   int64_t size_;
   bool measures_;

@@ -21,26 +21,26 @@ int64_t Measured(absl::Duration step, int64_t disturbed_every = 1000) {
   return launch.size();
 }
 
-TEST(LaunchSizeTest, IsWhatTakesTwoMilliseconds) {
-  EXPECT_EQ(Measured(absl::Microseconds(60)), 32);
-  EXPECT_EQ(Measured(absl::Microseconds(250)), 8);
-  EXPECT_EQ(Measured(absl::Microseconds(251)), 4);
-  EXPECT_EQ(Measured(absl::Milliseconds(9)), 1);
+TEST(LaunchSizeTest, IsWhatTakesTwentyMilliseconds) {
+  EXPECT_EQ(Measured(absl::Microseconds(600)), 32);
+  EXPECT_EQ(Measured(absl::Microseconds(2500)), 8);
+  EXPECT_EQ(Measured(absl::Microseconds(2501)), 4);
+  EXPECT_EQ(Measured(absl::Milliseconds(90)), 1);
   EXPECT_EQ(Measured(absl::Nanoseconds(10)), 64);
 }
 
 TEST(LaunchSizeTest, WhatComesBetweenStepsIsNotMeasured) {
   // With a report after every 10 steps it takes longer, with the same result.
-  EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/10), 32);
+  EXPECT_EQ(Measured(absl::Microseconds(600), /*disturbed_every=*/10), 32);
   // Every step has a report, so nothing is measured.
-  EXPECT_EQ(Measured(absl::Microseconds(60), /*disturbed_every=*/1), 1);
+  EXPECT_EQ(Measured(absl::Microseconds(600), /*disturbed_every=*/1), 1);
 }
 
 TEST(LaunchSizeTest, GroupsThatAnotherReplicaChoseAreMeasured) {
   FakeClock clock{absl::UnixEpoch()};
   LaunchSize launch(0, &clock);
   for (int i = 0; i < 10; ++i) {
-    clock.Advance(32 * absl::Microseconds(60));
+    clock.Advance(32 * absl::Microseconds(600));
     launch.Took(32, i == 0);
   }
   EXPECT_EQ(launch.size(), 32);

@@ -46,7 +46,7 @@ PRESETS = {
         ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
         ("kernels", 25, {"networks": ALL, "dtypes": ["bfloat16"]}),
         ("epochs", 20, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
-        ("conformance", 60, {"programs": ["engines_test", "parity_test", "residual_test"]}),
+        ("conformance", 110, {"programs": ["engines_test", "parity_test", "residual_test"]}),
         ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
         ("bench", 25, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
         ("starts", 30, {"starts": 2}),

@@ -8,6 +8,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/backend/arena_plan.h"
+#include "engine/backends/cuda/kernels/clear.h"
 #include "engine/backends/cuda/reductions.h"
 #include "engine/backends/cuda/transfer.h"
 #include "engine/base/status_macros.h"
@@ -18,6 +19,8 @@ namespace {
 constexpr int64_t kAlignment = 256;
 // Smaller inputs are copied in the stream of the runs, because a second stream would cost more time.
 constexpr int64_t kOverlappedBytes = 1 << 16;
+// Larger clears stay in their steps.
+constexpr int64_t kMostClearedBytes = 1 << 20;
 // The most runs that are launched together. A power of two.
 constexpr int64_t kMostTogether = 64;
 
@@ -74,6 +77,23 @@ absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Plac
   for (const Place& output : outputs) kept.push_back(output.region.buffer);
   return PlanArena(bytes, uses, kept);
 }
+
+using Ranges = std::vector<MemoryRange>;
+
+bool Overlaps(const Ranges& ranges, const MemoryRange& other) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const MemoryRange& range) {
+    return range.begin < other.end && other.begin < range.end;
+  });
+}
+
+// A step's work, without the clears with which it began, and its memory. `clears` must be cleared right
+// before it.
+struct RecordedStep {
+  RecordedPart part;
+  Ranges clears;
+  Ranges reads;
+  Ranges writes;
+};
 
 // Records the work that `give` puts into the stream.
 absl::StatusOr<RecordedPart> RecordOf(Stream stream, absl::FunctionRef<absl::Status()> give) {
@@ -296,12 +316,40 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::
   StepOrder order;
   std::vector<RecordedPart> parts;
   std::vector<std::vector<int>> after;
+  const auto add = [&](RecordedPart part, const Ranges& reads, const Ranges& writes) {
+    parts.push_back(std::move(part));
+    after.push_back(order.Add(reads, writes));
+  };
+  const auto add_clear = [&](Stream stream, const Ranges& ranges) -> absl::Status {
+    if (ranges.empty()) return absl::OkStatus();
+    TANDEM_ASSIGN_OR_RETURN(RecordedPart part, RecordOf(stream, [&] {
+                              ClearMemory(ranges, stream);
+                              return absl::OkStatus();
+                            }));
+    add(std::move(part), {}, ranges);
+    return absl::OkStatus();
+  };
   for (const RunContext& run : runs) {
+    std::vector<RecordedStep> recorded;
+    Ranges used;
+    Ranges first;  // What may be cleared at the beginning of the run, in a single launch.
     for (size_t i = begin; i < end; ++i) {
-      TANDEM_ASSIGN_OR_RETURN(RecordedPart part,
-                              RecordOf(run.stream, [&] { return RunSteps(run, i, i + 1); }));
-      parts.push_back(std::move(part));
-      after.push_back(order.Add(RangesOf(run, steps_[i].reads), RangesOf(run, steps_[i].writes)));
+      RecordedStep& step = recorded.emplace_back();
+      TANDEM_ASSIGN_OR_RETURN(step.part, RecordOf(run.stream, [&] { return RunSteps(run, i, i + 1); }));
+      step.reads = RangesOf(run, steps_[i].reads);
+      step.writes = RangesOf(run, steps_[i].writes);
+      TANDEM_ASSIGN_OR_RETURN(const Ranges clears, step.part.TakeClears(kMostClearedBytes));
+      for (const MemoryRange& range : clears) {
+        (Overlaps(used, range) ? step.clears : first).push_back(range);
+        step.reads.push_back(range);
+      }
+      used.insert(used.end(), step.reads.begin(), step.reads.end());
+      used.insert(used.end(), step.writes.begin(), step.writes.end());
+    }
+    TANDEM_RETURN_IF_ERROR(add_clear(run.stream, first));
+    for (RecordedStep& step : recorded) {
+      TANDEM_RETURN_IF_ERROR(add_clear(run.stream, step.clears));
+      add(std::move(step.part), step.reads, step.writes);
     }
   }
   return RecordedWork::Join(parts, after);

@@ -7,14 +7,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/backends/cuda/driver/driver.h"
 
 namespace tandem::cuda {
-
-// Memory from `begin` to before `end`.
-struct MemoryRange {
-  const std::byte* begin = nullptr;
-  const std::byte* end = nullptr;
-};
 
 // Finds the earlier steps that a step must wait for; all other steps may run at the same time. A step waits
 // for an earlier step if both use the same memory and one of them writes it.

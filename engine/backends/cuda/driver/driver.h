@@ -141,6 +141,12 @@ class Event {
   CUevent_st* const event_;
 };
 
+// Memory from `begin` to before `end`.
+struct MemoryRange {
+  const std::byte* begin = nullptr;
+  const std::byte* end = nullptr;
+};
+
 // Recorded work of a stream, as a part of RecordedWork.
 class RecordedPart {
  public:
@@ -151,6 +157,9 @@ class RecordedPart {
     std::swap(graph_, other.graph_);
     return *this;
   }
+  // Takes the clears with which the part begins, of at most `most_bytes` bytes each, out of the part. The
+  // caller must clear this memory before the part. Leaves at least a single piece of work in the part.
+  absl::StatusOr<std::vector<MemoryRange>> TakeClears(int64_t most_bytes);
 
  private:
   friend class RecordedWork;

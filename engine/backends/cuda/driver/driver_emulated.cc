@@ -93,6 +93,13 @@ void FreeHost(std::byte* data) {
 // Whether the thread is recording. As on a GPU, many calls are then forbidden.
 thread_local bool is_recording = false;
 
+// The work of Zero.
+struct Clear {
+  void operator()() const { std::memset(target, 0, static_cast<size_t>(bytes)); }
+  void* target;
+  int64_t bytes;
+};
+
 absl::Status WhileRecording(absl::string_view call) {
   return absl::InternalError(absl::StrCat(call, " while work is recorded"));
 }
@@ -156,7 +163,7 @@ absl::Status Copy(void* target, const void* source, int64_t bytes, Stream stream
 
 absl::Status Zero(void* target, int64_t bytes, Stream stream) {
   if (bytes <= 0) return absl::OkStatus();
-  Give(stream, [=] { std::memset(target, 0, static_cast<size_t>(bytes)); });
+  Give(stream, Clear{target, bytes});
   return absl::OkStatus();
 }
 
@@ -210,6 +217,19 @@ absl::Status RecordedWork::Begin(Stream stream) {
   return absl::OkStatus();
 }
 RecordedPart::~RecordedPart() { delete graph_; }
+
+absl::StatusOr<std::vector<MemoryRange>> RecordedPart::TakeClears(int64_t most_bytes) {
+  std::vector<CUstream_st::Work>& work = graph_->work;
+  std::vector<MemoryRange> clears;
+  while (work.size() > 1) {
+    const Clear* clear = work.front().target<Clear>();
+    if (clear == nullptr || clear->bytes > most_bytes) break;
+    const auto* begin = static_cast<const std::byte*>(clear->target);
+    clears.push_back({begin, begin + clear->bytes});
+    work.erase(work.begin());
+  }
+  return clears;
+}
 
 absl::StatusOr<RecordedPart> RecordedWork::EndPart(Stream stream) {
   if (stream->record == nullptr) return absl::InternalError("no record was begun");

@@ -206,6 +206,30 @@ RecordedPart::~RecordedPart() {
   if (graph_ != nullptr) cudaGraphDestroy(graph_);
 }
 
+absl::StatusOr<std::vector<MemoryRange>> RecordedPart::TakeClears(int64_t most_bytes) {
+  std::vector<MemoryRange> clears;
+  while (true) {
+    size_t nodes = 0;
+    TANDEM_CUDA(cudaGraphGetNodes(graph_, nullptr, &nodes));
+    size_t root_count = 0;
+    TANDEM_CUDA(cudaGraphGetRootNodes(graph_, nullptr, &root_count));
+    // The record of a stream is a line.
+    if (nodes < 2 || root_count != 1) return clears;
+    cudaGraphNode_t root = nullptr;
+    TANDEM_CUDA(cudaGraphGetRootNodes(graph_, &root, &root_count));
+    cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    TANDEM_CUDA(cudaGraphNodeGetType(root, &type));
+    if (type != cudaGraphNodeTypeMemset) return clears;
+    cudaMemsetParams memset = {};
+    TANDEM_CUDA(cudaGraphMemsetNodeGetParams(root, &memset));
+    const auto bytes = static_cast<int64_t>(memset.width * memset.elementSize);
+    if (memset.value != 0 || memset.height != 1 || bytes > most_bytes) return clears;
+    const auto* begin = static_cast<const std::byte*>(memset.dst);
+    clears.push_back({begin, begin + bytes});
+    TANDEM_CUDA(cudaGraphDestroyNode(root));
+  }
+}
+
 absl::StatusOr<RecordedPart> RecordedWork::EndPart(Stream stream) {
   cudaGraph_t graph = nullptr;
   TANDEM_CUDA(cudaStreamEndCapture(stream, &graph));

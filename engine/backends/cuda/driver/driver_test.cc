@@ -130,6 +130,56 @@ TEST_F(DriverTest, PartsOfARecordComeAfterThoseThatTheyWaitFor) {
   }
 }
 
+// The small clears at the beginning are taken. The large clear stays, with all that follows it.
+TEST_F(DriverTest, ClearsAreTakenOutOfThePartThatTheyBegin) {
+  constexpr int64_t kBytes = 1 << 12;
+  const Stream stream = stream_->get();
+  const absl::StatusOr<DeviceMemory> memory = DeviceMemory::Allocate(4 * kBytes);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  const auto place = [&](int64_t bytes) { return memory->data() + bytes; };
+  const std::string before(4 * kBytes, 'a');
+  ASSERT_TRUE(Copy(memory->data(), before.data(), 4 * kBytes, stream).ok());
+  ASSERT_TRUE(stream_->Synchronize().ok());
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_TRUE(Zero(memory->data(), 256, stream).ok());
+  EXPECT_TRUE(Zero(place(kBytes), kBytes, stream).ok());
+  EXPECT_TRUE(Zero(place(2 * kBytes), kBytes + 4, stream).ok());
+  EXPECT_TRUE(Zero(place(4 * kBytes - 256), 256, stream).ok());
+  std::vector<RecordedPart> parts(1);
+  absl::StatusOr<RecordedPart> part = RecordedWork::EndPart(stream);
+  ASSERT_TRUE(part.ok()) << part.status();
+  parts[0] = *std::move(part);
+  const absl::StatusOr<std::vector<MemoryRange>> clears = parts[0].TakeClears(kBytes);
+  ASSERT_TRUE(clears.ok()) << clears.status();
+  ASSERT_EQ(clears->size(), 2);
+  EXPECT_EQ((*clears)[0].begin, memory->data());
+  EXPECT_EQ((*clears)[0].end, place(256));
+  EXPECT_EQ((*clears)[1].begin, place(kBytes));
+  EXPECT_EQ((*clears)[1].end, place(2 * kBytes));
+  const absl::StatusOr<std::unique_ptr<RecordedWork>> work = RecordedWork::Join(parts, {{}});
+  ASSERT_TRUE(work.ok()) << work.status();
+  ASSERT_TRUE((*work)->Launch(stream).ok());
+  std::string after(4 * kBytes, ' ');
+  EXPECT_TRUE(Copy(after.data(), memory->data(), 4 * kBytes, stream).ok());
+  EXPECT_TRUE(stream_->Synchronize().ok());
+  EXPECT_EQ(after, std::string(2 * kBytes, 'a') + std::string(kBytes + 4, '\0') +
+                       std::string(kBytes - 260, 'a') + std::string(256, '\0'));
+}
+
+// A part never becomes empty.
+TEST_F(DriverTest, APartsOnlyClearIsNotTaken) {
+  const Stream stream = stream_->get();
+  const absl::StatusOr<DeviceMemory> memory = DeviceMemory::Allocate(256);
+  ASSERT_TRUE(memory.ok()) << memory.status();
+  ASSERT_TRUE(RecordedWork::Begin(stream).ok());
+  EXPECT_TRUE(Zero(memory->data(), 256, stream).ok());
+  absl::StatusOr<RecordedPart> part = RecordedWork::EndPart(stream);
+  ASSERT_TRUE(part.ok()) << part.status();
+  const absl::StatusOr<std::vector<MemoryRange>> clears = part->TakeClears(256);
+  ASSERT_TRUE(clears.ok()) << clears.status();
+  EXPECT_TRUE(clears->empty());
+}
+
 TEST_F(DriverTest, WhatWaitsOrTakesMemoryEndsARecord) {
   const Stream stream = stream_->get();
   ASSERT_TRUE(RecordedWork::Begin(stream).ok());
