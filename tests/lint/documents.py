@@ -132,7 +132,11 @@ class Sources:
 
     def has_target(self, package, name):
         build = self.text.get(f"{package}/BUILD" if package else "BUILD")
-        return build is not None and (name == "all" or f'"{name}"' in build)
+        if build is None:
+            return False
+        # gpu_test makes a second target: emulated_<name>.
+        return name == "all" or f'"{name}"' in build or \
+            f'gpu_test(\n    name = "{name.removeprefix("emulated_")}"' in build
 
 
 def anchor(heading):
