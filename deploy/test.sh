@@ -164,11 +164,11 @@ run_bazel_tests "" "${whole_flags[@]}" //...
 heading "Whole-system scripts"
 TANDEM_BIN_DIR=$(readlink -f bazel-bin)
 export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
-# These scripts hold the daemon to seconds or to memory, so they run alone.
-alone=(tests/fault/hostile_clients.sh tests/fault/watcher_restarts.sh)
+# Other load would show in the memory and the times that this script measures.
+alone=(tests/fault/hostile_clients.sh)
 # All other scripts run side by side, because they mostly wait. The longest start first.
 together=(
-  tests/fault/full_disk.sh tests/integration/{slurm_commands,dashboard,tensorboard,fetch,slurm,package}.sh
+  tests/fault/full_disk.sh tests/integration/{slurm_commands,dashboard,fetch,slurm,package,tensorboard}.sh
   tests/accuracy/{examples,tables}.sh
 )
 for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do

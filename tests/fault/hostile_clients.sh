@@ -2,8 +2,7 @@
 # Attacks by a user, or by a client without a token, on a daemon with other users (server/auth/THREATS.md). Each attack
 # is a bounded script. The daemon runs in a memory control group of 1 GiB with 200 jobs, 3 sweeps of 800 and 20 data
 # sets. It must survive and refuse the excess. A minute after the last attack, its memory must be within 100 MiB of its
-# memory at the start. Attacks that have no end take 2 s, or 4 s if TANDEM_WHOLE=1. Exit code 77: the machine has no
-# control groups or no python3-h2.
+# memory at the start. Exit code 77: the machine has no control groups or no python3-h2.
 #
 #   hostile_clients.sh                 checks bounds only, as CI does
 #   hostile_clients.sh --attacks NAMES runs only these attacks, by the names of their functions, with commas
@@ -37,7 +36,6 @@ extra_cleanup() {
 parent=$(sed -n 's/^[0-9]*:memory://p;s/^0:://p' "/proc/$PPID/cgroup" | head -n 1)
 # The group includes the daemon and its processes, not the attacks.
 prefix=() attacker=() flags=()
-((${TANDEM_WHOLE:-0} == 0)) || flags=(--seconds 4)
 case ${1:-} in
   --bench)
     prefix=(taskset -c 1 --) attacker=(taskset -c 0)

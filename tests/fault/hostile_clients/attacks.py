@@ -597,7 +597,7 @@ def main():
     parser.add_argument("--daemon", type=int, required=True)
     for name in ("address", "state", "data", "tandem", "log"):
         parser.add_argument("--" + name, required=True)
-    parser.add_argument("--seconds", type=float, default=2, help="of attacks that have no end")
+    parser.add_argument("--seconds", type=float, default=4, help="of attacks that have no end")
     parser.add_argument("--others-cpu", default="", help="the core of the other user, for taskset")
     parser.add_argument("--measure", action="store_true", help="others' p99 is below 100 ms, the slowest call below 1 s")
     parser.add_argument("--table", default="", help="where the most memory that each method holds is written")
