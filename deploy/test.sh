@@ -53,23 +53,58 @@ heading() {
   printf '\n== %s\n' "$part"
 }
 
-# check NAME COMMAND...: runs a command as a test. Exit code 77 is a skip, and the last line of output is its reason.
-# Each line "SKIPPED: <what>: <why>" is a skip of a part.
-check() {
-  local name=$1 log code line start=$SECONDS
-  shift
-  log=$(mktemp)
-  "$@" 2>&1 | tee "$log"
-  code=${PIPESTATUS[0]}
-  echo "$name: $((SECONDS - start)) s"
+# judge NAME CODE SECONDS LOG: counts a test that ended. Exit code 77 is a skip, and the last line of the log is its
+# reason. Each line "SKIPPED: <what>: <why>" of the log is a skip of a part.
+judge() {
+  local name=$1 code=$2 log=$4 line
+  echo "$name: $3 s"
   case "$code" in
     0) pass ;;
     77) skip "$name: $(tail -n 1 "$log")" ;;
     *) fail "$name (exit code $code)" ;;
   esac
   while read -r line; do skip "$name: ${line#SKIPPED: }"; done < <(grep -a '^SKIPPED: ' "$log" | sort -u)
+}
+
+# check NAME COMMAND...: runs a command as a test.
+check() {
+  local name=$1 log start=$SECONDS
+  shift
+  log=$(mktemp)
+  "$@" 2>&1 | tee "$log"
+  judge "$name" "${PIPESTATUS[0]}" $((SECONDS - start)) "$log"
   rm -f "$log"
 }
+
+# check_together N SCRIPT...: runs scripts as tests, at most N at the same time, and starts them in this order. Prints the
+# whole output of a script when the script ends.
+declare -A running=() # The scripts that run, by their process ids.
+check_together() {
+  local most=$1 logs code pid
+  local -A starts=()
+  shift
+  logs=$(mktemp -d)
+  while (($# || ${#running[@]})); do
+    while (($# && ${#running[@]} < most)); do
+      "$1" >"$logs/new" 2>&1 </dev/null &
+      mv "$logs/new" "$logs/$!"
+      running[$!]=$1
+      starts[$!]=$SECONDS
+      shift
+    done
+    code=0
+    wait -n -p pid "${!running[@]}" || code=$?
+    printf -- '-- %s\n' "${running[$pid]}"
+    cat "$logs/$pid"
+    judge "${running[$pid]}" "$code" $((SECONDS - starts[$pid])) "$logs/$pid"
+    unset "running[$pid]"
+  done
+  rm -r "$logs"
+}
+# Bash keeps Ctrl-C from scripts that run in the background.
+trap '((${#running[@]} == 0)) || { kill "${!running[@]}" && wait; }' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
 
 # Counts the cases in the test.xml files of the newest Bazel run. A test without such a file counts by Bazel's verdict.
 # A line "SKIPPED: <what>: <why>" is a skip, too: a case that needs a GPU leaves only this line on a machine without a
@@ -113,12 +148,8 @@ run_bazel_tests() {
 }
 
 heading "Style"
-check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs clang-format --dry-run --Werror'
-check buf-lint tests/lint/buf.sh
-check version tests/lint/version.sh
-check documents tests/lint/documents.py
-check messages tests/lint/messages.py
-check wide-stores tests/lint/wide_stores.py
+check clang-format bash -c 'git ls-files "*.h" "*.cc" | xargs -P "$(nproc)" -n 100 clang-format --dry-run --Werror'
+check_together 2 tests/lint/{buf.sh,version.sh,documents.py,messages.py,wide_stores.py}
 
 heading "Build"
 check build bazel build --noshow_progress //...
@@ -133,12 +164,18 @@ run_bazel_tests "" "${whole_flags[@]}" //...
 heading "Whole-system scripts"
 TANDEM_BIN_DIR=$(readlink -f bazel-bin)
 export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
+# Other load would show in the memory and the times that this script measures.
+alone=(tests/fault/hostile_clients.sh)
+# All other scripts run side by side, because they mostly wait. The longest start first.
+together=(
+  tests/fault/full_disk.sh tests/integration/{slurm_commands,dashboard,fetch,slurm,package,tensorboard}.sh
+  tests/accuracy/{examples,tables}.sh
+)
 for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do
-  if [[ -x $script ]]; then
-    printf -- '-- %s\n' "$script"
-    check "$script" "$script"
-  fi
+  if [[ -x $script && " ${alone[*]} ${together[*]} " != *" $script "* ]]; then together+=("$script"); fi
 done
+check_together 3 "${together[@]}"
+check_together 1 "${alone[@]}"
 
 heading "Thread-safety analysis (clang)"
 check clang tests/lint/thread_safety.sh

@@ -108,7 +108,8 @@ fill
 # Though the database has had more, and may have room within its files.
 await 30 ready 503 || die "ready on a full disk"
 expect_text "$disk_words" "$scratch/ready"
-sleep 8
+# Two checkpoints and many events.
+sleep 4
 kill -0 "$worker" 2>/dev/null || die "the worker has ended: $(tail -n 5 "$state/jobs/$job/worker.log")"
 # The daemon answers on a full disk.
 expect_code 0 "$scratch/out" "$tandem" list
@@ -155,7 +156,7 @@ waiting=$job
 fill
 # The worker's end frees the device although nothing can be written.
 kill -9 "$(pgrep -f -- "$state/jobs/$running" | head -n 1)"
-sleep 6
+sleep 3
 room
 await 90 eval 'state_is "$running" RUNNING || state_is "$running" FAILED' || die "$running is $(field "$running" state)"
 "$tandem" cancel "$running" >/dev/null 2>&1 || true
@@ -179,8 +180,16 @@ for epochs in 6 100 2000; do
   room
 done
 ((in_time)) || die "every job was over before the disk was full"
-# Long enough for the job to end. It then waits for room to report its end.
-sleep 20
+# The job ends, and then waits for room to report its end.
+worker=$(pgrep -f -- "$state/jobs/$job" | head -n 1) || true
+ticks() { awk '{ print $14 + $15 }' "/proc/$worker/stat" 2>/dev/null || echo 0; }
+rests() {
+  local before
+  before=$(ticks)
+  sleep 1
+  (($(ticks) < before + 5))
+}
+await 20 rests || true
 room
 await 60 eval 'state_is "$job" SUCCEEDED || state_is "$job" FAILED' || die "it is $(field "$job" state)"
 if state_is "$job" FAILED; then

@@ -181,10 +181,10 @@ wait "$mirror" || code=$?
 echo "-- the files of all examples equal the logs"
 examples=0
 for example in "$here"/../../deploy/examples/*.yaml; do
-  # One epoch of few samples.
+  # One epoch of four steps.
   code=0
-  "$tandem" submit "$example" --set replicas.count=1 --set training.epochs=1 --set dataset.train_limit=512 --set dataset.validation_limit=64 \
-    --set training.report.every_steps=1 >"$scratch/out" 2>&1 || code=$?
+  "$tandem" submit "$example" --set replicas.count=1 --set training.epochs=1 --set dataset.train_limit=64 --set dataset.validation_limit=32 \
+    --set training.global_batch_size=16 --set training.report.every_steps=1 >"$scratch/out" 2>&1 || code=$?
   if ((code)); then
     echo "SKIPPED: $(basename "$example"): $(head -n 1 "$scratch/out")"
     continue
