@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -108,9 +109,46 @@ TEST_F(DevicesCommandTest, ADeviceThatIsNotThereIsNamed) {
   EXPECT_THAT(terminal_.err(), HasSubstr("cannot find the device \"gpu:7\"; the daemon has cpu:0, gpu:0"));
 }
 
-TEST_F(DevicesCommandTest, TheListAsJsonHasEveryField) {
+TEST_F(DevicesCommandTest, ADeviceAsJsonHasEveryField) {
   EXPECT_EQ(RunCommand({"devices", "show", "gpu:0", "-o", "json"}, terminal_), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"GPU-8932f937\""));
+}
+
+TEST_F(DevicesCommandTest, TheListAsJsonHasDevicesAndPartitions) {
+  EXPECT_EQ(RunCommand({"devices", "-o", "json"}, terminal_), 0) << terminal_.err();
+  nlohmann::json listed = nlohmann::json::parse(terminal_.out());
+  EXPECT_EQ(listed["devices"].size(), 2);
+  EXPECT_EQ(listed["devices"][1]["gpu"]["uuid"], "GPU-8932f937");
+  EXPECT_FALSE(listed.contains("partitions"));
+
+  daemon_.list_devices = [](v1::ListDevicesResponse* response) {
+    response->add_devices()->set_name("devices/cpu:0");
+    v1::ClusterPartition& work = *response->add_partitions();
+    work.set_name("work");
+    work.set_is_default(true);
+    work.set_is_up(true);
+    work.set_nodes(4);
+    work.set_free_nodes(3);
+    work.set_gpus_per_node(2);
+    return grpc::Status::OK;
+  };
+  FakeTerminal with_cluster;
+  with_cluster.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"devices", "-o", "json"}, with_cluster), 0) << with_cluster.err();
+  listed = nlohmann::json::parse(with_cluster.out());
+  EXPECT_EQ(listed["devices"].size(), 1);
+  EXPECT_EQ(listed["partitions"],
+            nlohmann::json::parse(R"([{"name": "work", "is_default": true, "is_up": true,
+      "nodes": 4, "free_nodes": 3, "gpus_per_node": 2}])"));
+
+  daemon_.list_devices = [](v1::ListDevicesResponse* response) {
+    response->set_partitions_message("cannot ask Slurm");
+    return grpc::Status::OK;
+  };
+  FakeTerminal yaml;
+  yaml.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"devices", "-o", "yaml"}, yaml), 0) << yaml.err();
+  EXPECT_THAT(yaml.out(), HasSubstr("partitions_message: cannot ask Slurm\n"));
 }
 
 TEST_F(DevicesCommandTest, DevicesLeaveServiceAndComeBack) {

@@ -45,7 +45,11 @@ const std::map<std::string, Call, std::less<>>& Calls() {
       {"GetDaemon",
        Make<v1::GetDaemonRequest>([](Client& client, const auto&) { return client.GetDaemon(); })},
       {"ListDevices", Make<v1::ListDevicesRequest>([](Client& client, const auto&) {
-         return Whole(client.ListDevices(), &v1::ListDevicesResponse::mutable_devices);
+         v1::ListDevicesResponse cluster;
+         absl::StatusOr<v1::ListDevicesResponse> whole =
+             Whole(client.ListDevices(&cluster), &v1::ListDevicesResponse::mutable_devices);
+         if (whole.ok()) whole->MergeFrom(cluster);
+         return whole;
        })},
       {"DrainDevice", Make<v1::DrainDeviceRequest>([](Client& client, const auto& request) {
          return client.DrainDevice(request.name(), request.reason());

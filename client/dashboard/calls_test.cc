@@ -49,6 +49,20 @@ TEST_F(CallsTest, ListsAreWhole) {
   EXPECT_EQ(json::parse(*answer)["sweeps"].size(), 2);
 }
 
+TEST_F(CallsTest, DevicesComeWithPartitions) {
+  daemon_.list_devices = [](v1::ListDevicesResponse* response) {
+    response->add_devices()->set_name("devices/cpu:0");
+    response->add_partitions()->set_name("work");
+    response->set_partitions_message("busy");
+    return grpc::Status::OK;
+  };
+  const absl::StatusOr<std::string> answer = CallInJson(*client_, "ListDevices", "{}");
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(json::parse(*answer), json({{"devices", {{{"name", "devices/cpu:0"}}}},
+                                        {"partitions", {{{"name", "work"}}}},
+                                        {"partitions_message", "busy"}}));
+}
+
 TEST_F(CallsTest, AHistoryHasTheEventsOfAllPages) {
   daemon_.get_job_history = [](const v1::GetJobHistoryRequest& request, v1::GetJobHistoryResponse* response) {
     EXPECT_EQ(request.last_step(), 7);

@@ -15,8 +15,8 @@ namespace {
 // A write notices that a browser has left.
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
 // Between two looks at `goes_on`.
-constexpr absl::Duration kLook = absl::Milliseconds(250);
-// Events within this time are sent together.
+constexpr absl::Duration kLook = absl::Seconds(1);
+// The least time between two writes of events. Events within this time are sent together.
 constexpr absl::Duration kTogether = absl::Milliseconds(30);
 
 // Writes Server-Sent Events.
@@ -51,6 +51,7 @@ void Follow(JobFeeds& feeds, const std::string& name, int64_t after, int64_t unt
   std::shared_ptr<JobFeed> feed = feeds.Join(name, after);
   int64_t version = -1;
   bool is_lost = false;
+  absl::Duration next_events = client::SteadyNow();
   while (stream.IsOpen() && goes_on()) {
     const JobFeed::News news = feed->Await(after, until, version, kLook);
     if (news.is_behind) {
@@ -58,16 +59,23 @@ void Follow(JobFeeds& feeds, const std::string& name, int64_t after, int64_t unt
       version = -1;
       continue;
     }
+    if (!news.text.empty()) {
+      const absl::Duration now = client::SteadyNow();
+      if (now < next_events) {
+        absl::SleepFor(next_events - now);
+        continue;
+      }
+      stream.Write(news.text);
+      next_events = now + kTogether;
+    }
     version = news.version;
     after = news.last;
-    if (!news.text.empty()) stream.Write(news.text);
     if (news.lost.has_value() != is_lost) {
       is_lost = news.lost.has_value();
       stream.Say(is_lost ? "disconnected" : "connected", is_lost ? ErrorInJson(*news.lost) : "{}");
     }
     if (after >= until || (news.end.has_value() && news.end->ok())) return stream.Say("end", "{}");
     if (news.end.has_value()) return stream.Say("problem", ErrorInJson(*news.end));
-    if (!news.text.empty()) absl::SleepFor(kTogether);
   }
 }
 

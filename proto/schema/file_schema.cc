@@ -28,6 +28,9 @@ using Json = nlohmann::ordered_json;
 constexpr char kWholeNumber[] = "^[-+]?[0-9]+(\\.0*)?([eE]\\+?[0-9]+)?$";
 constexpr char kNumber[] = "^[-+]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][-+]?[0-9]+)?$";
 constexpr char kTruth[] = "^(true|True|TRUE|false|False|FALSE)$";
+// The forms of a value exclude each other. With "anyOf", yaml-language-server joins the titles and the
+// descriptions of all forms to the text that it shows about a field.
+constexpr char kForms[] = "oneOf";
 
 // The comment before a declaration, one line for each paragraph.
 template <typename Declaration>
@@ -209,9 +212,11 @@ class SchemaMaker {
     }
     definitions_[NameOf(type)] = {
         {"title", NameOf(type)},
-        {"anyOf",
+        {kForms,
          {{{"enum", names}, {"enumDescriptions", comments}},
-          {{"type", "string"}, {"pattern", absl::StrCat("^(", absl::StrJoin(forms, "|"), ")$")}}}}};
+          {{"type", "string"},
+           {"pattern", absl::StrCat("^(", absl::StrJoin(forms, "|"), ")$")},
+           {"not", {{"enum", names}}}}}}};
   }
 
   void AddMessage(const Descriptor& type) {
@@ -268,7 +273,7 @@ class SchemaMaker {
       forms.push_back(
           {{"type", "string"}, {"pattern", absl::StrCat("^(", absl::StrJoin(others, "|"), ")$")}});
     }
-    return {{"anyOf", forms}};
+    return {{kForms, forms}};
   }
 
   // If a member is given, the members behind it cannot be given.

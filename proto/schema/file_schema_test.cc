@@ -186,8 +186,10 @@ TEST_F(FileSchemaTest, EnumsHaveShortNamesWithTheirComments) {
       const FieldDescriptor& field = *type.field(i);
       if (field.enum_type() == nullptr || !seen.insert(field.enum_type()->full_name()).second) continue;
       std::vector<json> parts = Parts(schema["properties"][field.name()], job_);
-      const json& choices = parts.back()["anyOf"][0];
+      const json& choices = parts.back()["oneOf"][0];
       EXPECT_EQ(choices["enum"].get<std::vector<std::string>>(), ShortEnumNames(*field.enum_type()));
+      // A value has one form.
+      EXPECT_EQ(parts.back()["oneOf"][1]["not"]["enum"], choices["enum"]) << field.full_name();
       ASSERT_EQ(choices["enumDescriptions"].size(), choices["enum"].size()) << field.full_name();
       for (int k = 0, choice = 0; k < field.enum_type()->value_count(); ++k) {
         const auto& value = *field.enum_type()->value(k);
@@ -214,7 +216,7 @@ TEST_F(FileSchemaTest, FieldsHaveTheirTypes) {
 TEST_F(FileSchemaTest, NamesAloneStandForMembersOfTheOnlyOneof) {
   const auto names = [&](const char* message) -> json {
     const json& schema = job_["definitions"][message];
-    return schema.contains("anyOf") ? schema["anyOf"][0]["enum"] : json::array();
+    return schema.contains("oneOf") ? schema["oneOf"][0]["enum"] : json::array();
   };
   EXPECT_THAT(names("Layer"), Contains("flatten"));
   EXPECT_THAT(names("Loss"), Contains("softmax_cross_entropy"));

@@ -52,6 +52,10 @@ std::vector<int64_t> IdsIn(const json& page, const char* list, const char* refer
 // Bounds how long an address stays restricted after it exceeded its limit.
 constexpr absl::Duration kRemembered = absl::Seconds(10);
 
+// The part of a core that a nearly idle process uses at most, as its inverse, and its time between two looks.
+constexpr int kIdlePart = 10;
+constexpr absl::Duration kIdleInterval = absl::Seconds(1);
+
 // The source of all loopback connections.
 constexpr absl::string_view kLoopback = "loopback";
 
@@ -141,6 +145,15 @@ Harm UnansweredCalls::Excess(const std::vector<ConnectionCalls>& looked, absl::D
     }
   }
   return harm;
+}
+
+bool LookTimes::MustLook(absl::Duration now, absl::Duration used) {
+  const bool is_idle = (used - last_used_) * kIdlePart < now - last_call_;
+  last_call_ = now;
+  last_used_ = used;
+  if (is_idle && now - last_look_ < kIdleInterval) return false;
+  last_look_ = now;
+  return true;
 }
 
 }  // namespace tandem

@@ -91,6 +91,21 @@ class UnansweredCalls {
   absl::flat_hash_map<std::string, double> closed_;
 };
 
+// Decides when to look at the connections. Harmful calls cost processor time, so a nearly idle process need
+// not look often. Not thread-safe.
+class LookTimes {
+ public:
+  // Call this regularly. Returns true if the caller must look now: since the previous call, the process used
+  // a tenth of a core or more, or the last look was a second ago. `now` must come from a monotonic clock.
+  // `used` is the process's processor time so far.
+  bool MustLook(absl::Duration now, absl::Duration used);
+
+ private:
+  absl::Duration last_look_ = -absl::InfiniteDuration();
+  absl::Duration last_call_;
+  absl::Duration last_used_;
+};
+
 }  // namespace tandem
 
 #endif  // TANDEM_SERVER_RPC_CONNECTION_CALLS_H_

@@ -153,5 +153,23 @@ TEST(UnansweredCallsTest, NetworksAndLoopbackAreOneSource) {
   }
 }
 
+TEST(LookTimesTest, ANearlyIdleProcessLooksOnceASecond) {
+  LookTimes times;
+  int looks = 0;
+  absl::Duration used = absl::Seconds(5);
+  // A hundredth of a core.
+  for (int i = 0; i < 100; ++i)
+    looks += times.MustLook(absl::Milliseconds(100 * i), used += absl::Milliseconds(1));
+  EXPECT_EQ(looks, 10);
+  // A fifth of a core.
+  for (int i = 100; i < 200; ++i)
+    EXPECT_TRUE(times.MustLook(absl::Milliseconds(100 * i), used += absl::Milliseconds(20)));
+  EXPECT_FALSE(times.MustLook(absl::Milliseconds(20'000), used));
+  // Idle for long, then busy.
+  EXPECT_TRUE(times.MustLook(absl::Seconds(30), used));
+  EXPECT_FALSE(times.MustLook(absl::Seconds(30.1), used));
+  EXPECT_TRUE(times.MustLook(absl::Seconds(30.2), used + absl::Milliseconds(10)));
+}
+
 }  // namespace
 }  // namespace tandem

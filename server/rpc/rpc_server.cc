@@ -5,6 +5,7 @@
 #include <grpcpp/server_builder.h>
 #include <netdb.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +42,13 @@ constexpr int kIdleMilliseconds = 30 * 60 * 1000;
 constexpr int64_t kBufferedPart = 8;
 constexpr int64_t kLeastBufferedBytes = int64_t{32} << 20;
 constexpr int64_t kMostBufferedBytes = int64_t{1} << 30;
+
+// Returns the processor time that this process has used.
+absl::Duration ProcessorTime() {
+  timespec used = {};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return absl::DurationFromTimespec(used);
+}
 
 void SetLimits(int64_t memory_bytes, grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsOfAConnection);
@@ -141,8 +149,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) return absl::InternalError("cannot start gRPC's server");
   server->gate_->Start(std::move(acceptor),
-                       [calls = std::make_unique<UnansweredCalls>(UnansweredCalls::Limits())] {
-                         return calls->Excess(LookAtConnections(), Clock::Real()->Elapsed());
+                       [calls = std::make_unique<UnansweredCalls>(UnansweredCalls::Limits()),
+                        times = LookTimes(), is_likely = false]() mutable {
+                         const absl::Duration now = Clock::Real()->Elapsed();
+                         if (!times.MustLook(now, ProcessorTime()) && !is_likely) return Harm();
+                         Harm harm = calls->Excess(LookAtConnections(), now);
+                         is_likely = harm.is_likely;
+                         return harm;
                        });
   server->address_.port = server->gate_->port();
   server->token_watch_ =

@@ -189,7 +189,8 @@ int RunDevices(Session& session) {
   session.MakeShowable(&cluster);
   for (v1::Device& device : *devices) session.MakeShowable(&device);
   if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*devices)));
+    for (v1::Device& device : *devices) *cluster.add_devices() = std::move(device);
+    session.terminal().Out(Structured(session.options.output, cluster));
     return kSucceeded;
   }
   std::vector<Table::Column> columns = {{"DEVICE"},       {"KIND"},          {"MODEL"},

@@ -1,14 +1,14 @@
-// The devices: who holds them, their load, and why one is out of service.
+// The devices: who holds them, their load, and why one is out of service. Also the partitions of the daemon's cluster.
 
 import {call} from "./api.js";
 import {confirm, h, table, update} from "./dom.js";
-import {bytes, id, shortEnum} from "./format.js";
+import {bytes, duration, id, shortEnum} from "./format.js";
 import {poll} from "./poll.js";
 
 export function showDevices({root, say, signal, user}) {
   document.title = "Devices · Tandem";
-  const problem = h("p", {class: "error", role: "alert"}), list = h("div");
-  root.append(h("h1", {}, "Devices"), problem, list);
+  const problem = h("p", {class: "error", role: "alert"}), list = h("div"), cluster = h("div");
+  root.append(h("h1", {}, "Devices"), problem, list, cluster);
 
   async function act(method, name, question, action, field) {
     const answer = await confirm(question, action, field);
@@ -35,12 +35,18 @@ export function showDevices({root, say, signal, user}) {
       ? `${bytes(gpu.used_memory_bytes)} of ${bytes(gpu.total_memory_bytes)}` : `${bytes(leased)} of ${bytes(all)} leased`;
 
   async function read() {
-    const {devices = []} = await call("ListDevices", {}, signal);
+    const {devices = [], partitions = [], partitions_message: trouble} = await call("ListDevices", {}, signal);
     update(list, JSON.stringify(devices), () => table("Devices",
         [{title: "Device"}, {title: "Model"}, {title: "State"}, {title: "Held by"}, {title: "Load"}, {title: "Memory"}, {title: ""}],
         devices.map((device) => ({cells: [id(device.name), device.model ?? "", [shortEnum(device.state, "DEVICE_STATE_"), device.state_message ? `: ${device.state_message}` : "",
             device.faults ? ` (${device.faults} faults)` : ""].join(""),
           [...new Set(device.jobs ?? (device.job ? [device.job] : []))].map((job) => [h("a", {href: `#/jobs/${id(job)}`}, id(job)), " "]), load(device), memory(device), button(device)]}))));
+    update(cluster, JSON.stringify([partitions, trouble]), () => [(trouble || partitions.length > 0) && h("h2", {}, "Cluster"),
+      trouble && h("p", {class: "error"}, trouble), partitions.length > 0 && table("Partitions",
+          [{title: "Partition"}, {title: "State"}, {title: "Free nodes", number: true}, {title: "Cores", number: true}, {title: "GPUs", number: true},
+            {title: "Time limit", number: true}],
+          partitions.map((one) => ({cells: [`${one.name}${one.is_default ? " (default)" : ""}`, one.is_up ? "up" : "down",
+            `${one.free_nodes ?? 0}/${one.nodes ?? 0}`, one.cpus_per_node ?? 0, one.gpus_per_node ?? 0, duration(one.time_limit_seconds)]})))]);
   }
   poll(read, 2000, {say, signal});
 }

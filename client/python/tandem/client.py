@@ -11,7 +11,7 @@ import grpc  # type: ignore[import]
 
 from tandem.calls import Calls
 from tandem.connection import Connection, Options, Patience
-from tandem.errors import FieldViolation, InvalidRequest, JobFileError, from_rpc
+from tandem.errors import FieldViolation, InvalidRequest, JobFileError, Unavailable, from_rpc
 from tandem.job import Bar, Job
 from tandem.v1 import daemon_service_pb2, dataset_pb2, dataset_service_pb2, device_pb2, job_pb2, job_service_pb2
 
@@ -121,6 +121,13 @@ class Client:
     def devices(self) -> List[device_pb2.Device]:
         """The daemon's devices."""
         return list(self.connection.call(self.calls.daemon.list_devices, daemon_service_pb2.ListDevicesRequest()).devices)
+
+    def partitions(self) -> List[device_pb2.ClusterPartition]:
+        """The partitions of the daemon's cluster, by name. Empty without a cluster. Unavailable if the cluster does not answer."""
+        answer = self.connection.call(self.calls.daemon.list_devices, daemon_service_pb2.ListDevicesRequest())
+        if answer.partitions_message:
+            raise Unavailable(answer.partitions_message, "UNAVAILABLE")
+        return list(answer.partitions)
 
 
 class Datasets:

@@ -146,6 +146,26 @@ await test("names and messages are data", async () => {
   await stage.tandem("devices", "resume", "cpu:1");
 });
 
+await test("the devices' view shows a cluster's partitions, or why there are none", async () => {
+  let answer = {devices: [{name: "devices/cpu:0", state: "DEVICE_STATE_ACTIVE"}],
+    partitions: [{name: "brief", time_limit_seconds: 300, nodes: 1, cpus_per_node: 8}, {name: "work", is_default: true, is_up: true, nodes: 4, free_nodes: 3, gpus_per_node: 2}]};
+  const one = await stage.open(await stage.startDashboard());
+  await one.route("**/api/ListDevices", (route) => route.fulfill({json: answer}));
+  await one.show("#/devices");
+  const table = one.getByRole("region", {name: "Partitions"});
+  await until("the partitions", async () => (await table.locator("tbody tr").count()) === 2);
+  const cells = await table.locator("tbody tr").evaluateAll((rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent).join("|")));
+  assert.deepEqual(cells, ["brief|down|0/1|8|0|5 min 0 s", "work (default)|up|3/4|0|2|"]);
+  answer = {devices: answer.devices, partitions_message: "cannot ask Slurm: no answer; wait"};
+  await until("the reason", async () => (await one.locator("main").textContent()).includes("cannot ask Slurm: no answer; wait"));
+  assert.equal(await table.count(), 0);
+  assert.deepEqual(one.problems, []);
+  await one.context().close();
+  await page.show("#/devices");
+  await until("the devices", async () => (await page.locator("tbody tr").count()) === 2);
+  assert.ok(!(await page.locator("main").textContent()).includes("Cluster"));
+});
+
 // What a page has of a job's curves, and what the log has.
 const curvesOf = (page) => page.evaluate(() => Object.fromEntries([...window.tandemHistory.series].map(([key, one]) => [key, [one.step, one.value.map(String)]])));
 function curvesIn(events) {

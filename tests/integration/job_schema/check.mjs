@@ -173,4 +173,43 @@ for (const kind of ['job', 'sweep']) {
   assert.ok(fields > 350, `only ${fields} fields were found`);
   console.log(`${fields} fields of ${kind} files: the editor offers and explains each`);
 }
+
+// Fields whose values have several forms: the way to a field, a name that the editor offers, and texts behind the field's name.
+// For each text, even if it is empty or wrong, the editor shows the field's comment once.
+const FORMS = [
+  [['dataset'], 'synthetic', ['', ' synthetic', ' wrong', '\n  synthetic: {}']],
+  [['model', 'template'], 'lenet', ['', ' lenet', ' wrong', '\n    lenet: {}', '\n    resnet18: {}']],
+  [['training', 'loss'], 'mse', ['', ' mse', ' softmaxCrossEntropy', ' wrong', '\n    mse: {}']],
+  [['training', 'optimizer'], 'sgd', ['', ' sgd', ' wrong', '\n    sgd: {learning_rate: 0.1}']],
+  [['training', 'schedule'], 'constant', ['', ' constant', ' wrong', '\n    constant: {}']],
+  [['training', 'precision'], 'float32', ['', ' float32', ' FLOAT32', ' PRECISION_FLOAT32', ' wrong']],
+  [['replicas'], 'all_reduce', ['', ' all_reduce', ' allReduce', ' wrong', '\n  count: 2', '\n  all_reduce: {}']],
+];
+async function checkForms() {
+  const { definitions, allOf } = schemas.job.schema;
+  const definition = (schema) => definitions[schema.allOf[0].$ref.split('/').at(-1)];
+  let shows = 0;
+  for (const [way, name, forms] of FORMS) {
+    const field = way.slice(1).reduce((schema, key) => definition(schema).properties[key], definition({ allOf }).properties[way[0]]);
+    const comment = words(field.description);
+    const start = way.slice(0, -1).map((key) => `${key}:\n`).join('');
+    const indent = '  '.repeat(way.length - 1);
+    for (const form of forms) {
+      const text = `${firstLine('job')}${start}${indent}${way.at(-1)}:${form}\n`;
+      const opened = await editor.open(text);
+      const shown = words(await editor.hover(opened, way.length, indent.length + 1));
+      await editor.close(opened);
+      assert.equal(shown.split(comment).length, 2, `the editor shows a comment once in:\n${text}${shown}`);
+      assert.ok(!shown.includes(' || '), `the editor shows a title once in:\n${text}${shown}`);
+      ++shows;
+    }
+    const line = `${indent}${way.at(-1)}: `;
+    const empty = await editor.open(`${firstLine('job')}${start}${line}\n`);
+    const offered = (await editor.complete(empty, way.length, line.length)).map(({ label }) => label);
+    await editor.close(empty);
+    assert.equal(offered.filter((label) => label === name).length, 1, `the editor offers for ${way.join('.')}: ${offered}`);
+  }
+  console.log(`${shows} forms of ${FORMS.length} fields: the editor explains each once`);
+}
+await checkForms();
 await editor.stop();

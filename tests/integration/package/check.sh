@@ -61,7 +61,7 @@ tandemd --config /tmp/all.yaml --check >/tmp/check.log 2>&1 || code=$?
 ((code != 2)) || { cat /tmp/check.log && die "the defaults are no configuration"; }
 echo 'cpu-devices: 3' >>/etc/tandem/tandemd.yaml
 systemctl restart tandem.service
-[[ $(tandem devices -o json | grep -c '"name":"devices/cpu:') == 3 ]] || die "the daemon does not read its configuration"
+[[ $(tandem devices -o json | grep -c '"name": "devices/cpu:') == 3 ]] || die "the daemon does not read its configuration"
 
 step "upgrade under a running job"
 tandem init synthetic | head -n 1 | grep -qx '# yaml-language-server: $schema=/usr/share/tandem/job.schema.json' ||

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import threading
 import types
+from concurrent import futures
 
+import grpc
 import numpy
 
 import tandem
 import tandem.aio
-from tandem.v1 import job_service_pb2
+from tandem.v1 import daemon_service_pb2, job_service_pb2
 
 PROGRAM, SCRATCH = sys.argv[1], pathlib.Path(sys.argv[2])
 CUTS = 100
@@ -233,6 +235,26 @@ def check_errors(client: tandem.Client) -> None:
             assert error.mend or kind is tandem.NotFound, error
 
 
+def check_partitions(client: tandem.Client) -> None:
+    """Partitions come from the daemon's cluster. A cluster that does not answer is an error."""
+    assert client.devices() and client.partitions() == [], client.partitions()
+    answers = [{"partitions": [{"name": "brief"}, {"name": "work", "nodes": 4, "free_nodes": 3}]}, {"partitions_message": "cannot ask Slurm: no answer; wait"}]
+    server = grpc.server(futures.ThreadPoolExecutor(1))
+    handler = grpc.unary_unary_rpc_method_handler(lambda request, context: daemon_service_pb2.ListDevicesResponse(**answers.pop(0)),
+        daemon_service_pb2.ListDevicesRequest.FromString, daemon_service_pb2.ListDevicesResponse.SerializeToString)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("tandem.v1.DaemonService", {"ListDevices": handler}),))
+    address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    with_cluster = tandem.connect(address, token="x")
+    assert [(one.name, one.free_nodes) for one in with_cluster.partitions()] == [("brief", 0), ("work", 3)]
+    try:
+        with_cluster.partitions()
+        raise SystemExit("a cluster that does not answer gave partitions")
+    except tandem.Unavailable as error:
+        assert error.message == "cannot ask Slurm: no answer; wait" and error.mend == "wait", error
+    server.stop(None)
+
+
 def check_datasets(client: tandem.Client) -> None:
     """An upload goes on over cut connections, and jobs can name what it brought."""
     rows = ["a,b,kind"] + [f"{i},{i * 7 % 11},{'xy'[i % 2]}" for i in range(200_000)]
@@ -287,6 +309,7 @@ with tandem.connect() as the_client:
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
+    check_partitions(the_client)
     check_datasets(the_client)
     check_every_method(the_client)
     asyncio.run(check_asyncio(the_job.name))
