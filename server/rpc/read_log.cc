@@ -29,7 +29,8 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
     const int ranks = static_cast<int>(LoadsOf(job->spec().replicas()).size());
     const int workers = std::max(1, job->spec().replicas().workers());
     if (request.rank() < 0 || request.rank() >= ranks) {
-      return FieldError("rank", absl::StrCat("is ", request.rank(), "; the job has the ranks 0 to ", ranks - 1));
+      return FieldError("rank",
+                        absl::StrCat("is ", request.rank(), "; the job has the ranks 0 to ", ranks - 1));
     }
     // A running job may have no folder yet, and creates it.
     std::error_code error;

@@ -17,6 +17,7 @@ login() { "$cluster" run "$@"; }
 tandem() { login "$tandem" "$@"; }
 start() {
   start_daemon "$cluster" run -- --listen 127.0.0.1:0 --cpu-devices 2 --threads-per-cpu-device 1 --reference-devices 0 \
+    --data-folder "$scratch/data" --data-folder /usr/share/datasets \
     --shared-folder "$scratch/shared" --worker-listen 10.77.0.1:7448 --slurm-allow-argument nice
 }
 # submit FLAG...: submits the job; its id is in $job.
@@ -29,7 +30,8 @@ is() { [[ $(field "$1" state) == "$2" ]]; }
 trains() { is "$1" JOB_STATE_RUNNING && [[ $(field "$1" progress) == *step* ]]; }
 slurm_jobs() { login squeue -h -o '%i %k' | grep -c "tandem:$1:" || true; }
 
-mkdir "$scratch/shared"
+mkdir "$scratch/shared" "$scratch/data"
+cp "$here"/../../deploy/examples/data/throws.csv "$scratch/data/"
 start
 tandem init lenet >"$scratch/job.yaml"
 
@@ -75,6 +77,32 @@ expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.y
 expect_text 'cluster.slurm.time_limit_seconds: .*longer than the limit of the partition "brief"' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set 'cluster.slurm.extra_arguments=[--uid=0]'
 expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
+
+echo "-- a folder that is missing on a node is an error with the node and the path"
+# names_the_node JOB PATTERN: the job fails, and the message matches.
+names_the_node() {
+  await 60 is "$1" JOB_STATE_FAILED || die "state $(field "$1" state): $(field "$1" message)"
+  [[ $(field "$1" message) =~ $2 ]] || die "it says: $(field "$1" message)"
+}
+"$cluster" hide n2 "$scratch/data"
+tandem submit "$here/../../deploy/examples/tabular-regression.yaml" --on slurm --set replicas.count=2 >"$scratch/submitted"
+names_the_node "$(sed -n 's/^submitted //p' "$scratch/submitted")" "cannot start on node n2: $scratch/data/throws.csv is missing"
+"$cluster" show n2 "$scratch/data"
+for node in n1 n2; do
+  "$cluster" hide "$node" "$scratch/shared"
+  submit --on slurm --set max_restarts=0
+  names_the_node "$job" "on node $node.*$scratch/shared/jobs/$job"
+  "$cluster" show "$node" "$scratch/shared"
+done
+
+echo "-- tandem logs reads the log of each rank"
+for rank in 0 1; do
+  tandem logs "$on_slurm" --rank "$rank" >"$scratch/rank-$rank" || die "no log of rank $rank"
+done
+cmp -s "$scratch/rank-1" "$scratch/shared/jobs/$on_slurm/worker-1.log" || die "rank 1 has another log"
+expect_text 'worker ends' "$scratch/rank-0"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" logs "$on_slurm" --rank 2
+expect_text 'rank: is 2; the job has the ranks 0 to 1' "$scratch/refused"
 
 echo "-- a killed daemon finds the job, and no event is lost"
 submit --on slurm --set training.epochs=100 --set training.report.every_steps=50 --set checkpoints.every_steps=100

@@ -36,7 +36,9 @@ void AddLogs(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<LogsOptions>();
   const Command command = app.AddCommand("logs", "Print the log of a job's worker");
   command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
-  command.AddOption("--rank", options->rank, "Print the log of the worker with this rank").ShowDefault().AtLeast(0);
+  command.AddOption("--rank", options->rank, "Print the log of the worker with this rank")
+      .ShowDefault()
+      .AtLeast(0);
   command.AddFlag("-f,--follow", options->follow, "Follow the log until the job ends");
   command.Action([options, &session, &exit_code] { exit_code = RunLogs(session, *options); });
 }
