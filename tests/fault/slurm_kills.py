@@ -203,7 +203,8 @@ class Job:
                 return
             if time.monotonic() > deadline():
                 raise RuntimeError(f"cannot submit {self._request}: {errors}")
-            if "UNAVAILABLE" not in errors and "cannot reach" not in errors:
+            # Code 4: the daemon or Slurm is away.
+            if code != 4:
                 say(f"not submitted (exit code {code}): {errors.strip()}")
             time.sleep(1)
 

@@ -4,7 +4,7 @@
 # twice, and nothing may remain in Slurm or on the nodes. Exit code 77: not root, or no Slurm.
 #
 # 3 jobs and short faults; TANDEM_WHOLE=1: 100 jobs, and cuts of up to a minute. JOBS=N and SEED=N choose other numbers.
-# After MINUTES=N no job is submitted, and nothing is killed or cut. KEEP=FOLDER keeps a copy of all files.
+# After MINUTES=N (0.5; whole: 240) no job is submitted, and nothing is killed or cut. KEEP=FOLDER keeps a copy of all files.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 
@@ -19,9 +19,9 @@ extra_cleanup() {
   [[ -z ${KEEP:-} ]] || cp -r "$scratch" "$KEEP" || true
   "$cluster" down
 }
-jobs=3 epochs=8 longest_cut=8 longest_kill=4
+jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
-  jobs=100 epochs=12 longest_cut=60 longest_kill=20
+  jobs=100 epochs=12 minutes=240 longest_cut=60 longest_kill=20
 else
   # Nodes that do not answer are down soon.
   export SLURM_LAB_CONF="SlurmdTimeout=5"
@@ -29,6 +29,6 @@ fi
 "$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
 mkdir "$scratch/shared"
 python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
-  --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-240}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" ||
+  --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" ||
   die "a job ended wrong"
 echo "passed"
