@@ -145,8 +145,8 @@ void Dashboard::SendLog(const WebRequest& request, WebAnswer& answer) {
   if (!absl::SimpleAtoi(request.Parameter("offset"), &offset) || offset < 0) offset = 0;
   std::string text;
   Limits limits([&] { return !is_stopping_ && text.size() < kMostLogBytes; });
-  const absl::Status status = client_->ReadLog(request.Parameter("name"), offset, /*follow=*/false, limits,
-                                               [&](absl::string_view piece) {
+  const absl::Status status = client_->ReadLog(request.Parameter("name"), /*rank=*/0, offset,
+                                               /*follow=*/false, limits, [&](absl::string_view piece) {
                                                  absl::StrAppend(&text, piece);
                                                  return absl::OkStatus();
                                                });

@@ -565,10 +565,12 @@ absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
       });
 }
 
-absl::Status Client::ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
+absl::Status Client::ReadLog(absl::string_view name, int rank, int64_t offset, bool follow,
+                             StreamObserver& observer,
                              const std::function<absl::Status(absl::string_view)>& on_data) {
   v1::ReadLogRequest request;
   request.set_name(std::string(name));
+  request.set_rank(rank);
   request.set_offset(offset);
   request.set_follow(follow);
   absl::Status refused;

@@ -156,8 +156,10 @@ class Client {
   absl::Status WatchJobs(int64_t after_cursor, StreamObserver& observer,
                          const std::function<void(const v1::WatchJobsResponse&)>& on_change);
 
-  // Calls `on_data` with a job's log from `offset`. With `follow` it continues until the job ends.
-  absl::Status ReadLog(absl::string_view name, int64_t offset, bool follow, StreamObserver& observer,
+  // Calls `on_data` with the log of a job's rank from `offset`. With `follow` it continues until the job
+  // ends.
+  absl::Status ReadLog(absl::string_view name, int rank, int64_t offset, bool follow,
+                       StreamObserver& observer,
                        const std::function<absl::Status(absl::string_view)>& on_data);
 
   // Calls `on_piece` with an artifact's content from `offset`. An error of `on_piece` ends the call with this

@@ -239,7 +239,7 @@ TEST(ReadTest, AGapIsDataLoss) {
   EXPECT_TRUE(absl::IsDataLoss(artifact)) << artifact;
   EXPECT_THAT(std::string(artifact.message()), HasSubstr("byte 6 instead of byte 5"));
   const absl::Status log =
-      client->ReadLog("jobs/a", 0, false, observer, [](absl::string_view) { return absl::OkStatus(); });
+      client->ReadLog("jobs/a", 0, 0, false, observer, [](absl::string_view) { return absl::OkStatus(); });
   EXPECT_TRUE(absl::IsDataLoss(log)) << log;
   EXPECT_THAT(std::string(log.message()), HasSubstr("byte 2 instead of byte 0"));
 }

@@ -387,7 +387,7 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
     } else if (was_started || (run->is_adopted && run->job.state() != v1::JOB_STATE_STARTING)) {
       run->phase = Run::Phase::kWatched;
       run->absent_since = now;
-    } else if (!run->is_adopted) {
+    } else if (!run->is_adopted && run->job.has_spec()) {
       run->phase = Run::Phase::kSubmit;
       run->due = now;
     } else {
@@ -449,7 +449,11 @@ void ClusterJobs::Observe() {
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<int> end;
-  if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
+  bool was_started = true;
+  if (seen == nullptr) {
+    end = EndOfAttempt(run->folder, run->attempt);
+    was_started = WasStarted(run->folder, run->attempt);
+  }
   std::shared_ptr<WorkerSession> session;
   std::string news;
   {
@@ -473,6 +477,15 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
       if (end.has_value() || run->is_lost || (run->at_rest && run->session == nullptr)) {
         session = run->End(now);
+      } else if (!was_started && run->session == nullptr &&
+                 run->absent_since + options_.unstarted_absence_limit <= now) {
+        if (run->is_stopping()) {
+          session = run->End(now);
+        } else {
+          // TakeOver looks once more, and queues the job again.
+          run->phase = Run::Phase::kFind;
+          run->due = now;
+        }
       }
     }
   }

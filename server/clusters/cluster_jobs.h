@@ -35,7 +35,9 @@ namespace tandem {
 // that was never started, the job is queued again and gets a new attempt.
 //
 // Absence is not failure. An attempt is lost only if it was missing from all whole answers for
-// `absence_limit`, and its workers were silent for the same time.
+// `absence_limit`, and its workers were silent for the same time. An attempt that never started is queued
+// again after `unstarted_absence_limit`: a controller that is killed forgets its newest jobs. If the
+// forgotten attempt still starts, its workers are dismissed.
 //
 // A single thread calls the launcher: one observation of all attempts each `observe_every`.
 class ClusterJobs final : public WorkerStarter, public JobObserver, public WorkerSessionHost {
@@ -51,6 +53,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     absl::Duration exit_grace = absl::Seconds(30);
     absl::Duration observe_every = absl::Seconds(3);
     absl::Duration absence_limit = absl::Minutes(5);
+    absl::Duration unstarted_absence_limit = absl::Seconds(30);
   };
   // Scheduler::ReleaseLease. Called on any thread.
   using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt)>;

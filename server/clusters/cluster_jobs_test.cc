@@ -63,6 +63,7 @@ class ClusterJobsTest : public testing::Test {
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);
     options.absence_limit = absl::Milliseconds(300);
+    options.unstarted_absence_limit = absl::Milliseconds(100);
     cluster_ = std::make_unique<ClusterJobs>(options, &launcher_, &jobs_.machine());
     jobs_.machine().AddObserver(cluster_.get());
   }
@@ -188,6 +189,24 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
 }
 
+TEST_F(ClusterJobsTest, ANodeWithoutTheAttemptsFolderIsNamed) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.nodes = {"n7", "n8"}; });
+  End(id, v1::STATE_REASON_WORKER_LOST, "FAILED");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(
+      jobs_.Get(id.job_id).message(),
+      HasSubstr(absl::StrCat("job 1 cannot start on node n7: it cannot write ", FolderOf(id).AttemptFolder(1),
+                             "/batch.log; every node needs the folder ", FolderOf(id).AttemptFolder(1))));
+  const AttemptId begun = Start();
+  std::ofstream(FolderOf(begun).AttemptFolder(1) + "/batch.log") << "no such command\n";
+  launcher_.Change(begun, [](LaunchedAttempt& attempt) { attempt.nodes = {"n7", "n8"}; });
+  End(begun, v1::STATE_REASON_WORKER_LOST, "FAILED");
+  ASSERT_TRUE(WaitForState(begun.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(begun.job_id).message(), HasSubstr("output: no such command"));
+}
+
 TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {
   Begin();
   const AttemptId preempted = Start();
@@ -227,6 +246,7 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
   Begin();
   const AttemptId id = Start();
   launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.state = State::kRunning; });
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
   launcher_.SetAway(true);
   const int before = launcher_.observations();
   ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
@@ -237,6 +257,32 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
   EXPECT_GE(absl::Now() - forgotten, absl::Milliseconds(290));
   EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("is unknown to the fake cluster"));
+}
+
+TEST_F(ClusterJobsTest, AnAttemptThatIsForgottenBeforeItsStartIsQueuedAgain) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetAway(true);
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 60; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_STARTING);
+  launcher_.Forget(id);
+  launcher_.SetAway(false);
+  const absl::Time forgotten = absl::Now();
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_GE(absl::Now() - forgotten, absl::Milliseconds(90));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_REQUEUED);
+  EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
+}
+
+TEST_F(ClusterJobsTest, ACancelledAttemptThatIsForgottenBeforeItsStartEnds) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.state = State::kRunning; });
+  ASSERT_TRUE(Eventually([&] { return !cluster_->WaitingOf(id.job_id).has_value(); }));
+  launcher_.Forget(id);
+  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
 }
 
 TEST_F(ClusterJobsTest, AnAttemptThatSaidItsEndIsNotAwaited) {

@@ -1,5 +1,7 @@
 #include "server/clusters/cluster_run.h"
 
+#include <unistd.h>
+
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -37,6 +39,15 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   loss.message = absl::StrCat(who, " ended", detail.empty() ? "" : ": ", detail, ".");
   // The reasons of the cluster itself explain enough.
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
+  const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);
+  const std::string output = attempt_folder + "/batch.log";
+  if (run.seen.has_value() && !run.seen->nodes.empty() && !WasStarted(run.folder, run.attempt) &&
+      access(output.c_str(), F_OK) != 0) {
+    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+    loss.message = absl::StrCat(who, " cannot start on node ", run.seen->nodes.front(), ": it cannot write ",
+                                output, "; every node needs the folder ", attempt_folder);
+    return loss;
+  }
   const std::optional<int> code = EndOfAttempt(run.folder, run.attempt);
   if (code == kBatchPathMissing || code == kWorkerBadLaunch)
     loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
@@ -57,7 +68,7 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
     absl::StrAppend(&loss.message, first);
     return loss;
   }
-  const std::string line = LastLogLine(run.folder.AttemptFolder(run.attempt) + "/batch.log");
+  const std::string line = LastLogLine(output);
   if (!line.empty()) absl::StrAppend(&loss.message, " The last line of the batch script's output: ", line);
   return loss;
 }

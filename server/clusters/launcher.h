@@ -80,7 +80,7 @@ class Launcher {
   virtual absl::StatusOr<std::vector<LaunchedAttempt>> Observe() = 0;
 
   // Ends an attempt. Workers get SIGTERM and, after the launcher's own grace, SIGKILL. OK if the attempt has
-  // ended or is not known.
+  // ended or is not known. Ends nothing if the handle now belongs to something else.
   virtual absl::Status Cancel(const LaunchedAttempt& attempt) = 0;
 
   // Returns an attempt that an earlier daemon, or an unanswered Submit, may have started; nullopt if the

@@ -127,7 +127,13 @@ absl::StatusOr<std::vector<LaunchedAttempt>> SlurmLauncher::Observe() {
 }
 
 absl::Status SlurmLauncher::Cancel(const LaunchedAttempt& attempt) {
-  return client_->Cancel(attempt.handle, /*signal_term=*/false);
+  // A controller that was killed may give the number of a job that it forgot to another job.
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmJob> jobs, client_->Poll());
+  const std::string comment = SlurmCommentOf(attempt.id);
+  const bool is_known = std::any_of(jobs.begin(), jobs.end(), [&](const SlurmJob& job) {
+    return job.id == attempt.handle && job.comment == comment;
+  });
+  return is_known ? client_->Cancel(attempt.handle, /*signal_term=*/false) : absl::OkStatus();
 }
 
 absl::StatusOr<std::optional<LaunchedAttempt>> SlurmLauncher::TakeOver(const AttemptId& id) {

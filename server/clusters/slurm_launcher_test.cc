@@ -15,6 +15,7 @@ namespace tandem {
 namespace {
 
 using State = LaunchedAttempt::State;
+using testing::IsEmpty;
 using testing::SizeIs;
 
 class SlurmLauncherTest : public testing::Test {
@@ -90,6 +91,22 @@ TEST_F(SlurmLauncherTest, TakesOverByTheTag) {
   EXPECT_EQ(launcher_.Submit(request_).status().code(), absl::StatusCode::kUnavailable);
   ASSERT_TRUE(launcher_.TakeOver({"lenet-1", 2})->has_value());
   EXPECT_EQ((*launcher_.TakeOver({"lenet-1", 2}))->handle, "1");
+}
+
+TEST_F(SlurmLauncherTest, CancelsNoJobWithAnotherTag) {
+  const auto attempt = launcher_.Submit(request_);
+  ASSERT_TRUE(attempt.ok()) << attempt.status();
+  for (const char* comment : {"", "tandem:lenet-1:1", "tandem:another:2"}) {
+    client_.Change("1", [&](SlurmJob& job) { job.comment = comment; });
+    EXPECT_TRUE(launcher_.Cancel(*attempt).ok());
+    EXPECT_THAT(client_.cancelled(), IsEmpty()) << comment;
+  }
+  client_.Change("1", [](SlurmJob& job) { job.comment = "tandem:lenet-1:2"; });
+  client_.FailNext(FakeSlurmClient::Call::kPoll, absl::UnavailableError("away"));
+  EXPECT_EQ(launcher_.Cancel(*attempt).code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(client_.cancelled(), IsEmpty());
+  EXPECT_TRUE(launcher_.Cancel(*attempt).ok());
+  EXPECT_THAT(client_.cancelled(), SizeIs(1));
 }
 
 TEST_F(SlurmLauncherTest, KnowsItsTagsAlone) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -6,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
+#include "engine/training/replica_spec.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/log_source.h"
@@ -24,6 +26,12 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
   auto open = [&context, user = caller.user, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
     const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.name());
+    const int ranks = static_cast<int>(LoadsOf(job->spec().replicas()).size());
+    const int workers = std::max(1, job->spec().replicas().workers());
+    if (request.rank() < 0 || request.rank() >= ranks) {
+      return FieldError("rank",
+                        absl::StrCat("is ", request.rank(), "; the job has the ranks 0 to ", ranks - 1));
+    }
     // A running job may have no folder yet, and creates it.
     std::error_code error;
     if (IsTerminal(job->state()) && job->attempt() > 0 && !std::filesystem::exists(job->folder(), error) &&
@@ -34,7 +42,7 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
           "LOG_NOT_FOUND");
     }
     LogRequest log;
-    log.path = JobFolder(job->folder()).LogPath();
+    log.path = JobFolder(job->folder()).LogPath(request.rank() / (ranks / workers));
     log.offset = request.offset();
     if (request.follow()) log.until_end = context.events->Subscribe(id, job->last_sequence());
     return MakeLogSource(std::move(log), context.pool, user, context.files);

@@ -76,6 +76,35 @@ TEST_F(ReadTest, ReadsALog) {
   EXPECT_EQ(ReadLog("jobs/none-at-all", 0).status.error_code(), StatusCode::NOT_FOUND);
 }
 
+TEST_F(ReadTest, ReadsTheLogOfARank) {
+  v1::CreateJobRequest request = Request("a");
+  request.mutable_spec()->mutable_replicas()->set_count(4);
+  request.mutable_spec()->mutable_replicas()->set_workers(2);
+  v1::Job job;
+  auto create_context = Context();
+  ASSERT_TRUE(stub_->CreateJob(create_context.get(), request, &job).ok());
+  AppendFile(job.name(), "worker.log", "first");
+  AppendFile(job.name(), "worker-1.log", "second");
+  for (const auto& [rank, content] :
+       std::vector<std::pair<int, std::string>>{{0, "first"}, {1, "first"}, {2, "second"}, {3, "second"}}) {
+    v1::ReadLogRequest log = LogOf(job.name(), 0, false);
+    log.set_rank(rank);
+    auto context = Context();
+    auto reader = stub_->ReadLog(context.get(), log);
+    EXPECT_EQ(ReadAll<v1::ReadLogResponse>(reader.get()).content, content) << rank;
+  }
+  for (const int rank : {-1, 4}) {
+    v1::ReadLogRequest log = LogOf(job.name(), 0, false);
+    log.set_rank(rank);
+    auto context = Context();
+    auto reader = stub_->ReadLog(context.get(), log);
+    const grpc::Status status = ReadAll<v1::ReadLogResponse>(reader.get()).status;
+    EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT);
+    EXPECT_THAT(status.error_message(), HasSubstr(absl::StrCat("rank: is ", rank)));
+    EXPECT_THAT(status.error_message(), HasSubstr("ranks 0 to 3"));
+  }
+}
+
 TEST_F(ReadTest, FollowsALogUntilTheJobEnds) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains jobs on a real Slurm cluster of two nodes through the daemon: events, model, refusals, cancel, pause, a killed
-# daemon, a preemption, and the same bits as on one machine. Exit code 77: not root, or no Slurm.
+# daemon, a preemption, and the same bits as on one machine. TANDEM_WHOLE=1: also examples on 1, 2 and 4 nodes, with
+# all-reduce and with averaging. Exit code 77: not root, or no Slurm.
 cd "$(dirname "$0")"
 source ./daemon.bash
 
@@ -15,8 +16,10 @@ extra_cleanup() { "$cluster" down; }
 "$cluster" up 2 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
 login() { "$cluster" run "$@"; }
 tandem() { login "$tandem" "$@"; }
+devices=2
 start() {
-  start_daemon "$cluster" run -- --listen 127.0.0.1:0 --cpu-devices 2 --threads-per-cpu-device 1 --reference-devices 0 \
+  start_daemon "$cluster" run -- --listen 127.0.0.1:0 --cpu-devices "$devices" --threads-per-cpu-device 1 --reference-devices 0 \
+    --data-folder "$scratch/data" --data-folder /usr/share/datasets \
     --shared-folder "$scratch/shared" --worker-listen 10.77.0.1:7448 --slurm-allow-argument nice
 }
 # submit FLAG...: submits the job; its id is in $job.
@@ -27,9 +30,25 @@ submit() {
 field() { tandem describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"; }
 is() { [[ $(field "$1" state) == "$2" ]]; }
 trains() { is "$1" JOB_STATE_RUNNING && [[ $(field "$1" progress) == *step* ]]; }
+# same_tensors FOLDER FOLDER: the models have the same tensors, bit for bit. The files' headers have the job's spec, which
+# differs.
+same_tensors() {
+  python3 - "$scratch/$1/model.safetensors" "$scratch/$2/model.safetensors" <<'END'
+import json, sys
+def tensors(path):
+    data = open(path, "rb").read()
+    end = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:end])
+    header.pop("__metadata__", None)
+    return {name: data[end + one["data_offsets"][0]:end + one["data_offsets"][1]] for name, one in header.items()}
+first, second = (tensors(path) for path in sys.argv[1:])
+sys.exit(0 if first and first == second else 1)
+END
+}
 slurm_jobs() { login squeue -h -o '%i %k' | grep -c "tandem:$1:" || true; }
 
-mkdir "$scratch/shared"
+mkdir "$scratch/shared" "$scratch/data"
+cp "$here"/../../deploy/examples/data/throws.csv "$scratch/data/"
 start
 tandem init lenet >"$scratch/job.yaml"
 
@@ -52,18 +71,7 @@ cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms" || die "no c
 submit --set training.epochs=1 --set replicas.workers=2
 await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
 tandem download "$job" --to "$scratch/here" >"$scratch/downloaded" || die "no download"
-# The files' headers have the job's spec, which differs. All tensors must have the same bits.
-python3 - "$scratch/on_slurm/model.safetensors" "$scratch/here/model.safetensors" <<'END' || die "the models differ"
-import json, sys
-def tensors(path):
-    data = open(path, "rb").read()
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end])
-    header.pop("__metadata__", None)
-    return {name: data[end + one["data_offsets"][0]:end + one["data_offsets"][1]] for name, one in header.items()}
-first, second = (tensors(path) for path in sys.argv[1:])
-sys.exit(0 if first and first == second else 1)
-END
+same_tensors on_slurm here || die "the models differ"
 
 echo "-- refusals name the field"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.partition=none
@@ -75,6 +83,32 @@ expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.y
 expect_text 'cluster.slurm.time_limit_seconds: .*longer than the limit of the partition "brief"' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set 'cluster.slurm.extra_arguments=[--uid=0]'
 expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
+
+echo "-- a folder that is missing on a node is an error with the node and the path"
+# names_the_node JOB PATTERN: the job fails, and the message matches.
+names_the_node() {
+  await 60 is "$1" JOB_STATE_FAILED || die "state $(field "$1" state): $(field "$1" message)"
+  [[ $(field "$1" message) =~ $2 ]] || die "it says: $(field "$1" message)"
+}
+"$cluster" hide n2 "$scratch/data"
+tandem submit "$here/../../deploy/examples/tabular-regression.yaml" --on slurm --set replicas.count=2 >"$scratch/submitted"
+names_the_node "$(sed -n 's/^submitted //p' "$scratch/submitted")" "cannot start on node n2: $scratch/data/throws.csv is missing"
+"$cluster" show n2 "$scratch/data"
+for node in n1 n2; do
+  "$cluster" hide "$node" "$scratch/shared"
+  submit --on slurm --set max_restarts=0
+  names_the_node "$job" "on node $node.*$scratch/shared/jobs/$job"
+  "$cluster" show "$node" "$scratch/shared"
+done
+
+echo "-- tandem logs reads the log of each rank"
+for rank in 0 1; do
+  tandem logs "$on_slurm" --rank "$rank" >"$scratch/rank-$rank" || die "no log of rank $rank"
+done
+cmp -s "$scratch/rank-1" "$scratch/shared/jobs/$on_slurm/worker-1.log" || die "rank 1 has another log"
+expect_text 'worker ends' "$scratch/rank-0"
+expect_code 2 "$scratch/refused" "$cluster" run "$tandem" logs "$on_slurm" --rank 2
+expect_text 'rank: is 2; the job has the ranks 0 to 1' "$scratch/refused"
 
 echo "-- a killed daemon finds the job, and no event is lost"
 submit --on slurm --set training.epochs=100 --set training.report.every_steps=50 --set checkpoints.every_steps=100
@@ -112,4 +146,32 @@ await 60 trains "$long" || die "state $(field "$long" state)"
 tandem cancel "$long" >"$scratch/cancelled"
 await 60 is "$long" JOB_STATE_CANCELLED || die "state $(field "$long" state)"
 await 60 gone || die "the cancelled job is left in Slurm"
+if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
+  kill -9 "$(pgrep -P "$daemon")"
+  wait "$daemon" 2>/dev/null || true
+  "$cluster" down
+  "$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+  devices=4
+  start
+  # trained FOLDER FLAG...: trains a job and downloads its model.
+  trained() {
+    local folder=$1
+    shift
+    submit "$@" --set training.epochs=1 --set max_restarts=0
+    await 600 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+    tandem download "$job" --to "$scratch/$folder" --force >"$scratch/downloaded" || die "no download"
+  }
+  examples=$here/../../deploy/examples
+  sed 's/^dataset: .*/dataset: {name: fashion-mnist}/' "$examples/lenet-mnist-dl4j-averaging.yaml" >"$scratch/averaging.yaml"
+  for file in "$examples/lenet-fashion-mnist.yaml" "$scratch/averaging.yaml" "$examples/tabular-regression.yaml"; do
+    cp "$file" "$scratch/job.yaml"
+    for nodes in 1 2 4; do
+      echo "-- $(basename "$file") on $nodes nodes has the bits of one machine"
+      trained on_slurm --on slurm --set replicas.count=$nodes
+      cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms"
+      trained here --set replicas.count=$nodes --set replicas.workers=$nodes
+      same_tensors on_slurm here || die "the models differ"
+    done
+  done
+fi
 echo "All cases passed."

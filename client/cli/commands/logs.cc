@@ -8,6 +8,7 @@ namespace {
 
 struct LogsOptions {
   std::string job;
+  int rank = 0;
   bool follow = false;
 };
 
@@ -19,7 +20,7 @@ int RunLogs(Session& session, const LogsOptions& options) {
   StreamNotes observer(session.terminal(),
                        [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
   const absl::Status status =
-      (*client)->ReadLog(job->name(), 0, options.follow, observer, [&](absl::string_view data) {
+      (*client)->ReadLog(job->name(), options.rank, 0, options.follow, observer, [&](absl::string_view data) {
         // A pipe or a file gets the exact bytes.
         session.terminal().Out(session.terminal().Interactive() ? Printable(data) : std::string(data));
         return absl::OkStatus();
@@ -35,6 +36,9 @@ void AddLogs(Command app, Session& session, int& exit_code) {
   auto options = std::make_shared<LogsOptions>();
   const Command command = app.AddCommand("logs", "Print the log of a job's worker");
   command.AddOption("JOB", options->job, "The job's id, or the beginning of it").Required();
+  command.AddOption("--rank", options->rank, "Print the log of the worker with this rank")
+      .ShowDefault()
+      .AtLeast(0);
   command.AddFlag("-f,--follow", options->follow, "Follow the log until the job ends");
   command.Action([options, &session, &exit_code] { exit_code = RunLogs(session, *options); });
 }

@@ -8,6 +8,8 @@
 #   cluster.sh start WHO        starts the daemon again
 #   cluster.sh cut WHO          takes the host's network away
 #   cluster.sh join WHO         gives the host's network back
+#   cluster.sh hide WHO FOLDER  takes a folder away from the host's daemon and from the jobs that it then starts
+#   cluster.sh show WHO FOLDER  gives the folder back
 #   cluster.sh down             stops everything and removes the state
 #
 # Each host is a network namespace with its own address: 10.77.0.1 is the controller, 10.77.0.10+I is node I. A bridge
@@ -164,6 +166,8 @@ case ${1:-} in
   start) start_daemon "$2" ;;
   cut) ip link set "$(<"$lab/prefix")v$2" down ;;
   join) ip link set "$(<"$lab/prefix")v$2" up ;;
+  hide) nsenter --target "$(<"$lab/pids/$2")" --mount mount -t tmpfs none "$3" ;;
+  show) nsenter --target "$(<"$lab/pids/$2")" --mount umount "$3" ;;
   down) down ;;
-  *) die "use up N, run COMMAND, node I COMMAND, kill WHO, start WHO, cut WHO, join WHO or down" ;;
+  *) die "use up N, run COMMAND, node I COMMAND, kill WHO, start WHO, cut WHO, join WHO, hide WHO FOLDER, show WHO FOLDER or down" ;;
 esac

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Trains jobs on a real Slurm cluster of four nodes while slurmd, slurmctld and tandemd are killed at random, and networks
+# are cut. Each job must end with the bits of an undisturbed run, no event may be lost or doubled, no attempt may train
+# twice, and nothing may remain in Slurm or on the nodes. Exit code 77: not root, or no Slurm.
+#
+# 3 jobs and short faults; TANDEM_WHOLE=1: 100 jobs, and cuts of up to a minute. JOBS=N and SEED=N choose other numbers.
+# After MINUTES=N (0.5; whole: 240) no job is submitted, and nothing is killed or cut. KEEP=FOLDER keeps a copy of all files.
+cd "$(dirname "$0")"
+source ../integration/daemon.bash
+
+((EUID == 0)) || skip "needs root, for network namespaces"
+for program in ip sbatch slurmctld slurmd; do
+  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
+done
+
+export SLURM_LAB=$scratch/slurm
+cluster=../integration/slurm/cluster.sh
+extra_cleanup() {
+  [[ -z ${KEEP:-} ]] || cp -r "$scratch" "$KEEP" || true
+  "$cluster" down
+}
+jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4
+if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
+  jobs=100 epochs=12 minutes=240 longest_cut=60 longest_kill=20
+else
+  # Nodes that do not answer are down soon.
+  export SLURM_LAB_CONF="SlurmdTimeout=5"
+fi
+"$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+mkdir "$scratch/shared"
+python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
+  --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" ||
+  die "a job ended wrong"
+echo "passed"
