@@ -267,6 +267,10 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
   return violations.ToStatus();
 }
 
+bool TakesScaledTargets(const v1::Loss& loss) {
+  return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1();
+}
+
 bool TakesProbabilities(const v1::Loss& loss) {
   return loss.has_binary_cross_entropy_with_logits() || loss.has_kl_divergence();
 }

@@ -27,6 +27,9 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 // Returns whether targets that are values must be in [0, 1].
 bool TakesProbabilities(const v1::Loss& loss);
 
+// Returns whether the loss of scaled targets can be reported in the scale of the data.
+bool TakesScaledTargets(const v1::Loss& loss);
+
 // Returns why a network with this output for a single sample does not fit the loss and the targets ("gives
 // [10], but ..."), or "". The loss and the targets fit each other.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
