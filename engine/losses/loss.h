@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_LOSSES_LOSS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ absl::Status CheckLoss(const v1::Loss& loss);
 
 // Checks that the loss accepts these targets. INVALID_ARGUMENT as CheckLoss.
 absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
+
+// Returns the class or token that the loss ignores, if it has one.
+std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss);
 
 // Returns whether targets that are values must be in [0, 1].
 bool TakesProbabilities(const v1::Loss& loss);
