@@ -308,7 +308,7 @@ absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& 
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
   const bool one_target = source.target_columns_size() <= 1;
-  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES,
+  TrainingTargets targets(source.classes(), one_target ? source.targets() : v1::TARGET_KIND_VALUES,
                           model.classes);
   TrainingRows rows(spec, model, &targets);
   absl::StatusOr<CsvTable> train =

@@ -81,7 +81,7 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
       smallest_ = std::min(smallest_, *number);
     }
   }
-  if (!keeps_names_ || !names_.emplace(text).second) return;
+  if (!keeps_names_ || (&seen == &numbers_ && !are_classes_) || !names_.emplace(text).second) return;
   names_bytes_ += sizeof(std::string) + text.size();
   if (names_.size() <= kMaxClassNames && names_bytes_ <= kMaxNamesBytes) return;
   keeps_names_ = false;
