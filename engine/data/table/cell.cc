@@ -96,7 +96,7 @@ bool TakeTime(absl::string_view text, double* hour) {
 }  // namespace
 
 bool CellRules::IsMissing(absl::string_view cell) const {
-  cell = absl::StripAsciiWhitespace(cell);
+  cell = StripCell(cell);
   switch (cell.size()) {
     case 0:
       return true;
@@ -124,7 +124,7 @@ std::string QuotedCell(absl::string_view cell) {
 }
 
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
-  text = absl::StripAsciiWhitespace(text);
+  text = StripCell(text);
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   char copy[kMaxNumberLength];
   if (decimal_comma && absl::StrContains(text, ',')) {
@@ -147,7 +147,7 @@ int TableDate::Weekday() const {
 std::string TableDate::Text() const { return absl::StrFormat("%04d-%02d-%02d", year, month, day); }
 
 std::optional<TableDate> ParseTableDate(absl::string_view text, bool day_first) {
-  text = absl::StripAsciiWhitespace(text);
+  text = StripCell(text);
   if (text.size() < 8 || !absl::ascii_isdigit(text.front())) return std::nullopt;
   TableDate date;
   int64_t first = 0, second = 0, third = 0;

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
@@ -97,7 +96,7 @@ void ColumnFit::Add(absl::string_view cell) {
     if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) numbers_[0].push_back(number);
     return;
   }
-  cell = absl::StripAsciiWhitespace(cell);
+  cell = StripCell(cell);
   if (rules_.IsMissing(cell)) return;
   if (plan_.kind == v1::COLUMN_KIND_CATEGORY) {
     ++counts_[NameToUtf8(cell)];

@@ -76,7 +76,7 @@ TEST(CellTest, NumbersAreTheNearest) {
     EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
     EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
   }
-  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "0x10", "1e", "nan", "1e39"}) {
+  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39"}) {
     EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
   }
 }
