@@ -34,6 +34,7 @@ enum class RandomPurpose : uint8_t {
   kPartner = 19,          // step: the epoch; sample: the index of the sample that gets the partner
   kDropout = 20,          // step: the step; sample: its place in the batch
   kSweep = 21,            // step: the position of the field; sample: the number of the sample
+  kBalance = 22,          // step: the epoch; sample: the place of the class among the classes with samples
 };
 
 // The random sequence of (seed, purpose, step, sample), the same on every machine at every time. `step` and

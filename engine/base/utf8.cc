@@ -26,7 +26,12 @@ int32_t TakeCodePoint(absl::string_view* text) {
 
 bool IsUtf8(absl::string_view text) {
   while (!text.empty()) {
-    if (TakeCodePoint(&text) < 0) return false;
+    // Most texts are ASCII.
+    if (static_cast<uint8_t>(text.front()) < 0x80) {
+      text.remove_prefix(1);
+    } else if (TakeCodePoint(&text) < 0) {
+      return false;
+    }
   }
   return true;
 }

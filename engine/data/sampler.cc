@@ -9,13 +9,44 @@
 
 namespace tandem {
 
+namespace {
+
+void Shuffle(uint64_t seed, int64_t epoch, std::vector<uint32_t>& order) {
+  RandomStream random(seed, RandomPurpose::kShuffle, epoch, 0);
+  for (size_t i = order.size(); i > 1; --i) {
+    std::swap(order[i - 1], order[random.NextBelow(static_cast<uint32_t>(i))]);
+  }
+}
+
+}  // namespace
+
 std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch) {
   std::vector<uint32_t> order(samples);
   std::iota(order.begin(), order.end(), 0);
-  RandomStream random(seed, RandomPurpose::kShuffle, epoch, 0);
-  for (int64_t i = samples - 1; i > 0; --i) {
-    std::swap(order[i], order[random.NextBelow(static_cast<uint32_t>(i + 1))]);
+  Shuffle(seed, epoch, order);
+  return order;
+}
+
+std::vector<uint32_t> BalancedOrder(const ClassSamples& classes, int64_t samples, uint64_t seed,
+                                    int64_t epoch) {
+  const auto count = static_cast<int64_t>(classes.size());
+  // The first class of those with the rounded-up share.
+  const int64_t rest = samples % count;
+  const int64_t first = (epoch - 1) % count * rest % count;
+  std::vector<uint32_t> order;
+  order.reserve(samples);
+  for (int64_t c = 0; c < count; ++c) {
+    std::vector<uint32_t> members = classes[c];
+    const auto size = static_cast<int64_t>(members.size());
+    int64_t wanted = samples / count + ((c - first + count) % count < rest ? 1 : 0);
+    for (; wanted >= size; wanted -= size) order.insert(order.end(), members.begin(), members.end());
+    RandomStream random(seed, RandomPurpose::kBalance, epoch, c);
+    for (int64_t i = 0; i < wanted; ++i) {
+      std::swap(members[i], members[i + random.NextBelow(static_cast<uint32_t>(size - i))]);
+      order.push_back(members[i]);
+    }
   }
+  Shuffle(seed, epoch, order);
   return order;
 }
 
@@ -35,8 +66,10 @@ Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
     auto& order = orders_[key];
     if (order == nullptr) {
       if (options_.shuffle) {
-        order =
-            std::make_shared<std::vector<uint32_t>>(ShuffledOrder(options_.samples, options_.seed, epoch));
+        order = std::make_shared<std::vector<uint32_t>>(
+            options_.classes == nullptr
+                ? ShuffledOrder(options_.samples, options_.seed, epoch)
+                : BalancedOrder(*options_.classes, options_.samples, options_.seed, epoch));
       } else {
         std::vector<uint32_t> plain(options_.samples);
         std::iota(plain.begin(), plain.end(), 0);

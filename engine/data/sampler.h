@@ -16,6 +16,16 @@ namespace tandem {
 // and not on replicas (Fisher and Yates 1938, with Philox numbers).
 std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch);
 
+// The samples of each class that has any, in the order of the classes.
+using ClassSamples = std::vector<std::vector<uint32_t>>;
+
+// Returns the order of the samples in an epoch of `samples` samples in which all classes are equally
+// frequent. Each class has the rounded-up or the rounded-down share of the epoch; epochs take turns. A class
+// with fewer samples than its share repeats all of them equally often, except for a random remainder without
+// repetition. The order depends on the arguments alone. `classes` has at least one class.
+std::vector<uint32_t> BalancedOrder(const ClassSamples& classes, int64_t samples, uint64_t seed,
+                                    int64_t epoch);
+
 // Assigns samples to each replica at each step of each epoch. It cuts the epoch's order into batches, and
 // each batch into the replicas' shares, one after the other. Thread-safe.
 class Sampler {
@@ -25,6 +35,8 @@ class Sampler {
     int64_t batch = 0;          // In a global batch; at least 1. An epoch's last batch may be smaller.
     std::vector<double> loads;  // An entry for each replica. See DealSamples.
     bool shuffle = false;
+    // If given, shuffled epochs have BalancedOrder of these. May be shared by samplers.
+    std::shared_ptr<const ClassSamples> classes = nullptr;
     uint64_t seed = 0;
     // Drops an incomplete batch at the end of an epoch. A batch larger than the data becomes the data.
     bool drop_last = false;

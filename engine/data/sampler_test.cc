@@ -1,6 +1,8 @@
 #include "engine/data/sampler.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <vector>
@@ -44,6 +46,74 @@ TEST(SamplerTest, BatchesAreTheSameForAnyNumberOfReplicas) {
   EXPECT_EQ(one.BatchSamples(9), 10);
   EXPECT_EQ(one.BatchSamples(10), 3);
   for (const int64_t epoch : {1, 2}) EXPECT_EQ(Epoch(one, epoch, 1), Epoch(three, epoch, 3));
+}
+
+// Samples 0 to 89 are of a frequent class, 90 to 96 of a rare class, and 97 to 99 of the rarest.
+ClassSamples ThreeClasses() {
+  ClassSamples classes(3);
+  for (uint32_t i = 0; i < 100; ++i) classes[i < 90 ? 0 : (i < 97 ? 1 : 2)].push_back(i);
+  return classes;
+}
+
+TEST(SamplerTest, BalancedEpochsHaveAllClassesEquallyOften) {
+  const ClassSamples classes = ThreeClasses();
+  std::vector<int> longer;
+  std::set<uint32_t> seen;
+  for (int64_t epoch = 1; epoch <= 60; ++epoch) {
+    std::map<uint32_t, int> times;
+    for (const uint32_t index : BalancedOrder(classes, 100, 7, epoch)) ++times[index];
+    std::vector<int> of_class;
+    for (const std::vector<uint32_t>& members : classes) {
+      int all = 0, least = 100, most = 0;
+      for (const uint32_t index : members) {
+        all += times[index];
+        least = std::min(least, times[index]);
+        most = std::max(most, times[index]);
+        if (times[index] > 0) seen.insert(index);
+      }
+      EXPECT_LE(most - least, 1);
+      of_class.push_back(all);
+    }
+    std::vector<int> sorted = of_class;
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_THAT(sorted, ElementsAre(33, 33, 34));
+    longer.push_back(static_cast<int>(std::max_element(of_class.begin(), of_class.end()) - of_class.begin()));
+  }
+  EXPECT_EQ(std::count(longer.begin(), longer.end(), 0), 20);
+  EXPECT_EQ(std::count(longer.begin(), longer.end(), 1), 20);
+  EXPECT_EQ(seen.size(), 100u) << "some samples were never drawn";
+}
+
+TEST(SamplerTest, BalancedOrdersDependOnSeedAndEpochAlone) {
+  const ClassSamples classes = ThreeClasses();
+  const std::vector<uint32_t> first = BalancedOrder(classes, 100, 7, 1);
+  EXPECT_EQ(first, BalancedOrder(classes, 100, 7, 1));
+  EXPECT_NE(first, BalancedOrder(classes, 100, 7, 2));
+  EXPECT_NE(first, BalancedOrder(classes, 100, 8, 1));
+  Sampler::Options options{.samples = 100,
+                           .batch = 9,
+                           .loads = {1},
+                           .shuffle = true,
+                           .classes = std::make_shared<ClassSamples>(classes),
+                           .seed = 7};
+  Sampler one(options);
+  options.loads = {1, 2, 1};
+  Sampler three(options);
+  EXPECT_EQ(Epoch(one, 1, 1), first);
+  for (const int64_t epoch : {1, 2, 3}) EXPECT_EQ(Epoch(one, epoch, 1), Epoch(three, epoch, 3));
+}
+
+TEST(SamplerTest, FewerSamplesThanClassesTakeTurns) {
+  const ClassSamples classes = {{0, 1}, {2}, {3}};
+  std::map<uint32_t, int> times;
+  for (int64_t epoch = 1; epoch <= 3; ++epoch) {
+    const std::vector<uint32_t> order = BalancedOrder(classes, 2, 0, epoch);
+    ASSERT_EQ(order.size(), 2u);
+    for (const uint32_t index : order) ++times[index];
+  }
+  EXPECT_EQ(times[0] + times[1], 2);
+  EXPECT_EQ(times[2], 2);
+  EXPECT_EQ(times[3], 2);
 }
 
 TEST(SamplerTest, AReplicaMayGetNothingOfTheLastBatch) {

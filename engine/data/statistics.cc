@@ -129,6 +129,21 @@ std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& inf
   return counts;
 }
 
+std::vector<std::vector<uint32_t>> SamplesOfClasses(const Dataset& dataset, const DatasetInfo& info,
+                                                    std::optional<int64_t> ignored) {
+  std::vector<std::vector<uint32_t>> classes(info.classes);
+  ForAllSamples(dataset, [&](int64_t first, int64_t count, const void* /*samples*/, const void* targets) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t label = static_cast<const int32_t*>(targets)[i];
+      if (label >= 0 && label != ignored) classes[label].push_back(static_cast<uint32_t>(first + i));
+    }
+  });
+  classes.erase(
+      std::remove_if(classes.begin(), classes.end(), [](const auto& samples) { return samples.empty(); }),
+      classes.end());
+  return classes;
+}
+
 std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info) {
   if (info.target_type != TargetType::kValues || dataset.size() == 0) return std::nullopt;
   Range range{.least = std::numeric_limits<float>::infinity(),

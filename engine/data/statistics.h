@@ -60,6 +60,11 @@ ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& i
 // are no classes.
 std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
 
+// Returns the samples of each class that has any, ascending, without samples of the class `ignored` and
+// without ignored labels. Reads all targets, which are classes.
+std::vector<std::vector<uint32_t>> SamplesOfClasses(const Dataset& dataset, const DatasetInfo& info,
+                                                    std::optional<int64_t> ignored);
+
 // The smallest and the largest of some numbers.
 struct Range {
   float least;

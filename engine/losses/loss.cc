@@ -44,12 +44,6 @@ std::vector<double> ClassWeightsOf(const v1::Loss& loss) {
   }
 }
 
-std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss) {
-  if (loss.softmax_cross_entropy().has_ignore_index()) return loss.softmax_cross_entropy().ignore_index();
-  if (loss.negative_log_likelihood().has_ignore_index()) return loss.negative_log_likelihood().ignore_index();
-  return std::nullopt;
-}
-
 void CheckWeights(const std::vector<double>& weights, const std::string& field, FieldViolations& violations) {
   for (size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
@@ -265,6 +259,16 @@ absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target) {
     }
   }
   return violations.ToStatus();
+}
+
+bool TakesScaledTargets(const v1::Loss& loss) {
+  return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1();
+}
+
+std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss) {
+  if (loss.softmax_cross_entropy().has_ignore_index()) return loss.softmax_cross_entropy().ignore_index();
+  if (loss.negative_log_likelihood().has_ignore_index()) return loss.negative_log_likelihood().ignore_index();
+  return std::nullopt;
 }
 
 bool TakesProbabilities(const v1::Loss& loss) {

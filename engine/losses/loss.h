@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_LOSSES_LOSS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,14 @@ absl::Status CheckLoss(const v1::Loss& loss);
 // Checks that the loss accepts these targets. INVALID_ARGUMENT as CheckLoss.
 absl::Status CheckLossTarget(const v1::Loss& loss, const Target& target);
 
+// Returns the class or token that the loss ignores, if it has one.
+std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss);
+
 // Returns whether targets that are values must be in [0, 1].
 bool TakesProbabilities(const v1::Loss& loss);
+
+// Returns whether the loss of scaled targets can be reported in the scale of the data.
+bool TakesScaledTargets(const v1::Loss& loss);
 
 // Returns why a network with this output for a single sample does not fit the loss and the targets ("gives
 // [10], but ..."), or "". The loss and the targets fit each other.

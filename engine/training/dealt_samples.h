@@ -15,8 +15,9 @@ namespace tandem {
 // The replicas' shares of a job's samples, by their loads, and the resulting lengths. Thread-safe.
 struct DealtSamples {
   // `loads` has a number above 0 for each replica. `spec` has its defaults. Epochs count from `begin`.
+  // `classes` has the training samples of each class if the job balances samples; null otherwise.
   DealtSamples(const v1::JobSpec& spec, const DatasetInfo& data, std::vector<double> loads,
-               const TrainingState& begin = {});
+               const TrainingState& begin = {}, std::shared_ptr<const ClassSamples> classes = nullptr);
 
   const std::vector<double> loads;
   const std::unique_ptr<Sampler> train;

@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <limits>
 
+#include "engine/base/field_violations.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
+#include "engine/losses/loss.h"
 
 namespace tandem {
 namespace {
@@ -34,11 +36,9 @@ v1::TargetKind TargetsFor(const v1::Loss& loss) {
   }
 }
 
-// Returns whether the loss of scaled targets can be reported in the scale of the data. A missing loss is
-// reported elsewhere.
-bool TakesScaledTargets(const v1::Loss& loss) {
-  return loss.kind_case() == v1::Loss::KIND_NOT_SET || loss.has_mse() || loss.has_l1() || loss.has_huber() ||
-         loss.has_smooth_l1();
+// Returns whether the loss excludes scaled targets. A missing loss is reported elsewhere.
+bool RefusesScaledTargets(const v1::Loss& loss) {
+  return loss.kind_case() != v1::Loss::KIND_NOT_SET && !TakesScaledTargets(loss);
 }
 
 // Returns the loss's ignore_index, or 0 if it has none.
@@ -51,7 +51,7 @@ int64_t IgnoreIndexOf(const v1::Loss& loss) {
 
 v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset) {
   if (dataset.has_csv() && dataset.csv().target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED &&
-      !TakesScaledTargets(spec.training().loss())) {
+      RefusesScaledTargets(spec.training().loss())) {
     dataset.mutable_csv()->set_target_scaling(v1::NUMBER_SCALING_NONE);
   }
   if (!dataset.has_npy()) return dataset;
@@ -68,6 +68,16 @@ v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset) {
     npy.set_ignore_index(static_cast<int32_t>(ignored));
   }
   return dataset;
+}
+
+absl::Status CheckDataChoices(const v1::JobSpec& spec, const v1::DatasetSpec& dataset) {
+  if (dataset.csv().target_scaling() != v1::NUMBER_SCALING_STANDARD ||
+      !RefusesScaledTargets(spec.training().loss())) {
+    return absl::OkStatus();
+  }
+  return FieldError("csv.target_scaling",
+                    "is standard, but the job's loss takes no scaled targets; leave target_scaling out, or "
+                    "give the loss mse, l1, huber or smooth_l1");
 }
 
 }  // namespace tandem

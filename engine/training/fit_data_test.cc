@@ -1,7 +1,9 @@
 #include "engine/training/fit_data.h"
 
 #include <string>
+#include <vector>
 
+#include "engine/base/field_violations.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
@@ -66,6 +68,25 @@ TEST(FitDataTest, TheLossDecidesWhetherTargetsMayBeScaled) {
   EXPECT_EQ(scaling("kl_divergence {}"), v1::NUMBER_SCALING_NONE);
   EXPECT_EQ(scaling("kl_divergence {}", "target_scaling: NUMBER_SCALING_STANDARD"),
             v1::NUMBER_SCALING_STANDARD);
+}
+
+TEST(FitDataTest, ALossThatTakesNoScaledTargetsRefusesThem) {
+  const auto check = [](const std::string& loss, const std::string& csv) {
+    v1::JobSpec spec;
+    *spec.mutable_training()->mutable_loss() = Parse<v1::Loss>(loss);
+    return CheckDataChoices(spec, Parse<v1::DatasetSpec>("csv { " + csv + " }"));
+  };
+  const std::string standard = "target_scaling: NUMBER_SCALING_STANDARD";
+  EXPECT_TRUE(check("huber {}", standard).ok());
+  EXPECT_TRUE(check("", standard).ok()) << "a missing loss is another error";
+  EXPECT_TRUE(check("kl_divergence {}", "").ok());
+  EXPECT_TRUE(check("kl_divergence {}", "target_scaling: NUMBER_SCALING_NONE").ok());
+  for (const std::string loss :
+       {"kl_divergence {}", "binary_cross_entropy_with_logits {}", "cosine_embedding {}"}) {
+    const std::vector<FieldViolation> found = GetFieldViolations(check(loss, standard));
+    ASSERT_EQ(found.size(), 1u) << loss;
+    EXPECT_EQ(found[0].field, "csv.target_scaling");
+  }
 }
 
 }  // namespace

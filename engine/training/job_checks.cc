@@ -193,6 +193,15 @@ void CheckTraining(const v1::JobSpec& spec, FieldViolations& violations) {
     violations.Add("training.accumulation_steps",
                    absl::StrCat("is ", training.accumulation_steps(), "; it must be at most ", kMaxParts));
   }
+  if (training.balance_samples() && !training.shuffle()) {
+    violations.Add("training.balance_samples", "needs shuffled samples; leave shuffle: false out");
+  }
+  if (training.balance_samples() && training.loss().softmax_cross_entropy().balance_classes()) {
+    violations.Add(
+        "training.balance_samples",
+        "is given together with the loss's balance_classes, which would balance the classes twice; "
+        "leave one of them out");
+  }
   CheckLength(training, violations);
   violations.AddAll("training", CheckMetrics(training));
   violations.AddAll("training.schedule", CheckSchedule(training.schedule()));
@@ -375,6 +384,11 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
                    absl::StrCat("leaves nothing of the ", dataset.train_samples,
                                 " training samples, fewer than the ", training.global_batch_size(),
                                 " of a batch; use a smaller global_batch_size, or leave drop_last out"));
+  }
+  if (training.balance_samples() && dataset.target_type != TargetType::kClass) {
+    violations.Add("training.balance_samples",
+                   absl::StrCat("needs a class for each sample, but the data set's targets are ",
+                                ToString(dataset.target_type), "; leave it out"));
   }
   if (dataset.validation_samples == 0) CheckWatchedInTraining(training, violations);
   const Target target = TrainingTargetOf(dataset);

@@ -92,11 +92,12 @@ int64_t InputBytes(const Graph& graph) {
 }
 
 // Returns the bytes of the samplers' orders: of the current epoch, of the previous epoch and, for prepared
-// batches, of the next epoch.
+// batches, of the next epoch. Balanced orders also need the samples of each class.
 int64_t OrderBytes(const v1::JobSpec& spec, int64_t epochs, const DatasetInfo& dataset) {
   // Statistics are taken in the order of another epoch.
   if (WantsPopulationStatistics(spec)) ++epochs;
-  const int64_t orders = spec.training().shuffle() ? std::min<int64_t>(3, epochs) : 1;
+  int64_t orders = spec.training().shuffle() ? std::min<int64_t>(3, epochs) : 1;
+  if (spec.training().balance_samples()) ++orders;
   return (orders * dataset.train_samples + dataset.validation_samples) *
          static_cast<int64_t>(sizeof(uint32_t));
 }

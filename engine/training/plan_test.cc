@@ -169,6 +169,23 @@ TEST(PlanTest, DroppingMustLeaveABatch) {
                   "leaves nothing of the 60000 training samples, fewer than the 60001 of a batch");
 }
 
+TEST(PlanTest, BalancedSamplesNeedClassesAndShuffling) {
+  const absl::StatusOr<JobPlan> plan = PlanJob(Lenet("training { balance_samples: true }"), kFashion);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->steps, 1407);
+  ExpectViolation(Lenet("training { balance_samples: true shuffle: false }"), "training.balance_samples",
+                  "leave shuffle: false out");
+  ExpectViolation(
+      Lenet("training { balance_samples: true loss { softmax_cross_entropy { balance_classes: true } } }"),
+      "training.balance_samples", "leave one of them out");
+  DatasetInfo values = kFashion;
+  values.target_type = TargetType::kValues;
+  values.target_shape = Shape({10});
+  v1::JobSpec spec = Lenet("training { balance_samples: true }");
+  spec.mutable_training()->mutable_loss()->mutable_mse();
+  ExpectViolation(spec, "training.balance_samples", "the data set's targets are values", values);
+}
+
 TEST(PlanTest, DefaultsAreFilledIn) {
   v1::JobSpec spec = Lenet();
   spec.clear_replicas();

@@ -10,8 +10,7 @@ namespace tandem {
 
 std::string TargetRangeFault(const v1::Loss& loss, const Dataset& split, const DatasetInfo& data) {
   const bool is_scaled = data.preparation.has_value() && data.preparation->target_deviation() > 0;
-  const bool takes_scaled = loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1();
-  if (is_scaled && !takes_scaled) {
+  if (is_scaled && !TakesScaledTargets(loss)) {
     return "are scaled, but only mse, l1, huber and smooth_l1 take scaled targets; give csv.target_scaling: "
            "none";
   }

@@ -112,6 +112,14 @@ absl::Status WorkerTrainer::OpenData() {
     if (fault.empty()) continue;
     return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
   }
+  if (options_.spec.training().balance_samples()) {
+    classes_ = std::make_shared<const ClassSamples>(
+        SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(options_.spec.training().loss())));
+    if (classes_->empty()) {
+      return absl::DataLossError(
+          "cannot balance the training samples: the loss ignores the targets of all of them");
+    }
+  }
   planned_bytes_ = plan->replica_memory_bytes;
   planned_memory_ = plan->memory;
   resident_ = plan->resident_bytes > 0;

@@ -61,7 +61,8 @@ class WorkerTrainer final : public Trainer {
   bool spread() const { return options_.group.workers > 1; }
   const DealtSamples& dealt() const { return *dealt_.load(); }
   void Deal(std::vector<double> loads) {
-    all_dealt_.push_back(std::make_unique<DealtSamples>(options_.spec, data_.info, std::move(loads), state_));
+    all_dealt_.push_back(
+        std::make_unique<DealtSamples>(options_.spec, data_.info, std::move(loads), state_, classes_));
     dealt_ = all_dealt_.back().get();
   }
 
@@ -155,6 +156,8 @@ class WorkerTrainer final : public Trainer {
   int64_t planned_bytes_ = 0;                      // Of a single replica.
   bool told_of_first_steps_ = false;               // Used by the first replica's thread.
   MemoryGroups planned_memory_;                    // planned_bytes_, by use.
+  // The training samples of each class, if the job balances samples. Otherwise null.
+  std::shared_ptr<const ClassSamples> classes_;
   // The training samples as in the source: the source of data_.train, or data_.train itself.
   const Dataset* unchanged_samples_ = nullptr;
   bool resident_ = false;  // Whether samples are planned on the devices.

@@ -98,6 +98,10 @@ absl::StatusOr<DatasetInfo> SpecAdmission::DescribeData(const v1::JobSpec& spec,
   const absl::StatusOr<v1::DatasetSpec> resolved = catalog_->Resolve(spec.dataset());
   absl::StatusOr<DatasetInfo> data =
       resolved.ok() ? catalog_->Describe(FitData(spec, *resolved), names) : resolved.status();
+  if (data.ok()) {
+    const absl::Status choices = CheckDataChoices(spec, *resolved);
+    if (!choices.ok()) data = choices;
+  }
   if (data.ok() || spec.dataset().name().empty()) return data;
   return BlameName(data.status(), spec.dataset().name());
 }

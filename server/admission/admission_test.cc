@@ -205,6 +205,21 @@ TEST_F(AnimalsTest, DataOfInitialWeightsAreMatchedToTheirModel) {
   EXPECT_EQ(found[0].field, "spec.dataset.csv.feature_columns");
 }
 
+TEST_F(AnimalsTest, ScaledTargetsNeedALossThatTakesThem) {
+  v1::JobSpec spec = Animals("a,b,y\n1,2,0.25\n3,4,0.75\n");
+  spec.mutable_dataset()->mutable_csv()->set_target_scaling(v1::NUMBER_SCALING_STANDARD);
+  spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(1);
+  spec.mutable_training()->clear_metrics();
+  spec.mutable_training()->mutable_loss()->mutable_huber();
+  const absl::StatusOr<AdmittedJob> job = admission_.Admit(spec);
+  ASSERT_TRUE(job.ok()) << job.status();
+  for (const bool is_divergence : {true, false}) {
+    if (is_divergence) spec.mutable_training()->mutable_loss()->mutable_kl_divergence();
+    if (!is_divergence) spec.mutable_training()->mutable_loss()->mutable_binary_cross_entropy_with_logits();
+    EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.csv.target_scaling"));
+  }
+}
+
 TEST_F(AnimalsTest, OneClassIsRefusedOnce) {
   v1::JobSpec spec = Animals("a,b,kind\n1,2,cat\n3,4,cat\n");
   spec.mutable_model()->mutable_layers(0)->mutable_dense()->set_units(1);

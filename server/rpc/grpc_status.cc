@@ -20,7 +20,7 @@ namespace {
 
 // All parts together, in Base64 with the other trailers, stay below 8 KiB.
 constexpr size_t kMaxMessageBytes = 1800;
-constexpr size_t kMaxViolationsBytes = 2600;
+constexpr size_t kMaxViolationsBytes = 3300;
 constexpr size_t kMaxDescriptionBytes = 800;
 
 // Cuts `text` at the end of a UTF-8 character.

@@ -130,6 +130,19 @@ TEST_F(BadInputTest, YamlTypo) {
   ExpectRefused("", {"bad.yaml"});
 }
 
+// All named pictures arrive, although their names and folders are long.
+TEST_F(BadInputTest, ManyBadPictures) {
+  const std::string folder = absl::StrCat("pictures-of-", std::string(150, 'x'));
+  const std::string name = "/a-class-with-a-long-name/a-picture-of-a-camera-with-a-long-name-";
+  for (int i = 10; i < 33; ++i) scratch_->Write(absl::StrCat("data/", folder, name, i, ".jpg"), "no picture");
+  std::vector<std::string> parts = {"dataset.image_folder.train", "has bad images, 23 of 23"};
+  for (int i = 10; i < 30; ++i) parts.push_back(absl::StrCat("-name-", i, ".jpg is no picture"));
+  ExpectRefused(
+      With("synthetic: {shape: [1, 28, 28], classes: 10, train_samples: 256, validation_samples: 64}",
+           absl::StrCat("image_folder: {train: ", folder, "}")),
+      parts);
+}
+
 // A user whose quota is one device, and a queue of one job: the job could never run, and a sweep would wait
 // with too many.
 TEST_F(BadInputTest, MoreThanAUsersQuota) {

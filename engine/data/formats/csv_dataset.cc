@@ -238,6 +238,28 @@ class TrainingRows {
   std::vector<float> ignored_;
 };
 
+// Returns the fault of a target_scaling that the model cannot follow, or "". The targets are values. A model
+// keeps the scale of its targets, because its outputs have this scale.
+std::string ModelScalingFault(v1::NumberScaling scaling, const DataNames& model) {
+  if (!model.matches_inputs) return "";
+  if (!model.preparation.has_value()) {
+    if (scaling != v1::NUMBER_SCALING_STANDARD) return "";
+    return "is standard, but the model takes a table's numbers as they are, and cannot keep a scale; leave "
+           "target_scaling out, or train without initial_weights";
+  }
+  if (!model.matches_outputs) return "";
+  const bool is_scaled = model.preparation->target_deviation() > 0;
+  if (scaling == v1::NUMBER_SCALING_STANDARD && !is_scaled) {
+    return "is standard, but the model was trained on targets without a scale; leave target_scaling out, or "
+           "train the last layer anew";
+  }
+  if (scaling == v1::NUMBER_SCALING_NONE && is_scaled) {
+    return "must not be none, because the model was trained on scaled targets; leave target_scaling out, and "
+           "give the loss mse, l1, huber or smooth_l1; or train the last layer anew";
+  }
+  return "";
+}
+
 // Decides how features and targets become numbers. Their scales are not known yet.
 absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, const TrainingRows& rows,
                        Tables& tables) {
@@ -245,6 +267,10 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   const bool are_values = info.target_type == TargetType::kValues;
   if (source.target_scaling() == v1::NUMBER_SCALING_STANDARD && !are_values) {
     return FieldError("csv.target_scaling", "is standard, but the target is a class; leave it out");
+  }
+  if (are_values) {
+    const std::string fault = ModelScalingFault(source.target_scaling(), model);
+    if (!fault.empty()) return FieldError("csv.target_scaling", fault);
   }
   if (model.matches_inputs) {
     info.preparation = model.preparation;
@@ -282,7 +308,7 @@ absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& 
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
   const bool one_target = source.target_columns_size() <= 1;
-  TrainingTargets targets(source.classes(), one_target && source.targets() != v1::TARGET_KIND_VALUES,
+  TrainingTargets targets(source.classes(), one_target ? source.targets() : v1::TARGET_KIND_VALUES,
                           model.classes);
   TrainingRows rows(spec, model, &targets);
   absl::StatusOr<CsvTable> train =

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/field_violations.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/csv_report.h"
 #include "engine/data/formats/test_files.h"
@@ -110,6 +111,37 @@ TEST_F(PreparedTest, TargetsAreScaledWithMixedFeatures) {
                   "the target is a class");
   ExpectViolation(Spec("a,y\n1,2\n", "target_scaling: NUMBER_SCALING_QUANTILES"), "csv.target_scaling",
                   "must be none or standard");
+}
+
+TEST_F(PreparedTest, AModelsTargetsKeepTheirScale) {
+  const auto fault = [&](const std::string& scaling, const DataNames& model) {
+    const std::string csv = scaling.empty() ? "" : "target_scaling: NUMBER_SCALING_" + scaling;
+    const absl::Status status = OpenDataset(Spec("a,y\n1,100\n3,300\n", csv), &model).status();
+    if (status.ok()) return std::string();
+    const std::vector<FieldViolation> found = GetFieldViolations(status);
+    EXPECT_EQ(found.size(), 1u) << status;
+    EXPECT_EQ(found[0].field, "csv.target_scaling");
+    return found[0].description;
+  };
+  // Numbers as they are.
+  DataNames model{.features = {"a"}, .targets = {"y"}};
+  EXPECT_EQ(fault("", model), "");
+  EXPECT_EQ(fault("NONE", model), "");
+  EXPECT_THAT(fault("STANDARD", model), HasSubstr("train without initial_weights"));
+  model.matches_outputs = false;
+  EXPECT_THAT(fault("STANDARD", model), HasSubstr("cannot keep a scale"));
+  // Prepared features.
+  const OpenedDataset opened = Open(Spec("a,y\n1,100\n,300\n"));
+  model = {.features = {"a"}, .targets = {"y"}, .preparation = opened.info.preparation};
+  EXPECT_EQ(fault("", model), "");
+  EXPECT_EQ(fault("STANDARD", model), "");
+  EXPECT_THAT(fault("NONE", model), HasSubstr("must not be none"));
+  model.preparation->clear_target_mean();
+  model.preparation->clear_target_deviation();
+  EXPECT_EQ(fault("NONE", model), "");
+  EXPECT_THAT(fault("STANDARD", model), HasSubstr("train the last layer anew"));
+  model.matches_outputs = false;
+  EXPECT_EQ(fault("STANDARD", model), "");
 }
 
 TEST_F(PreparedTest, OnlyTrainingRowsAreFitted) {

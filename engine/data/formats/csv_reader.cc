@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-constexpr int64_t kCsvChunk = int64_t{1} << 18;
+constexpr int64_t kMaxChunk = int64_t{1} << 18;
 
 }  // namespace
 
@@ -44,7 +44,8 @@ absl::Status CsvReader::Fill() {
   buffer_.erase(0, left_.data() == nullptr ? 0 : left_.data() - buffer_.data());
   buffer_.resize(rest);
   // Doubles the buffer, because a long row is parsed from its beginning each time.
-  const int64_t wanted = std::max(kCsvChunk, std::min(rest, kMaxRowBytes + 1 - rest));
+  const int64_t wanted = std::max(chunk_, std::min(rest, kMaxRowBytes + 1 - rest));
+  chunk_ = std::min(4 * chunk_, kMaxChunk);
   buffer_.resize(rest + wanted);
   TANDEM_ASSIGN_OR_RETURN(const int64_t count, source_(buffer_.data() + rest, wanted));
   buffer_.resize(rest + count);
@@ -65,32 +66,7 @@ bool CsvReader::SkipLines() {
   }
 }
 
-absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>* fields) {
-  fields->clear();
-  unquoted_.clear();
-  if (!begun_) {
-    if (left_.size() < 3 && !at_end_) return Found::kNeedsMore;
-    absl::ConsumePrefix(&left_, "\xEF\xBB\xBF");
-    begun_ = true;
-  }
-  if (!SkipLines()) return Found::kNeedsMore;
-  if (left_.empty()) return at_end_ ? Found::kEnd : Found::kNeedsMore;
-  for (absl::string_view left = left_;;) {
-    TANDEM_ASSIGN_OR_RETURN(const bool whole, TakeField(left, fields));
-    if (!whole) return Found::kNeedsMore;
-    if (fields->size() > kMaxFields)
-      return Error(" has more than the ", kMaxFields, " fields that can be read");
-    const bool ends = left.empty() || left.front() == '\n';
-    if (!left.empty()) left.remove_prefix(1);
-    if (!ends) continue;
-    if (source_ != nullptr && left.data() - left_.data() > kMaxRowBytes) return TooLong();
-    left_ = left;
-    return Found::kRow;
-  }
-}
-
-absl::StatusOr<bool> CsvReader::TakeField(absl::string_view& left, std::vector<absl::string_view>* fields) {
-  if (!left.empty() && left.front() == quote_) return TakeQuoted(left, fields);
+bool CsvReader::TakePlain(absl::string_view& left, std::vector<absl::string_view>* fields) {
   const char* const begin = left.data();
   const char* const limit = begin + left.size();
   const char* at = begin;
@@ -102,6 +78,34 @@ absl::StatusOr<bool> CsvReader::TakeField(absl::string_view& left, std::vector<a
   if (left.empty() || left.front() == '\n') absl::ConsumeSuffix(&field, "\r");
   fields->push_back(field);
   return true;
+}
+
+absl::StatusOr<CsvReader::Found> CsvReader::Parse(std::vector<absl::string_view>* fields) {
+  fields->clear();
+  unquoted_.clear();
+  if (!begun_) {
+    if (left_.size() < 3 && !at_end_) return Found::kNeedsMore;
+    absl::ConsumePrefix(&left_, "\xEF\xBB\xBF");
+    begun_ = true;
+  }
+  if (!SkipLines()) return Found::kNeedsMore;
+  if (left_.empty()) return at_end_ ? Found::kEnd : Found::kNeedsMore;
+  for (absl::string_view left = left_;;) {
+    if (left.empty() || left.front() != quote_) {
+      if (!TakePlain(left, fields)) return Found::kNeedsMore;
+    } else {
+      TANDEM_ASSIGN_OR_RETURN(const bool whole, TakeQuoted(left, fields));
+      if (!whole) return Found::kNeedsMore;
+    }
+    if (fields->size() > kMaxFields)
+      return Error(" has more than the ", kMaxFields, " fields that can be read");
+    const bool ends = left.empty() || left.front() == '\n';
+    if (!left.empty()) left.remove_prefix(1);
+    if (!ends) continue;
+    if (source_ != nullptr && left.data() - left_.data() > kMaxRowBytes) return TooLong();
+    left_ = left;
+    return Found::kRow;
+  }
 }
 
 absl::StatusOr<bool> CsvReader::TakeQuoted(absl::string_view& left, std::vector<absl::string_view>* fields) {

@@ -64,8 +64,9 @@ class CsvReader {
   // Skips blank lines and comments. Returns false if the end of a line has not been read yet.
   bool SkipLines();
   absl::StatusOr<Found> Parse(std::vector<absl::string_view>* fields);
-  // Takes a field off `left`. Returns false if its end has not been read yet.
-  absl::StatusOr<bool> TakeField(absl::string_view& left, std::vector<absl::string_view>* fields);
+  // Take a field off `left`, which begins with a quote or not. Return false if the field's end has not been
+  // read yet.
+  bool TakePlain(absl::string_view& left, std::vector<absl::string_view>* fields);
   absl::StatusOr<bool> TakeQuoted(absl::string_view& left, std::vector<absl::string_view>* fields);
   absl::Status Fill();
   absl::Status TooLong() const;
@@ -81,6 +82,7 @@ class CsvReader {
   const char quote_;
   const std::string comment_;
   int64_t row_ = 0;
+  int64_t chunk_ = int64_t{1} << 14;  // The bytes that are read at once. Small tables need no large buffer.
   std::deque<std::string> unquoted_;  // The quoted fields of the row.
 };
 

@@ -260,8 +260,15 @@ constexpr int64_t kFormatBytes = int64_t{1} << 20;
 absl::StatusOr<CsvFormat> FormatOf(const v1::CsvSource& source, const std::string& path) {
   TANDEM_RETURN_IF_ERROR(CheckCsvFormat(source));
   TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path));
-  std::string bytes(kFormatBytes, '\0');
-  TANDEM_ASSIGN_OR_RETURN(const int64_t count, file->Read(bytes.data(), kFormatBytes));
+  // Small tables need no large buffer.
+  std::string bytes;
+  int64_t count = 0;
+  for (const int64_t most : {kFormatBytes / 64, kFormatBytes}) {
+    bytes.resize(most);
+    TANDEM_ASSIGN_OR_RETURN(const int64_t more, file->Read(bytes.data() + count, most - count));
+    count += more;
+    if (count < most) break;
+  }
   bytes.resize(count);
   const v1::TextEncoding encoding = EncodingOf(source, bytes);
   TextDecoder decoder(encoding);

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
@@ -51,12 +50,12 @@ absl::StatusOr<double> CsvNumber(const CsvTable& table, int64_t row, size_t colu
   if (ParseCsvNumber(text, table.rules.decimal_comma, &number)) return number;
   return absl::InvalidArgumentError(absl::StrCat(
       CsvPlace(table, row, column),
-      absl::StripAsciiWhitespace(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
+      StripCell(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
       "; it must be a finite number (at most 3.4e38)", advice));
 }
 
 void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
-  text = absl::StripAsciiWhitespace(text);
+  text = StripCell(text);
   if (text.empty()) {
     if (empty_status_.ok()) empty_status_ = EmptyTarget(table, row, column);
     return;
@@ -81,7 +80,7 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
       smallest_ = std::min(smallest_, *number);
     }
   }
-  if (!keeps_names_ || !names_.emplace(text).second) return;
+  if (!keeps_names_ || (&seen == &numbers_ && !are_classes_) || !names_.emplace(text).second) return;
   names_bytes_ += sizeof(std::string) + text.size();
   if (names_.size() <= kMaxClassNames && names_bytes_ <= kMaxNamesBytes) return;
   keeps_names_ = false;
@@ -113,7 +112,7 @@ absl::StatusOr<std::vector<std::string>> TrainingTargets::Names(const CsvTable& 
 
 absl::Status TargetReader::Read(const CsvTable& table, int64_t row, size_t column, absl::string_view text,
                                 std::vector<uint8_t>* bytes) const {
-  text = absl::StripAsciiWhitespace(text);
+  text = StripCell(text);
   if (text.empty()) return EmptyTarget(table, row, column);
   if (info_.target_type == TargetType::kValues) {
     TANDEM_ASSIGN_OR_RETURN(double value, CsvNumber(table, row, column, text, ""));

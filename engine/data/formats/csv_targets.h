@@ -20,10 +20,13 @@ namespace tandem {
 // Gathers the training table's targets until their kind is known.
 class TrainingTargets {
  public:
-  // `classes` is the source's number, or 0. `named`: the targets may be names of classes. `known` has the
-  // model's names and must outlive this object.
-  TrainingTargets(int64_t classes, bool named, const std::vector<std::string>& known)
-      : classes_(classes), keeps_names_(named), known_(known.begin(), known.end()) {}
+  // `classes` is the source's number, or 0. `kind` is the source's; classes are a single column. `known` has
+  // the model's names and must outlive this object.
+  TrainingTargets(int64_t classes, v1::TargetKind kind, const std::vector<std::string>& known)
+      : classes_(classes),
+        keeps_names_(kind != v1::TARGET_KIND_VALUES),
+        are_classes_(kind == v1::TARGET_KIND_CLASS),
+        known_(known.begin(), known.end()) {}
 
   void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text);
 
@@ -52,6 +55,8 @@ class TrainingTargets {
  private:
   const int64_t classes_;
   bool keeps_names_;
+  // Numbers may be names of classes, among texts.
+  const bool are_classes_;
   absl::flat_hash_set<std::string> names_;
   size_t names_bytes_ = 0;
   const absl::flat_hash_set<absl::string_view> known_;

@@ -20,6 +20,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/picture_tree.h"
 #include "engine/data/memory_dataset.h"
@@ -41,6 +42,8 @@ constexpr int64_t kCheckedBytes = int64_t{32} << 20;
 constexpr size_t kStreamedImageBytes = size_t{16} << 20;
 // The most bad images that are named, and the most endings of skipped files.
 constexpr size_t kNamedImages = 20;
+// The room of all named images together in the daemon's answer (server/rpc/grpc_status.cc).
+constexpr size_t kNamedBytes = 1760;
 constexpr size_t kNamedEndings = 5;
 
 struct Entry {
@@ -280,43 +283,81 @@ std::vector<absl::Status> ReadAll(size_t count, const std::function<absl::Status
   return statuses;
 }
 
-// Gathers the bad images of a data set. Names the first ones of a split.
+// Cuts out the middle of a name that is longer than `most` bytes, between UTF-8 characters. `most` is at
+// least 8.
+std::string ShortName(const std::string& name, size_t most) {
+  if (name.size() <= most) return name;
+  const auto is_inside = [&](size_t at) { return (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80; };
+  // The end of the name tells files apart better than the begin.
+  size_t begin = (most - 3) / 3;
+  size_t end = name.size() - (most - 3 - begin);
+  while (begin > 0 && is_inside(begin)) --begin;
+  while (end < name.size() && is_inside(end)) ++end;
+  return absl::StrCat(name.substr(0, begin), "...", name.substr(end));
+}
+
+// Gathers the bad images of a data set. Names the first ones.
 class BadImages {
  public:
-  // Adds the errors of a split's images. Returns the first error that is no fault of an image.
-  absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
-    const auto all = std::count_if(statuses.begin(), statuses.end(),
-                                   [](const absl::Status& status) { return !status.ok(); });
-    // A split without a folder has no images.
-    const std::string folder = all > 1 ? absl::StrCat(split.place.Shown(), "/") : "";
-    size_t bad = 0;
-    for (const absl::Status& status : statuses) {
-      if (status.ok()) continue;
-      if (!absl::IsInvalidArgument(status)) return status;
-      absl::string_view fault = status.message();
-      // An answer has room for 20 short names, but not for 20 long paths.
-      if (all > 1) absl::ConsumePrefix(&fault, folder);
-      if (++bad <= kNamedImages) violations_.Add(split.field, fault);
+  // Adds the errors of a split's images from number `first` on. Returns the first error that is no fault of
+  // an image.
+  absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses, size_t first = 0) {
+    Faults faults{.split = &split, .images = statuses.size()};
+    for (size_t i = 0; i < statuses.size(); ++i) {
+      if (statuses[i].ok()) continue;
+      if (!absl::IsInvalidArgument(statuses[i])) return statuses[i];
+      ++faults.bad;
+      if (named_ == kNamedImages) continue;
+      ++named_;
+      absl::string_view fault = statuses[i].message();
+      const std::string path = split.PathOf(split.entries[first + i]);
+      const bool has_path = absl::ConsumePrefix(&fault, path);
+      faults.named.emplace_back(has_path ? path : "", fault);
     }
-    if (bad > kNamedImages) {
-      violations_.Add(split.field,
-                      absl::StrCat("has ", bad - kNamedImages, " more images that cannot be read: ", bad,
-                                   " of ", statuses.size(), "; mend or remove them"));
-    }
+    if (faults.bad > 0) faults_.push_back(std::move(faults));
     return absl::OkStatus();
   }
-  absl::Status ToStatus() const { return violations_.ToStatus(); }
+
+  absl::Status ToStatus() const {
+    FieldViolations violations;
+    size_t bad = 0;
+    for (const Faults& faults : faults_) bad += faults.bad;
+    for (const Faults& faults : faults_) {
+      // An answer may be cut at its end, so the number of bad images is its beginning.
+      if (bad > named_) {
+        violations.Add(faults.split->field, absl::StrCat("has bad images, ", faults.bad, " of ",
+                                                         faults.images, "; mend or remove them"));
+      }
+      const std::string folder = absl::StrCat(faults.split->place.Shown(), "/");
+      for (const auto& [path, fault] : faults.named) {
+        violations.Add(faults.split->field,
+                       bad == 1 ? path + fault : Shortened(absl::StripPrefix(path, folder), fault));
+      }
+    }
+    return violations.ToStatus();
+  }
 
  private:
-  FieldViolations violations_;
-};
+  struct Faults {
+    const FolderSplit* split;
+    size_t images;
+    size_t bad = 0;
+    std::vector<std::pair<std::string, std::string>> named = {};  // Paths and faults.
+  };
 
-// Returns the errors of a split's images, as faults of the split.
-absl::Status ErrorsOf(const FolderSplit& split, const std::vector<absl::Status>& statuses) {
-  BadImages bad;
-  TANDEM_RETURN_IF_ERROR(bad.Add(split, statuses));
-  return bad.ToStatus();
-}
+  // Returns a name and its fault in the share of an answer that an image has.
+  std::string Shortened(absl::string_view path, absl::string_view fault) const {
+    const size_t most = kNamedBytes / named_;
+    const std::string name = ToUtf8(path);
+    if (name.size() + fault.size() <= most) return absl::StrCat(name, fault);
+    // The text behind a colon explains the fault in detail.
+    const absl::string_view brief = fault.substr(0, std::min(fault.find(':'), most / 2));
+    return absl::StrCat(ShortName(name, most - brief.size()), brief);
+  }
+
+  std::vector<Faults> faults_;
+  size_t named_ = 0;
+};
 
 struct Folders {
   DatasetInfo info;
@@ -471,16 +512,22 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
-  return ErrorsOf(split, ReadAll(count, [&](size_t i) -> absl::Status {
-                    const Entry& entry = split.entries[first + i];
-                    TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split, entry));
-                    // The file may have been replaced since its size was read.
-                    const Image image =
-                        ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
-                    std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
-                    labels[i] = entry.label;
-                    return absl::OkStatus();
-                  }));
+  BadImages bad;
+  TANDEM_RETURN_IF_ERROR(bad.Add(
+      split,
+      ReadAll(count,
+              [&](size_t i) -> absl::Status {
+                const Entry& entry = split.entries[first + i];
+                TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split, entry));
+                // The file may have been replaced since its size was read.
+                const Image image =
+                    ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
+                std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
+                labels[i] = entry.label;
+                return absl::OkStatus();
+              }),
+      first));
+  return bad.ToStatus();
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,

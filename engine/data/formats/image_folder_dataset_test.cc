@@ -11,6 +11,8 @@
 #include <jpeglib.h>
 #include <png.h>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/utf8.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/test_files.h"
@@ -20,9 +22,11 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // Returns a PNG file of interleaved pixels.
 std::string Png(int width, int height, const std::vector<uint8_t>& pixels, uint32_t format) {
@@ -235,11 +239,38 @@ TEST_F(ImageFolderTest, NamesTwentyBadImagesAtOnce) {
   spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
   const std::vector<FieldViolation> found = GetFieldViolations(DescribeDataset(spec_).status());
   ASSERT_EQ(found.size(), 22u);
-  EXPECT_THAT(found[0].description, HasSubstr("/bad10.png is no picture"));
-  EXPECT_THAT(found[19].description, HasSubstr("/bad29.png is no picture"));
-  EXPECT_THAT(found[20].description, HasSubstr("has 3 more images that cannot be read: 23 of 26"));
+  EXPECT_EQ(found[0].description, "has bad images, 23 of 26; mend or remove them");
+  EXPECT_EQ(found[1].description,
+            "cat/bad10.png is no picture that can be read: JPEG, PNG, WebP, BMP, TIFF or GIF");
+  EXPECT_THAT(found[20].description, StartsWith("cat/bad29.png is no picture"));
   EXPECT_EQ(found[21].field, "image_folder.validation");
-  EXPECT_THAT(found[21].description, HasSubstr("/validation/cat/cut.png cannot be decoded as PNG"));
+  EXPECT_EQ(found[21].description, "has bad images, 1 of 1; mend or remove them");
+
+  for (int i = 10; i < 33; ++i) {
+    std::filesystem::remove(folder_ + "/train/cat/bad" + std::to_string(i) + ".png");
+  }
+  ExpectViolation(spec_, "image_folder.validation", "/validation/cat/cut.png cannot be decoded as PNG: ");
+}
+
+TEST_F(ImageFolderTest, ShortensLongNamesOfBadImages) {
+  const std::string shared =
+      "DSC_holiday_in_the_mountains_of_\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9_and_by_the_sea_";
+  for (int i = 10; i < 30; ++i) Add(absl::StrCat("train/cat/", shared, i, ".png"), "text");
+  std::vector<FieldViolation> found = GetFieldViolations(DescribeDataset(spec_).status());
+  ASSERT_EQ(found.size(), 20u);
+  for (size_t i = 0; i < found.size(); ++i) {
+    EXPECT_THAT(found[i].description, StartsWith("cat/DSC_holiday_"));
+    EXPECT_THAT(found[i].description,
+                HasSubstr(absl::StrCat("_and_by_the_sea_", i + 10, ".png is no picture that can be read")));
+    EXPECT_LE(found[i].description.size(), 88u);
+    EXPECT_TRUE(IsUtf8(found[i].description)) << found[i].description;
+  }
+  for (int i = 12; i < 30; ++i) {
+    std::filesystem::remove(absl::StrCat(folder_, "/train/cat/", shared, i, ".png"));
+  }
+  found = GetFieldViolations(DescribeDataset(spec_).status());
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_THAT(found[1].description, AllOf(HasSubstr(shared), HasSubstr("TIFF or GIF"))) << "there is room";
 }
 
 TEST_F(ImageFolderTest, ReportsSkippedFiles) {

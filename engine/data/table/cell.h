@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/string_view.h"
 
 namespace tandem {
@@ -20,6 +21,14 @@ struct CellRules {
   // Returns whether a cell is missing: empty, or a text such as "NA". Blanks around it do not count.
   bool IsMissing(absl::string_view cell) const;
 };
+
+// Returns a cell without blanks around it.
+inline absl::string_view StripCell(absl::string_view cell) {
+  // Most cells have no blanks, so their ends are looked at first.
+  const auto is_blank = [](char character) { return static_cast<unsigned char>(character) <= ' '; };
+  if (!cell.empty() && !is_blank(cell.front()) && !is_blank(cell.back())) return cell;
+  return absl::StripAsciiWhitespace(cell);
+}
 
 // Returns a cell for messages, in quotes and at most 60 characters.
 std::string QuotedCell(absl::string_view cell);

@@ -2,7 +2,6 @@
 
 #include <optional>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -60,21 +59,22 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
 
 void ColumnProfile::Add(int64_t row, absl::string_view cell) {
   double number = 0;
-  if (ParseCsvNumber(cell, rules_.decimal_comma, &number) && rules_.missing_texts.empty()) {
+  const bool is_number = ParseCsvNumber(cell, rules_.decimal_comma, &number);
+  if (is_number && rules_.missing_texts.empty()) {
     ++numbers_;
     if (texts_ > 0 || numbers_ <= kNumbersKept || wanted_ == v1::COLUMN_KIND_CATEGORY) {
-      Keep(absl::StripAsciiWhitespace(cell));
+      Keep(StripCell(cell));
     } else {
       has_too_many_ = true;
     }
     return;
   }
-  cell = absl::StripAsciiWhitespace(cell);
+  cell = StripCell(cell);
   if (rules_.IsMissing(cell)) {
     if (missing_++ == 0) first_missing_row_ = row;
     return;
   }
-  if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) {
+  if (is_number) {
     ++numbers_;
   } else {
     AddText(row, cell);

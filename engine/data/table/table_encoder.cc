@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
@@ -113,7 +112,7 @@ TableEncoder::TableEncoder(v1::TablePreparation preparation) : preparation_(std:
 
 absl::Status TableEncoder::Encode(size_t column, absl::string_view cell, std::vector<float>* inputs) const {
   const v1::PreparedColumn& prepared = preparation_.columns(static_cast<int>(column));
-  cell = absl::StripAsciiWhitespace(cell);
+  cell = StripCell(cell);
   const bool missing = rules_.IsMissing(cell);
   if (missing && prepared.refuse_missing()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/data_names.h"
@@ -31,6 +30,14 @@ double Quantile(const std::vector<double>& sorted, double place) {
   if (below + 1 >= sorted.size()) return sorted.back();
   const double rest = at - static_cast<double>(below);
   return rest == 0 ? sorted[below] : sorted[below] + (sorted[below + 1] - sorted[below]) * rest;
+}
+
+// `numbers` is not empty, and is reordered. Returns Quantile of the sorted numbers at 0.5.
+double Median(std::vector<double>& numbers) {
+  const auto middle = numbers.begin() + static_cast<int64_t>((numbers.size() - 1) / 2);
+  std::nth_element(numbers.begin(), middle, numbers.end());
+  if (numbers.size() % 2 == 1) return *middle;
+  return Quantile({*middle, *std::min_element(middle + 1, numbers.end())}, 0.5);
 }
 
 double MostFrequent(const std::vector<double>& sorted) {
@@ -89,7 +96,7 @@ void ColumnFit::Add(absl::string_view cell) {
     if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) numbers_[0].push_back(number);
     return;
   }
-  cell = absl::StripAsciiWhitespace(cell);
+  cell = StripCell(cell);
   if (rules_.IsMissing(cell)) return;
   if (plan_.kind == v1::COLUMN_KIND_CATEGORY) {
     ++counts_[NameToUtf8(cell)];
@@ -122,15 +129,18 @@ absl::Status ColumnFit::FinishNumbers(v1::PreparedColumn* column) {
     }
     number.set_fill(constants[i]);
     if (numbers_[i].empty()) continue;
-    std::sort(numbers_[i].begin(), numbers_[i].end());
+    const bool has_quantiles = plan_.scaling == v1::NUMBER_SCALING_QUANTILES;
+    if (has_quantiles || plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
+      std::sort(numbers_[i].begin(), numbers_[i].end());
+    }
     if (plan_.missing == v1::MISSING_VALUES_MEAN) {
       number.set_fill(scale.mean);
     } else if (plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
       number.set_fill(MostFrequent(numbers_[i]));
     } else if (plan_.missing != v1::MISSING_VALUES_CONSTANT) {
-      number.set_fill(Quantile(numbers_[i], 0.5));
+      number.set_fill(has_quantiles ? Quantile(numbers_[i], 0.5) : Median(numbers_[i]));
     }
-    if (plan_.scaling != v1::NUMBER_SCALING_QUANTILES || numbers_[i].front() == numbers_[i].back()) continue;
+    if (!has_quantiles || numbers_[i].front() == numbers_[i].back()) continue;
     const size_t count = std::min(kMostQuantiles, numbers_[i].size());
     for (size_t q = 0; q < count; ++q) {
       number.add_quantiles(Quantile(numbers_[i], static_cast<double>(q) / static_cast<double>(count - 1)));

@@ -1,10 +1,13 @@
 // The cells of tables: kinds, missing cells, and the inputs of a network.
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/philox.h"
 #include "engine/data/table/cell.h"
 #include "engine/data/table/column_profile.h"
 #include "engine/data/table/table_encoder.h"
@@ -49,6 +52,33 @@ TEST(CellTest, NumbersMayHaveADecimalComma) {
   EXPECT_FALSE(ParseCsvNumber("1.234,5", true, &number));
   EXPECT_FALSE(ParseCsvNumber("1,5,6", true, &number));
   EXPECT_FALSE(ParseCsvNumber(std::string(70, '1') + ",5", true, &number));
+}
+
+TEST(CellTest, NumbersAreTheNearest) {
+  RandomStream random(1, RandomPurpose::kSweep, 0, 0);
+  for (int i = 0; i < 200000; ++i) {
+    std::string text = i % 3 == 0 ? "-" : "";
+    const uint32_t digits = 1 + random.NextBelow(21), point = random.NextBelow(24);
+    for (uint32_t k = 0; k < digits; ++k) {
+      if (k == point) text += '.';
+      text += static_cast<char>('0' + random.NextBelow(10));
+    }
+    if (i % 7 == 0) absl::StrAppend(&text, "e", static_cast<int>(random.NextBelow(30)) - 15);
+    double number = 1e300;
+    ASSERT_TRUE(ParseCsvNumber(text, false, &number)) << text;
+    ASSERT_EQ(number, std::strtod(text.c_str(), nullptr)) << text;
+  }
+  double number = 1;
+  EXPECT_TRUE(ParseCsvNumber("-0", false, &number));
+  EXPECT_TRUE(number == 0 && std::signbit(number));
+  for (const char* text :
+       {"9007199254740993", "9007199254740993.0", "5.", "1e3", "000000000000000000001.5"}) {
+    EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
+    EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
+  }
+  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39"}) {
+    EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
+  }
 }
 
 TEST(CellTest, DatesHaveSeveralForms) {
@@ -103,6 +133,9 @@ TEST(TableFitTest, NumbersAreFilledAndScaled) {
   EXPECT_THAT(Inputs(plan, cells, "4"), ElementsAre(0, 0)) << "the mean";
   // The median 3; the deviation is sqrt(26 / 3).
   EXPECT_THAT(Inputs(plan, cells, "NA"), ElementsAre(FloatNear(-0.33968312F, 1e-6), 1));
+  plan.scaling = v1::NUMBER_SCALING_NONE;
+  EXPECT_THAT(Inputs(plan, {"9", "4", "1", "6"}, ""), ElementsAre(5, 1)) << "the median of an even number";
+  plan.scaling = v1::NUMBER_SCALING_STANDARD;
   plan.missing = v1::MISSING_VALUES_MEAN;
   EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 1));
   plan.missing = v1::MISSING_VALUES_CONSTANT;
