@@ -272,11 +272,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"model: {layers: [{dense: {activation: rely}}]}",
                 "job.yaml:1:39: model.layers[0].dense.activation: want one of identity, relu, leaky_relu, "
                 "elu, gelu, gelu_tanh, sigmoid, tanh, silu, "
-                "softplus, hard_swish, got `rely`; did you mean `relu`?"},
+                "softplus, hard_swish, selu, got `rely`; did you mean `relu`?"},
         BadCase{"model: {layers: [{dense: {activation: gelu9000}}]}",
                 "job.yaml:1:39: model.layers[0].dense.activation: want one of identity, relu, leaky_relu, "
                 "elu, gelu, gelu_tanh, sigmoid, tanh, silu, "
-                "softplus, hard_swish, got `gelu9000`; did you mean `elu`?"},
+                "softplus, hard_swish, selu, got `gelu9000`; did you mean `elu`?"},
         BadCase{
             "replicas: {device_kind: tpu}",
             "job.yaml:1:25: replicas.device_kind: want one of cpu, gpu, reference, any, got `tpu`; did you "

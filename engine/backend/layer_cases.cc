@@ -31,7 +31,8 @@ const ActivationRule kRules[] = {{ActivationFunction::kLeakyRelu, 0.3},
                                  {ActivationFunction::kSilu},
                                  {ActivationFunction::kSoftplus},
                                  {ActivationFunction::kSoftplus, 2.5, 3},
-                                 {ActivationFunction::kHardSwish}};
+                                 {ActivationFunction::kHardSwish},
+                                 {ActivationFunction::kSelu}};
 
 OpCase Activations(Shape shape, double range) {
   return {absl::StrCat("activation ", shape.ToString(), " to ", range), [=](CaseGraph& g) {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
 #include "engine/graph/ops/activation.h"
 #include "engine/graph/ops/elementwise.h"
 
@@ -88,27 +90,33 @@ class ActivationLayerKind final : public OneInputLayerKind {
   }
 };
 
-// Returns the rule of an activation that is an ActivationOp, with its default constants.
-ActivationRule RuleOf(v1::Activation activation) {
+// Returns the rule of an activation that is an ActivationOp, with its default constants. INTERNAL if an
+// activation has no rule.
+absl::StatusOr<ActivationRule> RuleOf(v1::Activation activation) {
   switch (activation) {
     case v1::ACTIVATION_LEAKY_RELU:
-      return {ActivationFunction::kLeakyRelu, kDefaultSlope};
+      return ActivationRule{ActivationFunction::kLeakyRelu, kDefaultSlope};
     case v1::ACTIVATION_ELU:
-      return {ActivationFunction::kElu, kDefaultAlpha};
+      return ActivationRule{ActivationFunction::kElu, kDefaultAlpha};
     case v1::ACTIVATION_GELU:
-      return {ActivationFunction::kGelu};
+      return ActivationRule{ActivationFunction::kGelu};
     case v1::ACTIVATION_GELU_TANH:
-      return {ActivationFunction::kGeluTanh};
+      return ActivationRule{ActivationFunction::kGeluTanh};
     case v1::ACTIVATION_SIGMOID:
-      return {ActivationFunction::kSigmoid};
+      return ActivationRule{ActivationFunction::kSigmoid};
     case v1::ACTIVATION_SILU:
-      return {ActivationFunction::kSilu};
+      return ActivationRule{ActivationFunction::kSilu};
     case v1::ACTIVATION_SOFTPLUS:
-      return {ActivationFunction::kSoftplus, kDefaultBeta, kDefaultThreshold};
+      return ActivationRule{ActivationFunction::kSoftplus, kDefaultBeta, kDefaultThreshold};
     case v1::ACTIVATION_HARD_SWISH:
-      return {ActivationFunction::kHardSwish};
+      return ActivationRule{ActivationFunction::kHardSwish};
+    case v1::ACTIVATION_SELU:
+      return ActivationRule{ActivationFunction::kSelu};
+    case v1::ACTIVATION_TANH:
+      return ActivationRule{ActivationFunction::kTanh};
     default:
-      return {ActivationFunction::kTanh};
+      return absl::InternalError(absl::StrCat("cannot build ", v1::Activation_Name(activation),
+                                              ": engine/layers/activation.cc has no rule for it; add one"));
   }
 }
 
@@ -126,8 +134,10 @@ absl::StatusOr<ValueId> AddActivation(v1::Activation activation, ValueId input, 
       return input;
     case v1::ACTIVATION_RELU:
       return graph.Add(std::make_shared<ReluOp>(), {input});
-    default:
-      return graph.Add(std::make_shared<ActivationOp>(RuleOf(activation)), {input});
+    default: {
+      TANDEM_ASSIGN_OR_RETURN(const ActivationRule rule, RuleOf(activation));
+      return graph.Add(std::make_shared<ActivationOp>(rule), {input});
+    }
   }
 }
 

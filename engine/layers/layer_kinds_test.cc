@@ -3,7 +3,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/layers/model.h"
@@ -61,6 +64,30 @@ TEST(LayerKindsTest, EveryActivationIsAFunctionOfOneElement) {
     EXPECT_EQ(OutputOf(absl::StrCat("layers { activation { function: ", name, " } }")), "[6, 8, 10]");
     EXPECT_EQ(OutputOf(absl::StrCat("layers { conv2d { filters: 2 kernel: 1 activation: ", name, " } }")),
               "[2, 8, 10]");
+  }
+}
+
+// Returns the name of the function that ends the network: "identity" if no function does.
+std::string FunctionOf(const std::string& layers) {
+  Graph graph;
+  const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({3, 6, 8, 10}));
+  const absl::StatusOr<Network> network =
+      BuildModel(ModelOf(layers), input, DType::kFloat32, true, graph, {});
+  if (!network.ok()) return network.status().ToString();
+  if (network->output == input) return "identity";
+  const Op& op = *graph.node(graph.value(network->output).producer).op;
+  if (op.kind() == "relu") return "relu";
+  if (op.kind() != "activation") return "identity";
+  return std::vector<std::string>(absl::StrSplit(op.attributes(), ' '))[0];
+}
+
+TEST(LayerKindsTest, EveryActivationBuildsTheFunctionOfItsName) {
+  for (int i = v1::Activation_MIN; i <= v1::Activation_MAX; ++i) {
+    if (i == v1::ACTIVATION_UNSPECIFIED) continue;
+    const std::string name = v1::Activation_Name(static_cast<v1::Activation>(i));
+    const std::string function = absl::AsciiStrToLower(absl::StripPrefix(name, "ACTIVATION_"));
+    EXPECT_EQ(FunctionOf(absl::StrCat("layers { activation { function: ", name, " } }")), function);
+    EXPECT_EQ(FunctionOf(absl::StrCat("layers { dense { units: 2 activation: ", name, " } }")), function);
   }
 }
 

@@ -30,9 +30,13 @@ absl::StatusOr<ValueId> AddGoldenActivation(Graph& graph, const std::string& typ
     return AddSoftmax(graph, attributes, input, type == "log_softmax");
   }
   static const std::map<std::string, ActivationFunction> kPlain = {
-      {"hard_swish", ActivationFunction::kHardSwish}, {"hardswish", ActivationFunction::kHardSwish},
-      {"sigmoid", ActivationFunction::kSigmoid},      {"silu", ActivationFunction::kSilu},
-      {"swish", ActivationFunction::kSilu},           {"tanh", ActivationFunction::kTanh}};
+      {"hard_swish", ActivationFunction::kHardSwish},
+      {"hardswish", ActivationFunction::kHardSwish},
+      {"selu", ActivationFunction::kSelu},
+      {"sigmoid", ActivationFunction::kSigmoid},
+      {"silu", ActivationFunction::kSilu},
+      {"swish", ActivationFunction::kSilu},
+      {"tanh", ActivationFunction::kTanh}};
   const auto plain = kPlain.find(type);
   const bool known = plain != kPlain.end() || type == "relu" || type == "leaky_relu" || type == "elu" ||
                      type == "gelu" || type == "softplus" || type == "identity";

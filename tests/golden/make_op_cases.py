@@ -61,6 +61,7 @@ case("conv2d_same_even", {"type": "conv2d", "padding": "same", "dilation": [1, 3
 case("elu_alpha", {"type": "elu", "alpha": 0.5}, "elu", lambda input: F.elu(input, 0.5), input=(3, 4, 5))
 case("leaky_relu_slope", {"type": "leaky_relu", "negative_slope": 0.2}, "leaky_relu",
      lambda input: F.leaky_relu(input, 0.2), input=(3, 4, 5))
+case("selu", {"type": "selu"}, "selu", F.selu, input=(3, 4, 5))
 case("softplus_beta", {"type": "softplus", "beta": 3.0, "threshold": 5.0}, "softplus",
      lambda input: F.softplus(input, 3, 5), input=(3, 4, 5))
 case("softmax_rows", {"type": "softmax", "dim": 2}, "softmax", lambda input: F.softmax(input, 2),

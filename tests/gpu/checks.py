@@ -45,7 +45,6 @@ class Setting:
         self.dtypes = args.dtypes.split(",") if args.dtypes else ["float32", "bfloat16"]
         self.samples = ["gpu", "host"]
         self.layouts = ["channels-last", "channels-first"]
-        self.search = True
         self.filter = args.filter
         self.programs = list(gpu_tests.PROGRAMS)
         self.backends = gpu_tests.BACKENDS
@@ -154,7 +153,7 @@ def probe(setting, report):
                        for path in glob.glob(folder + "/lib*.so*"))
     wanted = [path for path in libraries
               if any(f"/lib{name}.so" in path for name in ("cudart", "cublas", "cublasLt", "cudnn", "nccl", "nvrtc"))]
-    tools = {name: setting.tool(name) for name in ("nvcc", "ncu", "compute-sanitizer")}
+    tools = {name: setting.tool(name) for name in ("nvcc", "compute-sanitizer")}
     lacking = {} if wanted else {"failed": "cannot find NVIDIA's libraries; put their folders into LD_LIBRARY_PATH"}
     report.add("probe", "libraries", "ok" if wanted else "failed", 0, {"libraries": wanted, "tools": tools, **lacking})
     if setting.dry_run and not importlib.util.find_spec("torch"):

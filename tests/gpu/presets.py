@@ -23,7 +23,7 @@ PRESETS = {
         ("job", 25, {"epochs": 1, "changes": ["replicas.count=1"]}),
         ("workers", 20, {}),
         # These steps run only if time is left.
-        ("kernels", 40, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"], "search": False}),
+        ("kernels", 40, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
         ("sanitize", 40, {"tools": ["memcheck"], "filter": ":".join(OWN_KERNELS.values()), "kernels": "tandem"}),
         ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
     ],
@@ -33,7 +33,7 @@ PRESETS = {
         ("bench", 14, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
         ("job", 15, {"epochs": 10}),
         ("peers", 25, {"networks": ALL, "dtypes": ["bfloat16", "float32"], "layouts": ["channels-last"]}),
-        ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "search": False}),
+        ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"]}),
         ("epochs", 15, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
         ("peers-compile", 120, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
         # These steps run only if time is left.
@@ -43,12 +43,13 @@ PRESETS = {
     ],
     # Checks a change of the backend, and measures its gain.
     "again": [
-        ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
-        ("conformance", 25, {"programs": ["residual_test"]}),
         ("bench", 20, {"networks": ALL, "dtypes": ["bfloat16"], "samples": ["gpu"]}),
+        ("kernels", 25, {"networks": ALL, "dtypes": ["bfloat16"]}),
         ("epochs", 20, {"networks": ["resnet18", "lenet"], "dtypes": ["bfloat16"]}),
-        ("kernels", 40, {"networks": ["resnet18"], "dtypes": ["bfloat16"], "search": False}),
+        ("conformance", 60, {"programs": ["engines_test", "parity_test", "residual_test"]}),
+        ("conformance", 55, {"programs": ["conformance_test"], "filter": "Float32/*:BFloat16/*"}),
         ("bench", 25, {"networks": ALL, "dtypes": ["float32"], "samples": ["gpu"]}),
+        ("starts", 30, {"starts": 2}),
     ],
     # Compares speeds with compiled PyTorch. max-autotune takes too long for this preset.
     "compiled": [

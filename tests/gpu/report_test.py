@@ -21,15 +21,6 @@ from presets import PRESETS
 from report import Report, Step
 
 PYTHON = [sys.executable, "-c"]
-# Output of `ncu --csv`.
-LAUNCHES = '''==PROF== Disconnected
-"ID","Process ID","Kernel Name","Metric Name","Metric Unit","Metric Value"
-"0","7","gemm","gpu__time_duration.sum","us","30"
-"1","7","relu<float>","gpu__time_duration.sum","ns","10,000"
-"2","7","gemm","gpu__time_duration.sum","us","60"
-'''
-
-
 # Output of GoogleTest, whose summary names the failed test again.
 TESTS = """[==========] Running 4 tests from 1 test suite.
 [ RUN      ] A.Right
@@ -354,9 +345,26 @@ echo "I step 200 of 200: training loss 0.25, 9 images/s"
                          {"lenet-fashion-mnist", "lenet-fashion-mnist-mxnet", "resnet18-fashion-mnist"})
 
     def test_kernels(self):
-        judged = speed.judge_kernels(Step(0, 1, LAUNCHES))
-        self.assertEqual((judged["launches"], judged["total_us"]), (3, 100))
-        self.assertEqual(judged["top"][0], {"kernel": "gemm", "launches": 2, "us": 90, "share": 0.9})
+        path = os.path.join(self.folder.name, "trace")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("0\t500000\t7\tsearch\n")
+            # A step of 100 us: two kernels, of which the second begins before the first ends, and 30 us without any.
+            for step in range(100):
+                begin = 1000000 + 100000 * step
+                f.write(f"{begin}\t{begin + 50000}\t7\tgemm\n{begin + 40000}\t{begin + 70000}\t8\trelu<float>\n")
+        line = '{"batch": 10, "images_per_second": 100000}'
+        judged = speed.judge_trace(path, Step(0, 1, line))
+        self.assertAlmostEqual(judged["launches_a_step"], 2, delta=0.05)
+        self.assertAlmostEqual(judged["kernels_us"], 80, delta=2)
+        self.assertAlmostEqual(judged["idle_us"], 30, delta=2)
+        self.assertEqual([kernel["kernel"] for kernel in judged["top"]], ["gemm", "relu<float>"])
+        self.assertAlmostEqual(judged["top"][0]["us"], 50, delta=2)
+
+    def test_an_empty_trace_fails(self):
+        path = os.path.join(self.folder.name, "trace")
+        with open(path, "w", encoding="utf-8"):
+            pass
+        self.assertIn("failed", speed.judge_trace(path, Step(0, 1, '{"batch": 10, "images_per_second": 100000}')))
 
     def test_speeds_are_compared_with_the_best_peer(self):
         figures = {"figures": {"tf32": True}, "gpu_memory_mib": 100}

@@ -1,5 +1,4 @@
 """Our speed on a GPU beside PyTorch's, and the kernels that the time goes to."""
-import csv
 import os
 import sys
 
@@ -62,35 +61,45 @@ def epochs(setting, report):
             report.run("epochs", f"{network} {dtype}", command, setting.limit or 120, setting.plans, judge=judge)
 
 
-def judge_kernels(step):
-    """The ten kernels that take most time, by what ncu says of each launch."""
-    lines = [line for line in step.text.splitlines() if line.startswith('"')]
-    times, launches = {}, {}
-    for row in csv.DictReader(lines):
-        unit = {"ns": 1e-3, "nsecond": 1e-3, "us": 1, "usecond": 1, "ms": 1e3, "msecond": 1e3}[row["Metric Unit"]]
-        name = row["Kernel Name"]
-        times[name] = times.get(name, 0) + float(row["Metric Value"].replace(",", "")) * unit
+def judge_trace(path, step):
+    """The kernels that take most time, by kernel_trace.so, in microseconds of a step, and the GPU's idle time.
+
+    Counts records from 70 % to 95 % of the trace: steps alone, without search, first runs and end.
+    """
+    line = step.json_lines()[-1]
+    step_us = line["batch"] / line["images_per_second"] * 1e6
+    with open(path, encoding="utf-8") as f:
+        records = sorted((int(start), int(end), name) for start, end, _, name in
+                         (record.rstrip("\n").split("\t", 3) for record in f))
+    if not records:
+        return {"failed": "no kernel was traced"}
+    chosen = records[len(records) * 7 // 10:len(records) * 19 // 20]
+    begin, end = chosen[0][0], chosen[-1][1]
+    times, launches, busy, covered = {}, {}, 0, begin
+    for start, stop, name in chosen:
+        times[name] = times.get(name, 0) + (stop - start)
         launches[name] = launches.get(name, 0) + 1
-    total = sum(times.values())
-    top = sorted(times, key=times.get, reverse=True)[:10]
-    if not top:
-        return {"failed": "no kernel was profiled"}
-    return {"launches": sum(launches.values()), "total_us": round(total, 1),
-            "top": [{"kernel": name[:200], "launches": launches[name], "us": round(times[name], 1),
-                     "share": round(times[name] / total, 3)} for name in top]}
+        busy += max(0, stop - max(start, covered))
+        covered = max(covered, stop)
+    steps = (end - begin) / 1e3 / step_us
+    top = sorted(times, key=times.get, reverse=True)
+    return {"step_us": round(step_us, 1), "launches_a_step": round(sum(launches.values()) / steps, 1),
+            "kernels_us": round(sum(times.values()) / 1e3 / steps, 1),
+            "idle_us": round((end - begin - busy) / 1e3 / steps, 1),
+            "top": [{"kernel": name[:200], "launches": round(launches[name] / steps, 2),
+                     "us": round(times[name] / 1e3 / steps, 1)} for name in top[:40]]}
 
 
 def kernels(setting, report):
-    """The ten kernels of each network that take most time, of a few steps, by Nsight Compute (ncu)."""
+    """The kernels of each network that take most time, and the time between kernels, by CUPTI."""
     for network in setting.networks:
         for dtype in setting.dtypes:
-            command = bench_command(setting, network, dtype, 2, 2)
-            if setting.search:  # Otherwise, ncu would time the search for engines too.
-                report.run("kernels", f"{network} {dtype} search", command, setting.limit or 120, setting.plans)
-            report.run("kernels", f"{network} {dtype}",
-                       [setting.tool("ncu"), "--clock-control", "none", "--graph-profiling", "node", "--csv",
-                        "--metrics", "gpu__time_duration.sum", *command], setting.limit or 240, setting.plans,
-                       judge=judge_kernels)
+            path = os.path.join(os.path.abspath(setting.args.out), f"trace-{network}-{dtype}")
+            environment = {**setting.plans, "TANDEM_KERNEL_TRACE": path,
+                           "CUDA_INJECTION64_PATH": setting.program("tests/gpu/kernel_trace.so")}
+            steps, warmup = STEPS[network]
+            report.run("kernels", f"{network} {dtype}", bench_command(setting, network, dtype, steps, warmup),
+                       setting.limit or 120, environment, judge=lambda step, path=path: judge_trace(path, step))
 
 
 def compare(report):

@@ -125,7 +125,8 @@ void AddKeeping(Dice& dice, const Shape& input, v1::Layer& layer) {
       layer.mutable_layer_norm()->set_affine(!dice.Once(4));
       break;
     case 3:
-      layer.mutable_activation()->set_function(static_cast<v1::Activation>(1 + dice.Below(11)));
+      layer.mutable_activation()->set_function(
+          static_cast<v1::Activation>(1 + dice.Below(v1::Activation_MAX)));
       break;
     case 4:
       layer.mutable_softmax()->set_axis(axis);

@@ -18,7 +18,8 @@ namespace {
 // From this threshold on, softplus equals x in single precision.
 constexpr double kLargeThreshold = 16;
 
-// Returns oneDNN's name of a function, and its constant, or undef if oneDNN does not have it.
+// Returns oneDNN's name of a function, and its constant, or undef if oneDNN does not have it. SELU is an ELU
+// that EmitSeluScale scales.
 std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
   const float alpha = static_cast<float>(rule.alpha);
   switch (rule.function) {
@@ -43,6 +44,8 @@ std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
       break;
     case ActivationFunction::kHardSwish:
       return {dnnl::algorithm::eltwise_hardswish, 0.0f};
+    case ActivationFunction::kSelu:
+      return {dnnl::algorithm::eltwise_elu, static_cast<float>(kSeluAlpha)};
   }
   return {dnnl::algorithm::undef, 0.0f};
 }
@@ -57,6 +60,17 @@ dnnl::eltwise_forward::primitive_desc ForwardDesc(const ActivationRule& rule,
                                                   const dnnl::memory::desc& desc) {
   const auto [algorithm, number] = AlgorithmOf(rule);
   return {{dnnl::prop_kind::forward_training, algorithm, desc, number}, OneDnnEngine()};
+}
+
+// Scales y, the result of an ELU or of its gradient, in place.
+void EmitSeluScale(Lowering& lowering, Region y, int64_t elements) {
+  lowering.Emit({.name = "selu scale", .reads = {y}, .writes = {y}, .run = [=](const RunContext& run) {
+                   run.team->For(elements, [&](int64_t begin, int64_t end) {
+                     float* numbers = run.At<float>(y);
+                     run.kernels->scale(numbers, static_cast<float>(kSeluScale), numbers, begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
 }
 
 float Softplus(const ActivationRule& rule, double x) {
@@ -109,6 +123,7 @@ absl::Status LowerActivation(Lowering& lowering, const Node& node) {
   const Region y = lowering.Define(node.outputs[0], layout);
   lowering.Emit(OneDnnStep(absl::StrCat("activation ", rule.ToString()), dnnl::eltwise_forward(forward),
                            {{DNNL_ARG_SRC, desc, x}}, {{DNNL_ARG_DST, desc, y}}));
+  if (rule.function == ActivationFunction::kSelu) EmitSeluScale(lowering, y, layout.elements());
   return absl::OkStatus();
 }
 
@@ -130,6 +145,7 @@ absl::Status LowerActivationGrad(Lowering& lowering, const Node& node) {
                  {{DNNL_ARG_SRC, desc, x}, {DNNL_ARG_DIFF_DST, desc, dy}}, {{DNNL_ARG_DIFF_SRC, desc, dx}});
   step.in_place = {{0, 1}};
   lowering.Emit(std::move(step));
+  if (rule.function == ActivationFunction::kSelu) EmitSeluScale(lowering, dx, layout.elements());
   return absl::OkStatus();
 }
 

@@ -5,7 +5,8 @@
 
 namespace tandem::cpu {
 
-// Uses oneDNN, in x's layout. A softplus with non-default constants uses its own loop.
+// Uses oneDNN, in x's layout. A softplus with non-default constants uses its own loop. A
+// SELU is oneDNN's ELU and a scale in place.
 absl::Status LowerActivation(Lowering& lowering, const Node& node);
 absl::Status LowerActivationGrad(Lowering& lowering, const Node& node);
 

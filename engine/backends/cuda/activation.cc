@@ -27,6 +27,8 @@ ActivationCurve::Kind KindOf(ActivationFunction function) {
       return ActivationCurve::Kind::kSoftplus;
     case ActivationFunction::kHardSwish:
       return ActivationCurve::Kind::kHardSwish;
+    case ActivationFunction::kSelu:
+      return ActivationCurve::Kind::kSelu;
   }
   return ActivationCurve::Kind::kTanh;
 }

@@ -34,6 +34,8 @@ double Evaluate(const ActivationRule& rule, double x) {
       return rule.alpha * x > rule.threshold ? x : std::log1p(std::exp(rule.alpha * x)) / rule.alpha;
     case ActivationFunction::kHardSwish:
       return x * std::fmin(std::fmax(x + 3, 0), 6) / 6;
+    case ActivationFunction::kSelu:
+      return kSeluScale * (x > 0 ? x : kSeluAlpha * std::expm1(x));
   }
   return 0;
 }
@@ -60,6 +62,8 @@ double Slope(const ActivationRule& rule, double x) {
       return rule.alpha * x > rule.threshold ? 1 : Sigmoid(rule.alpha * x);
     case ActivationFunction::kHardSwish:
       return x <= -3 ? 0 : x < 3 ? x / 3 + 0.5 : 1;
+    case ActivationFunction::kSelu:
+      return kSeluScale * (x > 0 ? 1 : kSeluAlpha * std::exp(x));
   }
   return 0;
 }

@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Activation({ActivationFunction::kTanh}), Activation({ActivationFunction::kSilu}),
                     Activation({ActivationFunction::kSoftplus}),
                     Activation({ActivationFunction::kSoftplus, 2.5, 30}),
-                    Activation({ActivationFunction::kHardSwish})));
+                    Activation({ActivationFunction::kHardSwish}), Activation({ActivationFunction::kSelu})));
 
 GradientCase SoftmaxAlong(Shape shape, int axis, bool log) {
   return {log ? "log_softmax" : "softmax", [=](CaseGraph& g) {

@@ -55,6 +55,8 @@ std::string ActivationRule::ToString() const {
       return absl::StrCat("softplus alpha=", alpha, " threshold=", threshold);
     case ActivationFunction::kHardSwish:
       return "hard_swish";
+    case ActivationFunction::kSelu:
+      return "selu";
   }
   return "";
 }

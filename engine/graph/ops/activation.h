@@ -21,7 +21,12 @@ enum class ActivationFunction : uint8_t {
   kSilu,       // x sigmoid(x).
   kSoftplus,   // log(1 + exp(alpha x)) / alpha; x where alpha x > threshold.
   kHardSwish,  // x min(max(x + 3, 0), 6) / 6. Howard et al. 2019.
+  kSelu,       // kSeluScale x where x > 0, else kSeluScale kSeluAlpha (exp(x) - 1). Klambauer et al. 2017.
 };
+
+// With these constants, SELU keeps mean 0 and variance 1 from layer to layer.
+inline constexpr double kSeluScale = 1.0507009873554804934;
+inline constexpr double kSeluAlpha = 1.6732632423543772848;
 
 // A function with its constants.
 struct ActivationRule {

@@ -11,6 +11,8 @@ constexpr float kGeluCubic = 0.044715f;
 constexpr float kRootOfHalf = 0.70710678118654752f;
 constexpr float kRootOfTwoByPi = 0.79788456080286536f;
 constexpr float kRootOfTwoPi = 2.50662827463100050f;
+constexpr float kSeluScale = 1.05070098735548049f;
+constexpr float kSeluAlpha = 1.67326324235437728f;
 
 __device__ __forceinline__ float Sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
@@ -41,6 +43,8 @@ struct Evaluate {
         return curve.alpha * x > curve.threshold ? x : log1pf(expf(curve.alpha * x)) / curve.alpha;
       case Kind::kHardSwish:
         return x * fminf(fmaxf(x + 3, 0.0f), 6.0f) / 6;
+      case Kind::kSelu:
+        return kSeluScale * (x > 0 ? x : kSeluAlpha * expm1f(x));
     }
     return 0;
   }
@@ -77,6 +81,8 @@ struct Slope {
         return curve.alpha * x > curve.threshold ? 1 : Sigmoid(curve.alpha * x);
       case Kind::kHardSwish:
         return x <= -3 ? 0 : x < 3 ? x / 3 + 0.5f : 1;
+      case Kind::kSelu:
+        return kSeluScale * (x > 0 ? 1 : kSeluAlpha * expf(x));
     }
     return 0;
   }

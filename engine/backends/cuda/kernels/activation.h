@@ -20,6 +20,7 @@ struct ActivationCurve {
     kSilu,
     kSoftplus,
     kHardSwish,
+    kSelu,
   };
   Kind kind = Kind::kTanh;
   float alpha = 1;
