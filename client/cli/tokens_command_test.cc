@@ -115,7 +115,7 @@ TEST_F(TokensCommandTest, ListShowsRolesAndWhatHasExpired) {
     add("ann", v1::TOKEN_ROLE_SUBMITTER)->set_max_streams(4);
     add("bob", v1::TOKEN_ROLE_SUBMITTER)->set_max_disk_bytes(int64_t{500} << 30);
     add("cyd", v1::TOKEN_ROLE_SUBMITTER)->set_max_disk_bytes(1'500'000'000);
-    add("vic", v1::TOKEN_ROLE_VIEWER)->mutable_expire_time()->set_seconds(Now() + 2 * 24 * 3600);
+    add("vic", v1::TOKEN_ROLE_VIEWER)->mutable_expire_time()->set_seconds(Now() + 2 * 24 * 3600 - 1);
     add("zoe", v1::TOKEN_ROLE_ADMIN)->mutable_expire_time()->set_seconds(Now() - 3 * 3600);
     return grpc::Status::OK;
   };

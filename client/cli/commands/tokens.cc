@@ -77,7 +77,8 @@ std::string Expiry(const v1::Token& token, absl::Time now) {
   if (!token.has_expire_time()) return "never";
   const absl::Duration left = FromProto(token.expire_time()) - now;
   if (left <= absl::ZeroDuration()) return absl::StrCat("expired ", FormatAge(-left), " ago");
-  return absl::StrCat("in ", FormatAge(left));
+  // A token of 30 days says "in 30 d" in its first minute.
+  return absl::StrCat("in ", FormatAge(absl::Ceil(left, absl::Minutes(1))));
 }
 
 // Returns a limit in the unit of its option: "1 GiB", not "1.1 GB".
