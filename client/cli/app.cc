@@ -184,11 +184,21 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
+// Returns the command of the arguments and its subcommand, such as `datasets` and `add`.
+std::vector<const CLI::App*> ChosenCommands(const CLI::App& app) {
+  std::vector<const CLI::App*> commands;
+  for (const CLI::App* place = &app; !place->get_subcommands().empty();) {
+    place = place->get_subcommands().front();
+    commands.push_back(place);
+  }
+  return commands;
+}
+
 // Suggests options for a wrong option: those of the chosen command and the global options.
 std::string OptionHint(const CLI::App& app, const std::string& typed) {
   std::vector<std::string> names;
   std::vector<const CLI::App*> places = {&app};
-  for (const CLI::App* command : app.get_subcommands()) places.push_back(command);
+  for (const CLI::App* command : ChosenCommands(app)) places.push_back(command);
   for (const CLI::App* place : places) {
     for (const CLI::Option* option : place->get_options()) {
       for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -200,7 +210,7 @@ std::string OptionHint(const CLI::App& app, const std::string& typed) {
 
 int FailUsage(const CLI::App& app, Terminal& terminal, const std::string& message) {
   std::string command = "tandem";
-  for (const CLI::App* chosen : app.get_subcommands()) absl::StrAppend(&command, " ", chosen->get_name());
+  for (const CLI::App* chosen : ChosenCommands(app)) absl::StrAppend(&command, " ", chosen->get_name());
   terminal.Err(absl::StrCat(command, ": ", message, "\n`", command, " --help` shows the usage.\n"));
   return kBadUsage;
 }

@@ -120,6 +120,9 @@ TEST_F(AppTest, TokenFilesThatDoNotServe) {
               HasSubstr("tandem: cannot use the token file: cannot read /no/token: No such file"));
   EXPECT_EQ(Run({"list", "--token-file", Write("bad", "two words")}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("it has spaces or control characters"));
+  EXPECT_EQ(Run({"list", "--token-file", Write("old", "revoked")}), 2);
+  EXPECT_THAT(terminal_.err(),
+              HasSubstr("An administrator makes a new token with `tandem tokens create USER`.\n"));
 }
 
 TEST_F(AppTest, AnotherMachineNeedsTls) {
@@ -205,6 +208,9 @@ TEST_F(AppTest, BadUsageIsCode2AndSaysWhatWasMeant) {
   for (const Case& c : std::vector<Case>{
            {{"sumbit", "x"}, "tandem: unknown command `sumbit`; did you mean `submit`?\n"},
            {{"list", "--limt", "3"}, "tandem list: no such option: `--limt`; did you mean `--limit`?\n"},
+           {{"datasets", "add", "x", "--uplod"},
+            "tandem datasets add: no such option: `--uplod`; did you mean `--upload`?\n`tandem datasets add "
+            "--help`"},
            {{"submit"}, "tandem submit: FILE is required\n"},
            {{"list", "--limit", "-3"}, "tandem list: --limit: Value -3 not in range 0 to 1000000\n"},
            {{"list", "-o", "xml"}, "--output: want table, wide, json or yaml, got `xml`\n"},

@@ -46,7 +46,7 @@ TEST_F(BackupCommandTest, PrintsThePathAlone) {
        {std::vector<std::string>{"backup"}, std::vector<std::string>{"backup", "create"}}) {
     EXPECT_EQ(Run(arguments), 0) << terminal_.err();
     EXPECT_EQ(terminal_.out(), "/state/backups/20261122T141530Z.db\n");
-    EXPECT_THAT(terminal_.err(), HasSubstr("2.5 MB"));
+    EXPECT_THAT(terminal_.err(), AllOf(HasSubstr("2.5 MB"), HasSubstr("also copy jobs/, uploads/")));
   }
   EXPECT_EQ(Run({"backup", "-o", "json"}), 0);
   EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("\"backups/20261122T141530Z\""), HasSubstr("\"abc\"")));

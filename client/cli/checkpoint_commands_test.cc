@@ -112,6 +112,11 @@ TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {
   EXPECT_THAT(
       terminal_.out(),
       HasSubstr("2 of 3 since a checkpoint last had a new epoch, or since the start; it starts again in "));
+  // The wait is over, and the job waits for devices.
+  job_.mutable_restart_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 1);
+  EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("2 of 3 since a checkpoint last had a new epoch, or since the start\n"));
 }
 
 }  // namespace

@@ -167,7 +167,7 @@ TEST_F(MachineTest, FoldersAndCrashes) {
   EXPECT_THAT(found, HasSubstr("note data folders: /no/such/data does not exist | mount it"));
   EXPECT_THAT(found, HasSubstr("crash-1.txt is not a folder | name its folder"));
   EXPECT_THAT(found, HasSubstr("this user cannot reach " + loop + ": Too many levels of symbolic links |"));
-  EXPECT_THAT(found, HasSubstr("note crashes: the daemon has crashed 1 times"));
+  EXPECT_THAT(found, HasSubstr("note crashes: reports of the daemon's crashes: 1, in "));
   EXPECT_THAT(found, HasSubstr(" disk: "));
 }
 

@@ -212,6 +212,11 @@ TEST_F(DatasetCommandsTest, ANameThatIsTakenCostsNoUpload) {
   known_[0].set_manifest_sha256(manifest.FinishBytes().value());
   known_[0].mutable_spec()->mutable_csv()->set_train("train.csv");
   EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 0) << terminal_.err();
+  // Its files were lost.
+  known_[0].set_problem("the daemon can read no such file");
+  EXPECT_EQ(Run({"datasets", "add", "houses", "--csv", csv, "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("cannot use the data set houses: the daemon can read no such file; "
+                                         "remove it (`tandem datasets remove houses`) and add it again\n"));
   EXPECT_THAT(contents_, IsEmpty());
   EXPECT_THAT(created_, IsEmpty());
 }

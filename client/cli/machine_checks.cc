@@ -101,10 +101,10 @@ void CheckFolders(const v1::Daemon& daemon, Findings* findings) {
     if (absl::StartsWith(name, "crash-") && absl::EndsWith(name, ".txt")) ++crashes;
   }
   if (crashes > 0) {
-    AddNote(
-        findings, "crashes",
-        absl::StrCat("the daemon has crashed ", crashes, " times: ", daemon.state_folder(), "/crash-*.txt"),
-        "report them, then remove the files");
+    AddNote(findings, "crashes",
+            absl::StrCat("reports of the daemon's crashes: ", crashes, ", in ", daemon.state_folder(),
+                         "/crash-*.txt"),
+            "send them to the developers, then remove the files");
   }
 }
 

@@ -232,9 +232,13 @@ std::string Session::Explain(const absl::Status& status) {
         text = absl::StrCat("the daemon at ", address, " needs its token: ", token_problem_, "\n");
         text += "If the token's file was removed, the daemon creates another token at its next start.\n";
       }
-      text +=
-          "The daemon's token is the file `token` in its state folder. Name a copy with --token-file (or "
-          "TANDEM_TOKEN_FILE).\n";
+      if (options.token_file.empty()) {
+        text +=
+            "The daemon's token is the file `token` in its state folder. Name a copy with --token-file (or "
+            "TANDEM_TOKEN_FILE).\n";
+      } else {
+        text += "An administrator makes a new token with `tandem tokens create USER`.\n";
+      }
       break;
     case absl::StatusCode::kInternal:
     case absl::StatusCode::kUnknown:

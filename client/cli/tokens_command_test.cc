@@ -113,7 +113,9 @@ TEST_F(TokensCommandTest, ListShowsRolesAndWhatHasExpired) {
       return &token;
     };
     add("ann", v1::TOKEN_ROLE_SUBMITTER)->set_max_streams(4);
-    add("vic", v1::TOKEN_ROLE_VIEWER)->mutable_expire_time()->set_seconds(Now() + 2 * 24 * 3600);
+    add("bob", v1::TOKEN_ROLE_SUBMITTER)->set_max_disk_bytes(int64_t{500} << 30);
+    add("cyd", v1::TOKEN_ROLE_SUBMITTER)->set_max_disk_bytes(1'500'000'000);
+    add("vic", v1::TOKEN_ROLE_VIEWER)->mutable_expire_time()->set_seconds(Now() + 2 * 24 * 3600 - 1);
     add("zoe", v1::TOKEN_ROLE_ADMIN)->mutable_expire_time()->set_seconds(Now() - 3 * 3600);
     return grpc::Status::OK;
   };
@@ -121,6 +123,8 @@ TEST_F(TokensCommandTest, ListShowsRolesAndWhatHasExpired) {
   EXPECT_EQ(RunCommand({"tokens"}, terminal_), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("ROLE"));
   EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("ann +submitter +never .*at most 4"));
+  EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("bob .*at most 500 GiB"));
+  EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("cyd .*at most 1.5 GB"));
   EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("vic +viewer +in 2 d"));
   EXPECT_THAT(terminal_.out(), ::testing::ContainsRegex("zoe +admin +expired 3 h ago"));
 }

@@ -216,8 +216,8 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
                  "the disk (dmesg, smartctl) if nobody replaced it");
   }
   if (const std::vector<std::string> reports = FindCrashReports(folder); !reports.empty()) {
-    checks->Warn(subject, absl::StrCat("daemons crashed here ", reports.size(), " times, the last one as ",
-                                       reports.front(), " says; report it, and remove the files"));
+    checks->Warn(subject, absl::StrCat("crash reports of daemons: ", reports.size(), ", the newest is ",
+                                       reports.front(), "; report it, then remove the files"));
   }
 }
 
@@ -265,7 +265,9 @@ void CheckListening(const DaemonOptions& options, bool is_running, Checks* check
   if (checks->Require(subject, address.status()) &&
       checks->Require(subject, CheckListenPolicy(*address, !options.tls_cert.empty(),
                                                  options.insecure_listen_beyond_loopback))) {
-    const bool is_its_own = is_running && RunningAddress(options.state_folder) == address->ToString();
+    // The options may name another host than the running daemon's options did, with the same port.
+    const absl::StatusOr<ListenAddress> running = ParseListenAddress(RunningAddress(options.state_folder));
+    const bool is_its_own = is_running && running.ok() && running->port == address->port;
     if (checks->Require(subject,
                         is_its_own ? absl::OkStatus() : RpcServer::CheckAddress(*address, "--listen"))) {
       if (options.insecure_listen_beyond_loopback && !address->IsLoopback() && options.tls_cert.empty()) {

@@ -76,6 +76,12 @@ TEST_F(CheckTest, APortThatSomebodyElseHas) {
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen " + options_.listen));
   std::ofstream(options_.state_folder + "/address") << options_.listen << "\n";
   EXPECT_EQ(Wrong(), "");
+  // The running daemon listens at another host with this port.
+  std::ofstream(options_.state_folder + "/address") << "127.0.0.2:" << ntohs(address.sin_port) << "\n";
+  EXPECT_EQ(Wrong(), "");
+  std::ofstream(options_.state_folder + "/address") << "127.0.0.1:" << ntohs(address.sin_port) + 1 << "\n";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen " + options_.listen));
+  std::ofstream(options_.state_folder + "/address") << options_.listen << "\n";
   options_.metrics_listen = options_.listen;
   EXPECT_EQ(Wrong(), "");
   close(taken);

@@ -85,7 +85,8 @@ Examples:
 
 Files in the state folder: token (the daemon's token for clients; mode 0600), address (the daemon's address while it
 runs), audit.log (the users' actions), tandem.db (jobs and their events), backups/ (copies of tandem.db), jobs/ (a folder
-for each job: log, model), cache/ (data fetched for jobs), public/ (public data sets fetched by name).
+for each job: log, checkpoints, model), uploads/ (data that users uploaded), kept-weights/ (models from which unfinished
+jobs start), cache/ (data fetched for jobs), public/ (public data sets fetched by name).
 
 Data by URL: https://..., http://... and s3://bucket/key in a job's data set. For S3 the daemon reads what the AWS tools
 read: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION or AWS_DEFAULT_REGION, AWS_ENDPOINT_URL_S3 or

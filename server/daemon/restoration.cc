@@ -165,10 +165,13 @@ absl::StatusOr<std::string> RestoreAsAsked(const DaemonOptions& options) {
   if (!std::filesystem::exists(path, error)) {
     const absl::string_view id = absl::StripPrefix(options.restore_backup, "backups/");
     path = absl::StrCat(folder->BackupsFolder(), "/", id, ".db");
-    if (!std::filesystem::exists(path, error)) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) {
+      const std::string reason = error ? absl::StrCat("cannot read the file: ", error.message())
+                                       : std::string("there is no such file");
       return absl::NotFoundError(absl::StrCat(
-          "cannot restore ", options.restore_backup, ": there is no such file, and no such backup in ",
-          folder->BackupsFolder(), "; `tandem backup list` lists the backups"));
+          "cannot restore ", options.restore_backup, ": ", reason, ", and there is no such backup in ",
+          folder->BackupsFolder(), "; give a file, or the name of a file in this folder without .db"));
     }
   }
   path = std::filesystem::absolute(path, error).string();

@@ -14,6 +14,8 @@
 namespace tandem {
 namespace {
 
+using ::testing::HasSubstr;
+
 class RestorationTest : public testing::Test {
  protected:
   RestorationTest() {
@@ -56,6 +58,18 @@ TEST_F(RestorationTest, JobsThatHaveNotEndedAreToldOnce) {
   EXPECT_EQ(Notices(ended), 0);
   ASSERT_TRUE(Tell().ok());
   EXPECT_EQ(Notices(waits), 1);
+}
+
+TEST_F(RestorationTest, ABackupThatIsNotThereHasItsReason) {
+  DaemonOptions options;
+  options.state_folder = folder_.path() + "/state";
+  options.restore_backup = "19990101T000000Z";
+  EXPECT_THAT(std::string(RestoreAsAsked(options).status().message()),
+              HasSubstr("there is no such file, and there is no such backup in " + options.state_folder));
+  // A file that cannot be looked up, as in a folder of root.
+  options.restore_backup = folder_.path() + "/loop/x.db";
+  std::filesystem::create_symlink(folder_.path() + "/loop", folder_.path() + "/loop");
+  EXPECT_THAT(std::string(RestoreAsAsked(options).status().message()), HasSubstr("cannot read the file: "));
 }
 
 // The disk is full, or the daemon dies, before the notices are in the logs.

@@ -87,7 +87,7 @@ absl::StatusOr<std::unique_ptr<Connection>> Connection::Open(const std::string& 
 }
 
 absl::Status Connection::Execute(const std::string& sql) {
-  return WithoutExceptions("execute a statement", [&]() -> absl::Status {
+  return WithoutExceptions("change the database", [&]() -> absl::Status {
     database_.exec(sql);
     return absl::OkStatus();
   });

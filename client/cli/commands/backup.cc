@@ -16,9 +16,9 @@ int CreateBackup(Session& session) {
   session.terminal().Out(session.structured() ? Structured(session.options.output, *backup)
                                               : absl::StrCat(backup->path(), "\n"));
   if (!session.structured()) {
-    session.terminal().Err(absl::StrCat(
-        FormatBytes(backup->size_bytes()),
-        ", checked and on the disk; it is only the daemon's database, so copy the folders of jobs too\n"));
+    session.terminal().Err(absl::StrCat(FormatBytes(backup->size_bytes()),
+                                        ", checked and on the disk; it is the database alone: also copy "
+                                        "jobs/, uploads/ and kept-weights/\n"));
   }
   return kSucceeded;
 }

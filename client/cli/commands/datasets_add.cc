@@ -318,6 +318,12 @@ int RunDatasetsAdd(Session& session, const DatasetsAddOptions& options) {
   absl::StatusOr<v1::Dataset> dataset = Create(session, **client, std::move(request), plan);
   if (!dataset.ok()) return FailAdd(session, options, as_written, dataset.status());
   session.MakeShowable(&*dataset);
+  // The data set exists from an earlier command, and its files were lost since.
+  if (!dataset->problem().empty()) {
+    return session.Fail(absl::FailedPreconditionError(
+        absl::StrCat("cannot use the data set ", options.name, ": ", dataset->problem(),
+                     "; remove it (`tandem datasets remove ", options.name, "`) and add it again")));
+  }
   SayAdded(session, *dataset, options.check);
   return kSucceeded;
 }

@@ -43,13 +43,15 @@ std::string Waiting(const v1::Job& job, absl::Time now) {
   return WaitingText(job.waiting(), now);
 }
 
-// Returns "1 of 3 since a checkpoint last had a new epoch, or it began; it starts again in 4 s or later".
+// Returns "1 of 3 since a checkpoint last had a new epoch, or since the start; it starts again in 4 s or
+// later".
 std::string Restarts(const v1::Job& job, absl::Time now) {
   if (job.restarts() == 0) return "";
   const std::string count = absl::StrCat(job.restarts(), " of ", job.spec().max_restarts(),
                                          " since a checkpoint last had a new epoch, or since the start");
   if (!job.has_restart_time()) return count;
-  const absl::Duration wait = std::max(absl::ZeroDuration(), FromProto(job.restart_time()) - now);
+  const absl::Duration wait = FromProto(job.restart_time()) - now;
+  if (wait <= absl::ZeroDuration()) return count;
   return absl::StrCat(count, "; it starts again in ", FormatElapsed(absl::Ceil(wait, absl::Seconds(1))),
                       " or later");
 }

@@ -77,7 +77,20 @@ std::string Expiry(const v1::Token& token, absl::Time now) {
   if (!token.has_expire_time()) return "never";
   const absl::Duration left = FromProto(token.expire_time()) - now;
   if (left <= absl::ZeroDuration()) return absl::StrCat("expired ", FormatAge(-left), " ago");
-  return absl::StrCat("in ", FormatAge(left));
+  // A token of 30 days says "in 30 d" in its first minute.
+  return absl::StrCat("in ", FormatAge(absl::Ceil(left, absl::Minutes(1))));
+}
+
+// Returns a limit in the unit of its option: "1 GiB", not "1.1 GB".
+std::string FormatLimit(int64_t bytes) {
+  int shift = 0;
+  const char* unit = "";
+  for (const char* next : {"KiB", "MiB", "GiB", "TiB"}) {
+    if (bytes % (int64_t{1} << (shift + 10)) != 0) break;
+    shift += 10;
+    unit = next;
+  }
+  return shift < 20 ? FormatBytes(bytes) : absl::StrCat(bytes >> shift, " ", unit);
 }
 
 template <typename Number>
@@ -192,7 +205,7 @@ int ListTokens(Session& session) {
     table.AddRow({token.user(), RoleOf(token), Expiry(token, now),
                   AtMost(token.has_max_devices(), token.max_devices()),
                   AtMost(token.has_max_queued_jobs(), token.max_queued_jobs()),
-                  AtMost(token.has_max_disk_bytes(), FormatBytes(token.max_disk_bytes())),
+                  AtMost(token.has_max_disk_bytes(), FormatLimit(token.max_disk_bytes())),
                   AtMost(token.has_max_streams(), token.max_streams()),
                   FormatAge(now - FromProto(token.create_time()))});
   }

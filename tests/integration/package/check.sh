@@ -64,6 +64,9 @@ systemctl restart tandem.service
 [[ $(tandem devices -o json | grep -c '"name": "devices/cpu:') == 3 ]] || die "the daemon does not read its configuration"
 
 step "upgrade under a running job"
+for file in prometheus/{prometheus,recording,alerts}.yml grafana/tandem.json; do
+  [[ -s /usr/share/tandem/$file ]] || die "the package lacks /usr/share/tandem/$file"
+done
 tandem init synthetic | head -n 1 | grep -qx '# yaml-language-server: $schema=/usr/share/tandem/job.schema.json' ||
   die "tandem init does not name the installed schema"
 tandem init synthetic >/tmp/job.yaml
