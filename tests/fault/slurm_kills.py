@@ -119,12 +119,15 @@ class Faults(threading.Thread):
     def run(self):
         try:
             next_fault = time.monotonic() + 1
+            next_resume = next_fault
             while not self._ending.wait(0.1):
                 self._mend(time.monotonic())
+                if next_resume <= time.monotonic():
+                    self._resume_nodes()
+                    next_resume = time.monotonic() + 10
                 if next_fault <= time.monotonic() < self._end:
                     self._make_fault()
                     next_fault = time.monotonic() + self._random.uniform(0.5, self._longest["cut"] / 2)
-                    self._resume_nodes()
             self._mend(float("inf"))
             time.sleep(5)
             self._resume_nodes()
