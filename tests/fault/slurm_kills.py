@@ -3,6 +3,7 @@
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -224,6 +225,7 @@ class Job:
         if not (self.events and self.events[-1].get("terminal")):
             time.sleep(0.5)
 
+    @functools.cache
     def model(self, folder):
         """The bytes of each tensor. The header has the spec, which differs."""
         target = f"{folder}/{self.name}"
