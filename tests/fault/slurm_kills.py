@@ -296,10 +296,12 @@ def check_record(folder):
                 continue
             # If a node is away, Slurm notes NODE_FAIL and starts the same job again, although its script never began.
             # The time of the file is the time at which the script began. A run with the code 77 did nothing, because
-            # the attempt was started before. A killed controller may note the end of a run twice.
+            # the attempt was started before. A killed controller may note the end of a run twice, or wait to start an
+            # ended job until the daemon cancels it: this record has no nodes.
             began = os.stat(f"{attempt}/started").st_mtime
             ended = time.mktime(time.strptime(record["EndTime"], "%Y-%m-%dT%H:%M:%S"))
-            if ended + 1 >= began and not record["ExitCode"].startswith("77:"):
+            has_nodes = record["NodeList"] not in ("", "(null)")
+            if has_nodes and ended + 1 >= began and not record["ExitCode"].startswith("77:"):
                 runs.setdefault(attempt, set()).add((record["JobId"], record["StartTime"]))
     say(f"Slurm's record has {len(runs)} attempts that ran")
     return [f"{attempt} ran as {sorted(records)}" for attempt, records in runs.items() if len(records) > 1]
