@@ -3,6 +3,7 @@
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -119,12 +120,15 @@ class Faults(threading.Thread):
     def run(self):
         try:
             next_fault = time.monotonic() + 1
+            next_resume = next_fault
             while not self._ending.wait(0.1):
                 self._mend(time.monotonic())
+                if next_resume <= time.monotonic():
+                    self._resume_nodes()
+                    next_resume = time.monotonic() + 10
                 if next_fault <= time.monotonic() < self._end:
                     self._make_fault()
                     next_fault = time.monotonic() + self._random.uniform(0.5, self._longest["cut"] / 2)
-                    self._resume_nodes()
             self._mend(float("inf"))
             time.sleep(5)
             self._resume_nodes()
@@ -221,6 +225,7 @@ class Job:
         if not (self.events and self.events[-1].get("terminal")):
             time.sleep(0.5)
 
+    @functools.cache
     def model(self, folder):
         """The bytes of each tensor. The header has the spec, which differs."""
         target = f"{folder}/{self.name}"
@@ -291,10 +296,12 @@ def check_record(folder):
                 continue
             # If a node is away, Slurm notes NODE_FAIL and starts the same job again, although its script never began.
             # The time of the file is the time at which the script began. A run with the code 77 did nothing, because
-            # the attempt was started before. A killed controller may note the end of a run twice.
+            # the attempt was started before. A killed controller may note the end of a run twice, or wait to start an
+            # ended job until the daemon cancels it: this record has no nodes.
             began = os.stat(f"{attempt}/started").st_mtime
             ended = time.mktime(time.strptime(record["EndTime"], "%Y-%m-%dT%H:%M:%S"))
-            if ended + 1 >= began and not record["ExitCode"].startswith("77:"):
+            has_nodes = record["NodeList"] not in ("", "(null)")
+            if has_nodes and ended + 1 >= began and not record["ExitCode"].startswith("77:"):
                 runs.setdefault(attempt, set()).add((record["JobId"], record["StartTime"]))
     say(f"Slurm's record has {len(runs)} attempts that ran")
     return [f"{attempt} ran as {sorted(records)}" for attempt, records in runs.items() if len(records) > 1]

@@ -16,7 +16,7 @@ done
 export SLURM_LAB=$scratch/slurm
 cluster=../integration/slurm/cluster.sh
 extra_cleanup() {
-  [[ -z ${KEEP:-} ]] || cp -r "$scratch" "$KEEP" || true
+  [[ -z ${KEEP:-} ]] || cp -a "$scratch" "$KEEP" || true
   "$cluster" down
 }
 jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4
