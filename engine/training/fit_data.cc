@@ -41,12 +41,6 @@ bool RefusesScaledTargets(const v1::Loss& loss) {
   return loss.kind_case() != v1::Loss::KIND_NOT_SET && !TakesScaledTargets(loss);
 }
 
-// Returns the loss's ignore_index, or 0 if it has none.
-int64_t IgnoreIndexOf(const v1::Loss& loss) {
-  return loss.has_softmax_cross_entropy() ? loss.softmax_cross_entropy().ignore_index()
-                                          : loss.negative_log_likelihood().ignore_index();
-}
-
 }  // namespace
 
 v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset) {
@@ -63,7 +57,7 @@ v1::DatasetSpec FitData(const v1::JobSpec& spec, v1::DatasetSpec dataset) {
   }
   const v1::Loss& loss = spec.training().loss();
   if (npy.targets() == v1::TARGET_KIND_UNSPECIFIED && !tokens) npy.set_targets(TargetsFor(loss));
-  const int64_t ignored = IgnoreIndexOf(loss);
+  const int64_t ignored = IgnoreIndexOf(loss).value_or(0);
   if (!npy.has_ignore_index() && ignored < 0 && ignored >= std::numeric_limits<int32_t>::min()) {
     npy.set_ignore_index(static_cast<int32_t>(ignored));
   }
