@@ -38,8 +38,8 @@ class Executable {
   // Returns the graph's i-th output of the newest run, row-major. FAILED_PRECONDITION before the first run.
   virtual absl::StatusOr<Tensor> Output(int i) const = 0;
 
-  // Returns a sentence for people if the device cannot take whole runs at once, with the reason. Otherwise
-  // empty. Known after the second run.
+  // Returns a sentence for people if runs are slower than the device can be, with the reason: a GPU does not
+  // take whole runs at once, or Linux refuses AMX. Otherwise empty. Known after the second run.
   virtual std::string notice() const { return ""; }
 
   // Returns the bytes of the arena and of workspaces, without variables.

@@ -25,8 +25,10 @@ import time
 # Ratios that are aimed at.
 AIMS = {("lenet", "float32"): 1.3, ("lenet", "bfloat16"): 1.3,
         ("resnet18", "float32"): 1.2, ("resnet18", "bfloat16"): 1.3}
-STEPS = {"lenet": (600, 150), "resnet18": (12, 12)}  # Ours, the peer's.
-WARMUP = {"lenet": 10, "resnet18": 3}
+# Ours, the peer's.
+STEPS = {"lenet": (600, 150), "resnet18": (12, 12), "matlab-cifar": (20, 12), "mini-gpt": (60, 30)}
+WARMUP = {"lenet": 10, "resnet18": 3, "matlab-cifar": 3, "mini-gpt": 5}
+BATCHES = {"mini-gpt": 32}  # Sequences. Of other networks: BATCH images.
 BATCH = 128
 
 
@@ -82,8 +84,9 @@ def run(command, env):
 
 def configurations(args, network, dtype, cores):
     """(side, command) of each."""
+    whole = BATCHES.get(network, BATCH)
     ours, theirs = (max(1, int(steps * args.scale)) for steps in STEPS[network])
-    tandem = [args.train_bench, f"--network={network}", f"--dtype={dtype}", f"--batch={BATCH}",
+    tandem = [args.train_bench, f"--network={network}", f"--dtype={dtype}", f"--batch={whole}",
               f"--warmup={WARMUP[network]}"]
     tandem += [f"--data={args.data}"] if args.data else []
     peer = shlex.split(args.peer) + ["--net", network, "--dtype", dtype, "--warmup", str(WARMUP[network])]
@@ -94,7 +97,7 @@ def configurations(args, network, dtype, cores):
     for layout in ([], ["--channels-last"]):
         for replicas, threads in splits:
             # In processes of their own, PyTorch's replicas are faster with the whole batch each.
-            for batch in sorted({BATCH, BATCH // replicas}):
+            for batch in sorted({whole, whole // replicas}):
                 parallel = ["--ddp", str(replicas)] if replicas > 1 else []
                 yield "pytorch", (peer + ["--batch", str(batch), "--threads", str(threads), "--steps", str(theirs)] +
                                   parallel + layout)

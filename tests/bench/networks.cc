@@ -19,6 +19,19 @@ constexpr char kLenet[] = R"(
   layers { dense { units: 500 activation: ACTIVATION_RELU } }
   layers { dense { units: 10 } })";
 
+// As deploy/examples/mini-gpt-text.yaml, with the default initial weights.
+constexpr char kMiniGpt[] = R"(
+  input { shape: [128] }
+  layers { embedding { vocabulary_size: 256 dimension: 128 } }
+  layers { positional_embedding {} }
+  layers { repeat { count: 3
+    layers { residual { layers { layer_norm {} } layers { multi_head_attention { heads: 4 causal: true } } } }
+    layers { residual { layers { layer_norm {} }
+      layers { dense { units: 512 per_position: true activation: ACTIVATION_GELU } }
+      layers { dense { units: 128 per_position: true } } } } } }
+  layers { layer_norm {} }
+  layers { dense { units: 256 per_position: true use_bias: false } })";
+
 // Two 3x3 convolutions, each with its normalisation; halving ones have a 1x1 convolution as their shortcut.
 std::string ResidualBlock(int filters, bool halves) {
   const std::string stride = halves ? " stride: [2]" : "";
@@ -56,9 +69,11 @@ absl::StatusOr<v1::Model> NetworkNamed(absl::string_view name) {
     text = kLenet;
   } else if (name == "resnet18") {
     text = Resnet18();
+  } else if (name == "mini-gpt") {
+    text = kMiniGpt;
   } else {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", name, "\" is no network; give lenet, resnet18 or matlab-cifar"));
+        absl::StrCat("\"", name, "\" is no network; give lenet, resnet18, matlab-cifar or mini-gpt"));
   }
   if (!google::protobuf::TextFormat::ParseFromString(text, &model)) {
     return absl::InternalError(absl::StrCat("the network \"", name, "\" cannot be parsed"));
@@ -69,6 +84,12 @@ absl::StatusOr<v1::Model> NetworkNamed(absl::string_view name) {
 absl::StatusOr<v1::JobSpec> JobOf(absl::string_view network, double learning_rate, double momentum) {
   v1::JobSpec spec;
   TANDEM_ASSIGN_OR_RETURN(*spec.mutable_model(), NetworkNamed(network));
+  if (network == "mini-gpt") {
+    spec.mutable_dataset()->mutable_synthetic()->set_vocabulary(256);
+  } else {
+    spec.mutable_dataset()->mutable_synthetic()->set_classes(10);
+  }
+  *spec.mutable_dataset()->mutable_synthetic()->mutable_shape() = spec.model().input().shape();
   v1::Training* training = spec.mutable_training();
   training->mutable_loss()->mutable_softmax_cross_entropy();
   if (momentum > 0) {

@@ -2,7 +2,7 @@
 
 The peer to measure against, on the CPU or a GPU, in the same run as our own:
 
-  python3 pytorch_train.py --net lenet|resnet18|matlab-cifar --data DIR --batch 128 \
+  python3 pytorch_train.py --net lenet|resnet18|matlab-cifar|mini-gpt --data DIR --batch 128 \
       --device cpu|cuda --dtype float32|bfloat16|float16 --channels-last --compile --threads 2 --steps 60
   python3 pytorch_train.py ... --ddp 2 --threads 1     # DistributedDataParallel over gloo (nccl on GPUs)
 
@@ -72,6 +72,36 @@ def matlab_cifar(width=32, depth=4):
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(cin, 10))
 
 
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.n1, self.n2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        n, length, width = x.shape
+        q, k, v = self.qkv(self.n1(x)).view(n, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(n, length, width)
+        x = x + self.out(y)
+        return x + self.down(F.gelu(self.up(self.n2(x))))
+
+
+class MiniGpt(nn.Module):
+    """A character-level GPT: 3 blocks of 128, 4 heads, 128 tokens of 256."""
+
+    def __init__(self):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(256, 128), nn.Embedding(128, 128)
+        self.blocks = nn.Sequential(*(Block(128, 4) for _ in range(3)))
+        self.norm, self.head = nn.LayerNorm(128), nn.Linear(128, 256, bias=False)
+
+    def forward(self, x):
+        x = self.tokens(x) + self.places.weight
+        return self.head(self.norm(self.blocks(x))).flatten(0, 1)
+
+
 def idx(path):
     with gzip.open(path) as f:
         _, _, t, nd = struct.unpack("BBBB", f.read(4))
@@ -115,7 +145,10 @@ def main(rank, a):
     torch.backends.cudnn.benchmark = True
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not a.no_tf32
     shape = (3, 32, 32) if a.net == "matlab-cifar" else (1, 28, 28)
-    if a.data:
+    if a.net == "mini-gpt":
+        X, Y = torch.randint(0, 256, (a.batch * 8, 128)), torch.randint(0, 256, (a.batch * 8, 128))
+        XT, YT = X, Y
+    elif a.data:
         X = torch.from_numpy(idx(os.path.join(a.data, "train-images-idx3-ubyte.gz")).copy()).float().div_(255).view(-1, *shape)
         Y = torch.from_numpy(idx(os.path.join(a.data, "train-labels-idx1-ubyte.gz")).copy()).long()
         XT = torch.from_numpy(idx(os.path.join(a.data, "t10k-images-idx3-ubyte.gz")).copy()).float().div_(255).view(-1, *shape)
@@ -124,7 +157,7 @@ def main(rank, a):
         X, Y = torch.rand(a.batch * 8, *shape), torch.randint(0, 10, (a.batch * 8,))
         XT, YT = X, Y
     X, Y, XT, YT = (t.to(a.device) for t in (X, Y, XT, YT))
-    net = {"lenet": lenet, "resnet18": resnet18, "matlab-cifar": matlab_cifar}[a.net]().to(a.device)
+    net = {"lenet": lenet, "resnet18": resnet18, "matlab-cifar": matlab_cifar, "mini-gpt": MiniGpt}[a.net]().to(a.device)
     if a.channels_last:
         net = net.to(memory_format=torch.channels_last)
     if a.ddp > 1:
@@ -137,7 +170,7 @@ def main(rank, a):
 
     def step(x, y):
         with amp:
-            loss = F.cross_entropy(net(x), y)
+            loss = F.cross_entropy(net(x), y.flatten())
         opt.zero_grad(set_to_none=True)
         scaler.scale(loss).backward()
         scaler.step(opt)
@@ -152,7 +185,9 @@ def main(rank, a):
     def batch(i, perm):
         s = perm[(i % n) * a.batch:(i % n + 1) * a.batch]
         x = X[s]
-        return (x.contiguous(memory_format=torch.channels_last) if a.channels_last else x), Y[s]
+        # Tokens have no channels.
+        last = a.channels_last and x.dim() == 4
+        return (x.contiguous(memory_format=torch.channels_last) if last else x), Y[s]
 
     out = {"peer": "pytorch " + torch.__version__, **vars(a)}
     torch.manual_seed(1000 + rank)

@@ -65,15 +65,6 @@ v1::DatasetSpec IdxFolder(const std::string& folder) {
   return dataset;
 }
 
-v1::DatasetSpec RandomImages(const v1::Input& input, int64_t samples) {
-  v1::DatasetSpec dataset;
-  *dataset.mutable_synthetic()->mutable_shape() = input.shape();
-  dataset.mutable_synthetic()->set_classes(10);
-  dataset.mutable_synthetic()->set_train_samples(samples);
-  dataset.mutable_synthetic()->set_validation_samples(samples);
-  return dataset;
-}
-
 absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
   v1::JobSpec spec;
   if (!settings.job.empty()) {
@@ -90,8 +81,12 @@ absl::StatusOr<v1::JobSpec> MakeJob(const Settings& settings) {
   // At most the 60,000 samples of a usual data set. Longer runs repeat them.
   const int64_t samples = std::clamp(settings.batch * (settings.warmup + settings.steps), settings.batch,
                                      std::max(settings.batch, int64_t{60000}));
-  *spec.mutable_dataset() =
-      settings.data.empty() ? RandomImages(spec.model().input(), samples) : IdxFolder(settings.data);
+  if (settings.data.empty()) {
+    spec.mutable_dataset()->mutable_synthetic()->set_train_samples(samples);
+    spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(samples);
+  } else {
+    *spec.mutable_dataset() = IdxFolder(settings.data);
+  }
   v1::Training* training = spec.mutable_training();
   training->set_global_batch_size(settings.batch);
   training->set_epochs(std::max(settings.epochs, 1));
@@ -269,7 +264,7 @@ int main(int argc, char** argv) {
   tandem::WaitPassively(argv);
   tandem::Settings settings;
   CLI::App app("Trains a network and prints one JSON line of figures");
-  app.add_option("--network,--net", settings.network, "lenet, resnet18 or matlab-cifar");
+  app.add_option("--network,--net", settings.network, "lenet, resnet18, matlab-cifar or mini-gpt");
   app.add_option("--job", settings.job, "a job file, instead of a network");
   app.add_option("--data", settings.data, "a folder of IDX .gz files; default: random images");
   app.add_option("--batch", settings.batch, "samples in a step, over all replicas");

@@ -7,6 +7,7 @@
 #include "dnnl.hpp"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
+#include "engine/backends/cpu/products.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/attention.h"
 #include "engine/graph/ops/heads.h"
@@ -65,10 +66,33 @@ struct HeadSizes {
   }
 };
 
+absl::Status LowerTiledMatmul(Lowering& lowering, const Node& node) {
+  const auto& op = static_cast<const MatmulOp&>(*node.op);
+  const Shape& a = lowering.shape(node.inputs[0]);
+  const Shape& b = lowering.shape(node.inputs[1]);
+  const Shape& y = lowering.shape(node.outputs[0]);
+  const auto rows = [](const Shape& shape) { return shape[shape.rank() - 2]; };
+  Product product;
+  product.name = "matmul tiles";
+  TANDEM_ASSIGN_OR_RETURN(product.a, lowering.GetPlain(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(product.b, lowering.GetPlain(node.inputs[1]));
+  product.a_form = op.transpose_a ? TransposedA(rows(a), a[-1]) : RowsOfA(rows(a), a[-1]);
+  product.b_form = op.transpose_b ? TransposedB(rows(b), b[-1]) : RowsOfB(rows(b), b[-1]);
+  product.c_form = {.rows = rows(y), .columns = y[-1], .stride = y[-1]};
+  product.a_matrix = rows(a) * a[-1];
+  product.b_matrix = rows(b) * b[-1];
+  product.c_matrix = rows(y) * y[-1];
+  product.matrices = y.elements() / product.c_matrix;
+  product.c = lowering.Define(node.outputs[0], Float32Layout(y));
+  EmitProduct(lowering, product);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status LowerMatmul(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  if (TakesTileProducts(lowering, node)) return LowerTiledMatmul(lowering, node);
   const auto& op = static_cast<const MatmulOp&>(*node.op);
   const auto fixed = [&](ValueId id) {
     return lowering.GetFixed(id, Layout::Plain(DType::kFloat32, lowering.shape(id)));

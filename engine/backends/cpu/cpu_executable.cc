@@ -7,6 +7,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "engine/backend/arena_plan.h"
+#include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/backends/cpu/reductions.h"
 #include "engine/backends/cpu/transfer.h"
 #include "engine/base/status_macros.h"
@@ -72,6 +73,12 @@ absl::Status FillConstant(const Buffer& buffer, std::byte* memory) {
 absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Plan(Lowering& lowering) {
   std::unique_ptr<CpuExecutable> executable(new CpuExecutable(lowering.team()));
   TANDEM_RETURN_IF_ERROR(executable->PlanMemoryOf(lowering));
+  if (lowering.compute() == DType::kBFloat16 && FindTileSupport() == TileSupport::kRefused) {
+    executable->notice_ =
+        "cannot compute bfloat16 by AMX: Linux refuses this process the tile registers (arch_prctl); "
+        "training uses "
+        "slower instructions; allow arch_prctl in the container's or service's filter of system calls";
+  }
   return executable;
 }
 

@@ -25,6 +25,7 @@ class CpuExecutable final : public Executable {
 
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
   absl::StatusOr<Tensor> Output(int i) const override;
+  std::string notice() const override { return notice_; }
   int64_t bytes() const override { return arena_bytes_ + constant_bytes_; }
 
   // The time of a step over all runs since StartProfile.
@@ -57,6 +58,7 @@ class CpuExecutable final : public Executable {
   Memory constants_;
   std::vector<std::byte*> buffers_;  // By buffer.
   std::vector<int> input_buffers_;   // By input.
+  std::string notice_;
   bool has_run_ = false;
   bool profiling_ = false;
   std::vector<StepTime> profile_;  // By step.

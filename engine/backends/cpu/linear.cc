@@ -5,6 +5,7 @@
 #include "dnnl.hpp"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
+#include "engine/backends/cpu/products.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/linear.h"
 
@@ -155,6 +156,7 @@ void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId 
 
 absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  if (TakesTileProducts(lowering, node)) return LowerTiledLinearForward(lowering, node);
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
   if (!LinearTakesBatchBlocked(lowering, x_shape)) return LowerOneDnnForward(lowering, node);
@@ -187,6 +189,7 @@ absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
 
 absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  if (TakesTileProducts(lowering, node)) return LowerTiledLinearGradInput(lowering, node);
   const Shape& dy_shape = lowering.shape(node.inputs[0]);
   const Shape& dx_shape = lowering.shape(node.outputs[0]);
   if (!LinearTakesBatchBlocked(lowering, dx_shape)) return LowerOneDnnGradInput(lowering, node);
@@ -210,6 +213,7 @@ absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node) {
 
 absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
+  if (TakesTileProducts(lowering, node)) return LowerTiledLinearGradWeight(lowering, node);
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& dy_shape = lowering.shape(node.inputs[1]);
   if (!LinearTakesBatchBlocked(lowering, x_shape)) return LowerOneDnnGradWeight(lowering, node);

@@ -18,6 +18,11 @@ absl::Status LowerLinearForward(Lowering& lowering, const Node& node);
 absl::Status LowerLinearGradInput(Lowering& lowering, const Node& node);
 absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node);
 
+// The three functions above call these to use tiles.
+absl::Status LowerTiledLinearForward(Lowering& lowering, const Node& node);
+absl::Status LowerTiledLinearGradInput(Lowering& lowering, const Node& node);
+absl::Status LowerTiledLinearGradWeight(Lowering& lowering, const Node& node);
+
 }  // namespace tandem::cpu
 
 #endif  // TANDEM_ENGINE_BACKENDS_CPU_LINEAR_H_

@@ -22,12 +22,13 @@ int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 }  // namespace
 
 Lowering::Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms,
-                   DType compute)
+                   DType compute, Products products)
     : graph_(graph),
       variables_(variables),
       team_(team),
       algorithms_(algorithms),
       compute_(compute),
+      products_(products),
       readers_(graph.values().size()),
       is_output_(graph.values().size(), false),
       absorbed_(graph.nodes().size(), false),

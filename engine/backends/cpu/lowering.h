@@ -85,6 +85,9 @@ enum class Algorithms : uint8_t {
   kOneDnn,           // No batch-blocked layout, which pads batches, and no tiled layout, which pads channels.
 };
 
+// The code for matrix products in bfloat16: see TakesTileProducts.
+enum class Products : uint8_t { kFaster, kTiles, kOthers };
+
 inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
 
 // Turns a graph into an executable. It takes nodes in order. Each node adds steps and defines the places of
@@ -93,8 +96,9 @@ class Lowering {
  public:
   // `compute` is float32, or bfloat16 to compute and keep large values in bfloat16.
   Lowering(const Graph& graph, CpuVariables* variables, const Team& team, Algorithms algorithms,
-           DType compute);
+           DType compute, Products products = Products::kFaster);
 
+  Products products() const { return products_; }
   Algorithms algorithms() const { return algorithms_; }
   DType compute() const { return compute_; }
   const Graph& graph() const { return graph_; }
@@ -175,6 +179,7 @@ class Lowering {
   const Team team_;
   const Algorithms algorithms_;
   const DType compute_;
+  const Products products_;
   std::vector<std::vector<NodeId>> readers_;           // By value.
   std::vector<bool> is_output_;                        // By value.
   std::vector<bool> absorbed_;                         // By node.

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backends/cpu/products.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/lstm.h"
 
@@ -51,6 +52,75 @@ class Pieces {
   int64_t state_;
 };
 
+// The product of a weight with a block's states, which are sixteen columns. By tiles, the weight is packed
+// once for all blocks and positions.
+class StateProduct {
+ public:
+  // Without `transposed` the product is weight [4 H, H] by h, else its transpose by gradients [4 H].
+  StateProduct(Lowering& lowering, const Node& node, const LstmSizes& sizes, bool transposed)
+      : sizes_(sizes.product()), transposed_(transposed) {
+    if (!TakesTileProducts(lowering, node)) return;
+    tiles_ = BestTileKernels();
+    const int64_t lines = transposed ? sizes_.inputs : sizes_.outputs;
+    weight_form_ =
+        transposed ? TransposedA(sizes_.outputs, sizes_.inputs) : RowsOfA(sizes_.outputs, sizes_.inputs);
+    state_form_ = {.lines = kBlock,
+                   .depth = weight_form_.depth,
+                   .depth_vectors = false,
+                   .stride = kBlock,
+                   .columns = true};
+    result_form_ = {.rows = lines,
+                    .columns = kBlock,
+                    .steps = (weight_form_.depth + kTileChannels - 1) / kTileChannels,
+                    .stride = kBlock};
+    packed_weight_ = lowering.Scratch(weight_form_.blocks() * block_elements() * SizeOf(DType::kBFloat16));
+    packed_states_ = lowering.Scratch(sizes.blocks() * block_elements() * SizeOf(DType::kBFloat16));
+  }
+
+  void AddScratch(std::vector<Region>* writes) const {
+    if (tiles_ != nullptr) writes->insert(writes->end(), {packed_weight_, packed_states_});
+  }
+
+  void PackWeight(const RunContext& run, const float* weight) const {
+    if (tiles_ == nullptr) return;
+    run.team->For(weight_form_.blocks(), [&](int64_t begin, int64_t end) {
+      tiles_->pack_factor(weight_form_, weight, 0, result_form_.steps,
+                          run.At<uint16_t>(packed_weight_) + begin * block_elements(), begin, end);
+    });
+  }
+
+  // Computes the product for `block`. `bias` may be null.
+  void Compute(const RunContext& run, int64_t block, const float* weight, const float* states,
+               const float* bias, float* result) const {
+    if (tiles_ != nullptr) {
+      uint16_t* packed = run.At<uint16_t>(packed_states_) + block * block_elements();
+      tiles_->pack_factor(state_form_, states, 0, result_form_.steps, packed, 0, 1);
+      TileProduct form = result_form_;
+      form.row_bias = bias;
+      tiles_->multiply(form, run.At<const uint16_t>(packed_weight_), packed, result, 0, weight_form_.blocks(),
+                       0, 1);
+    } else if (transposed_) {
+      run.kernels->linear_grad_input(sizes_, states, weight, result, 0, sizes_.inputs);
+    } else {
+      run.kernels->linear_forward(sizes_, states, weight, bias, false, result, 0, sizes_.outputs);
+    }
+  }
+
+  const char* name(const char* plain, const char* tiled) const { return tiles_ == nullptr ? plain : tiled; }
+
+ private:
+  int64_t block_elements() const { return result_form_.steps * kPackedStep; }
+
+  LinearSizes sizes_;
+  bool transposed_;
+  const TileKernels* tiles_ = nullptr;  // Null without tiles.
+  TileFactor weight_form_;
+  TileFactor state_form_;
+  TileProduct result_form_;
+  Region packed_weight_;
+  Region packed_states_;
+};
+
 // The states that a block of a step needs.
 constexpr int64_t kForwardStates = 12;
 constexpr int64_t kBackwardStates = 13;
@@ -76,7 +146,7 @@ std::vector<Region> DefineAllPlain(Lowering& lowering, const Node& node) {
 }
 
 void RunForward(const RunContext& run, const LstmSizes& s, const std::vector<Region>& given,
-                const std::vector<Region>& made, Region scratch, int64_t block) {
+                const std::vector<Region>& made, const StateProduct& product, Region scratch, int64_t block) {
   const Kernels& kernels = *run.kernels;
   const int64_t rows = s.rows(block);
   const int64_t gates_width = 4 * s.units;
@@ -96,8 +166,7 @@ void RunForward(const RunContext& run, const LstmSizes& s, const std::vector<Reg
     const int64_t cell = s.at(block, l, s.units);
     kernels.gather_lanes(rows, gates_width, s.stride(gates_width), run.At<const float>(given[0]) + gate,
                          projected);
-    kernels.linear_forward(s.product(), h, run.At<const float>(given[3]), run.At<const float>(given[4]),
-                           false, gates, 0, gates_width);
+    product.Compute(run, block, run.At<const float>(given[3]), h, run.At<const float>(given[4]), gates);
     kernels.lstm_step(s.units, projected, c, gates, next_c, next_h);
     kernels.scatter_lanes(rows, gates_width, s.stride(gates_width), gates, run.At<float>(made[3]) + gate);
     kernels.scatter_lanes(rows, s.units, s.stride(s.units), next_c, run.At<float>(made[4]) + cell);
@@ -111,7 +180,8 @@ void RunForward(const RunContext& run, const LstmSizes& s, const std::vector<Reg
 
 // `given` are weight, h0, c0, y, gates, cells, grad_y, grad_h_n and grad_c_n.
 void RunBackward(const RunContext& run, const LstmSizes& s, const std::vector<Region>& given,
-                 const std::vector<Region>& made, Region scratch, int64_t block) {
+                 const std::vector<Region>& made, const StateProduct& product, Region scratch,
+                 int64_t block) {
   const Kernels& kernels = *run.kernels;
   const int64_t rows = s.rows(block);
   const int64_t gates_width = 4 * s.units;
@@ -144,7 +214,7 @@ void RunBackward(const RunContext& run, const LstmSizes& s, const std::vector<Re
     kernels.gather_lanes(rows, s.units, s.stride(s.units), run.At<const float>(given[6]) + cell, grad_y);
     kernels.lstm_step_grad(s.units, gates, c_before, c, grad_y, grad_h, grad_c, grads);
     kernels.scatter_lanes(rows, gates_width, s.stride(gates_width), grads, run.At<float>(made[0]) + gate);
-    kernels.linear_grad_input(s.product(), grads, run.At<const float>(given[0]), grad_h, 0, s.units);
+    product.Compute(run, block, run.At<const float>(given[0]), grads, nullptr, grad_h);
     const float* h = run.At<const float>(given[begins ? 1 : 3]) + before;
     for (int64_t row = 0; row < rows; ++row) {
       std::memcpy(run.At<float>(made[3]) + cell + row * s.stride(s.units), h + row * stride,
@@ -164,16 +234,19 @@ absl::Status LowerLstm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
   const std::vector<Region> made = DefineAllPlain(lowering, node);
   const Region scratch = BlockScratch(lowering, sizes, kForwardStates);
+  const StateProduct product(lowering, node, sizes, false);
   std::vector<Region> writes = made;
   writes.push_back(scratch);
-  lowering.Emit({.name = "lstm",
+  product.AddScratch(&writes);
+  lowering.Emit({.name = product.name("lstm", "lstm tiles"),
                  .reads = given,
                  .writes = std::move(writes),
                  .in_place = {{3, 0}},
                  .run = [=](const RunContext& run) {
+                   product.PackWeight(run, run.At<const float>(given[3]));
                    run.team->For(sizes.blocks(), [&](int64_t begin, int64_t end) {
                      for (int64_t block = begin; block < end; ++block) {
-                       RunForward(run, sizes, given, made, scratch, block);
+                       RunForward(run, sizes, given, made, product, scratch, block);
                      }
                    });
                    return absl::OkStatus();
@@ -187,16 +260,19 @@ absl::Status LowerLstmGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
   const std::vector<Region> made = DefineAllPlain(lowering, node);
   const Region scratch = BlockScratch(lowering, sizes, kBackwardStates);
+  const StateProduct product(lowering, node, sizes, true);
   std::vector<Region> writes = made;
   writes.push_back(scratch);
-  lowering.Emit({.name = "lstm_grad",
+  product.AddScratch(&writes);
+  lowering.Emit({.name = product.name("lstm_grad", "lstm_grad tiles"),
                  .reads = given,
                  .writes = std::move(writes),
                  .in_place = {{0, 4}, {3, 5}},
                  .run = [=](const RunContext& run) {
+                   product.PackWeight(run, run.At<const float>(given[0]));
                    run.team->For(sizes.blocks(), [&](int64_t begin, int64_t end) {
                      for (int64_t block = begin; block < end; ++block) {
-                       RunBackward(run, sizes, given, made, scratch, block);
+                       RunBackward(run, sizes, given, made, product, scratch, block);
                      }
                    });
                    return absl::OkStatus();

@@ -9,21 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "dnnl.hpp"
-#include "engine/backend/algorithm_memory.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/memory.h"
 #include "engine/backends/cpu/onednn.h"
 #include "engine/backends/cpu/onednn_step.h"
+#include "engine/backends/cpu/remembered.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem::cpu {
 namespace {
-
-// The measurements of this process and of earlier processes.
-AlgorithmMemory& Remembered() {
-  static AlgorithmMemory& remembered = *AlgorithmMemory::InFileOf("TANDEM_CPU_ALGORITHMS").release();
-  return remembered;
-}
 
 using dnnl::memory;
 
@@ -140,14 +134,10 @@ struct Way {
 
 // Returns the key of a measurement: everything on which it depends.
 std::string ProblemText(const Lowering& lowering, const char* pass, const ConvProblem& p) {
-  const dnnl_version_t* version = dnnl_version();
   const Conv2dGeometry& g = p.geometry;
-  return absl::StrCat("onednn-", version->major, ".", version->minor, ".", version->patch, " isa-",
-                      static_cast<int>(dnnl::get_effective_cpu_isa()), " threads-", lowering.team().threads(),
-                      " ", ToString(lowering.compute()), " ", pass, " x", p.x.ToString(), " weight",
-                      p.weight.ToString(), " stride[", g.stride.h, ",", g.stride.w, "] dilation[",
-                      g.dilation.h, ",", g.dilation.w, "] padding[", g.padding.h, ",", g.padding.w,
-                      "] groups-", g.groups);
+  return absl::StrCat(MachineText(lowering), " ", pass, " x", p.x.ToString(), " weight", p.weight.ToString(),
+                      " stride[", g.stride.h, ",", g.stride.w, "] dilation[", g.dilation.h, ",", g.dilation.w,
+                      "] padding[", g.padding.h, ",", g.padding.w, "] groups-", g.groups);
 }
 
 // Returns the possible ways of a pass, the plain way first.

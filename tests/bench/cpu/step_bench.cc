@@ -2,12 +2,14 @@
 // time of each step of its plan:
 //   bazel run -c opt //tests/bench/cpu:step_bench -- --network=lenet --replicas=2 --batch=128 --steps=200
 //   --profile
-// With --profile=kind, steps with the same name are added up, the largest first.
+// With --profile=kind, steps with the same name are added up, the largest first. Then the operations and
+// bytes of each kind of op follow, from which its limit follows: the processor's speed.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -65,10 +67,7 @@ Settings ReadSettings(int argc, char** argv) {
 // The graph that a replica with `samples` of the batch trains by.
 absl::StatusOr<StepGraph> TrainingGraph(const Settings& settings, int64_t samples) {
   TANDEM_ASSIGN_OR_RETURN(v1::JobSpec spec, JobOf(settings.network, 0.01, 0.9));
-  v1::SyntheticSource* synthetic = spec.mutable_dataset()->mutable_synthetic();
-  for (const int64_t extent : spec.model().input().shape()) synthetic->add_shape(extent);
-  synthetic->set_classes(10);
-  synthetic->set_train_samples(settings.batch);
+  spec.mutable_dataset()->mutable_synthetic()->set_train_samples(settings.batch);
   spec.mutable_training()->set_global_batch_size(settings.batch);
   spec.mutable_training()->set_epochs(1);
   spec.mutable_replicas()->set_count(settings.replicas);
@@ -88,11 +87,29 @@ struct Replica {
   std::unique_ptr<CpuDevice> device;
   std::unique_ptr<Variables> variables;
   std::unique_ptr<Executable> executable;
-  std::vector<uint8_t> images;
-  std::vector<int32_t> labels;
+  std::vector<uint8_t> samples;  // Bytes of images, or int32 tokens.
+  std::vector<int32_t> targets;
   std::vector<double> step_seconds;
+  std::map<std::string, OpCost> costs;  // By kind of op. Of replica 0.
   absl::Status status;
 };
+
+// Returns the costs of the graph's nodes, added up by kind.
+std::map<std::string, OpCost> CostsOf(const Graph& graph) {
+  std::map<std::string, OpCost> costs;
+  const auto types = [&](const std::vector<ValueId>& ids) {
+    std::vector<TensorType> found;
+    for (const ValueId id : ids) found.push_back({graph.value(id).dtype, graph.value(id).shape});
+    return found;
+  };
+  for (const Node& node : graph.nodes()) {
+    const OpCost cost = node.op->Cost(types(node.inputs), types(node.outputs));
+    OpCost& sum = costs[std::string(node.op->kind())];
+    sum.flops += cost.flops;
+    sum.bytes += cost.bytes;
+  }
+  return costs;
+}
 
 absl::Status Prepare(const Settings& settings, int64_t batch, int rank, const Variables* like,
                      Replica* replica) {
@@ -111,9 +128,22 @@ absl::Status Prepare(const Settings& settings, int64_t batch, int rank, const Va
     TANDEM_RETURN_IF_ERROR(replica->variables->Write(value.name, tensor));
   }
   seed += rank;
-  for (int64_t i = 0; i < batch * 784; ++i)
-    replica->images.push_back(static_cast<uint8_t>(Noise(&seed) * 255));
-  for (int64_t i = 0; i < batch; ++i) replica->labels.push_back(static_cast<int32_t>(i % 10));
+  const Value& samples = graph.value(graph.inputs()[0]);
+  const Value& targets = graph.value(graph.inputs()[1]);
+  if (SizeOf(samples.dtype) == 1) {
+    for (int64_t i = 0; i < samples.shape.elements(); ++i) {
+      replica->samples.push_back(static_cast<uint8_t>(Noise(&seed) * 255));
+    }
+  } else {
+    std::vector<int32_t> tokens(samples.shape.elements());
+    for (int32_t& token : tokens) token = static_cast<int32_t>((Noise(&seed) + 0.5f) * 255);
+    const auto* bytes = reinterpret_cast<const uint8_t*>(tokens.data());
+    replica->samples.assign(bytes, bytes + tokens.size() * sizeof(int32_t));
+  }
+  for (int64_t i = 0; i < targets.shape.elements(); ++i) {
+    replica->targets.push_back(static_cast<int32_t>(i % 10));
+  }
+  if (rank == 0) replica->costs = CostsOf(graph);
   return absl::OkStatus();
 }
 
@@ -122,7 +152,7 @@ void Train(const Settings& settings, Communicator* communicator, Replica* replic
   for (int64_t step = 0; step < settings.steps + 5; ++step) {
     if (step == 5 && settings.profile) static_cast<cpu::CpuExecutable&>(*replica->executable).StartProfile();
     const auto start = std::chrono::steady_clock::now();
-    const void* inputs[] = {replica->images.data(), replica->labels.data(), &rate, &step};
+    const void* inputs[] = {replica->samples.data(), replica->targets.data(), &rate, &step};
     replica->status = replica->executable->Run(inputs, communicator);
     if (!replica->status.ok()) return;
     replica->step_seconds.push_back(
@@ -173,6 +203,10 @@ absl::Status Main(const Settings& settings) {
 
   if (settings.profile) {
     PrintProfile(settings, static_cast<cpu::CpuExecutable&>(*replicas[0].executable).profile());
+    for (const auto& [kind, cost] : replicas[0].costs) {
+      std::cout << absl::StrFormat("op %-45s %10.3f Gflop %10.3f MB in float32\n", kind, cost.flops * 1e-9,
+                                   cost.bytes * 1e-6);
+    }
   }
   std::vector<double>& seconds = replicas[0].step_seconds;
   seconds.erase(seconds.begin(), seconds.begin() + 5);

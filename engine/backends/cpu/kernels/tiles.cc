@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 
 #include "engine/backends/cpu/kernels/kernels.h"
@@ -28,11 +29,19 @@ bool ProcessorHasAmx() {
 
 }  // namespace
 
+TileSupport FindTileSupport() {
+  static const TileSupport support = [] {
+    if (!ProcessorHasAmx() || std::getenv("TANDEM_CPU_ISA") != nullptr) return TileSupport::kMissing;
+    // The loops over tiles also have AVX-512.
+    if (std::strcmp(BestKernels().isa, "avx512") != 0) return TileSupport::kMissing;
+    const bool permitted = syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+    return permitted ? TileSupport::kUsable : TileSupport::kRefused;
+  }();
+  return support;
+}
+
 const TileKernels* BestTileKernels() {
-  // Linux gives a process the tile registers only on request. A process that cannot have them uses oneDNN.
-  static const bool usable = ProcessorHasAmx() && std::strcmp(BestKernels().isa, "avx512") == 0 &&
-                             syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-  return usable ? &kAmxTileKernels : nullptr;
+  return FindTileSupport() == TileSupport::kUsable ? &kAmxTileKernels : nullptr;
 }
 
 }  // namespace tandem::cpu

@@ -71,6 +71,37 @@ struct TileGradPart {
   bool first = false;  // The sums start at zero.
 };
 
+// A factor of a matrix product: `lines` rows of A, or columns of B, with `depth` float32 numbers each.
+// Sixteen neighbours are side by side: of a line's numbers if `depth_vectors`, else of the lines with one
+// depth.
+struct TileFactor {
+  int64_t lines = 0;
+  int64_t depth = 0;
+  bool depth_vectors = true;
+  int64_t stride = 0;    // Elements from a vector to the next line, or to the next depth.
+  int64_t group = 16;    // Elements from a vector to the next sixteen neighbours.
+  bool columns = false;  // The factor is B.
+
+  int64_t blocks() const { return (lines + kTileChannels - 1) / kTileChannels; }
+};
+
+// The numbers of a packed block of 32 lines, for each 32 of depth.
+inline constexpr int64_t kPackedStep = 2 * kTileElements;
+
+// A matrix product C = A B over packed factors. C is float32 [rows, columns], in vectors of 16 columns.
+struct TileProduct {
+  int64_t rows = 0;
+  int64_t columns = 0;
+  int64_t steps = 0;                   // Of 32 in depth.
+  int64_t stride = 0;                  // Elements from a row of C to the next.
+  int64_t group = 16;                  // Elements from sixteen columns of C to the next.
+  bool whole_groups = false;           // C has memory for all columns of its last group.
+  bool adds = false;                   // The product is added to C. Otherwise C starts as the bias.
+  bool relu = false;                   // C becomes max(C, 0).
+  const float* row_bias = nullptr;     // [rows], or null.
+  const float* column_bias = nullptr;  // [columns], or null.
+};
+
 // Loops over tiles. As in Kernels, each takes a half-open range of work items. An output is computed within a
 // single item, in a fixed order.
 struct TileKernels {
@@ -105,6 +136,18 @@ struct TileKernels {
                    int64_t end);
   void (*from_tiles)(int64_t channels, int64_t pixels, const uint16_t* tiles, float* plain, int64_t begin,
                      int64_t end);
+  // Rounds the depths [first_depth, first_depth + 32 * steps) of a factor to bfloat16, in the order of
+  // `multiply`. Depths past the factor's are zero. `to` has [blocks][steps][kPackedStep], from block `begin`
+  // on. Items: blocks of 32 lines.
+  void (*pack_factor)(const TileFactor& factor, const float* from, int64_t first_depth, int64_t steps,
+                      uint16_t* to, int64_t begin, int64_t end);
+  // Computes the blocks of 32 rows [first_row, last_row) and of 32 columns [first_column, last_column) of C.
+  // `a` and `b` are the packed factors from these blocks on.
+  void (*multiply)(const TileProduct& product, const uint16_t* a, const uint16_t* b, float* c,
+                   int64_t first_row, int64_t last_row, int64_t first_column, int64_t last_column);
+  // sums[column] = the sum of `from` [rows, columns] over the rows. Items: groups of 64 columns.
+  void (*column_sums)(int64_t rows, int64_t columns, const float* from, float* sums, int64_t begin,
+                      int64_t end);
   // Pooling as in Kernels, without its lanes. Gradients are sums in float32. Items: outer * out_height, and
   // outer * in_height for gradients.
   void (*max_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, uint8_t* index, int64_t begin,
@@ -116,8 +159,15 @@ struct TileKernels {
                             int64_t end);
 };
 
-// Returns the loops over tiles, or null. They need AMX for bfloat16 and the kernel's permission, for which
-// the first call asks. Null also if TANDEM_CPU_ISA names another instruction set than the best.
+enum class TileSupport : uint8_t {
+  kUsable,
+  kMissing,  // The processor has no AMX for bfloat16, or TANDEM_CPU_ISA is set.
+  kRefused,  // Linux does not give this process the tile registers.
+};
+
+// Asks Linux for the tile registers in the first call. Thread-safe.
+TileSupport FindTileSupport();
+// Returns the loops over tiles, or null if they are not usable.
 const TileKernels* BestTileKernels();
 
 }  // namespace tandem::cpu

@@ -1,4 +1,4 @@
-// Convolutions in bfloat16 by AMX's tile registers. All functions have internal linkage, as in vector.inc.
+// Convolutions and matrix products in bfloat16 by AMX's tile registers. All functions have internal linkage, as in vector.inc.
 
 #if !defined(__clang__)
 // g++ 12 takes the undefined vectors in its own header for faults.
@@ -444,6 +444,7 @@ void FromTiles(int64_t channels, int64_t pixels, const uint16_t* tiles, float* p
 }  // namespace tandem::cpu
 
 #include "engine/backends/cpu/kernels/tiles_pooling.inc"
+#include "engine/backends/cpu/kernels/tiles_products.inc"
 
 namespace tandem::cpu {
 
@@ -457,6 +458,9 @@ const TileKernels kAmxTileKernels = {
     .unfold = Unfold,
     .to_tiles = ToTiles,
     .from_tiles = FromTiles,
+    .pack_factor = PackFactor,
+    .multiply = MultiplyBlocks,
+    .column_sums = ColumnSums,
     .max_pool = TileMaxPool,
     .max_pool_grad = TileMaxPoolGrad,
     .average_pool = TileAveragePool,

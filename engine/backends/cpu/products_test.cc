@@ -1,0 +1,197 @@
+// Matrix products in bfloat16, beside the oracle. Where the processor has no tile registers, the same cases
+// run without tiles.
+
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/backend/op_cases.h"
+#include "engine/backends/cpu/cpu_device.h"
+#include "engine/backends/cpu/cpu_executable.h"
+#include "engine/backends/cpu/kernels/tiles.h"
+#include "engine/backends/reference/reference_device.h"
+#include "engine/graph/ops/elementwise.h"
+#include "engine/graph/ops/linear.h"
+#include "engine/graph/ops/lstm.h"
+#include "engine/graph/ops/matmul.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Factors are rounded to 8 bits.
+constexpr double kTolerance = 1e-2;
+
+void ExpectAgreement(const CaseGraph& narrow, const CaseGraph& exact) {
+  CpuDevice one("cpu:0", 1, DType::kBFloat16);
+  CpuDevice three("cpu:1", 3, DType::kBFloat16);
+  const std::unique_ptr<Device> reference = CreateReferenceDevice();
+  const absl::StatusOr<RunResult> expected = RunCaseOn(*reference, exact);
+  const absl::StatusOr<RunResult> actual = RunCaseOn(one, narrow);
+  const absl::StatusOr<RunResult> again = RunCaseOn(one, narrow);
+  const absl::StatusOr<RunResult> shared = RunCaseOn(three, narrow);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_TRUE(shared.ok()) << shared.status();
+  ASSERT_EQ(actual->outputs.size(), expected->outputs.size());
+  for (size_t i = 0; i < actual->outputs.size(); ++i) {
+    const Tensor& output = actual->outputs[i];
+    const double error = RelativeError(output, expected->outputs[i]);
+    EXPECT_TRUE(error <= kTolerance) << "output " << i << " is off by " << error;
+    EXPECT_EQ(std::memcmp(output.raw_data(), again->outputs[i].raw_data(), output.bytes()), 0)
+        << "output " << i << " differs in a second run";
+    if (cpu::BestTileKernels() == nullptr) continue;
+    EXPECT_EQ(std::memcmp(output.raw_data(), shared->outputs[i].raw_data(), output.bytes()), 0)
+        << "output " << i << " depends on the number of threads";
+  }
+}
+
+// A dense layer over `x` with all gradients.
+CaseGraph Dense(const Shape& x, int64_t units, bool has_bias, bool relu, DType dtype) {
+  CaseGraph g(dtype);
+  const ValueId input = g.Input("x", x);
+  const ValueId weight = g.Variable("weight", {units, x[-1]});
+  std::vector<ValueId> inputs = {input, weight};
+  if (has_bias) inputs.push_back(g.Variable("bias", {units}));
+  if (relu) {
+    g.Add(std::make_shared<ReluOp>(), g.AddHidden(std::make_shared<LinearOp>(), inputs));
+  } else {
+    g.Add(std::make_shared<LinearOp>(), inputs);
+  }
+  std::vector<int64_t> extents(x.extents().begin(), x.extents().end());
+  extents.back() = units;
+  const ValueId grad = g.Input("grad", Shape(extents));
+  g.Add(std::make_shared<LinearGradWeightOp>(has_bias), {input, grad});
+  g.Add(std::make_shared<LinearGradInputOp>(), {grad, weight});
+  return g;
+}
+
+// Products of `matrices` matrices [rows, depth] and [depth, columns].
+CaseGraph Product(const std::vector<int64_t>& matrices, int64_t rows, int64_t depth, int64_t columns,
+                  bool transpose_a, bool transpose_b, DType dtype) {
+  CaseGraph g(dtype);
+  const auto shape = [&](int64_t first, int64_t second, bool transpose) {
+    std::vector<int64_t> extents = matrices;
+    extents.push_back(transpose ? second : first);
+    extents.push_back(transpose ? first : second);
+    return Shape(extents);
+  };
+  g.Add(std::make_shared<MatmulOp>(transpose_a, transpose_b),
+        {g.Input("a", shape(rows, depth, transpose_a)), g.Input("b", shape(depth, columns, transpose_b))});
+  return g;
+}
+
+// An LSTM with its gradient. Small weights keep rounding errors from growing with the positions.
+CaseGraph Lstm(int64_t samples, int64_t length, int64_t units, bool reverse, DType dtype) {
+  CaseGraph g(dtype);
+  const ValueId projected = g.Input("projected", {samples, length, 4 * units});
+  const ValueId h0 = g.Input("h0", {samples, units});
+  const ValueId c0 = g.Input("c0", {samples, units});
+  const ValueId weight = g.Variable("weight", {4 * units, units}, -0.2, 0.2);
+  const std::vector<ValueId> y =
+      g.Add(std::make_shared<LstmOp>(reverse), {projected, h0, c0, weight, g.Variable("bias", {4 * units})});
+  g.Add(std::make_shared<LstmGradOp>(reverse),
+        {weight, h0, c0, y[0], y[3], y[4], g.Input("grad_y", {samples, length, units}),
+         g.Input("grad_h", {samples, units}), g.Input("grad_c", {samples, units})});
+  return g;
+}
+
+TEST(ProductsTest, AgreeWithTheOracleOnRandomShapes) {
+  if (!CpuDevice::OffersBFloat16()) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  std::mt19937 random(39);
+  const auto draw = [&random](int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random() % (high - low + 1));
+  };
+  for (int i = 0; i < 200; ++i) {
+    const auto check = [](const auto& make) {
+      ExpectAgreement(make(DType::kFloat32), make(DType::kFloat64));
+    };
+    switch (draw(0, 3)) {
+      case 0: {
+        const Shape x = {draw(1, 70), draw(1, 100)};
+        const int64_t units = draw(1, 90);
+        const bool has_bias = draw(0, 1) == 0;
+        const bool relu = draw(0, 1) == 0;
+        SCOPED_TRACE(absl::StrCat("dense ", x.ToString(), " to ", units, has_bias ? " bias" : "",
+                                  relu ? " relu" : ""));
+        check([&](DType dtype) { return Dense(x, units, has_bias, relu, dtype); });
+        break;
+      }
+      case 1: {
+        const Shape x = {draw(1, 5), draw(1, 20), draw(1, 80)};
+        const int64_t units = draw(1, 90);
+        const bool has_bias = draw(0, 1) == 0;
+        SCOPED_TRACE(absl::StrCat("dense ", x.ToString(), " to ", units, has_bias ? " bias" : ""));
+        check([&](DType dtype) { return Dense(x, units, has_bias, false, dtype); });
+        break;
+      }
+      case 2: {
+        const std::vector<int64_t> matrices = {draw(1, 3), draw(1, 2)};
+        const int64_t rows = draw(1, 70);
+        const int64_t depth = draw(1, 70);
+        const int64_t columns = draw(1, 70);
+        const bool transpose_a = draw(0, 1) == 0;
+        const bool transpose_b = draw(0, 1) == 0;
+        SCOPED_TRACE(absl::StrCat(matrices[0] * matrices[1], " products [", rows, ", ", depth, "] [", depth,
+                                  ", ", columns, "]", transpose_a ? " transpose_a" : "",
+                                  transpose_b ? " transpose_b" : ""));
+        check([&](DType dtype) {
+          return Product(matrices, rows, depth, columns, transpose_a, transpose_b, dtype);
+        });
+        break;
+      }
+      default: {
+        const int64_t samples = draw(1, 35);
+        const int64_t length = draw(1, 4);
+        const int64_t units = draw(1, 40);
+        const bool reverse = draw(0, 1) == 0;
+        SCOPED_TRACE(absl::StrCat("lstm ", samples, " x ", length, " x ", units, reverse ? " reverse" : ""));
+        check([&](DType dtype) { return Lstm(samples, length, units, reverse, dtype); });
+      }
+    }
+  }
+}
+
+// More depth than a part takes, in plain and in batch-blocked rows.
+TEST(ProductsTest, AddUpPartsOfDepth) {
+  if (!CpuDevice::OffersBFloat16()) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  const auto check = [](const auto& make) { ExpectAgreement(make(DType::kFloat32), make(DType::kFloat64)); };
+  check([](DType dtype) { return Dense({32, 2500}, 65, true, true, dtype); });
+  check([](DType dtype) { return Dense({48, 70}, 2500, true, false, dtype); });
+  check([](DType dtype) { return Dense({2, 1250, 33}, 47, true, true, dtype); });
+  check([](DType dtype) { return Product({1}, 33, 2300, 40, true, true, dtype); });
+}
+
+TEST(ProductsTest, UseTiles) {
+  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no tile registers";
+  const auto names_of = [](const CaseGraph& g) {
+    CpuDevice device("cpu:0", 1, DType::kBFloat16);
+    const std::unique_ptr<Variables> variables = device.CreateVariables();
+    const absl::StatusOr<std::unique_ptr<Executable>> executable = device.Compile(g.graph(), variables.get());
+    EXPECT_TRUE(executable.ok()) << executable.status();
+    std::vector<std::string> names;
+    if (!executable.ok()) return names;
+    auto& compiled = static_cast<cpu::CpuExecutable&>(**executable);
+    EXPECT_EQ(compiled.notice(), "");
+    compiled.StartProfile();
+    for (const auto& step : compiled.profile()) names.push_back(step.name);
+    return names;
+  };
+  EXPECT_THAT(names_of(Dense({2, 8, 24}, 40, true, true, DType::kFloat32)),
+              ElementsAre("linear+relu tiles", "linear_grad_weight tiles", "linear_grad_bias tiles",
+                          "linear_grad_input tiles"));
+  EXPECT_THAT(names_of(Product({2}, 8, 24, 40, false, true, DType::kFloat32)), ElementsAre("matmul tiles"));
+  EXPECT_THAT(names_of(Lstm(4, 3, 8, false, DType::kFloat32)),
+              ElementsAre(HasSubstr("lstm tiles"), HasSubstr("lstm_grad tiles")));
+}
+
+}  // namespace
+}  // namespace tandem
