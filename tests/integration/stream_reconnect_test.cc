@@ -159,7 +159,7 @@ class StreamReconnectTest : public ::testing::TestWithParam<bool> {
       case kReadLog: {
         std::string log;
         EXPECT_TRUE(client
-                        .ReadLog("jobs/a", 0, /*follow=*/true, observer,
+                        .ReadLog("jobs/a", /*rank=*/0, 0, /*follow=*/true, observer,
                                  [&](absl::string_view data) {
                                    log.append(data.data(), data.size());
                                    return absl::OkStatus();
