@@ -334,7 +334,7 @@ gpu:0   gpu   NVIDIA H200  148.6 GB        -  lenet-1
   EXPECT_THAT(wide.out(), HasSubstr(" -       -     -      -    -  -             -\n"));
   EXPECT_THAT(wide.out(), HasSubstr(" 37%  2.0 GB  41 C  127 W    -  GPU-8932f937  -\n"));
   EXPECT_EQ(RunCommand({"devices", "-o", "json"}, json), 0);
-  EXPECT_THAT(json.out(), HasSubstr("\"utilization_percent\":37"));
+  EXPECT_THAT(json.out(), HasSubstr("\"utilization_percent\": 37"));
 }
 
 TEST_F(AppTest, ListSaysThatThereAreMore) {

@@ -196,7 +196,7 @@ TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
   options_.tls_cert = options_.tls_key = "/no/such/cert.pem";
   const std::string wrong = Wrong();
   for (const char* part :
-       {"token: its mode 0644", "tandem.db: is not a database", "crash-1.txt says",
+       {"token: its mode 0644", "tandem.db: is not a database", "crash-1.txt; report it, then remove",
         "tandem.db.damaged-20261122T141530Z: is an old database that was damaged",
         "PROBLEM --worker-program: cannot run /no/such/worker",
         "warning data folder /no/such/data: does not exist", "/token: is not a folder; name its folder",

@@ -65,7 +65,8 @@ TEST_F(RestorationTest, ABackupThatIsNotThereHasItsReason) {
   options.state_folder = folder_.path() + "/state";
   options.restore_backup = "19990101T000000Z";
   EXPECT_THAT(std::string(RestoreAsAsked(options).status().message()),
-              HasSubstr("there is no such file, and there is no such backup in " + options.state_folder));
+              HasSubstr("there is no such file, and there is no such backup in " +
+                        std::filesystem::path(options.state_folder).lexically_normal().string()));
   // A file that cannot be looked up, as in a folder of root.
   options.restore_backup = folder_.path() + "/loop/x.db";
   std::filesystem::create_symlink(folder_.path() + "/loop", folder_.path() + "/loop");

@@ -118,13 +118,12 @@ TEST_F(ForeignPicturesTest, NamesTheFirstBadPictures) {
   const std::vector<FieldViolation> violations =
       GetFieldViolations(DescribeDataset(Images(root_ + "/bad")).status());
   ASSERT_EQ(violations.size(), 21);
+  EXPECT_EQ(violations[0].description, "has bad images, 30 of 32; mend or remove them");
   for (int i = 0; i < 20; ++i) {
-    EXPECT_EQ(violations[i].field, "image_folder.train");
-    EXPECT_THAT(violations[i].description,
+    EXPECT_EQ(violations[i + 1].field, "image_folder.train");
+    EXPECT_THAT(violations[i + 1].description,
                 StartsWith(absl::StrCat("rose/bad-", i < 10 ? "0" : "", i, ".jpg is no picture")));
   }
-  EXPECT_EQ(violations[20].description,
-            "has 10 more images that cannot be read: 30 of 32; mend or remove them");
 }
 
 TEST_F(ForeignPicturesTest, ReadsCompressedTables) {
