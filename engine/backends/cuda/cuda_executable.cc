@@ -246,6 +246,8 @@ absl::Status CudaExecutable::Bind() {
   for (const Step& step : steps_) {
     if (step.bind) TANDEM_RETURN_IF_ERROR(step.bind(context));
   }
+  // Clears nothing. The launch loads the kernel, which must not happen during recording.
+  ClearMemory({MemoryRange()}, context.stream);
   TANDEM_RETURN_IF_ERROR(CheckLaunches());
   return device_->stream->Synchronize();
 }
