@@ -21,8 +21,8 @@ MOST_LINES = {"README.md": 100, "ARCHITECTURE.md": 150}
 
 # Programs of the system that pages may call. Their options are not checked.
 SYSTEM = set("""
-apt bash bazel cat chmod cp curl docker env export grpcurl hostname install jq mkdir nsys nvidia-smi openssl pip prometheus python3 readlink
-sha256sum source srun ssh sudo systemctl tar tensorboard touch useradd
+apt bash bazel cat chmod chown cp curl docker env export grpcurl hostname install jq mkdir nsys nvidia-smi openssl pip prometheus python3
+readlink sha256sum source srun ssh sudo systemctl tar tensorboard touch useradd
 for do done wait true
 """.split())
 # Files that exist only at run time, or in a reader's own folder.
