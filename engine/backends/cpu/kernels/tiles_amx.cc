@@ -1,4 +1,5 @@
-// Convolutions and matrix products in bfloat16 by AMX's tile registers. All functions have internal linkage, as in vector.inc.
+// Convolutions and matrix products in bfloat16 by AMX's tile registers. All functions have internal linkage,
+// as in vector.inc.
 
 #if !defined(__clang__)
 // g++ 12 takes the undefined vectors in its own header for faults.
