@@ -210,13 +210,12 @@ class SchemaMaker {
       names.push_back(name);
       comments.push_back(CommentOf(value));
     }
-    definitions_[NameOf(type)] = {
-        {"title", NameOf(type)},
-        {kForms,
-         {{{"enum", names}, {"enumDescriptions", comments}},
-          {{"type", "string"},
-           {"pattern", absl::StrCat("^(", absl::StrJoin(forms, "|"), ")$")},
-           {"not", {{"enum", names}}}}}}};
+    definitions_[NameOf(type)] = {{"title", NameOf(type)},
+                                  {kForms,
+                                   {{{"enum", names}, {"enumDescriptions", comments}},
+                                    {{"type", "string"},
+                                     {"pattern", absl::StrCat("^(", absl::StrJoin(forms, "|"), ")$")},
+                                     {"not", {{"enum", names}}}}}}};
   }
 
   void AddMessage(const Descriptor& type) {

@@ -1,11 +1,11 @@
-// A library that records each kernel, copy and fill of a CUDA program, also those of graphs. The driver loads the
-// library into a program if CUDA_INJECTION64_PATH names it:
+// A library that records each kernel, copy and fill of a CUDA program, also those of graphs. The driver loads
+// the library into a program if CUDA_INJECTION64_PATH names it:
 //
 //   CUDA_INJECTION64_PATH=kernel_trace.so TANDEM_KERNEL_TRACE=FILE PROGRAM
 //
-// A line of FILE has the start and the end in nanoseconds, the stream, and the kernel's name, apart by tabs. The lines
-// are in the order of their ends. FILE is complete once the program has ended. Needs libcupti in LD_LIBRARY_PATH.
-// Nsight Compute (ncu) cannot stand in: it ends a program at its first cooperative kernel.
+// A line of FILE has the start and the end in nanoseconds, the stream, and the kernel's name, apart by tabs.
+// The lines are in the order of their ends. FILE is complete once the program has ended. Needs libcupti in
+// LD_LIBRARY_PATH. Nsight Compute (ncu) cannot stand in: it ends a program at its first cooperative kernel.
 #include <cupti.h>
 #include <dlfcn.h>
 

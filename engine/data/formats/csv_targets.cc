@@ -48,10 +48,10 @@ absl::StatusOr<double> CsvNumber(const CsvTable& table, int64_t row, size_t colu
                                  absl::string_view advice) {
   double number = 0;
   if (ParseCsvNumber(text, table.rules.decimal_comma, &number)) return number;
-  return absl::InvalidArgumentError(absl::StrCat(
-      CsvPlace(table, row, column),
-      StripCell(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
-      "; it must be a finite number (at most 3.4e38)", advice));
+  return absl::InvalidArgumentError(
+      absl::StrCat(CsvPlace(table, row, column),
+                   StripCell(text).empty() ? " is empty" : absl::StrCat(" is ", QuotedCell(text)),
+                   "; it must be a finite number (at most 3.4e38)", advice));
 }
 
 void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text) {
