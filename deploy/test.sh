@@ -80,14 +80,14 @@ check() {
 # whole output of a script when the script ends.
 declare -A running=() # The scripts that run, by their process ids.
 check_together() {
-  local most=$1 logs code pid
-  local -A starts=()
+  local most=$1 log code pid
+  local -A starts=() logs=()
   shift
-  logs=$(mktemp -d)
   while (($# || ${#running[@]})); do
     while (($# && ${#running[@]} < most)); do
-      "$1" >"$logs/new" 2>&1 </dev/null &
-      mv "$logs/new" "$logs/$!"
+      log=$(mktemp)
+      "$1" >"$log" 2>&1 </dev/null &
+      logs[$!]=$log
       running[$!]=$1
       starts[$!]=$SECONDS
       shift
@@ -95,11 +95,11 @@ check_together() {
     code=0
     wait -n -p pid "${!running[@]}" || code=$?
     printf -- '-- %s\n' "${running[$pid]}"
-    cat "$logs/$pid"
-    judge "${running[$pid]}" "$code" $((SECONDS - starts[$pid])) "$logs/$pid"
+    cat "${logs[$pid]}"
+    judge "${running[$pid]}" "$code" $((SECONDS - starts[$pid])) "${logs[$pid]}"
+    rm -f "${logs[$pid]}"
     unset "running[$pid]"
   done
-  rm -r "$logs"
 }
 # Bash keeps Ctrl-C from scripts that run in the background.
 trap '((${#running[@]} == 0)) || { kill "${!running[@]}" && wait; }' EXIT

@@ -342,8 +342,7 @@ TEST_F(ClusterJobsTest, TheNextDaemonSettlesAnAttemptThatEndedMeanwhile) {
   const AttemptId id = Start();
   std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
   std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/ended") << "76\n";
-  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/batch.log")
-      << "cannot start on node n1: /data is missing\n";
+  std::ofstream(FolderOf(id).path() + "/worker-0.log") << "cannot start on node n1: /data is missing\n";
   cluster_->Stop();
   launcher_.Forget(id);
   Restart();

@@ -57,7 +57,7 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   }
   // The worker that failed logs an error last. Slurm ends the others in the middle of their work.
   std::string first;
-  for (int worker = 0; worker < run.workers && code != kBatchPathMissing; ++worker) {
+  for (int worker = 0; worker < run.workers; ++worker) {
     const std::string line = LastLogLine(absl::StrCat(run.folder.path(), "/worker-", worker, ".log"));
     if (line.empty() || absl::StartsWith(line, "srun: ") || absl::StartsWith(line, "slurmstepd: ")) continue;
     const std::string text = absl::StrCat(" The last line of the log of worker ", worker, ": ", line);

@@ -107,7 +107,7 @@ absl::StatusOr<LaunchedAttempt> SlurmLauncher::Submit(const LaunchRequest& launc
   script.tasks_per_node = request.tasks_per_node;
   script.cpus_per_task = request.cpus_per_task;
   // LogPath of each worker. The first worker's log has no number.
-  script.task_output = folder.path() + "/worker-";
+  script.task_output = EscapeSlurmPattern(folder.path()) + "/worker-%t.log";
   const std::string text = BatchScript(script);
   TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), request.script_path,
                                              [&](WritableFile& file) { return file.Append(text); }));

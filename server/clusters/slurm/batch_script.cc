@@ -50,37 +50,34 @@ if [[ -n $stop ]]; then
   again=$?
   ((again == 127)) || code=$again
 fi
-if [[ $code == @PATH_MISSING@ && -f $attempt/batch.log ]]; then
-  # The last line of the output is the reason.
-  grep -m 1 '^cannot start on node ' "$attempt/batch.log" >&2
-fi
 echo "$code" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
 exit "$code"
 )script";
 
-// Returns shell code that ends a task if a path is missing on its node. srun does not open the task's output,
-// because a node that lacks the output's folder would then leave the other tasks waiting.
-std::string CheckOf(const BatchScriptOptions& options) {
+// Returns shell code that ends a task if a path is missing on its node.
+std::string CheckOf(const std::vector<std::string>& paths) {
   std::string check = "for path in";
-  for (const std::string& path : options.required_paths) absl::StrAppend(&check, " ", ShellQuote(path));
+  for (const std::string& path : paths) absl::StrAppend(&check, " ", ShellQuote(path));
   absl::StrAppend(
       &check,
       "; do\n  [ -e \"$path\" ] && continue\n"
       "  echo \"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
       "needs this path\" >&2\n  exit ",
       static_cast<int>(kBatchPathMissing), "\ndone\nexec \"$@\"");
-  if (!options.task_output.empty()) {
-    absl::StrAppend(&check, " >>", ShellQuote(options.task_output), "\"$SLURM_PROCID\".log 2>&1");
-  }
   return check;
 }
 
 std::string SrunOptions(const BatchScriptOptions& options) {
   // A task that ends early must not end the others, unless it fails: --wait=0 and --kill-on-bad-exit. Since
   // Slurm 22.05, srun does not take --cpus-per-task from sbatch.
-  return absl::StrCat("--nodes=", options.nodes, " --ntasks-per-node=", options.tasks_per_node,
-                      " --cpus-per-task=", options.cpus_per_task,
-                      " --kill-on-bad-exit=1 --wait=0 --mpi=none --input=none --export=ALL");
+  std::string arguments =
+      absl::StrCat("--nodes=", options.nodes, " --ntasks-per-node=", options.tasks_per_node,
+                   " --cpus-per-task=", options.cpus_per_task,
+                   " --kill-on-bad-exit=1 --wait=0 --mpi=none --input=none --export=ALL");
+  if (!options.task_output.empty()) {
+    absl::StrAppend(&arguments, " --open-mode=append --output=", ShellQuote(options.task_output));
+  }
+  return arguments;
 }
 
 }  // namespace
@@ -91,8 +88,8 @@ std::string BatchScript(const BatchScriptOptions& options) {
     absl::StrAppend(&exports, "export ", name, "=", ShellQuote(value), "\n");
   }
   std::string task;
-  if (!options.required_paths.empty() || !options.task_output.empty()) {
-    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options)), " tandem-task ");
+  if (!options.required_paths.empty()) {
+    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options.required_paths)), " tandem-task ");
   }
   for (const std::string& word : options.command) {
     absl::StrAppend(&task, &word == &options.command.front() ? "" : " ", ShellQuote(word));

@@ -30,8 +30,8 @@ struct BatchScriptOptions {
   int nodes = 1;
   int tasks_per_node = 1;
   int cpus_per_task = 1;
-  // Each task appends its stdout and stderr to this path, followed by its rank and ".log". Empty: the output
-  // of the batch script. A task that lacks a path writes to the output of the batch script.
+  // The file of each task's stdout and stderr, in Slurm's pattern: "%t" is the rank. Empty: the output of the
+  // batch script. Without backslashes.
   std::string task_output;
 };
 

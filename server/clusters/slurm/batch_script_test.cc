@@ -158,37 +158,20 @@ TEST_F(BatchScriptTest, PresentPathsStartTheTask) {
   EXPECT_EQ(result.standard_output, "hello  world $HOME it's\n");
 }
 
-TEST_F(BatchScriptTest, ATaskAppendsToItsOutput) {
-  options_.environment = {{"SLURM_PROCID", "3"}};
-  options_.task_output = attempt_ + "/worker-";
-  std::ofstream(attempt_ + "/worker-3.log") << "before\n";
-  EXPECT_EQ(Run().standard_output, "");
-  EXPECT_EQ(ReadText(attempt_ + "/worker-3.log"), "before\nhello  world $HOME it's\n");
-}
-
-TEST_F(BatchScriptTest, TheReasonIsTheLastLineOfTheOutput) {
-  options_.required_paths = {"/no/such/path"};
-  options_.task_output = "/no/such/path/worker-";
-  std::ofstream(attempt_ + "/batch.log")
-      << "cannot start on node n2: /x is missing\nsrun: error: exit code 76\n";
-  const CommandResult result = Run();
-  EXPECT_EQ(result.exit_code, kBatchPathMissing);
-  EXPECT_TRUE(result.standard_error.ends_with("\ncannot start on node n2: /x is missing\n"))
-      << result.standard_error;
-}
-
 TEST_F(BatchScriptTest, PassesVariablesAndPlaces) {
   options_.environment = {{"A", "x 'y' $z"}, {"B", "@SRUN@"}};
   options_.command = {"sh", "-c", "echo \"$A,$B\""};
   options_.nodes = 4;
   options_.tasks_per_node = 2;
   options_.cpus_per_task = 8;
+  options_.task_output = "/shared/a b/worker-%t.log";
   EXPECT_EQ(Run().standard_output, "x 'y' $z,@SRUN@\n");
   const std::vector<std::string> arguments =
       absl::StrSplit(ReadText(folder_.path() + "/srun.arguments"), '\n', absl::SkipEmpty());
-  EXPECT_THAT(arguments, ElementsAre("--nodes=4", "--ntasks-per-node=2", "--cpus-per-task=8",
-                                     "--kill-on-bad-exit=1", "--wait=0", "--mpi=none", "--input=none",
-                                     "--export=ALL", "sh", "-c", "echo \"$A,$B\""));
+  EXPECT_THAT(arguments,
+              ElementsAre("--nodes=4", "--ntasks-per-node=2", "--cpus-per-task=8", "--kill-on-bad-exit=1",
+                          "--wait=0", "--mpi=none", "--input=none", "--export=ALL", "--open-mode=append",
+                          "--output=/shared/a b/worker-%t.log", "sh", "-c", "echo \"$A,$B\""));
 }
 
 TEST_F(BatchScriptTest, SendsTheFirstTermOnAndWaits) {
