@@ -333,7 +333,7 @@ using SlurmAwayTest = SlurmTest;
 
 TEST_F(SlurmAwayTest, EveryCallSaysThatThereIsNoAnswer) {
   SlurmCommandClient::Options options;
-  options.time_limit = absl::Milliseconds(500);
+  options.time_limit = absl::Seconds(2);
   SlurmCommandClient slurm(options);
   std::ofstream(request_.script_path) << BatchScript(script_);
   EXPECT_TRUE(absl::IsUnavailable(slurm.Submit(request_).status()));
