@@ -18,7 +18,8 @@ namespace {
 
 // The packed numbers of a factor that all threads read should stay in a core's second cache.
 constexpr int64_t kSharedBytes = 1 << 20;
-// A thread packs so many blocks of the other factor for itself, with at most so many steps in depth.
+// The most blocks of the other factor that a thread packs for itself at a time, and their most steps in
+// depth.
 constexpr int64_t kOwnBlocks = 2;
 constexpr int64_t kOwnSteps = 64;
 

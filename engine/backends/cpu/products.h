@@ -16,7 +16,7 @@ struct Product {
   TileFactor a_form;
   TileFactor b_form;
   TileProduct c_form;  // Without depth and biases.
-  // Float32 numbers that C starts with: one for each row, or one for each column.
+  // The float32 numbers with which C starts: a number for each row, or a number for each column.
   Region bias = {};
   bool has_row_bias = false;
   bool has_column_bias = false;
