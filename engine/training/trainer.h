@@ -101,9 +101,11 @@ class Trainer {
   //   CANCELLED            Cancel was called
   //   RESOURCE_EXHAUSTED   there is not enough memory
   //   DATA_LOSS            the data cannot be read or do not fit
-  //   OUT_OF_RANGE         the loss or a parameter is not finite; the message names the step and the last
-  //   checkpoint FAILED_PRECONDITION  the checkpoint cannot be used, or workers do not agree UNAVAILABLE
-  //   another worker, named by its rank, is lost or hangs
+  //   OUT_OF_RANGE         the loss or a parameter is not finite; the message names the step and the
+  //                        last checkpoint
+  //   FAILED_PRECONDITION  the checkpoint cannot be used, or workers do not agree
+  //   UNAVAILABLE          another worker is lost; the message names its rank
+  //   DEADLINE_EXCEEDED    a replica or another worker does not answer
   virtual absl::Status Run() = 0;
 
   // Makes Run return CANCELLED soon, after the current step. Any thread may call it.
