@@ -106,6 +106,12 @@ class SlurmTest : public ::testing::Test {
     EXPECT_THAT(ReadText(path), HasSubstr(text));
   }
 
+  // Returns the path of a rank's output. The file is not in the test's own folder, because this folder's name
+  // has a "%".
+  static std::string RankFile(absl::string_view rank) {
+    return absl::StrCat(getenv("TANDEM_SHARED_FOLDER"), "/rank-", rank, "-", getpid());
+  }
+
   SlurmCommandClient slurm_;
   std::string folder_;
   BatchScriptOptions script_;
@@ -120,8 +126,7 @@ TEST_F(SlurmCommandsTest, RunsAJobOnTwoNodes) {
   script_.command = {"sh", "-c", "echo \"$SLURM_PROCID of $SLURM_NTASKS on $(hostname) in $(pwd), $A, $TZ\""};
   script_.environment = {{"A", "it's"}};
   script_.required_paths = {folder_};
-  // The name of the test's own folder has a "%".
-  script_.task_output = absl::StrCat(getenv("TANDEM_SHARED_FOLDER"), "/rank-%t-", getpid());
+  script_.task_output = RankFile("%t");
   ASSERT_TRUE(slurm_.Test(request_).ok()) << slurm_.Test(request_);
   const auto id = Submit();
   ASSERT_TRUE(id.ok()) << id.status();
@@ -133,7 +138,7 @@ TEST_F(SlurmCommandsTest, RunsAJobOnTwoNodes) {
   EXPECT_EQ(ReadText(script_.attempt_folder + "/started"), absl::StrCat(*id, " n1\n"));
   EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0\n");
   for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(ReadText(absl::StrCat(getenv("TANDEM_SHARED_FOLDER"), "/rank-", rank, "-", getpid())),
+    EXPECT_EQ(ReadText(RankFile(absl::StrCat(rank))),
               absl::StrCat(rank, " of 2 on n", rank + 1, " in ", folder_, ", it's, UTC\n"));
   }
 }
@@ -349,11 +354,12 @@ using SlurmNodeTest = SlurmTest;
 TEST_F(SlurmNodeTest, StartsAJobThatLasts) {
   request_.nodes = 2;
   request_.comment = kLastingComment;
-  script_.command = {"sleep", "300"};
+  script_.command = {"sh", "-c", "echo runs; sleep 300"};
+  script_.task_output = RankFile("%t");
   const auto id = Submit();
   ASSERT_TRUE(id.ok()) << id.status();
-  AwaitState(*id, SlurmState::kRunning);
-  AwaitText(script_.attempt_folder + "/started", *id);
+  // If a node fails before srun starts its task, the job's state is FAILED instead of NODE_FAIL.
+  for (const std::string rank : {"0", "1"}) AwaitText(RankFile(rank), "runs");
 }
 
 TEST_F(SlurmNodeTest, TheJobEndsWithItsNode) {
