@@ -168,12 +168,11 @@ export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
 alone=(tests/fault/hostile_clients.sh)
 # All other scripts run side by side, because they mostly wait. The longest start first.
 together=(
-  tests/fault/full_disk.sh tests/integration/{slurm_commands,dashboard,fetch,slurm,package,tensorboard}.sh
+  tests/integration/bundle.sh tests/fault/full_disk.sh
+  tests/integration/{slurm,slurm_commands,dashboard,package,fetch,tensorboard}.sh
   tests/accuracy/{examples,tables}.sh
 )
 for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do
-  # Random kills of a Slurm cluster still find faults: see tests/fault/README.md.
-  if [[ $script == tests/fault/slurm_kills.sh ]] && ! ((whole)); then continue; fi
   if [[ -x $script && " ${alone[*]} ${together[*]} " != *" $script "* ]]; then together+=("$script"); fi
 done
 check_together 3 "${together[@]}"

@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
@@ -149,15 +150,20 @@ void RemoveAttemptFiles(const JobFolder& folder, int attempt) {
   }
 }
 
-bool WasStarted(const JobFolder& folder, int attempt) {
-  return access((folder.AttemptFolder(attempt) + "/started").c_str(), F_OK) == 0;
+std::optional<absl::Time> StartOfAttempt(const JobFolder& folder, int attempt) {
+  struct stat status;
+  if (stat((folder.AttemptFolder(attempt) + "/started").c_str(), &status) != 0) return std::nullopt;
+  return absl::TimeFromTimespec(status.st_mtim);
 }
 
-std::optional<int> EndOfAttempt(const JobFolder& folder, int attempt) {
+std::optional<AttemptEnd> EndOfAttempt(const JobFolder& folder, int attempt) {
   const absl::StatusOr<std::string> text = Env::Real()->ReadFile(folder.AttemptFolder(attempt) + "/ended");
-  int code = 0;
-  if (!text.ok() || !absl::SimpleAtoi(absl::StripAsciiWhitespace(*text), &code)) return std::nullopt;
-  return code;
+  if (!text.ok()) return std::nullopt;
+  absl::string_view rest = absl::StripAsciiWhitespace(*text);
+  AttemptEnd end;
+  end.was_terminated = absl::ConsumeSuffix(&rest, " SIGTERM");
+  if (!absl::SimpleAtoi(rest, &end.exit_code)) return std::nullopt;
+  return end;
 }
 
 }  // namespace tandem

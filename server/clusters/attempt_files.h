@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/workers/job_folder.h"
 
 namespace tandem {
@@ -25,12 +26,20 @@ absl::Status PublishAttemptFiles(const JobFolder& folder, int attempt);
 // Removes the model files of an ended attempt's folder; the job's folder still has them.
 void RemoveAttemptFiles(const JobFolder& folder, int attempt);
 
-// Returns whether the attempt's workers were started: the batch script has created the file "started".
-bool WasStarted(const JobFolder& folder, int attempt);
+// Returns when the attempt's batch script began: the time of the file "started". Nullopt if the script has
+// not begun.
+std::optional<absl::Time> StartOfAttempt(const JobFolder& folder, int attempt);
 
-// Returns the exit code of the attempt's batch script, from the file "ended"; nullopt if the file does not
-// exist or cannot be read.
-std::optional<int> EndOfAttempt(const JobFolder& folder, int attempt);
+// The end of an attempt's batch script.
+struct AttemptEnd {
+  int exit_code = 0;
+  // True if somebody sent SIGTERM to the script before its end.
+  bool was_terminated = false;
+  bool operator==(const AttemptEnd&) const = default;
+};
+
+// Reads the file "ended" of the attempt. Nullopt if the file does not exist or cannot be read.
+std::optional<AttemptEnd> EndOfAttempt(const JobFolder& folder, int attempt);
 
 }  // namespace tandem
 

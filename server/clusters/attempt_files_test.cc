@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
@@ -77,12 +79,21 @@ TEST_F(AttemptFilesTest, AnEndedAttemptsFilesAreNotPublishedAgain) {
 
 TEST_F(AttemptFilesTest, ReadsTheScriptsFiles) {
   ASSERT_TRUE(PrepareAttemptFolder(folder_, 1, 1).ok());
-  EXPECT_FALSE(WasStarted(folder_, 1));
+  EXPECT_EQ(StartOfAttempt(folder_, 1), std::nullopt);
   EXPECT_EQ(EndOfAttempt(folder_, 1), std::nullopt);
+  const absl::Time before = absl::Now();
   Write(Own(1, "started"), "12 n1\n");
+  const std::optional<absl::Time> start = StartOfAttempt(folder_, 1);
+  ASSERT_TRUE(start.has_value());
+  // The file system's clock ticks every few milliseconds.
+  EXPECT_GE(*start, before - absl::Milliseconds(100));
+  EXPECT_LE(*start, absl::Now() + absl::Milliseconds(100));
   Write(Own(1, "ended"), "76\n");
-  EXPECT_TRUE(WasStarted(folder_, 1));
-  EXPECT_EQ(EndOfAttempt(folder_, 1), 76);
+  EXPECT_EQ(EndOfAttempt(folder_, 1), (AttemptEnd{76, false}));
+  Write(Own(1, "ended"), "0 SIGTERM\n");
+  EXPECT_EQ(EndOfAttempt(folder_, 1), (AttemptEnd{0, true}));
+  Write(Own(1, "ended"), "no number\n");
+  EXPECT_EQ(EndOfAttempt(folder_, 1), std::nullopt);
 }
 
 }  // namespace

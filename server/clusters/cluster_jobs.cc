@@ -106,9 +106,9 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
   if (run.waits_in_queue()) {
     waiting.set_message(absl::StrCat(name, " job ", run.seen->handle, " waits",
                                      run.seen->detail.empty() ? "" : ": ", run.seen->detail, "."));
-    if (run.seen->expected_start.has_value()) {
-      *waiting.mutable_estimated_start_time() = google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(
-          absl::ToUnixMicros(*run.seen->expected_start));
+    if (run.seen->start.has_value()) {
+      *waiting.mutable_estimated_start_time() =
+          google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(*run.seen->start));
     }
   } else if (run.phase == Run::Phase::kSubmit || run.phase == Run::Phase::kFind) {
     waiting.set_message(absl::StrCat("The daemon submits it to ", name, "."));
@@ -369,7 +369,7 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
 
 void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
   absl::StatusOr<std::optional<LaunchedAttempt>> found = launcher_->TakeOver(run->id());
-  const bool was_started = WasStarted(run->folder, run->attempt);
+  const bool was_started = StartOfAttempt(run->folder, run->attempt).has_value();
   bool to_queue = false;
   {
     const absl::Time now = MonotonicNow();
@@ -448,11 +448,11 @@ void ClusterJobs::Observe() {
 }
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
-  std::optional<int> end;
+  std::optional<AttemptEnd> end;
   bool was_started = true;
   if (seen == nullptr) {
     end = EndOfAttempt(run->folder, run->attempt);
-    was_started = WasStarted(run->folder, run->attempt);
+    was_started = StartOfAttempt(run->folder, run->attempt).has_value();
   }
   std::shared_ptr<WorkerSession> session;
   std::string news;

@@ -259,6 +259,51 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
   EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("is unknown to the fake cluster"));
 }
 
+TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
+  Begin();
+  const AttemptId waiting = Start();
+  End(waiting, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
+  ASSERT_TRUE(WaitForState(waiting.job_id, v1::JOB_STATE_FAILED));
+  EXPECT_THAT(jobs_.Get(waiting.job_id).message(), HasSubstr("ended: CANCELLED."));
+
+  const AttemptId running = Start();
+  std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/started") << "1 n1\n";
+  std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/ended") << "143 SIGTERM\n";
+  launcher_.Change(running, [](LaunchedAttempt& attempt) {
+    attempt.nodes = {"n1"};
+    attempt.start = absl::Now() - absl::Seconds(1);
+  });
+  End(running, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
+  ASSERT_TRUE(WaitForState(running.job_id, v1::JOB_STATE_FAILED));
+}
+
+// A killed controller forgets its last seconds.
+TEST_F(ClusterJobsTest, ACancellationByTheClusterItselfIsALoss) {
+  Begin();
+  // The controller forgot the start, and the script ended by itself.
+  const AttemptId ended = Start();
+  std::ofstream(FolderOf(ended).AttemptFolder(ended.attempt) + "/started") << "1 n1\n";
+  std::ofstream(FolderOf(ended).AttemptFolder(ended.attempt) + "/ended") << "1\n";
+  End(ended, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
+  ASSERT_TRUE(WaitForState(ended.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(ended.job_id).message(), HasSubstr("ended with the exit code 1."));
+
+  // The controller started the job again, and cancelled it because the node still had it.
+  const AttemptId again = Start();
+  std::ofstream(FolderOf(again).AttemptFolder(again.attempt) + "/started") << "2 n1\n";
+  std::ofstream(FolderOf(again).AttemptFolder(again.attempt) + "/ended") << "143 SIGTERM\n";
+  launcher_.Change(again, [](LaunchedAttempt& attempt) { attempt.start = absl::Now() + absl::Seconds(10); });
+  End(again, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
+  ASSERT_TRUE(WaitForState(again.job_id, v1::JOB_STATE_QUEUED));
+
+  // The node could not start the script.
+  const AttemptId unstarted = Start();
+  launcher_.Change(unstarted, [](LaunchedAttempt& attempt) { attempt.nodes = {"n1"}; });
+  End(unstarted, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
+  ASSERT_TRUE(WaitForState(unstarted.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(jobs_.Get(unstarted.job_id).message(), HasSubstr("ended: CANCELLED."));
+}
+
 TEST_F(ClusterJobsTest, AnAttemptThatIsForgottenBeforeItsStartIsQueuedAgain) {
   Begin();
   const AttemptId id = Start();

@@ -12,6 +12,24 @@
 #include "server/workers/worker_log.h"
 
 namespace tandem {
+namespace {
+
+// Slurm's start of an attempt is in whole seconds, and the nodes' clocks differ a little.
+constexpr absl::Duration kClockDifference = absl::Seconds(2);
+
+// Returns whether a person cancelled a run that its launcher calls cancelled. Slurm itself cancels a job that
+// it cannot launch. A killed controller may forget that it started a job, start the job again, and cancel the
+// job because the node still has it.
+bool WasCancelledByAPerson(const ClusterRun& run) {
+  const std::optional<absl::Time> start = StartOfAttempt(run.folder, run.attempt);
+  // A job that was cancelled in the queue has no nodes.
+  if (!start.has_value()) return run.seen->nodes.empty();
+  const std::optional<AttemptEnd> end = EndOfAttempt(run.folder, run.attempt);
+  if (end.has_value() && !end->was_terminated) return false;
+  return !run.seen->start.has_value() || *run.seen->start <= *start + kClockDifference;
+}
+
+}  // namespace
 
 AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
                          absl::Duration absence_limit) {
@@ -35,25 +53,28 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   }
   if (run.seen.has_value() && run.seen->state == LaunchedAttempt::State::kEnded)
     loss.reason = run.seen->reason;
+  const bool was_cancelled = loss.reason == v1::STATE_REASON_CLUSTER_CANCELLED;
+  if (was_cancelled && !WasCancelledByAPerson(run)) loss.reason = v1::STATE_REASON_WORKER_LOST;
   const std::string detail = run.seen.has_value() ? run.seen->detail : "";
   loss.message = absl::StrCat(who, " ended", detail.empty() ? "" : ": ", detail, ".");
   // The reasons of the cluster itself explain enough.
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);
   const std::string output = attempt_folder + "/batch.log";
-  if (run.seen.has_value() && !run.seen->nodes.empty() && !WasStarted(run.folder, run.attempt) &&
-      access(output.c_str(), F_OK) != 0) {
+  if (run.seen.has_value() && !was_cancelled && !run.seen->nodes.empty() &&
+      !StartOfAttempt(run.folder, run.attempt).has_value() && access(output.c_str(), F_OK) != 0) {
     loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
     loss.message = absl::StrCat(who, " cannot start on node ", run.seen->nodes.front(), ": it cannot write ",
                                 output, "; every node needs the folder ", attempt_folder);
     return loss;
   }
-  const std::optional<int> code = EndOfAttempt(run.folder, run.attempt);
-  if (code == kBatchPathMissing || code == kWorkerBadLaunch)
-    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
-  if (code.has_value()) {
-    loss.message = absl::StrCat(who, *code == 0 ? " ended without saying how training ended."
-                                                : absl::StrCat(" ended with the exit code ", *code, "."));
+  if (const std::optional<AttemptEnd> end = EndOfAttempt(run.folder, run.attempt); end.has_value()) {
+    const int code = end->exit_code;
+    if (code == kBatchPathMissing || code == kWorkerBadLaunch) {
+      loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+    }
+    loss.message = absl::StrCat(who, code == 0 ? " ended without saying how training ended."
+                                               : absl::StrCat(" ended with the exit code ", code, "."));
   }
   // The worker that failed logs an error last. Slurm ends the others in the middle of their work.
   std::string first;

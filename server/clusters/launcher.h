@@ -52,8 +52,8 @@ struct LaunchedAttempt {
   std::string detail;
   // How it ended, if its workers do not say. Set for kEnded.
   v1::StateReason reason = v1::STATE_REASON_WORKER_LOST;
-  // The probable start of a waiting attempt. Empty if unknown.
-  std::optional<absl::Time> expected_start;
+  // The last start; the probable start of a waiting attempt. In whole seconds. Empty if unknown.
+  std::optional<absl::Time> start;
   // The nodes of a running attempt. May be empty.
   std::vector<std::string> nodes;
 };

@@ -48,7 +48,7 @@ LaunchedAttempt AttemptOf(const SlurmJob& job, AttemptId id) {
   attempt.state = StateOf(job);
   attempt.reason = ReasonOf(job.state);
   attempt.detail = attempt.state == State::kWaiting ? job.reason : job.state_text;
-  attempt.expected_start = job.expected_start;
+  attempt.start = job.start;
   attempt.nodes = job.nodes;
   return attempt;
 }

@@ -226,10 +226,10 @@ TEST_F(SlurmCommandsTest, AWaitingJobHasAnExpectedStart) {
   const auto waiting = Submit();
   ASSERT_TRUE(waiting.ok()) << waiting.status();
   const SlurmJob job =
-      Await(*waiting, [](const SlurmJob& known) { return known.expected_start.has_value(); });
-  ASSERT_TRUE(job.expected_start.has_value());
-  EXPECT_GT(*job.expected_start, absl::Now() + absl::Minutes(5)) << "times are UTC";
-  EXPECT_LT(*job.expected_start, absl::Now() + absl::Minutes(15)) << "times are UTC";
+      Await(*waiting, [](const SlurmJob& known) { return known.start.has_value(); });
+  ASSERT_TRUE(job.start.has_value());
+  EXPECT_GT(*job.start, absl::Now() + absl::Minutes(5)) << "times are UTC";
+  EXPECT_LT(*job.start, absl::Now() + absl::Minutes(15)) << "times are UTC";
   EXPECT_TRUE(slurm_.Cancel(*waiting, false).ok());
   EXPECT_TRUE(slurm_.Cancel(*running, false).ok());
   AwaitEnd(*running);

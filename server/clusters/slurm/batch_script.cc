@@ -50,7 +50,7 @@ if [[ -n $stop ]]; then
   again=$?
   ((again == 127)) || code=$again
 fi
-echo "$code" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
+echo "$code${stop:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
 exit "$code"
 )script";
 

@@ -193,7 +193,7 @@ TEST_F(BatchScriptTest, SendsTheFirstTermOnAndWaits) {
   EXPECT_EQ(result.exit_code, 5) << result.standard_error;
   EXPECT_EQ(result.standard_output, "saved\n");
   EXPECT_EQ(ReadText(folder_.path() + "/scancel.arguments"), "--signal=TERM 12.0\n");
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "5\n");
+  EXPECT_EQ(ReadText(attempt_ + "/ended"), "5 SIGTERM\n");
 }
 
 TEST_F(BatchScriptTest, SendsTheTermAgainUntilTheStepTakesIt) {

@@ -158,8 +158,7 @@ absl::StatusOr<std::vector<SlurmJob>> ParseQueue(absl::string_view output) {
     job.id = std::string(fields[0]);
     job.state_text = std::string(fields[1]);
     job.state = ParseSlurmState(job.state_text);
-    // For a job that has started, this is the time of the start.
-    if (job.state == SlurmState::kPending) job.expected_start = start;
+    job.start = start;
     job.nodes = NodesOf(fields[3]);
     if (fields[4] != "None") job.reason = std::string(fields[4]);
     job.comment = std::string(fields[5]);

@@ -26,14 +26,13 @@ TEST(QueueAnswerTest, ReadsJobs) {
   EXPECT_EQ((*jobs)[0].state, SlurmState::kPending);
   EXPECT_EQ((*jobs)[0].reason, "Resources");
   EXPECT_EQ((*jobs)[0].comment, "tandem:lenet-a:1");
-  EXPECT_EQ((*jobs)[0].expected_start,
-            absl::FromCivil(absl::CivilSecond(2026, 11, 28, 5), absl::UTCTimeZone()));
+  EXPECT_EQ((*jobs)[0].start, absl::FromCivil(absl::CivilSecond(2026, 11, 28, 5), absl::UTCTimeZone()));
   EXPECT_THAT((*jobs)[0].nodes, IsEmpty());
   EXPECT_EQ((*jobs)[1].state, SlurmState::kRunning);
   EXPECT_EQ((*jobs)[1].reason, "");
-  EXPECT_EQ((*jobs)[1].expected_start, std::nullopt) << "the start is past";
+  EXPECT_EQ((*jobs)[1].start, absl::FromCivil(absl::CivilSecond(2026, 11, 28, 4), absl::UTCTimeZone()));
   EXPECT_THAT((*jobs)[1].nodes, ElementsAre("n1", "n2"));
-  EXPECT_EQ((*jobs)[2].expected_start, std::nullopt);
+  EXPECT_EQ((*jobs)[2].start, std::nullopt);
   EXPECT_EQ((*jobs)[3].state, SlurmState::kUnknown);
   EXPECT_EQ((*jobs)[3].state_text, "BRAND_NEW");
 }

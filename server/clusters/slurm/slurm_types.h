@@ -51,8 +51,8 @@ struct SlurmJob {
   // Slurm's reason for the state, such as "Resources" or "NonZeroExitCode". Empty if Slurm gives none.
   std::string reason;
   std::string comment;
-  // Slurm's estimate for a pending job. Empty if Slurm has none.
-  std::optional<absl::Time> expected_start;
+  // The job's last start; Slurm's estimate for a pending job. In whole seconds. Empty if Slurm has none.
+  std::optional<absl::Time> start;
   // The nodes of a job that has started, one by one.
   std::vector<std::string> nodes;
 
