@@ -1,6 +1,7 @@
 #include "engine/training/worker_trainer.h"
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <thread>
@@ -23,7 +24,6 @@
 #include "engine/training/fit_data.h"
 #include "engine/training/gathering.h"
 #include "engine/training/initial_weights.h"
-#include "engine/training/launch_size.h"
 #include "engine/training/model_file.h"
 #include "engine/training/notices.h"
 #include "engine/training/plan.h"
@@ -188,18 +188,6 @@ absl::Status WorkerTrainer::Prepare() {
                             .steps = length_.steps,
                             .epoch_shift = length_.epoch_shift,
                             .replicas = count()});
-  schedule_ = std::make_unique<StepSchedule>(
-      options_.spec, StepSchedule::Options{.length = length_,
-                                           .replicas = local_count(),
-                                           .validates = validates,
-                                           .first_step = state_.step,
-                                           .seconds_before = state_.summary.training_seconds() +
-                                                             state_.summary.validation_seconds(),
-                                           .pause = &pause_,
-                                           .clock = options_.clock,
-                                           .reports_after = [averaging = &dealt().averaging](int64_t step) {
-                                             return averaging->ReportsAfter(step);
-                                           }});
   reporter_ =
       std::make_unique<Reporter>(options_.spec, length_, std::move(devices), validates, learning_rate_.get(),
                                  &dealt().averaging, options_.clock, &observer_);
@@ -413,7 +401,7 @@ absl::Status WorkerTrainer::Train(int local) {
     reporter_->Start();
     if (resumed.has_value()) observer_.OnResumed(resumed->checkpoint);
     TellOfStart();
-    schedule_->Start();
+    watch_.Start(state_.summary.training_seconds() + state_.summary.validation_seconds());
     MutexLock lock(&mutex_);
     outcome_ = state_.end;
     if (state_.step >= length_.steps) outcome_.reason = v1::STATE_REASON_COMPLETED;
@@ -440,34 +428,47 @@ int64_t WorkerTrainer::MostStepsFrom(int64_t step, int64_t size) const {
   const bool meets = options_.devices.size() > 1 && !dealt().averaging.steps_alone();
   if (meets || options_.spec.training().accumulation_steps() > 1) return 1;
   if (!resident_ || (load_meter_ != nullptr && step < state_.step + LoadMeter::kSteps)) return 1;
-  int64_t most = 1;
-  while (most < size && !dealt().averaging.AveragesAfter(step + most - 1)) ++most;
-  return most;
+  return size;
 }
 
 absl::Status WorkerTrainer::TakeSteps(int local) {
   Replica& replica = *replicas_[local];
-  SignalLine signals({.schedule = schedule_.get(),
-                      .averaging = &dealt().averaging,
-                      .clock = options_.clock,
-                      .communicator = communicators_[local].get()});
-  // Several workers must choose the same size without communication.
-  const int64_t given = options_.spec.gpu().steps_per_launch();
-  LaunchSize launch(spread() ? std::max<int64_t>(1, given) : given, options_.clock);
-  bool looked = true;  // Whether a report followed the previous steps.
+  const bool is_first = first_rank_ + local == 0;
+  const AveragingPolicy& averaging = dealt().averaging;
+  const StepPlan plan(
+      options_.spec,
+      {.length = length_, .validates = dealt().validation != nullptr, .averaging = &averaging});
+  SignalLine line({.communicator = communicators_[local].get(),
+                   .averaging = &averaging,
+                   .clock = options_.clock,
+                   .look = is_first ? [this] { return watch_.Look(); } : std::function<StepSignals()>(),
+                   .first_step = state_.step,
+                   .launch_steps = std::max<int64_t>(1, options_.spec.gpu().steps_per_launch())});
+  int64_t reported = state_.step;
+  const auto steps_from = [&](int64_t step) {
+    return plan.StepsFrom(step, reported, MostStepsFrom(step, line.launch_steps()));
+  };
+  bool has_reported = true;  // Whether a report followed the previous steps.
   for (int64_t next = state_.step; next < length_.steps;) {
     if (failed()) return failure();
-    const int64_t steps = schedule_->StepsFrom(next, MostStepsFrom(next, launch.size()));
+    const int64_t steps = steps_from(next);
+    line.Claim(next + steps - 1);
     replica.SetMeasured(load_meter_ != nullptr && next < state_.step + LoadMeter::kSteps);
     TANDEM_RETURN_IF_ERROR(replica.TrainSteps(next, steps));
-    launch.Took(steps, looked);
+    if (is_first) watch_.Took(steps, std::exchange(has_reported, false));
     next += steps;
     if (local == 0 && !told_of_first_steps_ && next - state_.step >= kFirstSteps) TellOfFirstSteps();
     const int64_t step = next - 1;
     if (load_meter_ != nullptr) TANDEM_RETURN_IF_ERROR(MeasureLoads(local, step));
-    TANDEM_ASSIGN_OR_RETURN(const AfterStep after, spread() ? signals.After(step) : schedule_->After(step));
-    looked = after.report;
+    const bool acts = plan.ActsAfter(step, reported);
+    TANDEM_ASSIGN_OR_RETURN(const std::optional<StepSignals> signals,
+                            line.After(step, acts, acts ? step : step + steps_from(next)));
+    if (!signals.has_value()) continue;
+    const AfterStep after = plan.After(step, reported, *signals);
+    if (is_first) watch_.Acted(*signals, after);
     if (!after.report) continue;
+    reported = step + 1;
+    has_reported = true;
     TANDEM_ASSIGN_OR_RETURN(Measurement training, replica.TakeTraining());
     TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddTraining, local, step + 1, after, std::move(training)));
     if (after.ends_training()) TANDEM_RETURN_IF_ERROR(TakeStatistics(local, step + 1));
@@ -476,13 +477,10 @@ absl::Status WorkerTrainer::TakeSteps(int local) {
                               replica.Validate(step + 1, [this] { return failed(); }));
       TANDEM_RETURN_IF_ERROR(Add(&Reporter::AddValidation, local, step + 1, after, std::move(validation)));
     }
-    if (after.settles()) {
-      TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(local, step + 1, after));
-      if (ends) break;
-      if (local == 0 && after.validate) schedule_->Restart();
-    }
-    // A replica that takes its own steps could report again before the others have seen the report.
-    if (dealt().averaging.steps_alone()) TANDEM_RETURN_IF_ERROR(communicators_[local]->Barrier());
+    if (!after.settles()) continue;
+    TANDEM_ASSIGN_OR_RETURN(const bool ends, Settle(local, step + 1, after));
+    if (ends) break;
+    if (is_first && after.validate) watch_.Restart();
   }
   return absl::OkStatus();
 }

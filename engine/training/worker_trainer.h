@@ -25,9 +25,11 @@
 #include "engine/training/reporter.h"
 #include "engine/training/resumption.h"
 #include "engine/training/serial_observer.h"
+#include "engine/training/signal_watch.h"
 #include "engine/training/snapshot.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/step_plan.h"
 #include "engine/training/trainer.h"
+#include "engine/training/training_length.h"
 #include "engine/training/training_state.h"
 
 namespace tandem {
@@ -42,11 +44,12 @@ class WorkerTrainer final : public Trainer {
         submitted_dataset_(std::move(submitted)),
         first_rank_(count() / options_.group.workers * options_.group.worker),
         observer_(options_.observer),
+        watch_(options_.spec, options_.clock),
         replicas_(count() / options_.group.workers) {}
 
   absl::Status Run() override;
   void Cancel() override { Fail(absl::CancelledError("training was cancelled")); }
-  void Pause() override { pause_.store(true, std::memory_order_relaxed); }
+  void Pause() override { watch_.Pause(); }
   TrainingOutcome outcome() const override {
     MutexLock lock(&mutex_);
     return outcome_;
@@ -96,7 +99,8 @@ class WorkerTrainer final : public Trainer {
   void TellOfFirstSteps();
   absl::Status Train(int local);
   absl::Status TakeSteps(int local);
-  // Returns the number of steps from `step` on until the next look, if a device gets `size` steps at a time.
+  // Returns the largest number of steps that a device gets at a time from `step` on. `size` is the measured
+  // or given number.
   int64_t MostStepsFrom(int64_t step, int64_t size) const;
   using AddMethod = absl::Status (Reporter::*)(int rank, int64_t steps, const AfterStep& after,
                                                Measurement measurement);
@@ -170,8 +174,7 @@ class WorkerTrainer final : public Trainer {
   absl::optional<Resumption> resumed_;
   TrainingState state_;  // At the start of Run.
   TrainingLength length_;
-  std::atomic<bool> pause_{false};
-  std::unique_ptr<StepSchedule> schedule_;
+  SignalWatch watch_;  // Used by the replica of rank 0, except Pause.
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<CheckpointKeeper> keeper_;  // Null if nothing is kept.
   // Each replica is created and used by its own thread during Run. Other replicas read the first replica

@@ -1,6 +1,8 @@
 #ifndef TANDEM_ENGINE_COLLECTIVES_LOCAL_LOCAL_GROUP_H_
 #define TANDEM_ENGINE_COLLECTIVES_LOCAL_LOCAL_GROUP_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -21,6 +23,10 @@ namespace tandem {
 // aborted with DEADLINE_EXCEEDED, and the message names the missing ranks.
 std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(
     int world_size, absl::Duration watchdog = absl::InfiniteDuration());
+
+// Returns a number that all ranks of the group share, at first 0. The group does not use the number. It lives
+// as long as an end of the group. Returns null for the end of any other group.
+std::atomic<int64_t>* SharedWordOf(const Communicator* end);
 
 }  // namespace tandem
 
