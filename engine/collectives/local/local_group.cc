@@ -290,7 +290,7 @@ class LocalCommunicator final : public Communicator {
     const int64_t size = SizeOf(offer.dtype);
     if (offer.call == CollectiveCall::kBarrier) return;
     if (offer.call == CollectiveCall::kBroadcast) {
-      if (rank == offer.root) return;
+      if (rank == offer.root || data == nullptr) return;
       std::memcpy(data, CallOf(group_->ranks[offer.root], number).data, offer.elements * size);
       return;
     }

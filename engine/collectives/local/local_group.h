@@ -18,6 +18,8 @@ namespace tandem {
 // does its slice when all ranks have begun the reduction: at once, or in its next call. A rank that awaits
 // the reduction does missing slices itself.
 //
+// A rank that passes null data to another rank's Broadcast receives no elements.
+//
 // Ends may be used and destroyed by different threads. A waiting rank spins briefly, then yields for up to a
 // millisecond, then sleeps. `world_size` is at least 1. If ranks wait for others for `watchdog`, the group is
 // aborted with DEADLINE_EXCEEDED, and the message names the missing ranks.
