@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/clock.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/training/averaging_policy.h"
 #include "gmock/gmock.h"
@@ -66,7 +67,7 @@ class SignalLineTest : public testing::Test {
       threads.emplace_back([&, rank] {
         SignalLine line({.communicator = ends[rank].get(),
                          .averaging = &averaging,
-                         .clock = Clock::Real(),
+                         .clock = &clock,
                          .look = rank == 0 ? look : std::function<StepSignals()>(),
                          .first_step = first_step});
         // As by StepPlan: a launch ends where an action follows.
@@ -95,6 +96,7 @@ class SignalLineTest : public testing::Test {
     return met;
   }
 
+  FakeClock clock{absl::UnixEpoch()};
   bool apart = false;
   int64_t averaging_every = 0;
   int64_t first_step = 0;
@@ -166,7 +168,7 @@ TEST_F(SignalLineTest, ProcessesLookFromTimeToTime) {
   apart = true;
   acts_every = 200;
   const std::vector<std::vector<Met>> met = Run(3, [](int, int64_t) {});
-  // The steps between two looks grow up to 64, because these steps take no time.
+  // The steps between two looks grow up to 64, because no time passes.
   EXPECT_THAT(met[0], Contains(Met{199, false}));
   int64_t last = 0;
   for (const Met& meeting : met[0]) {
