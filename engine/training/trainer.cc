@@ -57,10 +57,10 @@ class JobTrainer final : public Trainer {
     MutexLock lock(&mutex_);
     return failure_;
   }
-
-  bool has_failed() const ABSL_LOCKS_EXCLUDED(mutex_) {
+  // Returns the first error, if a loop has ended with an error. A cancellation may come after the last step.
+  absl::Status result() const ABSL_LOCKS_EXCLUDED(mutex_) {
     MutexLock lock(&mutex_);
-    return has_failed_;
+    return has_failed_ ? failure_ : absl::OkStatus();
   }
 
   TrainingSetup setup_;
@@ -90,7 +90,10 @@ absl::Status JobTrainer::Connect() {
     communicators_ = CreateLocalGroup(setup_.ranks(), setup_.options().watchdog);
   }
   group_.store(communicators_[0].get());
-  return failure();
+  const absl::Status cancelled = failure();
+  // A cancellation during the connection did not reach the group.
+  if (!cancelled.ok()) communicators_[0]->Abort(cancelled);
+  return cancelled;
 }
 
 absl::Status JobTrainer::Begin() {
@@ -125,11 +128,9 @@ absl::Status JobTrainer::Run() {
     threads.emplace_back([this, local] { RunLoop(loops_[local].get(), communicators_[local].get()); });
   }
   for (std::thread& thread : threads) thread.join();
-  // A cancellation may come after the last step.
-  const absl::Status status = has_failed() ? failure() : absl::OkStatus();
-  if (coordinator_ == nullptr) return status;
+  if (coordinator_ == nullptr) return result();
   coordinator_->Flush();
-  return coordinator_->WithCheckpoint(status);
+  return coordinator_->WithCheckpoint(result());
 }
 
 void JobTrainer::RunLoop(ReplicaLoop* loop, Communicator* communicator) {
