@@ -1,6 +1,8 @@
 #include "engine/training/replica_loop.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 

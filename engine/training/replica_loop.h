@@ -2,7 +2,6 @@
 #define TANDEM_ENGINE_TRAINING_REPLICA_LOOP_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 
