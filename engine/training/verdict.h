@@ -18,7 +18,7 @@ struct Verdict {
   bool checkpoint = false;
   bool best = false;
   // The state of the learning rate, if it watches a measure.
-  std::optional<Plateau::State> plateau;
+  std::optional<Plateau::State> plateau = std::nullopt;
 
   bool keeps() const { return checkpoint || best; }
   bool ends() const { return end != v1::STATE_REASON_UNSPECIFIED; }
