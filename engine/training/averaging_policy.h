@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/data/sampler.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/training_length.h"
 #include "tandem/v1/job.pb.h"
 
 namespace tandem {

@@ -18,7 +18,7 @@
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
 #include "engine/training/step_graph.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/training_length.h"
 
 namespace tandem {
 namespace {

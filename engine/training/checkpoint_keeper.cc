@@ -11,7 +11,7 @@
 namespace tandem {
 
 CheckpointKeeper::CheckpointKeeper(Options options)
-    : options_(std::move(options)), gathered_(options_.replicas), last_step_(options_.last_step) {
+    : options_(std::move(options)), last_step_(options_.last_step) {
   thread_ = std::thread([this] { WriteAll(); });
 }
 
@@ -23,19 +23,11 @@ CheckpointKeeper::~CheckpointKeeper() {
   thread_.join();
 }
 
-void CheckpointKeeper::Add(int rank, ReplicaVariables variables, Purpose purpose,
-                           const std::function<TrainingState()>& state) {
-  Work work;
-  {
-    MutexLock lock(&mutex_);
-    gathered_[rank] = std::move(variables);
-    if (++given_ < options_.replicas) return;
-    given_ = 0;
-    work.snapshot = std::exchange(gathered_, Snapshot(options_.replicas));
-  }
-  work.purpose = purpose;
-  work.state = state();
-  work.since = options_.clock->Elapsed();
+void CheckpointKeeper::Add(Snapshot snapshot, Purpose purpose, TrainingState state) {
+  Work work = {.snapshot = std::move(snapshot),
+               .purpose = purpose,
+               .state = std::move(state),
+               .since = options_.clock->Elapsed()};
   MutexLock lock(&mutex_);
   mutex_.Await(absl::Condition(this, &CheckpointKeeper::IsIdle));
   work_ = std::move(work);

@@ -19,8 +19,8 @@
 
 namespace tandem {
 
-// Writes checkpoints, and the model with the best result, during training. It writes from copies that the
-// replicas give between two steps, one checkpoint after the other, on its own thread. It reads each new
+// Writes checkpoints, and the model with the best result, during training. It writes from copies of the
+// replicas' state between two steps, one checkpoint after the other, on its own thread. It reads each new
 // checkpoint back before it removes old checkpoints. If a write fails, it notifies the observer, and training
 // continues. Thread-safe.
 class CheckpointKeeper {
@@ -32,7 +32,6 @@ class CheckpointKeeper {
     // The checkpoints to keep. Defaults filled in.
     v1::Checkpointing checkpoints;
     std::string best_path;
-    int replicas = 1;
     // Writes the model with the variables of `snapshot`. `best` is their result.
     std::function<absl::Status(const std::string& path, const Snapshot& snapshot, const v1::BestResult& best)>
         save_model;
@@ -53,11 +52,9 @@ class CheckpointKeeper {
     bool checkpoint = false;
     bool best = false;
   };
-  // Takes the variables of replica `rank`. All replicas must give theirs for the same purpose before any
-  // gives them again. The last replica's call hands the snapshot over, together with the result of `state`.
-  // It blocks while the previous snapshot is being written.
-  void Add(int rank, ReplicaVariables variables, Purpose purpose, const std::function<TrainingState()>& state)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes a snapshot and its state, and writes them soon. Blocks while the previous snapshot is being
+  // written.
+  void Add(Snapshot snapshot, Purpose purpose, TrainingState state) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns when no write is running.
   void Flush() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -84,9 +81,6 @@ class CheckpointKeeper {
   const Options options_;
 
   mutable Mutex mutex_;
-  // The snapshot so far.
-  Snapshot gathered_ ABSL_GUARDED_BY(mutex_);
-  int given_ ABSL_GUARDED_BY(mutex_) = 0;
   // The next work of the thread.
   std::optional<Work> work_ ABSL_GUARDED_BY(mutex_);
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // True from setting work_ to its end.

@@ -6,10 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/base/status_macros.h"
 #include "engine/tensor/tensor.h"
+#include "engine/training/step_graph.h"
 
 namespace tandem {
 namespace {
@@ -41,8 +43,21 @@ absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(const std::vector
   return numbers;
 }
 
-absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& own,
-                                                            Communicator* communicator) {
+absl::StatusOr<std::string> GatherText(const std::string& own, Communicator* communicator) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> lengths,
+                          GatherRows({static_cast<double>(own.size())}, 1, communicator));
+  for (size_t rank = 0; rank < lengths.size(); ++rank) {
+    if (lengths[rank] == 0) continue;
+    std::string text = own;
+    text.resize(static_cast<size_t>(lengths[rank]));
+    TANDEM_RETURN_IF_ERROR(communicator->Broadcast(
+        {text.data(), static_cast<int64_t>(text.size()), DType::kUInt8}, static_cast<int>(rank)));
+    return text;
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<Measurement>> GatherMeasurements(Measurement own, Communicator* communicator) {
   std::vector<double> numbers = {static_cast<double>(own.samples),
                                  own.data_wait_seconds,
                                  own.reduce_seconds,
@@ -51,13 +66,25 @@ absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& o
                                  static_cast<double>(own.sums.size())};
   const size_t head = numbers.size();
   numbers.insert(numbers.end(), own.sums.begin(), own.sums.end());
-  if (own.evaluator != nullptr) {
+  const bool is_first = communicator->rank() == 0;
+  // Rank 0 sends its numbers to nobody.
+  if (own.evaluator != nullptr && !is_first) {
     const std::vector<double> more = own.evaluator->ToNumbers();
     numbers.insert(numbers.end(), more.begin(), more.end());
   }
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> all, GatherNumbers(numbers, communicator));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<double> lengths,
+                          GatherRows({static_cast<double>(numbers.size())}, 1, communicator));
   std::vector<Measurement> measurements;
-  for (const std::vector<double>& given : all) {
+  if (is_first) measurements.push_back(std::move(own));
+  for (int rank = 1; rank < communicator->world_size(); ++rank) {
+    std::vector<double> given;
+    if (rank == communicator->rank()) given = std::move(numbers);
+    if (is_first) given.resize(static_cast<size_t>(lengths[rank]));
+    // The other ranks receive nothing.
+    TANDEM_RETURN_IF_ERROR(communicator->Broadcast(
+        {given.empty() ? nullptr : given.data(), static_cast<int64_t>(lengths[rank]), DType::kFloat64},
+        rank));
+    if (!is_first) continue;
     Measurement& measurement = measurements.emplace_back();
     measurement.samples = static_cast<int64_t>(given[0]);
     measurement.data_wait_seconds = given[1];
@@ -67,33 +94,45 @@ absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& o
     const auto sums = static_cast<size_t>(given[5]);
     const absl::Span<const double> rest = absl::MakeConstSpan(given).subspan(head);
     measurement.sums.assign(rest.begin(), rest.begin() + sums);
-    if (own.evaluator == nullptr) continue;
-    measurement.evaluator = std::make_shared<Evaluator>(*own.evaluator);
+    if (measurements[0].evaluator == nullptr) continue;
+    measurement.evaluator = std::make_shared<Evaluator>(*measurements[0].evaluator);
     measurement.evaluator->FromNumbers(rest.subspan(sums));
   }
   return measurements;
 }
 
-absl::StatusOr<Snapshot> GatherVariables(const ReplicaVariables& own, const Alike& alike, int first,
-                                         Communicator* communicator) {
-  const std::pair<std::vector<NamedTensor> ReplicaVariables::*, bool> kinds[] = {
-      {&ReplicaVariables::parameters, alike.parameters},
-      {&ReplicaVariables::optimizer_state, alike.optimizer_state},
-      {&ReplicaVariables::statistics, alike.statistics}};
-  Snapshot snapshot;
-  for (int rank = first; rank < communicator->world_size(); ++rank) {
-    ReplicaVariables variables;
-    for (const auto& [kind, is_alike] : kinds) {
-      if (is_alike) continue;
-      // Replicas have variables with the same names in the same order.
-      for (const auto& [name, value] : own.*kind) {
-        Tensor given = rank == communicator->rank() ? value : Tensor(value.dtype(), value.shape());
-        TANDEM_RETURN_IF_ERROR(
-            communicator->Broadcast({given.raw_data(), given.elements(), given.dtype()}, rank));
-        if (communicator->rank() == 0) (variables.*kind).emplace_back(name, std::move(given));
-      }
+absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& alike, bool whole,
+                                        Communicator* communicator) {
+  const bool is_first = communicator->rank() == 0;
+  Snapshot snapshot(is_first ? communicator->world_size() : 0);
+  const auto gather = [&](const std::string& name, bool is_alike,
+                          std::vector<NamedTensor> ReplicaVariables::*part) -> absl::Status {
+    if (is_alike && !is_first) return absl::OkStatus();
+    // Replicas have variables with the same names, types and shapes in the same order.
+    TANDEM_ASSIGN_OR_RETURN(Tensor own, replica.Read(name));
+    for (int rank = 1; !is_alike && rank < communicator->world_size(); ++rank) {
+      Tensor given;
+      if (is_first) given = Tensor(own.dtype(), own.shape());
+      // The ranks but the sender and rank 0 receive nothing.
+      void* const data = is_first                       ? given.raw_data()
+                         : rank == communicator->rank() ? own.raw_data()
+                                                        : nullptr;
+      TANDEM_RETURN_IF_ERROR(communicator->Broadcast({data, own.elements(), own.dtype()}, rank));
+      if (is_first) (snapshot[rank].*part).emplace_back(name, std::move(given));
     }
-    if (communicator->rank() == 0) snapshot.push_back(std::move(variables));
+    if (is_first) (snapshot[0].*part).emplace_back(name, std::move(own));
+    return absl::OkStatus();
+  };
+  const KeptVariables kept = replica.kept();
+  for (const std::string& name : kept.statistics) {
+    TANDEM_RETURN_IF_ERROR(gather(name, alike.statistics, &ReplicaVariables::statistics));
+  }
+  for (const std::string& name : kept.parameters) {
+    TANDEM_RETURN_IF_ERROR(gather(name, alike.parameters, &ReplicaVariables::parameters));
+  }
+  for (const std::string& name : kept.optimizer_state) {
+    if (!whole && !absl::StartsWith(name, kAveragePrefix)) continue;
+    TANDEM_RETURN_IF_ERROR(gather(name, alike.optimizer_state, &ReplicaVariables::optimizer_state));
   }
   return snapshot;
 }

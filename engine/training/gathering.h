@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_GATHERING_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,26 +10,29 @@
 #include "engine/backend/communicator.h"
 #include "engine/training/averaging_policy.h"
 #include "engine/training/measurement.h"
+#include "engine/training/replica.h"
 #include "engine/training/snapshot.h"
 
 namespace tandem {
 
-// Data that ranks of several processes exchange outside of executables. All ranks of the group must call each
-// function together.
+// Data that ranks exchange outside of executables. All ranks of the group must call each function together.
 
-// Returns the exact numbers of each rank, in the order of ranks. The lengths may differ.
+// Returns the exact numbers of each rank on all ranks, in the order of ranks. The lengths may differ.
 absl::StatusOr<std::vector<std::vector<double>>> GatherNumbers(const std::vector<double>& own,
                                                                Communicator* communicator);
 
-// Returns the measurement of each rank, in the order of ranks. Either all ranks have an evaluator, or none.
-absl::StatusOr<std::vector<Measurement>> GatherMeasurements(const Measurement& own,
-                                                            Communicator* communicator);
+// Returns the first text that is not empty, in the order of ranks, on all ranks. Empty if all are.
+absl::StatusOr<std::string> GatherText(const std::string& own, Communicator* communicator);
 
-// Sends the variables of the ranks from `first` on, which belong to other processes, to rank 0. Returns them
-// on rank 0, in the order of ranks, and an empty snapshot on other ranks. `own` is this rank's
-// Replica::ReadVariables(alike).
-absl::StatusOr<Snapshot> GatherVariables(const ReplicaVariables& own, const Alike& alike, int first,
-                                         Communicator* communicator);
+// Returns the measurement of each rank on rank 0, in the order of ranks, and nothing on other ranks. Either
+// all ranks have an evaluator, or none.
+absl::StatusOr<std::vector<Measurement>> GatherMeasurements(Measurement own, Communicator* communicator);
+
+// Returns a copy of the state of all replicas on rank 0, and an empty snapshot on other ranks. State that is
+// `alike` comes from rank 0 alone. If not `whole`, only state from which ModelTensors makes a model. Other
+// ranks copy a single variable at a time.
+absl::StatusOr<Snapshot> GatherSnapshot(const Replica& replica, const Alike& alike, bool whole,
+                                        Communicator* communicator);
 
 // Checks that all ranks begin at the same step and have the parameters of rank 0. `digest` is
 // Replica::ParametersDigest. FAILED_PRECONDITION if a rank differs.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/training_length.h"
 #include "engine/training/training_state.h"
 #include "tandem/v1/job.pb.h"
 

@@ -23,8 +23,8 @@
 #include "engine/training/replica_spec.h"
 #include "engine/training/resident_data.h"
 #include "engine/training/step_graph.h"
-#include "engine/training/step_schedule.h"
 #include "engine/training/targets.h"
+#include "engine/training/training_length.h"
 #include "engine/training/watched_measure.h"
 
 namespace tandem {

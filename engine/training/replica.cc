@@ -187,10 +187,10 @@ std::string Replica::notice() const {
   return "";
 }
 
-absl::Status Replica::InitializeParameters() {
-  const auto given = [this](const std::string& name) {
-    const auto found = context_.initial_weights->find(name);
-    return found == context_.initial_weights->end() ? nullptr : &found->second;
+absl::Status Replica::InitializeParameters(const std::map<std::string, Tensor>& weights) {
+  const auto given = [&](const std::string& name) {
+    const auto found = weights.find(name);
+    return found == weights.end() ? nullptr : &found->second;
   };
   for (const Parameter& parameter : parameters_) {
     if (rank_ == 0) {
@@ -465,34 +465,20 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
   return measurement;
 }
 
-absl::StatusOr<ReplicaVariables> Replica::ReadVariables(const Alike& alike) const {
-  if (variables_ == nullptr) return absl::FailedPreconditionError("there are no parameters yet");
-  ReplicaVariables copies;
-  const auto copy = [this](const std::string& name, std::vector<NamedTensor>& to) -> absl::Status {
-    TANDEM_ASSIGN_OR_RETURN(Tensor value, variables_->Read(name));
-    to.emplace_back(name, std::move(value));
-    return absl::OkStatus();
-  };
-  if (rank_ == 0 || !alike.statistics) {
-    for (const Statistic& statistic : statistics_) {
-      TANDEM_RETURN_IF_ERROR(copy(statistic.name, copies.statistics));
-    }
-    for (const Statistic& statistic : statistics_) {
-      if (!HasAverage(statistic.name)) continue;
-      TANDEM_RETURN_IF_ERROR(copy(AverageName(statistic.name), copies.statistics));
-    }
+KeptVariables Replica::kept() const {
+  KeptVariables kept;
+  for (const Statistic& statistic : statistics_) kept.statistics.push_back(statistic.name);
+  for (const Statistic& statistic : statistics_) {
+    if (HasAverage(statistic.name)) kept.statistics.push_back(AverageName(statistic.name));
   }
-  if (rank_ == 0 || !alike.parameters) {
-    for (const Parameter& parameter : parameters_) {
-      TANDEM_RETURN_IF_ERROR(copy(parameter.name, copies.parameters));
-    }
-  }
-  if (rank_ != 0 && alike.optimizer_state) return copies;
+  for (const Parameter& parameter : parameters_) kept.parameters.push_back(parameter.name);
   for (const std::string& name : variables_->names()) {
-    TANDEM_ASSIGN_OR_RETURN(const VariableKind kind, variables_->kind(name));
-    if (kind == VariableKind::kOptimizerState) TANDEM_RETURN_IF_ERROR(copy(name, copies.optimizer_state));
+    const absl::StatusOr<VariableKind> kind = variables_->kind(name);
+    if (kind.ok() && *kind == VariableKind::kOptimizerState) kept.optimizer_state.push_back(name);
   }
-  return copies;
+  // Sorted, so that all replicas have the same order, whichever executable declared the variables first.
+  std::sort(kept.optimizer_state.begin(), kept.optimizer_state.end());
+  return kept;
 }
 
 absl::Status Replica::RestoreVariables(const std::map<std::string, const Tensor*>& values) {

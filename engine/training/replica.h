@@ -31,7 +31,7 @@
 
 namespace tandem {
 
-// The objects that the replicas of a job share. All of them must outlive the replicas.
+// The objects that a replica uses. All of them must outlive it.
 struct ReplicaContext {
   const v1::JobSpec* spec = nullptr;  // With its defaults.
   const OpenedDataset* data = nullptr;
@@ -41,10 +41,15 @@ struct ReplicaContext {
   bool resident = false;
   const DealtSamples* dealt = nullptr;
   const LearningRate* learning_rate = nullptr;
-  // Parameters and statistics that do not begin with their initializers, float32, by name.
-  const std::map<std::string, Tensor>* initial_weights = nullptr;
   int64_t first_step = 0;  // From 0 over all epochs.
   int64_t steps = 0;       // Of the whole training.
+};
+
+// The names of the variables that a replica keeps from step to step.
+struct KeptVariables {
+  std::vector<std::string> parameters;       // In the order of the layers.
+  std::vector<std::string> optimizer_state;  // In the order of the names.
+  std::vector<std::string> statistics;  // In the order of the layers. The moving averages follow, if any.
 };
 
 // A copy of the network on its own device. Used by a single thread at a time.
@@ -71,9 +76,9 @@ class Replica {
   // Returns its bytes on the device, including prepared batches. Call it after Open.
   int64_t bytes() const;
 
-  // Sets the same initial parameters and statistics in all replicas, from the seed or from initial_weights.
-  // All replicas must call this together.
-  absl::Status InitializeParameters();
+  // Sets the same initial parameters and statistics in all replicas, from the seed or from `weights`:
+  // float32, by name. All replicas must call this together.
+  absl::Status InitializeParameters(const std::map<std::string, Tensor>& weights);
 
   // Takes `count` training steps from step `first` on, counted from 0 over all epochs, then the averaging
   // after the last of them. No earlier step of the group may have an averaging. All replicas take the same
@@ -110,9 +115,10 @@ class Replica {
   // Returns the speed since the beginning, or since a caller reset it to 0.
   ReplicaSpeed* speed() { return &speed_; }
 
-  // Copies the state that the replica keeps from step to step. Rank 0 copies all of it, other ranks only
-  // state that is not `alike`.
-  absl::StatusOr<ReplicaVariables> ReadVariables(const Alike& alike) const;
+  // Returns the names of the variables that it keeps from step to step. Equal in all replicas.
+  KeptVariables kept() const;
+  // Returns a copy of a variable.
+  absl::StatusOr<Tensor> Read(const std::string& name) const { return variables_->Read(name); }
   // Call it instead of InitializeParameters. Restores the state from a checkpoint's values, by name.
   // FAILED_PRECONDITION if a value is missing, unknown or of another shape.
   absl::Status RestoreVariables(const std::map<std::string, const Tensor*>& values);

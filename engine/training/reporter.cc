@@ -33,13 +33,10 @@ Reporter::Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::v
       clock_(clock),
       observer_(observer),
       judge_(spec.training(), learning_rate),
-      training_(devices_.size()),
-      validation_(devices_.size()),
       loads_(devices_.size(), 1.0),
       epoch_shares_(devices_.size()) {}
 
 void Reporter::Restore(const TrainingState& state) {
-  MutexLock lock(&mutex_);
   judge_.Restore(state);
   reported_steps_ = state.step;
   epoch_shares_ = state.epoch_shares;
@@ -51,22 +48,11 @@ void Reporter::Restore(const TrainingState& state) {
 }
 
 void Reporter::Start() {
-  MutexLock lock(&mutex_);
-  if (observer_ != nullptr) observer_->OnStarted(reported_steps_);
+  observer_->OnStarted(reported_steps_);
   report_time_ = clock_->Elapsed();
 }
 
-void Reporter::SetLoads(std::vector<double> loads) {
-  MutexLock lock(&mutex_);
-  loads_ = std::move(loads);
-}
-
-bool Reporter::Gathering::Add(int rank, Measurement measurement) {
-  measurements[rank] = std::move(measurement);
-  if (++count < static_cast<int>(measurements.size())) return false;
-  count = 0;
-  return true;
-}
+void Reporter::SetLoads(std::vector<double> loads) { loads_ = std::move(loads); }
 
 v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   v1::Evaluation evaluation;
@@ -77,13 +63,12 @@ v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   return evaluation;
 }
 
-absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement) {
-  MutexLock lock(&mutex_);
-  if (!training_.Add(rank, std::move(measurement))) return absl::OkStatus();
+absl::Status Reporter::AddTraining(int64_t steps, const AfterStep& after,
+                                   const std::vector<Measurement>& replicas) {
   judge_.ForgetImprovement();
   ended_by_.reset();
-  const Measurement total = TotalOf(training_.measurements);
-  for (size_t r = 0; r < epoch_shares_.size(); ++r) epoch_shares_[r].Add(training_.measurements[r]);
+  const Measurement total = TotalOf(replicas);
+  for (size_t r = 0; r < epoch_shares_.size(); ++r) epoch_shares_[r].Add(replicas[r]);
 
   const absl::Duration now = clock_->Elapsed();
   const double seconds = absl::ToDoubleSeconds(now - report_time_);
@@ -96,7 +81,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
   progress.set_images_per_second(Rate(total.samples, seconds));
   progress.set_learning_rate(learning_rate_->Rate(steps - 1));
   progress.set_averagings(averaging_->Averagings(steps));
-  progress.set_loss_scale(LossScaleOf(training_.measurements));
+  progress.set_loss_scale(LossScaleOf(replicas));
   if (HasLoss(total.sums) && !std::isfinite(progress.training().loss())) {
     return absl::OutOfRangeError(
         absl::StrCat("the training loss is ", progress.training().loss(), " at step ", steps,
@@ -107,14 +92,14 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
                      "; lower the learning rate or look at the data"));
   }
   const int64_t taken = steps - reported_steps_;
-  steps_left_out_ = SkippedStepsOf(training_.measurements) >= taken ? steps_left_out_ + taken : 0;
+  steps_left_out_ = SkippedStepsOf(replicas) >= taken ? steps_left_out_ + taken : 0;
   if (steps_left_out_ >= kMostStepsLeftOut) {
     return absl::OutOfRangeError(
         absl::StrCat("the gradients of the last ", steps_left_out_, " steps, up to step ", steps,
                      ", are not finite, though the loss is, which is scaled by ", progress.loss_scale(),
                      ": nothing is learnt; train in bfloat16 or float32, or lower the learning rate"));
   }
-  if (observer_ != nullptr) observer_->OnProgress(progress);
+  observer_->OnProgress(progress);
   reported_steps_ = steps;
   report_time_ = now;
   epoch_duration_ += absl::Seconds(seconds);
@@ -138,7 +123,7 @@ absl::Status Reporter::AddTraining(int rank, int64_t steps, const AfterStep& aft
 }
 
 void Reporter::TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps) {
-  if (!std::isnan(evaluation.loss()) || observer_ == nullptr) return;
+  if (!std::isnan(evaluation.loss())) return;
   observer_->OnNotice(absl::StrCat("cannot measure the ", what, " loss after step ", steps, ": all ",
                                    evaluation.samples(),
                                    " samples are ignored or weigh nothing; it counts as no result"));
@@ -174,11 +159,9 @@ v1::EpochSummary Reporter::TakeEpoch(int64_t steps) {
   return epoch;
 }
 
-absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& after,
-                                     Measurement measurement) {
-  MutexLock lock(&mutex_);
-  if (!validation_.Add(rank, std::move(measurement))) return absl::OkStatus();
-  const Measurement total = TotalOf(validation_.measurements);
+absl::Status Reporter::AddValidation(int64_t steps, const AfterStep& after,
+                                     const std::vector<Measurement>& replicas) {
+  const Measurement total = TotalOf(replicas);
   const v1::Evaluation validation = Evaluate(total);
   const absl::Duration now = clock_->Elapsed();
   const double seconds = absl::ToDoubleSeconds(now - report_time_);
@@ -210,7 +193,7 @@ absl::Status Reporter::AddValidation(int rank, int64_t steps, const AfterStep& a
   *result.mutable_validation() = validation;
   result.set_validation_seconds(seconds);
   if (judge_.best() != nullptr) *result.mutable_best() = *judge_.best();
-  if (observer_ != nullptr) observer_->OnValidation(result);
+  observer_->OnValidation(result);
   report_time_ = clock_->Elapsed();
   return absl::OkStatus();
 }
@@ -220,32 +203,19 @@ void Reporter::FinishEpoch(v1::EpochSummary epoch) {
   if (judge_.best() != nullptr) *epoch.mutable_best() = *judge_.best();
   summary_.set_epochs(length_.WholeEpochs(epoch.step()));
   *summary_.mutable_training() = epoch.training();
-  if (observer_ != nullptr) observer_->OnEpoch(epoch);
+  observer_->OnEpoch(epoch);
   report_time_ = clock_->Elapsed();
 }
 
-void Reporter::LeaveOut() {
-  MutexLock lock(&mutex_);
-  report_time_ = clock_->Elapsed();
-}
+void Reporter::LeaveOut() { report_time_ = clock_->Elapsed(); }
 
-TrainingOutcome Reporter::EarlyEnd() const {
-  MutexLock lock(&mutex_);
-  return judge_.end();
-}
+TrainingOutcome Reporter::EarlyEnd() const { return judge_.end(); }
 
-bool Reporter::Improved() const {
-  MutexLock lock(&mutex_);
-  return judge_.improved();
-}
+bool Reporter::Improved() const { return judge_.improved(); }
 
-void Reporter::CloseEpoch() {
-  MutexLock lock(&mutex_);
-  FinishEpoch(TakeEpoch(summary_.steps()));
-}
+void Reporter::CloseEpoch() { FinishEpoch(TakeEpoch(summary_.steps())); }
 
 TrainingState Reporter::State() const {
-  MutexLock lock(&mutex_);
   TrainingState state;
   state.step = reported_steps_;
   state.steps_per_epoch = length_.steps_per_epoch;
@@ -259,9 +229,6 @@ TrainingState Reporter::State() const {
   return state;
 }
 
-v1::TrainingSummary Reporter::Summary() const {
-  TrainingState state = State();
-  return std::move(state.summary);
-}
+v1::TrainingSummary Reporter::Summary() const { return State().summary; }
 
 }  // namespace tandem

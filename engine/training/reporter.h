@@ -6,18 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
-#include "engine/base/mutex.h"
 #include "engine/schedules/learning_rate.h"
 #include "engine/training/averaging_policy.h"
 #include "engine/training/judge.h"
 #include "engine/training/measurement.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/step_plan.h"
 #include "engine/training/trainer.h"
+#include "engine/training/training_length.h"
 #include "engine/training/training_state.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -25,76 +24,58 @@
 namespace tandem {
 
 // Combines the replicas' measurements in the order of ranks, reports them to the observer, and draws
-// conclusions. The last replica with a measurement calls the observer, so calls to it never overlap.
-// Thread-safe.
+// conclusions. Thread-compatible.
 class Reporter {
  public:
   // `spec` has its defaults. `devices` are names in the order of ranks. `learning_rate` is told of each
-  // epoch. `observer` may be null. All pointers must outlive this object.
+  // epoch. `averaging` may have the loads of any moment. All pointers must outlive this object.
   Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::vector<std::string> devices,
            bool validates, LearningRate* learning_rate, const AveragingPolicy* averaging, const Clock* clock,
            TrainerObserver* observer);
 
   // Continues from the State of a reporter of the same job. Call it before Start.
-  void Restore(const TrainingState& state) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Restore(const TrainingState& state);
 
   // Begins training. Call it before any measurement.
-  void Start() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Start();
 
   // Sets the replicas' loads from here on, an entry for each.
-  void SetLoads(std::vector<double> loads) ABSL_LOCKS_EXCLUDED(mutex_);
+  void SetLoads(std::vector<double> loads);
   // Sets the deviation by which targets were divided. Results are reported in the scale of the data. Call it
   // before any measurement is added. Default: 0, targets of the data's scale.
   void SetTargetDeviation(double deviation) { target_deviation_ = deviation; }
 
-  // Takes the measurements of replica `rank` from the last report to step `steps`, counted from 1 over all
-  // epochs. All replicas must call this for the same steps. OUT_OF_RANGE if the mean loss is not finite, or
-  // if gradients were not finite for 200 steps in a row.
-  absl::Status AddTraining(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the replicas' measurements from the last report to step `steps`, counted from 1 over all epochs.
+  // OUT_OF_RANGE if the mean loss is not finite, or if gradients were not finite for 200 steps in a row.
+  absl::Status AddTraining(int64_t steps, const AfterStep& after, const std::vector<Measurement>& replicas);
 
-  // Takes the validation of replica `rank` after AddTraining, if `after` has a validation. A finished
-  // training has another validation. OUT_OF_RANGE as above.
-  absl::Status AddValidation(int rank, int64_t steps, const AfterStep& after, Measurement measurement)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Takes the replicas' validations after AddTraining, if `after` has a validation. A finished training has
+  // another validation. OUT_OF_RANGE as above.
+  absl::Status AddValidation(int64_t steps, const AfterStep& after, const std::vector<Measurement>& replicas);
 
   // Excludes the time since the last report, or since later work, from training and validation.
-  void LeaveOut() ABSL_LOCKS_EXCLUDED(mutex_);
-
-  // The next functions are valid after all replicas have added their measurements of a step, until a replica
-  // adds another measurement.
+  void LeaveOut();
 
   // Returns why training ends early after the step, or the reason UNSPECIFIED.
-  TrainingOutcome EarlyEnd() const ABSL_LOCKS_EXCLUDED(mutex_);
+  TrainingOutcome EarlyEnd() const;
   // Returns whether the step brought the best result so far.
-  bool Improved() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Improved() const;
   // Ends the current epoch early. Call it if training ends within the epoch.
-  void CloseEpoch() ABSL_LOCKS_EXCLUDED(mutex_);
+  void CloseEpoch();
   // Returns the whole state after the step, for Restore.
-  TrainingState State() const ABSL_LOCKS_EXCLUDED(mutex_);
+  TrainingState State() const;
 
-  // Returns the results so far. Call it at any time.
-  v1::TrainingSummary Summary() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Returns the results so far.
+  v1::TrainingSummary Summary() const;
 
  private:
-  // The replicas' measurements for a report.
-  struct Gathering {
-    std::vector<Measurement> measurements;  // By rank.
-    int count = 0;                          // The number of measurements so far.
-
-    explicit Gathering(size_t replicas) : measurements(replicas) {}
-    // Adds a measurement. Returns true for the last replica, and then begins the next report.
-    bool Add(int rank, Measurement measurement);
-  };
-
   v1::Evaluation Evaluate(const Measurement& measurement) const;
   // Reports a measurement without counted samples. `what` is "training" or "validation".
-  void TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellOfNoResult(const v1::Evaluation& evaluation, absl::string_view what, int64_t steps);
   // Returns the current epoch and begins the next.
-  v1::EpochSummary TakeEpoch(int64_t steps) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  v1::EpochSummary TakeEpoch(int64_t steps);
   // Reports an epoch, after its validation if it has one.
-  void FinishEpoch(v1::EpochSummary epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishEpoch(v1::EpochSummary epoch);
 
   const TrainingLength length_;
   const v1::Training training_spec_;
@@ -106,26 +87,22 @@ class Reporter {
   TrainerObserver* const observer_;
   double target_deviation_ = 0;
 
-  mutable Mutex mutex_;
-  Judge judge_ ABSL_GUARDED_BY(mutex_);
-  // Separate, because a replica may validate before another replica has added its training.
-  Gathering training_ ABSL_GUARDED_BY(mutex_);
-  Gathering validation_ ABSL_GUARDED_BY(mutex_);
-  std::vector<double> loads_ ABSL_GUARDED_BY(mutex_);
-  int64_t reported_steps_ ABSL_GUARDED_BY(mutex_) = 0;
+  Judge judge_;
+  std::vector<double> loads_;
+  int64_t reported_steps_ = 0;
   // The number of skipped steps in a row before the last report, because gradients were not finite.
-  int64_t steps_left_out_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Duration report_time_ ABSL_GUARDED_BY(mutex_);  // The time of the last report, or of later work.
+  int64_t steps_left_out_ = 0;
+  absl::Duration report_time_;  // The time of the last report, or of later work.
   // The current epoch so far.
-  std::vector<Measurement> epoch_shares_ ABSL_GUARDED_BY(mutex_);
-  absl::Duration epoch_duration_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Measurement> epoch_shares_;
+  absl::Duration epoch_duration_;
   // A trained epoch that waits for its validation.
-  v1::EpochSummary trained_epoch_ ABSL_GUARDED_BY(mutex_);
+  v1::EpochSummary trained_epoch_;
 
   // As in TrainingState.
-  std::optional<v1::Evaluation> ended_by_ ABSL_GUARDED_BY(mutex_);
-  int64_t samples_ ABSL_GUARDED_BY(mutex_) = 0;  // Trained samples, over all epochs.
-  v1::TrainingSummary summary_ ABSL_GUARDED_BY(mutex_);
+  std::optional<v1::Evaluation> ended_by_;
+  int64_t samples_ = 0;  // Trained samples, over all epochs.
+  v1::TrainingSummary summary_;
 };
 
 }  // namespace tandem

@@ -9,7 +9,7 @@
 #include "absl/types/optional.h"
 #include "engine/base/env.h"
 #include "engine/tensor/tensor.h"
-#include "engine/training/step_schedule.h"
+#include "engine/training/training_length.h"
 #include "engine/training/training_state.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"

@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// The state that a replica keeps from step to step, by variable name, in the order of the layers.
+// The state that a replica keeps from step to step, by variable name, in the order of KeptVariables.
 struct ReplicaVariables {
   // State that all replicas share is in the first replica's vectors alone.
   std::vector<NamedTensor> parameters;

@@ -48,9 +48,8 @@ class TrainerObserver {
 using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(const v1::Device& device)>;
 
 // The place of a worker among the workers of a job. Each worker is a process with the same number of
-// replicas. All workers run a Trainer over the same job and get the same results. Only the first worker
-// writes checkpoints and the best model, decides by the clock, and obeys Pause. An error of a worker ends
-// all.
+// replicas. All workers run a Trainer over the same job. Only the first worker has its results, reports them,
+// writes checkpoints and the best model, decides by the clock, and obeys Pause. An error of a worker ends all.
 struct TrainerGroup {
   int worker = 0;  // Its first rank is worker * (devices / workers).
   int workers = 1;
@@ -115,10 +114,10 @@ class Trainer {
   // ends before. Any thread may call it.
   virtual void Pause() = 0;
 
-  // Returns the outcome of a Run that returned OK.
+  // Returns the outcome of a Run that returned OK. On the first worker alone.
   virtual TrainingOutcome outcome() const = 0;
 
-  // Returns the results so far. Call it after Run.
+  // Returns the results so far. Call it after Run, on the first worker alone.
   virtual v1::TrainingSummary Summary() const = 0;
 
   // Writes the model as safetensors, atomically: temporary file, fsync, rename. Parameters are

@@ -126,6 +126,11 @@ class GlooCommunicator final : public Communicator, public PeerListener {
                                  .root = root,
                                  .elements = buffer.elements}));
     const int64_t bytes = buffer.elements * SizeOf(buffer.dtype);
+    std::vector<char> unwanted;
+    if (buffer.data == nullptr) {
+      unwanted.resize(bytes);
+      buffer.data = unwanted.data();
+    }
     Transfers transfers;
     for (int peer = 0; peer < world_size(); ++peer) {
       if (peer == rank()) continue;

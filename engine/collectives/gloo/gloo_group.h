@@ -32,7 +32,8 @@ struct GlooOptions {
 // (Gloo's transport). Each rank must call it with its own rank. Returns when all are connected. A reduction
 // sends and receives 2 (world size - 1) / world size times the buffer's bytes on each rank. Every rank adds a
 // slice of all ranks' elements, in the order of ranks, and distributes the sum. Begun reductions run on a
-// separate thread (BackgroundCommunicator).
+// separate thread (BackgroundCommunicator). A rank that passes null data to another rank's Broadcast drops
+// the elements.
 //
 // A rank ends the group for all others if its process ends without destroying its end, or if it is silent for
 // too long. The status is UNAVAILABLE, and its message names the rank. The end is noticed in and outside of

@@ -1,5 +1,6 @@
 #include "engine/collectives/gloo/gloo_group.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backend/communicator_conformance.h"
 #include "engine/base/mutex.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
@@ -72,6 +75,22 @@ TEST(GlooGroupTest, ReducesWhatIsLargerThanIsHeldAtATime) {
       ASSERT_TRUE(ends[rank]->AllReduce({elements.data(), kElements, DType::kFloat32}, ReduceOp::kSum).ok());
       for (int64_t i = 0; i < kElements; ++i)
         ASSERT_EQ(elements[i], static_cast<float>(2 * (i % 1000) + 1)) << i;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(GlooGroupTest, ARankMayDropABroadcast) {
+  const auto ends = Connect(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      for (int root = 0; root < 3; ++root) {
+        std::vector<int32_t> values(100, rank);
+        void* const data = rank == (root + 1) % 3 ? nullptr : values.data();
+        ASSERT_TRUE(ends[rank]->Broadcast({data, 100, DType::kInt32}, root).ok());
+        EXPECT_THAT(values, testing::Each(data == nullptr ? rank : root));
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -104,6 +104,7 @@ class Group {
 
   Changes changes;
   std::vector<Shown> ranks;
+  alignas(64) std::atomic<int64_t> shared_word{0};
 
  private:
   // Checks waiting ranks from time to time. A rank that waits in the same call for a whole watchdog period
@@ -196,7 +197,10 @@ class LocalCommunicator final : public Communicator {
   absl::Status Barrier() override { return Finish(Post({.call = CollectiveCall::kBarrier}, nullptr)); }
 
   void Abort(absl::Status status) override { group_->Abort(std::move(status)); }
-  absl::Status status() const override { return group_->abort_status(); }
+  absl::Status status() const override {
+    return group_->aborted() ? group_->abort_status() : absl::OkStatus();
+  }
+  std::atomic<int64_t>* shared_word() const { return &group_->shared_word; }
 
  private:
   using Faults = std::map<int64_t, absl::Status>;
@@ -286,7 +290,7 @@ class LocalCommunicator final : public Communicator {
     const int64_t size = SizeOf(offer.dtype);
     if (offer.call == CollectiveCall::kBarrier) return;
     if (offer.call == CollectiveCall::kBroadcast) {
-      if (rank == offer.root) return;
+      if (rank == offer.root || data == nullptr) return;
       std::memcpy(data, CallOf(group_->ranks[offer.root], number).data, offer.elements * size);
       return;
     }
@@ -331,6 +335,11 @@ std::vector<std::unique_ptr<Communicator>> CreateLocalGroup(int world_size, absl
     ends.push_back(std::make_unique<LocalCommunicator>(rank, world_size, group));
   }
   return ends;
+}
+
+std::atomic<int64_t>* SharedWordOf(const Communicator* end) {
+  const auto* const local = dynamic_cast<const LocalCommunicator*>(end);
+  return local == nullptr ? nullptr : local->shared_word();
 }
 
 }  // namespace tandem

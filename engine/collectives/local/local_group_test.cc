@@ -1,6 +1,9 @@
 #include "engine/collectives/local/local_group.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,6 +76,31 @@ TEST(LocalGroupTest, AnAbortWakesAll) {
     }
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+TEST(LocalGroupTest, ARankMayDropABroadcast) {
+  std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(3);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      for (int root = 0; root < 3; ++root) {
+        std::vector<int32_t> values(100, rank);
+        void* const data = rank == (root + 1) % 3 ? nullptr : values.data();
+        ASSERT_TRUE(ends[rank]->Broadcast({data, 100, DType::kInt32}, root).ok());
+        EXPECT_THAT(values, testing::Each(data == nullptr ? rank : root));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(LocalGroupTest, RanksShareAWord) {
+  std::vector<std::unique_ptr<Communicator>> ends = CreateLocalGroup(2);
+  std::atomic<int64_t>* const word = SharedWordOf(ends[0].get());
+  ASSERT_NE(word, nullptr);
+  EXPECT_EQ(*word, 0);
+  EXPECT_EQ(SharedWordOf(ends[1].get()), word);
+  EXPECT_NE(SharedWordOf(CreateLocalGroup(1)[0].get()), word);
 }
 
 // A group has a fixed number of slots for calls. After an abort, neither a free slot nor an unused slot

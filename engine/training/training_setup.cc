@@ -1,0 +1,217 @@
+#include "engine/training/training_setup.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/base/random_access_env.h"
+#include "engine/base/sha256.h"
+#include "engine/base/status_macros.h"
+#include "engine/data/augment/augmenter.h"
+#include "engine/data/sampler.h"
+#include "engine/data/statistics.h"
+#include "engine/losses/loss.h"
+#include "engine/optimizers/optimizer.h"
+#include "engine/training/fit_data.h"
+#include "engine/training/initial_weights.h"
+#include "engine/training/judge.h"
+#include "engine/training/notices.h"
+#include "engine/training/plan.h"
+#include "engine/training/replica_spec.h"
+#include "engine/training/step_graph.h"
+#include "engine/training/targets.h"
+#include "engine/training/trained_model.h"
+
+namespace tandem {
+
+TrainingSetup::TrainingSetup(Trainer::Options options, v1::DatasetSpec submitted)
+    : options_(std::move(options)), submitted_dataset_(std::move(submitted)), observer_(options_.observer) {}
+
+std::vector<std::string> TrainingSetup::device_names() const {
+  std::vector<std::string> names;
+  for (const v1::Device& device : options_.devices) names.push_back(device.name());
+  return names;
+}
+
+absl::Status TrainingSetup::Open() {
+  TANDEM_RETURN_IF_ERROR(OpenCheckpoint());
+  TANDEM_RETURN_IF_ERROR(OpenData());
+  TANDEM_RETURN_IF_ERROR(CompareData());
+  TANDEM_RETURN_IF_ERROR(CheckData());
+  TANDEM_RETURN_IF_ERROR(OpenWeights());
+  return Begin();
+}
+
+absl::Status TrainingSetup::OpenCheckpoint() {
+  absl::optional<Resumption>& resumed = beginning_->resumed;
+  TANDEM_ASSIGN_OR_RETURN(
+      resumed, tandem::OpenCheckpoint(options_.env, options_.checkpoint_folder, spec().replicas(), ranks(),
+                                      /*sets_aside=*/options_.group.worker == 0));
+  if (!resumed.has_value()) return absl::OkStatus();
+  state_ = resumed->state;
+  checkpoint_ = resumed->checkpoint;
+  for (const std::string& notice : resumed->notices) Notify(notice);
+  if (!spec().training().best_model().keep_weights() || options_.best_path.empty()) return absl::OkStatus();
+  const auto best = options_.env->OpenRandomAccess(options_.best_path, RandomAccessEnv::Open::kReadOnly);
+  if (state_.summary.has_best() && absl::IsNotFound(best.status())) {
+    Notify(absl::StrCat("The model with the best result so far, of step ", state_.summary.best().step(),
+                        ", is not there: the best of the results that follow is kept."));
+    state_.summary.clear_best();
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<DataNames>> TrainingSetup::NamesOfModel() const {
+  if (checkpoint_.has_value()) return state_.names;
+  if (!spec().has_initial_weights()) return std::optional<DataNames>();
+  absl::StatusOr<DataNames> names = NamesOfInitialWeights(spec(), options_.initial_weights_path);
+  if (!names.ok()) return absl::DataLossError(names.status().message());
+  return std::optional<DataNames>(*std::move(names));
+}
+
+absl::Status TrainingSetup::OpenData() {
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
+  absl::StatusOr<OpenedDataset> opened =
+      OpenDataset(FitData(spec(), options_.dataset), names.has_value() ? &*names : nullptr);
+  if (!opened.ok()) return absl::DataLossError(opened.status().message());
+  data_ = *std::move(opened);
+  for (const std::string& notice : data_.info.notices) Notify(notice);
+  Notify(LayoutNotice(spec().model()));
+  if (options_.dataset.train_limit() > 0) {
+    Notify(OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info)));
+  }
+  return absl::OkStatus();
+}
+
+// Compares the data with those of the checkpoint.
+absl::Status TrainingSetup::CompareData() {
+  const bool keeps = checkpoint_.has_value() || !spec().checkpoints().off();
+  if (options_.checkpoint_folder.empty() || !keeps) return absl::OkStatus();
+  absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
+  if (!digest.ok()) return absl::DataLossError(digest.status().message());
+  data_digest_ = *std::move(digest);
+  const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
+  Notify(notice);
+  if (!notice.empty()) Notify(NormalizationNotice(options_.dataset));
+  return absl::OkStatus();
+}
+
+// Fits the job to its data and checks them. Create checked the job without its data.
+absl::Status TrainingSetup::CheckData() {
+  v1::Training& training = *options_.spec.mutable_training();
+  if (training.loss().softmax_cross_entropy().balance_classes()) {
+    BalanceClasses(CountClasses(*data_.train, data_.info), training.mutable_loss());
+  }
+  const absl::StatusOr<JobPlan> plan = PlanJob(spec(), data_.info);
+  if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  for (const auto& [name, split] :
+       {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
+    if (split == nullptr) continue;
+    const std::string fault = TargetRangeFault(training.loss(), *split, data_.info);
+    if (fault.empty()) continue;
+    return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
+  }
+  if (training.balance_samples()) {
+    classes_ = std::make_shared<const ClassSamples>(
+        SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(training.loss())));
+    if (classes_->empty()) {
+      return absl::DataLossError(
+          "cannot balance the training samples: the loss ignores the targets of all of them");
+    }
+  }
+  planned_memory_ = plan->memory;
+  resident_ = plan->resident_bytes > 0;
+  unchanged_samples_ = data_.train.get();
+  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed());
+  return absl::OkStatus();
+}
+
+absl::Status TrainingSetup::OpenWeights() {
+  // A checkpoint replaces the initial weights.
+  if (!spec().has_initial_weights() || checkpoint_.has_value()) return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(CheckModelSha256(options_.initial_weights_path, options_.initial_weights_sha256));
+  absl::StatusOr<std::map<std::string, Tensor>> weights =
+      ReadInitialWeights(spec(), options_.initial_weights_path);
+  if (!weights.ok()) return absl::DataLossError(weights.status().message());
+  beginning_->by_weights = *std::move(weights);
+  Notify(WeightsNotice(spec().initial_weights(), beginning_->by_weights.size()));
+  Notify(NormalizationNotice(options_.dataset));
+  return absl::OkStatus();
+}
+
+absl::Status TrainingSetup::Begin() {
+  const v1::Training& training = spec().training();
+  loads_ = LoadsOf(spec().replicas());
+  if (spec().replicas().auto_worker_load()) {
+    const bool are_known = state_.loads.size() == loads_.size() && CheckLoads(state_.loads).ok();
+    if (are_known) loads_ = state_.loads;
+    measures_loads_ = !are_known && ranks() > 1;
+  }
+  length_ = Deal(loads_)->length;
+  if (state_.step > length_.steps) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "cannot continue from the checkpoint of step ", state_.step, " in ", options_.checkpoint_folder,
+        ": the job ends with step ", length_.steps, "; raise ",
+        training.steps() > 0 ? "training.steps" : "training.epochs", ", or start in another folder"));
+  }
+  if (checkpoint_.has_value()) {
+    const std::string notice =
+        ResultsNotice(state_, training, validates(), /*other_data=*/state_.data != data_digest_);
+    Notify(notice);
+    if (!notice.empty()) ForgetResults(&state_);
+    ForgetOtherAims(training, &state_);
+  }
+  if (!StillEnds(state_, training, length_)) state_.end = {};
+  Notify(EpochsNotice(state_, length_));
+  return absl::OkStatus();
+}
+
+bool TrainingSetup::had_ended() const {
+  return state_.end.reason != v1::STATE_REASON_UNSPECIFIED || state_.step >= length_.steps;
+}
+
+std::shared_ptr<const DealtSamples> TrainingSetup::Deal(const std::vector<double>& loads) const {
+  MutexLock lock(&mutex_);
+  std::shared_ptr<const DealtSamples>& dealt = dealt_[loads];
+  if (dealt == nullptr) {
+    dealt = std::make_shared<const DealtSamples>(spec(), data_.info, loads, state_, classes_);
+  }
+  return dealt;
+}
+
+absl::Status TrainingSetup::CheckLoads(const std::vector<double>& loads) const {
+  const v1::Training& training = spec().training();
+  const bool alone = spec().replicas().has_parameter_averaging();
+  const Sampler sampler({.samples = data_.info.train_samples,
+                         .batch = training.global_batch_size(),
+                         .loads = loads,
+                         .drop_last = training.drop_last()});
+  std::set<std::pair<int64_t, int64_t>> seen;  // Samples of the batch and of the share.
+  for (const int64_t step : {int64_t{0}, sampler.steps_per_epoch() - 1}) {
+    for (int rank = 0; rank < static_cast<int>(loads.size()); ++rank) {
+      const StepShape whole = {.samples = sampler.ShareSamples(step, rank),
+                               .batch_samples = sampler.BatchSamples(step),
+                               .replicas = alone ? 1 : static_cast<int>(loads.size())};
+      if (whole.samples == 0 || !seen.insert({whole.batch_samples, whole.samples}).second) continue;
+      for (const StepShape& part : PartsOf(whole, training.accumulation_steps())) {
+        TANDEM_RETURN_IF_ERROR(BuildTrainingGraph(spec(), data_.info, part).status());
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<LearningRate> TrainingSetup::MakeLearningRate() const {
+  const v1::Training& training = spec().training();
+  auto rate = std::make_unique<LearningRate>(
+      LearningRate::Options{.schedule = training.schedule(),
+                            .learning_rate = LearningRateOf(training.optimizer()),
+                            .steps_per_epoch = length_.steps_per_epoch,
+                            .steps = length_.steps,
+                            .epoch_shift = length_.epoch_shift,
+                            .replicas = ranks()});
+  if (state_.plateau.has_value()) rate->Restore(*state_.plateau);
+  return rate;
+}
+
+}  // namespace tandem
