@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "dnnl.hpp"
 #include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/base/status_macros.h"
@@ -109,42 +110,7 @@ absl::StatusOr<std::vector<Region>> Vectors(Lowering& lowering, const Node& node
   return regions;
 }
 
-bool IsNormalization(const Node& node) {
-  return node.op->kind() == "batch_norm" || node.op->kind() == "batch_norm_inference";
-}
-
-// The ops after a normalisation that run together with it.
-struct Tail {
-  const Node* add = nullptr;
-  ValueId addend = kNoValue;
-  const Node* relu = nullptr;
-};
-
-// If two normalisations are added, the later one adds.
-Tail TailOf(const Lowering& lowering, const Node& node) {
-  Tail tail;
-  const ValueId y = node.outputs[0];
-  tail.relu = lowering.OnlyReader(y, "relu");
-  const Node* add = lowering.OnlyReader(y, "add");
-  if (add == nullptr) return tail;
-  const ValueId other = add->inputs[0] == y ? add->inputs[1] : add->inputs[0];
-  const NodeId producer = lowering.value(other).producer;
-  const bool other_is_later = producer != kNoNode && producer > node.id &&
-                              IsNormalization(lowering.graph().node(producer)) &&
-                              lowering.OnlyReader(other, "add") == add;
-  if (other_is_later) return tail;
-  tail.add = add;
-  tail.addend = other;
-  tail.relu = lowering.OnlyReader(add->outputs[0], "relu");
-  return tail;
-}
-
-// Returns whether the following sum must wait for the other summand.
-bool IsLeftToSum(const Lowering& lowering, const Tail& tail) {
-  return tail.add != nullptr && !lowering.IsMade(tail.addend);
-}
-
-// The result of a normalisation with its tail: its place, and the needs of its step.
+// The result of a normalisation with the ops after it: its place, and the needs of its step.
 struct Result {
   Region y;
   Region addend;
@@ -153,23 +119,20 @@ struct Result {
   std::string suffix;
 };
 
-absl::StatusOr<Result> DefineResult(Lowering& lowering, const Node& node, const Tail& tail,
-                                    const Layout& layout, Region x) {
+// Takes the sum and the ReLU after the normalisation.
+absl::StatusOr<Result> DefineResult(Lowering& lowering, const Node& node, const Layout& layout, Region x) {
   Result result;
-  ValueId output = node.outputs[0];
   result.addend = x;
-  if (tail.add != nullptr) {
-    TANDEM_ASSIGN_OR_RETURN(result.addend, lowering.Get(tail.addend, layout));
-    result.adds = true;
-    result.suffix = " + add";
-    lowering.Absorb(tail.add->id);
-    output = tail.add->outputs[0];
-  }
-  if (tail.relu != nullptr) {
-    result.relu = true;
-    result.suffix += " + relu";
-    lowering.Absorb(tail.relu->id);
-    output = tail.relu->outputs[0];
+  ValueId output = node.outputs[0];
+  if (const ForwardGroup* group = lowering.fusions().From(node); group != nullptr) {
+    if (group->add != nullptr) {
+      TANDEM_ASSIGN_OR_RETURN(result.addend, lowering.Get(group->addend, layout));
+    }
+    result.adds = group->add != nullptr;
+    result.relu = group->relu != nullptr;
+    result.suffix = absl::StrCat(result.adds ? " + add" : "", result.relu ? " + relu" : "");
+    lowering.Accept(*group);
+    output = group->result();
   }
   result.y = lowering.Define(output, layout);
   return result;
@@ -204,7 +167,9 @@ void MergeMoments(const ChannelSizes& sizes, const double* partials, int64_t cha
   }
 }
 
-absl::Status EmitBatchNorm(Lowering& lowering, const Node& node, const Tail& tail) {
+}  // namespace
+
+absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
@@ -214,7 +179,7 @@ absl::Status EmitBatchNorm(Lowering& lowering, const Node& node, const Tail& tai
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
     if (!home.layout.plain()) return absl::InternalError("cpu: running statistics do not lie plain");
   }
-  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, tail, view.layout, x));
+  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, view.layout, x));
   const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[1]));
   const Region mean = lowering.Define(node.outputs[1], plain);
   const Region inv_std = lowering.Define(node.outputs[2], plain);
@@ -256,13 +221,13 @@ absl::Status EmitBatchNorm(Lowering& lowering, const Node& node, const Tail& tai
   return absl::OkStatus();
 }
 
-absl::Status EmitBatchNormInference(Lowering& lowering, const Node& node, const Tail& tail) {
+absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 1));
   const Region weight = vectors[0], bias = vectors[1], mean = vectors[2], variance = vectors[3];
-  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, tail, view.layout, x));
+  TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, view.layout, x));
   const Region factors = ChannelScratch<float>(lowering, sizes, 1);
   const double epsilon = static_cast<const BatchNormInferenceOp&>(*node.op).epsilon;
   std::vector<std::pair<int, int>> in_place = {{0, 0}};
@@ -283,47 +248,7 @@ absl::Status EmitBatchNormInference(Lowering& lowering, const Node& node, const 
   return absl::OkStatus();
 }
 
-absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
-  return node.op->kind() == "batch_norm" ? EmitBatchNorm(lowering, node, tail)
-                                         : EmitBatchNormInference(lowering, node, tail);
-}
-
-absl::Status LowerForward(Lowering& lowering, const Node& node) {
-  const Tail tail = TailOf(lowering, node);
-  if (IsLeftToSum(lowering, tail)) return absl::OkStatus();
-  return Emit(lowering, node, tail);
-}
-
-// Returns the batch_norm_grad that reads the result of a relu_grad, or null.
-const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
-  for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
-    const Node& node = lowering.graph().node(id);
-    if (node.op->kind() == "batch_norm_grad" && node.inputs[1] == relu_grad.outputs[0]) return &node;
-  }
-  return nullptr;
-}
-
-// Returns the normalisation of batch_norm_grad `grad`, if a ReLU with gradient `relu_grad` follows it and
-// nobody else reads the result. Then the ReLU's output can be computed again from the normalisation's input.
-// Null otherwise.
-const Node* RepeatableReluOf(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
-  if (lowering.OnlyReader(relu_grad.outputs[0], "batch_norm_grad") == nullptr) return nullptr;
-  const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
-  if (relu == nullptr) return nullptr;
-  const Node* norm = lowering.MakerOf(relu->inputs[0], "batch_norm");
-  const bool same = norm != nullptr && norm->inputs[0] == grad.inputs[0] &&
-                    norm->inputs[1] == grad.inputs[2] && norm->outputs[1] == grad.inputs[3] &&
-                    norm->outputs[2] == grad.inputs[4];
-  return same ? norm : nullptr;
-}
-
-// Returns the sum of gradients that only this relu_grad reads, or null.
-const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
-  const ValueId dy = relu_grad.inputs[1];
-  const Node* add = lowering.MakerOf(dy, "add");
-  if (add == nullptr || relu_grad.inputs[0] == dy) return nullptr;
-  return lowering.OnlyReader(dy, "relu_grad") == &relu_grad ? add : nullptr;
-}
+namespace {
 
 // Adds up the parts' sums. Computes the gradients of scale and shift, and the terms of dx: factor, slope and
 // shift, one vector after the other.
@@ -371,9 +296,9 @@ absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, cons
   Region bias;
   bool relu = false;
   if (taken != nullptr && !lowering.IsMade(dy_value)) {
-    const Node& relu_grad = *lowering.MakerOf(dy_value, "relu_grad");
-    const Node* norm = RepeatableReluOf(lowering, relu_grad, node);
-    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(norm->inputs[2]));
+    const Node& relu_grad = lowering.graph().node(lowering.value(dy_value).producer);
+    const BackwardGroup& group = *lowering.fusions().Backward(relu_grad);
+    TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(group.norm->inputs[2]));
     dy_value = relu_grad.inputs[1];
     relu = true;
   }
@@ -430,39 +355,17 @@ absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, cons
 
 }  // namespace
 
-absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) { return LowerForward(lowering, node); }
-
-absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
-  return LowerForward(lowering, node);
-}
-
-absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add) {
-  for (const ValueId input : add.inputs) {
-    const NodeId producer = lowering.value(input).producer;
-    if (producer == kNoNode || lowering.IsMade(input)) continue;
-    const Node& node = lowering.graph().node(producer);
-    if (!IsNormalization(node)) continue;
-    TANDEM_RETURN_IF_ERROR(Emit(lowering, node, TailOf(lowering, node)));
-    return true;
-  }
-  return false;
-}
-
-bool AddsForReluGradSums(const Lowering& lowering, const Node& add) {
-  const Node* relu_grad = lowering.OnlyReader(add.outputs[0], "relu_grad");
-  return relu_grad != nullptr && SumBefore(lowering, *relu_grad) == &add &&
-         GradBehind(lowering, *relu_grad) != nullptr;
-}
-
-absl::StatusOr<bool> LowerReluGradSums(Lowering& lowering, const Node& relu_grad) {
-  const Node* grad = GradBehind(lowering, relu_grad);
-  if (grad == nullptr) return false;
+absl::Status LowerReluGradSums(Lowering& lowering, const BackwardGroup& group) {
+  const Node& relu_grad = *group.relu_grad;
+  const Node* grad = group.norm_grad;
+  const Node* sum = group.add;
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, *grad));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(grad->inputs[0], view.layout));
   TANDEM_ASSIGN_OR_RETURN(const Region mean, lowering.GetPlain(grad->inputs[3]));
-  const Node* sum = SumBefore(lowering, relu_grad);
-  const Node* norm = sum == nullptr ? RepeatableReluOf(lowering, relu_grad, *grad) : nullptr;
+  // If only the normalisation's gradient reads the masked gradient, the masked gradient is not stored. The
+  // ReLU's decisions are computed again.
+  const Node* norm = sum == nullptr && !group.shared ? group.norm : nullptr;
   const bool repeats = norm != nullptr;
   TANDEM_ASSIGN_OR_RETURN(const Region dy,
                           lowering.Get(sum == nullptr ? relu_grad.inputs[1] : sum->inputs[0], view.layout));
@@ -528,7 +431,7 @@ absl::StatusOr<bool> LowerReluGradSums(Lowering& lowering, const Node& relu_grad
          });
          return absl::OkStatus();
        }});
-  return true;
+  return absl::OkStatus();
 }
 
 absl::Status LowerBatchNormGrad(Lowering& lowering, const Node& node) {

@@ -13,14 +13,8 @@ absl::Status LowerBatchNormGrad(Lowering& lowering, const Node& node);
 absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node);
 absl::Status LowerBatchNormInferenceGrad(Lowering& lowering, const Node& node);
 
-// For an add node: adds the steps of a normalisation that was postponed because the other summand did not
-// exist yet. Returns whether there was one.
-absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add);
-// For a relu_grad node: adds the steps, together with the sums for a batch_norm_grad that reads the result.
-// Returns false, and adds nothing, if no batch_norm_grad reads it.
-absl::StatusOr<bool> LowerReluGradSums(Lowering& lowering, const Node& relu_grad);
-// For an add node: returns whether LowerReluGradSums of a relu_grad will add it.
-bool AddsForReluGradSums(const Lowering& lowering, const Node& add);
+// Adds the steps of the group's relu_grad and of its sum, together with the sums for its batch_norm_grad.
+absl::Status LowerReluGradSums(Lowering& lowering, const BackwardGroup& group);
 
 }  // namespace tandem::cpu
 

@@ -97,7 +97,7 @@ absl::StatusOr<Region> WinogradWeights(Lowering& lowering, ValueId weight, const
 
 // Returns the only reader of `y`, if it is a max pooling of 2x2 windows with stride 2.
 const Node* HalvingMaxPool(const Lowering& lowering, ValueId y) {
-  const Node* pool = lowering.OnlyReader(y, "max_pool2d");
+  const Node* pool = lowering.uses().OnlyReader(y, "max_pool2d");
   const PoolGeometry halves = {{2, 2}, {2, 2}, {0, 0}};
   if (pool == nullptr || static_cast<const MaxPool2dOp&>(*pool->op).geometry != halves) return nullptr;
   return pool;
@@ -205,7 +205,7 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
   // The following ops run together with the convolution if nobody else reads the values between them.
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   const Node* pool = HalvingMaxPool(lowering, node.outputs[0]);
   const bool with_relu = relu != nullptr;
   const bool with_pool = pool != nullptr;

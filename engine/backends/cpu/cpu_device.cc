@@ -16,19 +16,6 @@
 namespace tandem {
 namespace {
 
-absl::Status LowerNodes(const Graph& graph, cpu::Lowering& lowering) {
-  for (const Node& node : graph.nodes()) {
-    if (lowering.absorbed(node.id)) continue;
-    const cpu::Lower lower = cpu::FindLower(node.op->kind());
-    if (lower == nullptr) {
-      return absl::UnimplementedError(
-          absl::StrCat("cpu: this backend does not offer the op ", node.op->kind()));
-    }
-    TANDEM_RETURN_IF_ERROR(lower(lowering, node));
-  }
-  return lowering.Finish();
-}
-
 // A misspelt name would run with a speed and rounding that nobody requested.
 absl::Status CheckAskedIsa() {
   const char* asked = std::getenv("TANDEM_CPU_ISA");
@@ -47,9 +34,7 @@ bool CpuDevice::OffersBFloat16() {
 }
 
 std::unique_ptr<Variables> CpuDevice::CreateVariables(const Variables* like) {
-  auto layouts = like == nullptr ? std::make_shared<cpu::VariableLayouts>()
-                                 : static_cast<const cpu::CpuVariables*>(like)->layouts();
-  return std::make_unique<cpu::CpuVariables>(std::move(layouts));
+  return std::make_unique<cpu::CpuVariables>(like);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& graph, Variables* variables) {
@@ -63,15 +48,8 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
         absl::StrCat(name_, ": processors do not compute in float16; give float32 or bfloat16"));
   }
   auto* cpu_variables = static_cast<cpu::CpuVariables*>(variables);
-  for (const Node& node : graph.nodes()) {
-    if (cpu::FindLower(node.op->kind()) == nullptr) {
-      return absl::UnimplementedError(
-          absl::StrCat("cpu: this backend does not offer the op ", node.op->kind()));
-    }
-  }
-  for (const ValueId id : graph.variables()) {
-    TANDEM_RETURN_IF_ERROR(cpu_variables->Declare(graph.value(id)));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckOffered(graph, cpu::CpuBackend::kName, cpu::FindLower));
+  TANDEM_RETURN_IF_ERROR(cpu_variables->Declare(graph));
   // oneDNN reads the team's size when a primitive is created.
   const cpu::ScopedTeam scoped_team(team_);
   const int64_t planned = PlanMemory(graph).arena_bytes;
@@ -80,7 +58,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
     for (const cpu::Algorithms algorithms : {cpu::Algorithms::kFastest, cpu::Algorithms::kSmallScratch,
                                              cpu::Algorithms::kWithoutWinograd, cpu::Algorithms::kOneDnn}) {
       cpu::Lowering lowering(graph, cpu_variables, team_, algorithms, compute_);
-      TANDEM_RETURN_IF_ERROR(LowerNodes(graph, lowering));
+      TANDEM_RETURN_IF_ERROR(lowering.LowerGraph());
       TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cpu::CpuExecutable> made, cpu::CpuExecutable::Plan(lowering));
       if (best == nullptr || made->bytes() < best->bytes()) best = std::move(made);
       const int64_t workspace = *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() +

@@ -47,7 +47,7 @@ absl::Status LowerLoop(Lowering& lowering, const Node& node, const Loop& loop) {
 
 // Returns whether a reader of the value wants it batch-blocked.
 bool WantedBatchBlocked(const Lowering& lowering, ValueId value) {
-  for (const NodeId id : lowering.readers(value)) {
+  for (const NodeId id : lowering.uses().readers(value)) {
     const Node& node = lowering.graph().node(id);
     if (node.inputs[0] != value) continue;
     const absl::string_view kind = node.op->kind();
@@ -85,16 +85,15 @@ absl::Status LowerRelu(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerReluGradSums(lowering, node));
-  if (done) return absl::OkStatus();
+  if (const BackwardGroup* group = lowering.fusions().Backward(node); group != nullptr) {
+    return LowerReluGradSums(lowering, *group);
+  }
   return LowerLoop(lowering, node,
                    [](const Kernels& kernels, const float* y, const float* dy, float* dx, int64_t begin,
                       int64_t end) { kernels.relu_grad(y, dy, dx, begin, end); });
 }
 
 absl::Status LowerAdd(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerNormalizedSum(lowering, node));
-  if (done || AddsForReluGradSums(lowering, node)) return absl::OkStatus();
   return LowerLoop(lowering, node,
                    [](const Kernels& kernels, const float* a, const float* b, float* y, int64_t begin,
                       int64_t end) { kernels.add(a, b, y, begin, end); });
@@ -152,7 +151,7 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
     TANDEM_ASSIGN_OR_RETURN(region, lowering.GetPlain(node.inputs[0]));
   }
   // The result keeps the variable's value, even if a later node changes the variable.
-  if (lowering.ChangesAfter(node.inputs[0], node.id) &&
+  if (lowering.uses().ChangesAfter(node.inputs[0], node.id) &&
       lowering.buffers()[region.buffer].source == Buffer::Source::kVariable) {
     const Region copy = lowering.Define(node.outputs[0], layout);
     const int64_t bytes = layout.bytes();

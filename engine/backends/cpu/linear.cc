@@ -167,7 +167,7 @@ absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   if (relu != nullptr) lowering.Absorb(relu->id);
   const bool with_relu = relu != nullptr;
   const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],

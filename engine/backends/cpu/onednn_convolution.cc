@@ -304,7 +304,7 @@ absl::Status LowerOneDnnConvGradWeight(Lowering& lowering, const Node& node, con
       [&](const Way& way) { return Descriptions(p, way.type, has_bias).GradWeight(way.algorithm); });
   // The gradient has the parameter's layout, so that the update is a single loop over both.
   Layout wanted = Layout::Plain(DType::kFloat32, p.weight);
-  const ValueId parameter = lowering.ParameterOf(node.outputs[0]);
+  const ValueId parameter = lowering.uses().ParameterOf(node.outputs[0]);
   if (parameter != kNoValue) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(parameter));
     wanted = home.layout;

@@ -277,7 +277,7 @@ absl::Status LowerClipGradients(Lowering& lowering, const Node& node) {
     // After its reduction a bucket has no other reader.
     const NodeId producer = lowering.value(node.inputs[i]).producer;
     const bool reduced = producer != kNoNode && lowering.graph().node(producer).op->kind() == "all_reduce" &&
-                         lowering.OnlyReader(node.inputs[i], "clip_gradients") != nullptr;
+                         lowering.uses().OnlyReader(node.inputs[i], "clip_gradients") != nullptr;
     Region to = home.region;
     if (reduced) {
       lowering.Alias(node.outputs[i], home);

@@ -149,8 +149,8 @@ absl::Status LowerTiledMaxPoolGrad(Lowering& lowering, const Node& node, Region 
 
 // Returns whether the indices of a pooling may be in tiles: only the pooling's gradient reads them.
 bool MayTileIndex(const Lowering& lowering, ValueId index) {
-  if (lowering.OnlyReader(index, "max_pool2d_grad") != nullptr) return true;
-  return lowering.readers(index).empty() && !lowering.IsOutput(index);
+  if (lowering.uses().OnlyReader(index, "max_pool2d_grad") != nullptr) return true;
+  return lowering.uses().readers(index).empty() && !lowering.uses().IsOutput(index);
 }
 
 // Computes the node's output. `x` is the shape of the larger images. `op` is average_pool2d or its gradient.
@@ -190,7 +190,7 @@ absl::Status LowerAverage(Lowering& lowering, const Node& node, const AveragePoo
 absl::StatusOr<std::unique_ptr<PooledGrad>> FindPooledGrad(Lowering& lowering, ValueId dy) {
   std::unique_ptr<PooledGrad> none;
   const NodeId producer = lowering.value(dy).producer;
-  const Node* reader = lowering.OnlyReader(dy, "conv2d_grad_weight");
+  const Node* reader = lowering.uses().OnlyReader(dy, "conv2d_grad_weight");
   if (producer == kNoNode || reader == nullptr || reader->inputs[1] != dy) return none;
   const Node& node = lowering.graph().node(producer);
   if (node.op->kind() != "max_pool2d_grad") return none;

@@ -96,14 +96,13 @@ class Trial {
       const Value& value = like.value(node.inputs[i]);
       inputs.push_back(trial->graph_.AddVariable(absl::StrCat("input", i), VariableKind::kStatistic,
                                                  value.dtype, value.shape));
-      TANDEM_RETURN_IF_ERROR(trial->variables_.Declare(trial->graph_.value(inputs.back())));
     }
+    TANDEM_RETURN_IF_ERROR(trial->variables_.Declare(trial->graph_));
     TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, trial->graph_.AddNode(node.op, inputs));
     for (const ValueId output : outputs) trial->graph_.MarkOutput(output);
     Lowering lowering(trial->graph_, &trial->variables_, like.team(), like.algorithms(), like.compute(),
                       products);
-    TANDEM_RETURN_IF_ERROR(FindLower(node.op->kind())(lowering, trial->graph_.node(0)));
-    TANDEM_RETURN_IF_ERROR(lowering.Finish());
+    TANDEM_RETURN_IF_ERROR(lowering.LowerGraph());
     TANDEM_ASSIGN_OR_RETURN(trial->executable_, CpuExecutable::Plan(lowering));
     TANDEM_RETURN_IF_ERROR(trial->executable_->Allocate(0, trial->variables_.workspace_bytes()));
     return trial;
@@ -120,7 +119,7 @@ class Trial {
 
  private:
   Graph graph_;
-  CpuVariables variables_{std::make_shared<VariableLayouts>()};
+  CpuVariables variables_{nullptr};
   std::unique_ptr<CpuExecutable> executable_;
   double best_seconds_ = std::numeric_limits<double>::infinity();
 };

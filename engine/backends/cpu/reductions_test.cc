@@ -51,7 +51,7 @@ TEST(CpuReductionsTest, EachBucketIsAwaitedBeforeItsOwnUpdates) {
   LateCommunicator communicator(/*is_late=*/true);
   ASSERT_TRUE(RunCase(graph, cpu, *variables, &communicator).ok());
   int begun = 0, awaited = 0, updated = 0;
-  for (const cpu::CpuExecutable::StepTime& step : cpu.profile()) {
+  for (const StepTime& step : cpu.profile()) {
     if (step.name == "all_reduce") ++begun;
     if (step.name == "all_reduce: await") {
       EXPECT_EQ(begun, 4);

@@ -76,7 +76,7 @@ absl::Status LowerTiledLinearForward(Lowering& lowering, const Node& node) {
     product.has_row_bias = blocked;
     product.has_column_bias = !blocked;
   }
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   product.c_form.relu = relu != nullptr;
   if (relu != nullptr) lowering.Absorb(relu->id);
   product.c =

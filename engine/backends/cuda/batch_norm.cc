@@ -13,37 +13,6 @@
 namespace tandem::cuda {
 namespace {
 
-bool IsNormalization(const Node& node) {
-  const absl::string_view kind = node.op->kind();
-  return kind == "batch_norm" || kind == "batch_norm_inference" || kind == "batch_norm_sync";
-}
-
-// The ops after a normalisation that run together with it.
-struct Tail {
-  const Node* add = nullptr;
-  ValueId addend = kNoValue;
-  const Node* relu = nullptr;
-};
-
-// If two normalisations are added, the later one adds.
-Tail TailOf(const Lowering& lowering, const Node& node) {
-  Tail tail;
-  const ValueId y = node.outputs[0];
-  tail.relu = lowering.OnlyReader(y, "relu");
-  const Node* add = lowering.OnlyReader(y, "add");
-  if (add == nullptr) return tail;
-  const ValueId other = add->inputs[0] == y ? add->inputs[1] : add->inputs[0];
-  const NodeId producer = lowering.value(other).producer;
-  const bool other_is_later = producer != kNoNode && producer > node.id &&
-                              IsNormalization(lowering.graph().node(producer)) &&
-                              lowering.OnlyReader(other, "add") == add;
-  if (other_is_later) return tail;
-  tail.add = add;
-  tail.addend = other;
-  tail.relu = lowering.OnlyReader(add->outputs[0], "relu");
-  return tail;
-}
-
 // The statistics of a normalisation: their place, and their computation as the step's first work.
 struct Statistics {
   std::vector<Region> reads = {};
@@ -120,7 +89,7 @@ Statistics Given(const Node& node, const std::vector<Region>& vectors) {
           .epsilon = static_cast<float>(op.epsilon)};
 }
 
-absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
+absl::Status LowerForward(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, ChannelsLastInput(lowering, node, 0));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, node, 1));
   const absl::string_view kind = node.op->kind();
@@ -134,20 +103,18 @@ absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
   std::vector<Region> reads = {x};
   std::vector<std::pair<int, int>> in_place = {{0, 0}};
   Region addend = x;
-  const bool adds = tail.add != nullptr;
+  const ForwardGroup* group = lowering.fusions().From(node);
+  const bool adds = group != nullptr && group->add != nullptr;
+  const bool relu = group != nullptr && group->relu != nullptr;
   if (adds) {
-    TANDEM_ASSIGN_OR_RETURN(addend, lowering.Get(tail.addend, layout));
+    TANDEM_ASSIGN_OR_RETURN(addend, lowering.Get(group->addend, layout));
     reads.push_back(addend);
     in_place.push_back({0, 1});
-    name += " + add";
-    lowering.Absorb(tail.add->id);
-    output = tail.add->outputs[0];
   }
-  const bool relu = tail.relu != nullptr;
-  if (relu) {
-    name += " + relu";
-    lowering.Absorb(tail.relu->id);
-    output = tail.relu->outputs[0];
+  if (group != nullptr) {
+    absl::StrAppend(&name, adds ? " + add" : "", relu ? " + relu" : "");
+    lowering.Accept(*group);
+    output = group->result();
   }
   const Region y = lowering.Define(output, layout);
   reads.insert(reads.end(), {weight, bias});
@@ -181,51 +148,8 @@ absl::Status Emit(Lowering& lowering, const Node& node, const Tail& tail) {
   return absl::OkStatus();
 }
 
-absl::Status LowerForward(Lowering& lowering, const Node& node) {
-  const Tail tail = TailOf(lowering, node);
-  // The sum is postponed if the other summand does not exist yet.
-  if (tail.add != nullptr && !lowering.IsMade(tail.addend)) return absl::OkStatus();
-  return Emit(lowering, node, tail);
-}
-
-bool IsGrad(const Node& node) {
-  const absl::string_view kind = node.op->kind();
-  return kind == "batch_norm_grad" || kind == "batch_norm_inference_grad";
-}
-
-// Returns the first batch_norm_grad that reads the result of `relu_grad`, or null.
-const Node* GradBehind(const Lowering& lowering, const Node& relu_grad) {
-  for (const NodeId id : lowering.readers(relu_grad.outputs[0])) {
-    const Node& node = lowering.graph().node(id);
-    if (IsGrad(node) && node.inputs[1] == relu_grad.outputs[0]) return &node;
-  }
-  return nullptr;
-}
-
-// Returns the normalisation of `grad`, if the ReLU of `relu_grad` follows it directly, else null.
-const Node* NormBefore(const Lowering& lowering, const Node& relu_grad, const Node& grad) {
-  const Node* relu = lowering.MakerOf(relu_grad.inputs[0], "relu");
-  if (relu == nullptr || lowering.value(relu->inputs[0]).producer == kNoNode) return nullptr;
-  const Node& norm = lowering.graph().node(lowering.value(relu->inputs[0]).producer);
-  const bool training = norm.op->kind() == "batch_norm" && grad.op->kind() == "batch_norm_grad" &&
-                        norm.outputs[1] == grad.inputs[3] && norm.outputs[2] == grad.inputs[4];
-  const bool inference = norm.op->kind() == "batch_norm_inference" &&
-                         grad.op->kind() == "batch_norm_inference_grad" && norm.inputs[3] == grad.inputs[3] &&
-                         norm.inputs[4] == grad.inputs[4];
-  const bool same = norm.inputs[0] == grad.inputs[0] && norm.inputs[1] == grad.inputs[2];
-  return same && (training || inference) ? &norm : nullptr;
-}
-
-// Returns the sum of gradients that only this relu_grad reads, or null.
-const Node* SumBefore(const Lowering& lowering, const Node& relu_grad) {
-  const ValueId dy = relu_grad.inputs[1];
-  const Node* add = lowering.MakerOf(dy, "add");
-  if (add == nullptr || relu_grad.inputs[0] == dy) return nullptr;
-  return lowering.OnlyReader(dy, "relu_grad") == &relu_grad ? add : nullptr;
-}
-
-// Adds the steps of the gradient `grad`, and of `relu_grad` before it unless that is null.
-absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_grad) {
+// Adds the steps of the gradient `grad`, and of the other ops of `group` unless `group` is null.
+absl::Status EmitGrad(Lowering& lowering, const Node& grad, const BackwardGroup* group) {
   const Layout layout = ChannelsLastOf(lowering, grad.inputs[0]);
   const ChannelRows sizes = ChannelRowsOf(lowering, grad.inputs[0]);
   const bool training = grad.op->kind() == "batch_norm_grad";
@@ -235,14 +159,15 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, grad, 2));
   const Region weight = vectors[0], mean = vectors[1], deviation = vectors[2];
 
-  const bool relu = relu_grad != nullptr;
-  const Node* sum = relu ? SumBefore(lowering, *relu_grad) : nullptr;
-  const Node* norm = relu ? NormBefore(lowering, *relu_grad, grad) : nullptr;
+  const bool relu = group != nullptr;
+  const Node* relu_grad = relu ? group->relu_grad : nullptr;
+  const Node* sum = relu ? group->add : nullptr;
+  const Node* norm = relu ? group->norm : nullptr;
   const ValueId dy_value = sum != nullptr ? sum->inputs[0] : relu ? relu_grad->inputs[1] : grad.inputs[1];
   const bool two = sum != nullptr;
   const bool from_y = relu && norm == nullptr;
   // The masked gradient is stored if it has another reader, or if BatchNormGradApply cannot compute it again.
-  const bool shared = relu && lowering.OnlyReader(relu_grad->outputs[0], grad.op->kind()) != &grad;
+  const bool shared = relu && group->shared;
   const bool keeps = shared || (relu && !training && (two || from_y));
 
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(dy_value, layout));
@@ -308,7 +233,7 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const Node* relu_gra
 }
 
 absl::Status LowerGrad(Lowering& lowering, const Node& node) {
-  return EmitGrad(lowering, node, /*relu_grad=*/nullptr);
+  return EmitGrad(lowering, node, /*group=*/nullptr);
 }
 
 }  // namespace
@@ -336,7 +261,7 @@ absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Nod
     TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(node.inputs[i]));
   }
   for (const int i : node.op->MutatedInputs()) {
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
+    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[i]));
     if (!home.layout.plain()) return absl::InternalError("running statistics do not lie plain");
   }
   return regions;
@@ -349,29 +274,10 @@ Region DefineVector(Lowering& lowering, ValueId id) {
 SumRegions::SumRegions(Lowering& lowering, const ChannelRows& sizes)
     : partials(lowering.Scratch(PartialBytes(sizes))), tickets(lowering.KeptZeros(TicketBytes(sizes))) {}
 
-absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add) {
-  for (const ValueId input : add.inputs) {
-    if (lowering.IsMade(input)) continue;
-    const Node& node = lowering.graph().node(lowering.value(input).producer);
-    if (!IsNormalization(node)) continue;
-    TANDEM_RETURN_IF_ERROR(Emit(lowering, node, TailOf(lowering, node)));
-    return true;
-  }
-  return false;
-}
-
-bool AddsForReluGrad(const Lowering& lowering, const Node& add) {
-  const Node* relu_grad = lowering.OnlyReader(add.outputs[0], "relu_grad");
-  return relu_grad != nullptr && SumBefore(lowering, *relu_grad) == &add &&
-         GradBehind(lowering, *relu_grad) != nullptr;
-}
-
-absl::StatusOr<bool> LowerReluGradOfNorm(Lowering& lowering, const Node& relu_grad) {
-  const Node* grad = GradBehind(lowering, relu_grad);
-  if (grad == nullptr) return false;
-  TANDEM_RETURN_IF_ERROR(EmitGrad(lowering, *grad, &relu_grad));
-  lowering.Absorb(grad->id);
-  return true;
+absl::Status LowerBackwardGroup(Lowering& lowering, const BackwardGroup& group) {
+  TANDEM_RETURN_IF_ERROR(EmitGrad(lowering, *group.norm_grad, &group));
+  lowering.Absorb(group.norm_grad->id);
+  return absl::OkStatus();
 }
 
 absl::Span<const Offered> BatchNormOps() {

@@ -11,17 +11,10 @@
 namespace tandem::cuda {
 
 // Normalisations over channels, for tensors with channels last, in the compute type. A sum and a ReLU after a
-// normalisation run together with it, forward and backward. So the lowerings of add and relu_grad call these
-// functions first.
+// normalisation run together with it, forward and backward.
 
-// Adds the steps of a normalisation that was postponed for `add`, the only reader of its result. Returns
-// false if there is none.
-absl::StatusOr<bool> LowerNormalizedSum(Lowering& lowering, const Node& add);
-// Returns whether the sum of gradients `add` is computed by its only reader, a relu_grad.
-bool AddsForReluGrad(const Lowering& lowering, const Node& add);
-// Adds the steps of `relu_grad` together with those of the batch_norm_grad that reads its result. Returns
-// false if no batch_norm_grad reads it.
-absl::StatusOr<bool> LowerReluGradOfNorm(Lowering& lowering, const Node& relu_grad);
+// Adds the steps of all ops of the group.
+absl::Status LowerBackwardGroup(Lowering& lowering, const BackwardGroup& group);
 
 // Helpers for the whole family of batch_norm ops.
 

@@ -13,9 +13,9 @@ namespace {
 
 absl::Status LowerChannelBias(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region bias, lowering.GetPlain(node.inputs[1]));
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   if (relu != nullptr) lowering.Absorb(relu->id);
   const bool with_relu = relu != nullptr;
   const Region x = home.region;
@@ -38,14 +38,14 @@ absl::Status LowerChannelBias(Lowering& lowering, const Node& node) {
 
 absl::Status LowerChannelBiasGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place dy, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place dy, lowering.HomeAsMade(node.inputs[0]));
   return EmitGradBias(lowering, node.inputs[0], dy, node.outputs[0]);
 }
 
 // Returns the sums over samples and positions of `dy` that a normalisation's gradient computed for its own
 // bias, or kNoValue.
 ValueId SumsOfNorm(const Lowering& lowering, ValueId dy) {
-  for (const NodeId id : lowering.readers(dy)) {
+  for (const NodeId id : lowering.uses().readers(dy)) {
     const Node& node = lowering.graph().node(id);
     const bool is_norm =
         node.op->kind() == "batch_norm_grad" || node.op->kind() == "batch_norm_inference_grad";
@@ -60,7 +60,7 @@ absl::Status EmitGradBias(Lowering& lowering, ValueId dy_value, const Place& pla
   const Layout plain = Layout::Plain(DType::kFloat32, lowering.shape(dbias));
   if (dy_value != kNoValue) {
     // The gradients that a batch normalisation passes back add up to 0, except for rounding.
-    if (const Node* norm = lowering.MakerOf(dy_value, "batch_norm_grad"); norm != nullptr) {
+    if (const Node* norm = lowering.uses().MakerOf(dy_value, "batch_norm_grad"); norm != nullptr) {
       lowering.Alias(dbias, {lowering.KeptZeros(plain.bytes()), plain});
       return absl::OkStatus();
     }

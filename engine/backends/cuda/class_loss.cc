@@ -49,7 +49,7 @@ struct Inputs {
 absl::StatusOr<Inputs> InputsOf(Lowering& lowering, const Node& node, const ClassLossSettings& settings) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& shape = lowering.shape(node.inputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   Inputs inputs;
   inputs.work.mode = ModeOf(settings.mode);
   inputs.work.label_smoothing = settings.label_smoothing;

@@ -26,7 +26,7 @@ struct Rows {
 absl::StatusOr<Rows> RowsOf(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& shape = lowering.shape(node.inputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   Rows rows;
   rows.classes = shape[-1];
   rows.rows = shape.elements() / rows.classes;
@@ -72,15 +72,15 @@ absl::StatusOr<Terms> TermsOf(Lowering& lowering, const Node& node) {
 // Returns the loss's gradient if the loss's kernel can compute it: the probabilities have no other reader,
 // and the gradient's factor already exists.
 const Node* GradOf(const Lowering& lowering, const Node& node) {
-  const Node* grad = lowering.OnlyReader(node.outputs[1], "softmax_cross_entropy_grad");
+  const Node* grad = lowering.uses().OnlyReader(node.outputs[1], "softmax_cross_entropy_grad");
   if (grad == nullptr || grad->inputs[1] != node.inputs[1]) return nullptr;
   const bool is_there = lowering.value(grad->inputs[2]).role != ValueRole::kIntermediate;
-  return is_there && !lowering.ChangesBetween(grad->inputs[2], node.id, grad->id) ? grad : nullptr;
+  return is_there && !lowering.uses().ChangesBetween(grad->inputs[2], node.id, grad->id) ? grad : nullptr;
 }
 
 // Returns a count_correct of the same rows after `node`.
 const Node* CountOf(const Lowering& lowering, const Node& node) {
-  for (const NodeId id : lowering.readers(node.inputs[0])) {
+  for (const NodeId id : lowering.uses().readers(node.inputs[0])) {
     const Node& reader = lowering.graph().node(id);
     if (id < node.id || lowering.absorbed(id) || reader.op->kind() != "count_correct" ||
         reader.inputs != node.inputs)
@@ -92,14 +92,14 @@ const Node* CountOf(const Lowering& lowering, const Node& node) {
 
 // Returns the accumulate node that reads only the loss, `count` and constants. `count` may be null.
 const Node* MeterOf(const Lowering& lowering, const Node& node, const Node* count) {
-  for (const NodeId id : lowering.readers(node.outputs[0])) {
+  for (const NodeId id : lowering.uses().readers(node.outputs[0])) {
     const Node& reader = lowering.graph().node(id);
     if (reader.op->kind() != "accumulate" || reader.inputs.size() > 1 + MeterTerms::kMost) continue;
     const bool is_own = std::all_of(reader.inputs.begin() + 1, reader.inputs.end(), [&](ValueId input) {
       return input == node.outputs[0] || (count != nullptr && input == count->outputs[0]) ||
              lowering.value(input).role == ValueRole::kConstant;
     });
-    const std::vector<NodeId>& others = lowering.readers(reader.inputs[0]);
+    const std::vector<NodeId>& others = lowering.uses().readers(reader.inputs[0]);
     const bool is_untouched = std::none_of(others.begin(), others.end(),
                                            [&](NodeId other) { return other > node.id && other < id; });
     if (is_own && is_untouched) return &reader;

@@ -45,11 +45,11 @@ Along AlongAxis(const Shape& shape, int axis, bool channels_last) {
 absl::Status LowerConcat(Lowering& lowering, const Node& node) {
   const int axis = static_cast<const ConcatOp&>(*node.op).axis;
   const Shape& shape = lowering.shape(node.outputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.HomeAsMade(node.inputs[0]));
   DType type = first.layout.dtype();
   bool last = false;
   for (const ValueId input : node.inputs) {
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(input));
+    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(input));
     // A narrow type if all inputs have it.
     if (home.layout.dtype() != type) type = DType::kFloat32;
     last = last || home.layout.channels_last();
@@ -91,7 +91,7 @@ absl::Status LowerConcat(Lowering& lowering, const Node& node) {
 absl::Status LowerSplit(Lowering& lowering, const Node& node) {
   const int axis = static_cast<const SplitOp&>(*node.op).axis;
   const Shape& shape = lowering.shape(node.inputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType type = home.layout.dtype();
   const bool last = home.layout.channels_last();
   const Along along = AlongAxis(shape, axis, last);
@@ -128,7 +128,7 @@ RowCopy CopyOfHeads(const Shape& part, int64_t parts, DType type) {
 }
 
 absl::Status LowerSplitHeads(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType type = home.layout.dtype();
   TANDEM_ASSIGN_OR_RETURN(const Region x,
                           lowering.Get(node.inputs[0], Layout::Plain(type, home.layout.shape())));
@@ -148,10 +148,10 @@ absl::Status LowerSplitHeads(Lowering& lowering, const Node& node) {
 
 absl::Status LowerMergeHeads(Lowering& lowering, const Node& node) {
   const Shape& part = lowering.shape(node.inputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.HomeAsMade(node.inputs[0]));
   DType type = first.layout.dtype();
   for (const ValueId input : node.inputs) {
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(input));
+    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(input));
     if (home.layout.dtype() != type) type = DType::kFloat32;
   }
   std::vector<Region> parts;

@@ -181,7 +181,7 @@ absl::Status LowerGradInputByPatches(Lowering& lowering, const Node& node, const
 absl::Status LowerForward(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const bool has_bias = node.inputs.size() == 3;
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   ConvolutionSpec spec = SpecOf(lowering, ConvolutionKind::kForward, lowering.shape(node.inputs[0]),
                                 lowering.shape(node.inputs[1]), lowering.shape(node.outputs[0]),
                                 static_cast<const Conv2dOp&>(*node.op).geometry);

@@ -52,29 +52,16 @@ std::unique_ptr<Communicator> CudaDevice::WrapCommunicator(Communicator* host) {
 }
 
 std::unique_ptr<Variables> CudaDevice::CreateVariables(const Variables* like) {
-  auto layouts = like == nullptr ? std::make_shared<cuda::VariableLayouts>()
-                                 : static_cast<const cuda::CudaVariables*>(like)->layouts();
-  return std::make_unique<cuda::CudaVariables>(context_, std::move(layouts));
+  return std::make_unique<cuda::CudaVariables>(context_, like);
 }
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaDevice::Compile(const Graph& graph, Variables* variables) {
   TANDEM_RETURN_IF_ERROR(cuda::UseDevice(context_->ordinal));
   auto* cuda_variables = static_cast<cuda::CudaVariables*>(variables);
-  for (const Node& node : graph.nodes()) {
-    if (cuda::FindLower(node.op->kind()) == nullptr) {
-      return absl::UnimplementedError(
-          absl::StrCat("cuda: this backend does not offer the op ", node.op->kind()));
-    }
-  }
-  for (const ValueId id : graph.variables()) {
-    TANDEM_RETURN_IF_ERROR(cuda_variables->Declare(graph.value(id)));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckOffered(graph, cuda::CudaBackend::kName, cuda::FindLower));
+  TANDEM_RETURN_IF_ERROR(cuda_variables->Declare(graph));
   cuda::Lowering lowering(graph, cuda_variables, context_.get());
-  for (const Node& node : graph.nodes()) {
-    if (lowering.absorbed(node.id)) continue;
-    TANDEM_RETURN_IF_ERROR(cuda::FindLower(node.op->kind())(lowering, node));
-  }
-  TANDEM_RETURN_IF_ERROR(lowering.Finish());
+  TANDEM_RETURN_IF_ERROR(lowering.LowerGraph());
   TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cuda::CudaExecutable> executable,
                           cuda::CudaExecutable::Create(lowering, context_));
   return std::unique_ptr<Executable>(std::move(executable));

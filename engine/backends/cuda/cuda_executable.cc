@@ -7,76 +7,19 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "engine/backend/arena_plan.h"
 #include "engine/backends/cuda/kernels/clear.h"
-#include "engine/backends/cuda/reductions.h"
 #include "engine/backends/cuda/transfer.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem::cuda {
 namespace {
 
-constexpr int64_t kAlignment = 256;
 // Smaller inputs are copied in the stream of the runs, because a second stream would cost more time.
 constexpr int64_t kOverlappedBytes = 1 << 16;
 // Larger clears stay in their steps.
 constexpr int64_t kMostClearedBytes = 1 << 20;
 // The most runs that are launched together. A power of two.
 constexpr int64_t kMostTogether = 64;
-
-int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-template <typename T>
-void Fill(std::byte* memory, int64_t bytes, double number) {
-  std::fill_n(reinterpret_cast<T*>(memory), bytes / sizeof(T), static_cast<T>(number));
-}
-
-absl::Status FillConstant(const Buffer& buffer, std::byte* memory) {
-  switch (buffer.dtype) {
-    case DType::kFloat32:
-      Fill<float>(memory, buffer.bytes, buffer.constant);
-      return absl::OkStatus();
-    case DType::kFloat64:
-      Fill<double>(memory, buffer.bytes, buffer.constant);
-      return absl::OkStatus();
-    case DType::kInt32:
-      Fill<int32_t>(memory, buffer.bytes, buffer.constant);
-      return absl::OkStatus();
-    case DType::kInt64:
-      Fill<int64_t>(memory, buffer.bytes, buffer.constant);
-      return absl::OkStatus();
-    case DType::kUInt8:
-      Fill<uint8_t>(memory, buffer.bytes, buffer.constant);
-      return absl::OkStatus();
-    case DType::kBFloat16:
-    case DType::kFloat16:
-      break;
-  }
-  return absl::UnimplementedError(absl::StrCat("cuda: a constant of ", ToString(buffer.dtype)));
-}
-
-std::vector<int> BuffersOf(const std::vector<Region>& regions) {
-  std::vector<int> buffers;
-  for (const Region& region : regions) buffers.push_back(region.buffer);
-  return buffers;
-}
-
-// If `shared`, buffers share memory if they are not in use at the same time.
-absl::StatusOr<ArenaPlan> PlanArenaOf(Lowering& lowering, const std::vector<Place>& outputs, bool shared) {
-  std::vector<int64_t> bytes;
-  std::vector<int> kept;  // To the end.
-  for (const Buffer& buffer : lowering.buffers()) {
-    const bool is_in_arena = buffer.source == Buffer::Source::kArena;
-    if (is_in_arena && !shared) kept.push_back(static_cast<int>(bytes.size()));
-    bytes.push_back(is_in_arena ? Align(buffer.bytes) : -1);
-  }
-  std::vector<StepUse> uses;
-  for (const Step& step : lowering.steps()) {
-    uses.push_back({step.name, BuffersOf(step.reads), BuffersOf(step.writes), step.in_place});
-  }
-  for (const Place& output : outputs) kept.push_back(output.region.buffer);
-  return PlanArena(bytes, uses, kept);
-}
 
 using Ranges = std::vector<MemoryRange>;
 
@@ -136,13 +79,9 @@ CudaExecutable::~CudaExecutable() {
 }
 
 absl::Status CudaExecutable::Plan(Lowering& lowering) {
-  for (size_t i = 0; i < lowering.graph().outputs().size(); ++i) {
-    TANDEM_ASSIGN_OR_RETURN(const Place output, lowering.Output(static_cast<int>(i)));
-    outputs_.push_back(output);
-  }
-  reductions_.Resize(SettleReductions(lowering.steps()));
-  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOf(lowering, outputs_, /*shared=*/true));
-  TANDEM_ASSIGN_OR_RETURN(ArenaPlan unshared, PlanArenaOf(lowering, outputs_, /*shared=*/false));
+  TANDEM_RETURN_IF_ERROR(Take(lowering, /*at_once=*/false));
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan plan, PlanArenaOfSteps(/*shared=*/true));
+  TANDEM_ASSIGN_OR_RETURN(ArenaPlan unshared, PlanArenaOfSteps(/*shared=*/false));
   // If there is room, buffers share no memory, so that no step waits for free memory.
   if (unshared.bytes <= lowering.arena_cap()) {
     absl::StatusOr<BudgetedMemory> arena =
@@ -156,63 +95,33 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
   if (arena_.bytes() == 0) {
     TANDEM_ASSIGN_OR_RETURN(arena_, device_->memory.Allocate(&MemoryGroups::activations, plan.bytes));
   }
-  const std::vector<Buffer>& buffers = lowering.buffers();
-  input_places_.resize(lowering.graph().inputs().size());
-  std::vector<int64_t> offsets(buffers.size(), 0);
-  int64_t constant_bytes = 0;
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    if (buffer.source == Buffer::Source::kConstant) {
-      offsets[i] = constant_bytes;
-      constant_bytes += Align(buffer.bytes);
-    } else if (buffer.source == Buffer::Source::kInput) {
-      offsets[i] = input_bytes_;
-      input_places_[buffer.input] = {input_bytes_, buffer.bytes};
-      input_bytes_ += Align(buffer.bytes);
-    }
-  }
+  places_ = PlaceBuffers(buffers(), plan, CudaBackend::kAlignment);
+  const int64_t constant_bytes = places_.constant_bytes;
   TANDEM_ASSIGN_OR_RETURN(constants_, device_->memory.Allocate(&MemoryGroups::data, constant_bytes));
   Side& side = sides_.emplace_back();
-  TANDEM_ASSIGN_OR_RETURN(side.inputs, device_->memory.Allocate(&MemoryGroups::data, input_bytes_));
-  TANDEM_RETURN_IF_ERROR(slots_.Allocate(input_bytes_));
-  bytes_ = plan.bytes + constant_bytes + input_bytes_;
+  TANDEM_ASSIGN_OR_RETURN(side.inputs, device_->memory.Allocate(&MemoryGroups::data, places_.input_bytes));
+  TANDEM_RETURN_IF_ERROR(slots_.Allocate(places_.input_bytes));
+  bytes_ = plan.bytes + constant_bytes + places_.input_bytes;
 
-  std::vector<std::byte> constants(constant_bytes);
-  side.buffers.assign(buffers.size(), nullptr);
-  for (const Buffer& buffer : buffers) buffer_bytes_.push_back(buffer.bytes);
-  for (size_t i = 0; i < buffers.size(); ++i) {
-    const Buffer& buffer = buffers[i];
-    switch (buffer.source) {
-      case Buffer::Source::kArena:
-        if (plan.offsets[i] < 0) break;
-        side.buffers[i] = arena_.data() + plan.offsets[i];
-        for (const Buffer::Gap& gap : buffer.gaps) {
-          TANDEM_RETURN_IF_ERROR(Zero(side.buffers[i] + gap.offset, gap.bytes, device_->stream->get()));
-        }
-        break;
-      case Buffer::Source::kInput:
-        side.buffers[i] = side.inputs.data() + offsets[i];
-        break;
-      case Buffer::Source::kVariable:
-        side.buffers[i] = buffer.memory;
-        break;
-      case Buffer::Source::kConstant:
-        TANDEM_RETURN_IF_ERROR(FillConstant(buffer, constants.data() + offsets[i]));
-        side.buffers[i] = constants_.data() + offsets[i];
-        break;
+  side.buffers = AddressesOf(buffers(), places_, arena_.data(), constants_.data(), side.inputs.data());
+  for (size_t i = 0; i < buffers().size(); ++i) {
+    if (side.buffers[i] == nullptr) continue;
+    for (const Buffer::Gap& gap : buffers()[i].gaps) {
+      TANDEM_RETURN_IF_ERROR(Zero(side.buffers[i] + gap.offset, gap.bytes, device_->stream->get()));
     }
   }
+  std::vector<std::byte> constants(constant_bytes);
+  TANDEM_RETURN_IF_ERROR(FillConstants(buffers(), places_, constants.data()));
   TANDEM_RETURN_IF_ERROR(Copy(constants_.data(), constants.data(), constant_bytes, device_->stream->get()));
   TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
-  steps_ = std::move(lowering.steps());
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (segments_.empty() || segments_.back().on_host || steps_[i].on_host) {
-      segments_.push_back({.begin = i, .on_host = steps_[i].on_host});
+  for (size_t i = 0; i < steps().size(); ++i) {
+    if (segments_.empty() || segments_.back().on_host || steps()[i].on_host) {
+      segments_.push_back({.begin = i, .on_host = steps()[i].on_host});
     }
     segments_.back().end = i + 1;
-    if (steps_[i].on_host) may_run_together_ = false;
-    for (const Region& region : steps_[i].bound) {
-      if (buffers[region.buffer].source == Buffer::Source::kInput) inputs_may_move_ = false;
+    if (steps()[i].on_host) may_run_together_ = false;
+    for (const Region& region : steps()[i].bound) {
+      if (buffers()[region.buffer].source == Buffer::Source::kInput) inputs_may_move_ = false;
     }
   }
   may_run_together_ = may_run_together_ && inputs_may_move_;
@@ -222,8 +131,8 @@ absl::Status CudaExecutable::Plan(Lowering& lowering) {
 }
 
 absl::Status CudaExecutable::AddSide() {
-  if (!inputs_may_move_ || input_bytes_ < kOverlappedBytes) return absl::OkStatus();
-  absl::StatusOr<BudgetedMemory> memory = device_->memory.Allocate(&MemoryGroups::data, input_bytes_);
+  if (!inputs_may_move_ || places_.input_bytes < kOverlappedBytes) return absl::OkStatus();
+  absl::StatusOr<BudgetedMemory> memory = device_->memory.Allocate(&MemoryGroups::data, places_.input_bytes);
   // Without a second side, copies and runs alternate.
   if (absl::IsResourceExhausted(memory.status())) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(memory.status());
@@ -237,17 +146,15 @@ absl::Status CudaExecutable::AddSide() {
   for (Side& side : sides_) {
     TANDEM_ASSIGN_OR_RETURN(side.read, Event::Create());
   }
-  bytes_ += input_bytes_;
+  bytes_ += places_.input_bytes;
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::Bind() {
-  const RunContext context = {.buffers = sides_[0].buffers.data(), .stream = device_->stream->get()};
-  for (const Step& step : steps_) {
-    if (step.bind) TANDEM_RETURN_IF_ERROR(step.bind(context));
-  }
+  const Stream stream = device_->stream->get();
+  TANDEM_RETURN_IF_ERROR(BindSteps({{.buffers = sides_[0].buffers.data()}, stream}));
   // Clears nothing. The launch loads the kernel, which must not happen during recording.
-  ClearMemory({MemoryRange()}, context.stream);
+  ClearMemory({MemoryRange()}, stream);
   TANDEM_RETURN_IF_ERROR(CheckLaunches());
   return device_->stream->Synchronize();
 }
@@ -267,14 +174,15 @@ absl::StatusOr<const Event*> CudaExecutable::CopyInputs(int64_t runs, InputsOfRu
   TANDEM_RETURN_IF_ERROR(slot.copied->Synchronize());
   for (int64_t run = 0; run < runs; ++run) {
     const absl::Span<const void* const> inputs = inputs_of(run);
-    std::byte* const row = slot.memory.data() + run * input_bytes_;
-    for (size_t i = 0; i < input_places_.size(); ++i) {
-      const Input& place = input_places_[i];
-      if (place.bytes > 0) std::memcpy(row + place.offset, inputs[i], place.bytes);
+    std::byte* const row = slot.memory.data() + run * places_.input_bytes;
+    for (size_t i = 0; i < places_.input_buffers.size(); ++i) {
+      const int buffer = places_.input_buffers[i];
+      const int64_t bytes = buffers()[buffer].bytes;
+      if (bytes > 0) std::memcpy(row + places_.offsets[buffer], inputs[i], bytes);
     }
   }
-  if (input_bytes_ > 0) {
-    TANDEM_RETURN_IF_ERROR(Copy(target, slot.memory.data(), runs * input_bytes_, stream));
+  if (places_.input_bytes > 0) {
+    TANDEM_RETURN_IF_ERROR(Copy(target, slot.memory.data(), runs * places_.input_bytes, stream));
     TANDEM_RETURN_IF_ERROR(slot.copied->Record(stream));
   }
   return slot.copied.get();
@@ -292,11 +200,11 @@ absl::Status CudaExecutable::CopyTo(const Side& side, absl::Span<const void* con
 
 absl::Status CudaExecutable::RunSteps(const RunContext& context, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
-    if (absl::Status status = steps_[i].run(context); !status.ok()) {
+    if (absl::Status status = steps()[i].run(context); !status.ok()) {
       // A communicator's error is passed on unchanged.
-      if (steps_[i].on_host) return status;
+      if (steps()[i].on_host) return status;
       if (absl::IsInternal(status)) status = WithFault(std::move(status));
-      return absl::Status(status.code(), absl::StrCat(status.message(), " (in \"", steps_[i].name, "\")"));
+      return absl::Status(status.code(), absl::StrCat(status.message(), " (in \"", steps()[i].name, "\")"));
     }
   }
   return absl::OkStatus();
@@ -308,7 +216,7 @@ std::vector<MemoryRange> CudaExecutable::RangesOf(const RunContext& context,
   for (const Region& region : regions) {
     const std::byte* begin = context.buffers[region.buffer];
     if (begin == nullptr) continue;  // An unused buffer.
-    ranges.push_back({begin, begin + buffer_bytes_[region.buffer]});
+    ranges.push_back({begin, begin + buffers()[region.buffer].bytes});
   }
   return ranges;
 }
@@ -338,8 +246,8 @@ absl::StatusOr<std::unique_ptr<RecordedWork>> CudaExecutable::RecordSteps(absl::
     for (size_t i = begin; i < end; ++i) {
       RecordedStep& step = recorded.emplace_back();
       TANDEM_ASSIGN_OR_RETURN(step.part, RecordOf(run.stream, [&] { return RunSteps(run, i, i + 1); }));
-      step.reads = RangesOf(run, steps_[i].reads);
-      step.writes = RangesOf(run, steps_[i].writes);
+      step.reads = RangesOf(run, steps()[i].reads);
+      step.writes = RangesOf(run, steps()[i].writes);
       TANDEM_ASSIGN_OR_RETURN(const Ranges clears, step.part.TakeClears(kMostClearedBytes));
       for (const MemoryRange& range : clears) {
         (Overlaps(used, range) ? step.clears : first).push_back(range);
@@ -381,16 +289,15 @@ std::string CudaExecutable::notice() const {
 
 absl::Status CudaExecutable::RunProfiled(const RunContext& context) {
   TANDEM_RETURN_IF_ERROR(profile_events_[0]->Record(context.stream));
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  for (size_t i = 0; i < steps().size(); ++i) {
     TANDEM_RETURN_IF_ERROR(RunSteps(context, i, i + 1));
     TANDEM_RETURN_IF_ERROR(profile_events_[i + 1]->Record(context.stream));
   }
   TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
-  for (size_t i = 0; i < steps_.size(); ++i) {
+  for (size_t i = 0; i < steps().size(); ++i) {
     TANDEM_ASSIGN_OR_RETURN(const double seconds,
                             Event::SecondsBetween(*profile_events_[i], *profile_events_[i + 1]));
-    profile_[i].total_seconds += seconds;
-    ++profile_[i].runs;
+    AddTime(i, seconds);
   }
   return absl::OkStatus();
 }
@@ -404,14 +311,13 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
   Side& side = sides_[next_side_];
   next_side_ = (next_side_ + 1) % sides_.size();
   TANDEM_RETURN_IF_ERROR(CopyTo(side, inputs));
-  const RunContext context = {.buffers = side.buffers.data(),
-                              .stream = device_->stream->get(),
-                              .communicator = communicator,
-                              .reductions = &reductions_};
+  const RunContext context = {
+      {.buffers = side.buffers.data(), .communicator = communicator, .reductions = &reductions()},
+      device_->stream->get()};
   // After a failed run the stream waits for every reduction.
-  const absl::Cleanup end = [&] { reductions_.End(communicator); };
+  const absl::Cleanup end = [&] { reductions().End(communicator); };
   ++runs_;
-  newest_ = &side.buffers;
+  SetNewest(&side.buffers);
   if (!profile_events_.empty()) {
     TANDEM_RETURN_IF_ERROR(RunProfiled(context));
   } else {
@@ -422,7 +328,7 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
       TANDEM_RETURN_IF_ERROR(is_recorded ? side.segments[i]->Launch(context.stream)
                                          : RunSteps(context, segments_[i].begin, segments_[i].end));
       if (!is_first || !segments_[i].on_host) continue;
-      TANDEM_RETURN_IF_ERROR(reductions_.AwaitAll(communicator));
+      TANDEM_RETURN_IF_ERROR(reductions().AwaitAll(communicator));
       TANDEM_RETURN_IF_ERROR(device_->stream->Synchronize());
     }
   }
@@ -433,12 +339,13 @@ absl::Status CudaExecutable::Run(absl::Span<const void* const> inputs, Communica
 absl::Status CudaExecutable::MakeRows() {
   if (!row_buffers_.empty()) return absl::OkStatus();
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  TANDEM_ASSIGN_OR_RETURN(rows_, device_->memory.Allocate(&MemoryGroups::data, kMostTogether * input_bytes_));
-  TANDEM_RETURN_IF_ERROR(row_slots_.Allocate(kMostTogether * input_bytes_));
-  bytes_ += kMostTogether * input_bytes_;
+  TANDEM_ASSIGN_OR_RETURN(rows_,
+                          device_->memory.Allocate(&MemoryGroups::data, kMostTogether * places_.input_bytes));
+  TANDEM_RETURN_IF_ERROR(row_slots_.Allocate(kMostTogether * places_.input_bytes));
+  bytes_ += kMostTogether * places_.input_bytes;
   for (int64_t run = 0; run < kMostTogether; ++run) {
     row_buffers_.push_back(
-        MovedInputs(sides_[0].buffers, sides_[0].inputs, rows_.data() + run * input_bytes_));
+        MovedInputs(sides_[0].buffers, sides_[0].inputs, rows_.data() + run * places_.input_bytes));
   }
   return absl::OkStatus();
 }
@@ -449,13 +356,13 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   TANDEM_RETURN_IF_ERROR(CopyInputs(runs, inputs_of, row_slots_, rows_.data(), stream).status());
   std::vector<RunContext> contexts;
   for (int64_t run = 0; run < runs; ++run) {
-    contexts.push_back({.buffers = row_buffers_[run].data(), .stream = stream});
+    contexts.push_back({{.buffers = row_buffers_[run].data()}, stream});
   }
   runs_ += runs;
-  newest_ = &row_buffers_[runs - 1];
+  SetNewest(&row_buffers_[runs - 1]);
   std::unique_ptr<RecordedWork>& work = together_[runs];
   if (work == nullptr && why_not_recorded_.empty()) {
-    if (auto recorded = RecordSteps(contexts, 0, steps_.size()); recorded.ok()) {
+    if (auto recorded = RecordSteps(contexts, 0, steps().size()); recorded.ok()) {
       work = *std::move(recorded);
     } else {
       why_not_recorded_ = std::string(recorded.status().message());
@@ -464,7 +371,7 @@ absl::Status CudaExecutable::RunTogether(int64_t runs, InputsOfRun inputs_of) {
   if (work != nullptr) {
     TANDEM_RETURN_IF_ERROR(work->Launch(stream));
   } else {
-    for (const RunContext& context : contexts) TANDEM_RETURN_IF_ERROR(RunSteps(context, 0, steps_.size()));
+    for (const RunContext& context : contexts) TANDEM_RETURN_IF_ERROR(RunSteps(context, 0, steps().size()));
   }
   return CheckLaunches();
 }
@@ -490,17 +397,14 @@ absl::Status CudaExecutable::RunSeveral(int64_t runs, InputsOfRun inputs_of, Com
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> CudaExecutable::Output(int i) const {
-  if (newest_ == nullptr) return absl::FailedPreconditionError("the executable has not run yet");
-  const Place& output = outputs_[i];
-  return ReadTensor(output.layout, (*newest_)[output.region.buffer] + output.region.offset, *device_);
+absl::StatusOr<Tensor> CudaExecutable::ReadMemory(const Layout& layout, const std::byte* data) const {
+  return ReadTensor(layout, data, *device_);
 }
 
 absl::Status CudaExecutable::StartProfile() {
   TANDEM_RETURN_IF_ERROR(UseDevice(device_->ordinal));
-  profile_.clear();
-  for (const Step& step : steps_) profile_.push_back({.name = step.name});
-  while (profile_events_.size() < steps_.size() + 1) {
+  ResetProfile();
+  while (profile_events_.size() < steps().size() + 1) {
     TANDEM_ASSIGN_OR_RETURN(profile_events_.emplace_back(), Event::Create(/*timed=*/true));
   }
   return absl::OkStatus();

@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "engine/backend/executable.h"
+#include "engine/backend/lowering/buffer_places.h"
+#include "engine/backend/lowering/lowered_executable.h"
 #include "engine/backends/cuda/lowering.h"
 #include "engine/backends/cuda/step_order.h"
 
 namespace tandem::cuda {
 
-class CudaExecutable final : public Executable {
+class CudaExecutable final : public LoweredExecutable<CudaBackend> {
  public:
   // Takes the steps and buffers of `lowering`. Plans and allocates the memory.
   static absl::StatusOr<std::unique_ptr<CudaExecutable>> Create(Lowering& lowering,
@@ -28,18 +29,10 @@ class CudaExecutable final : public Executable {
   absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override;
   // Gives the device several runs at a time, a power of two: with a single copy and a single launch.
   absl::Status RunSeveral(int64_t runs, InputsOfRun inputs_of, Communicator* communicator) override;
-  absl::StatusOr<Tensor> Output(int i) const override;
   int64_t bytes() const override { return bytes_; }
 
-  // The time of a step over all runs since StartProfile.
-  struct StepTime {
-    std::string name;
-    int64_t runs = 0;
-    double total_seconds = 0;
-  };
   // Times every step from now on, each separately. Off by default.
   absl::Status StartProfile();
-  const std::vector<StepTime>& profile() const { return profile_; }
 
   std::string notice() const override;
 
@@ -72,7 +65,8 @@ class CudaExecutable final : public Executable {
     bool on_host = false;
   };
 
-  explicit CudaExecutable(std::shared_ptr<DeviceContext> device) : device_(std::move(device)) {}
+  explicit CudaExecutable(std::shared_ptr<DeviceContext> device)
+      : LoweredExecutable(device), device_(std::move(device)) {}
   absl::Status Plan(Lowering& lowering);
   absl::Status Bind();
   // Allocates a second side, if inputs may move and are large enough.
@@ -93,25 +87,16 @@ class CudaExecutable final : public Executable {
   absl::StatusOr<std::unique_ptr<RecordedWork>> RecordSteps(absl::Span<const RunContext> runs, size_t begin,
                                                             size_t end);
   void Record(const RunContext& context, Side& side);
+  absl::StatusOr<Tensor> ReadMemory(const Layout& layout, const std::byte* data) const override;
 
   const std::shared_ptr<DeviceContext> device_;
-  std::vector<Step> steps_;
-  std::vector<int64_t> buffer_bytes_;
   std::vector<Segment> segments_;
-  BegunReductions reductions_;
-  std::vector<Place> outputs_;
   BudgetedMemory arena_;
   BudgetedMemory constants_;
   std::vector<Side> sides_;  // One or two, used in turns.
   size_t next_side_ = 0;
-  Slots slots_;              // Of single runs.
-  int64_t input_bytes_ = 0;  // Of a run.
-  struct Input {
-    int64_t offset = 0;
-    int64_t bytes = 0;
-  };
-  std::vector<Input> input_places_;                  // By input: the place in a side's inputs.
-  const std::vector<std::byte*>* newest_ = nullptr;  // Of the newest run, by buffer.
+  Slots slots_;  // Of single runs.
+  BufferPlaces places_;
   // Whether inputs may be elsewhere in another run: no step keeps an input's address.
   bool inputs_may_move_ = true;
   // Whether several runs may be launched together: also, no step runs on the host.
@@ -126,7 +111,6 @@ class CudaExecutable final : public Executable {
   // Why runs are not launched as a whole. Empty if they are, or before the second run.
   std::string why_not_recorded_;
   std::vector<std::unique_ptr<Event>> profile_events_;  // Empty without profiling.
-  std::vector<StepTime> profile_;                       // By step.
 };
 
 }  // namespace tandem::cuda

@@ -11,7 +11,7 @@ namespace {
 absl::Status LowerDropout(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const DropoutOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region step, lowering.GetPlain(node.inputs[1]));
   const DropoutRule rule = {.sizes = ChannelSizesOf(home.layout.shape()),
                             .channels_last = home.layout.channels_last(),

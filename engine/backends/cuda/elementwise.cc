@@ -25,14 +25,13 @@ absl::Status LowerRelu(Lowering& lowering, const Node& node) {
 }
 
 absl::Status LowerReluGrad(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerReluGradOfNorm(lowering, node));
-  if (done) return absl::OkStatus();
+  if (const BackwardGroup* group = lowering.fusions().Backward(node); group != nullptr) {
+    return LowerBackwardGroup(lowering, *group);
+  }
   return LowerLoop(lowering, node, Elementwise::kReluGrad);
 }
 
 absl::Status LowerAdd(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const bool done, LowerNormalizedSum(lowering, node));
-  if (done || AddsForReluGrad(lowering, node)) return absl::OkStatus();
   return LowerLoop(lowering, node, Elementwise::kAdd);
 }
 
@@ -57,7 +56,7 @@ absl::Status LowerScale(Lowering& lowering, const Node& node) {
 
 absl::Status LowerDivide(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region divisor, lowering.GetPlain(node.inputs[1]));
   const Region x = home.region;
   const Region y = lowering.Define(node.outputs[0], home.layout);
@@ -76,12 +75,12 @@ absl::Status LowerDivide(Lowering& lowering, const Node& node) {
 
 absl::Status LowerReshape(Lowering& lowering, const Node& node) {
   const ValueId from = node.inputs[0];
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(from));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(from));
   const Layout plain = Layout::Plain(home.layout.dtype(), lowering.shape(from));
   TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.Get(from, plain));
   const Layout layout = Layout::Plain(home.layout.dtype(), lowering.shape(node.outputs[0]));
   // The result keeps the variable's value, even if a later node changes the variable.
-  if (lowering.ChangesAfter(from, node.id) &&
+  if (lowering.uses().ChangesAfter(from, node.id) &&
       lowering.buffers()[region.buffer].source == Buffer::Source::kVariable) {
     const Region copy = lowering.Define(node.outputs[0], layout);
     const int64_t bytes = layout.bytes();
@@ -99,10 +98,10 @@ absl::Status LowerReshape(Lowering& lowering, const Node& node) {
 absl::Status LowerPairs(Lowering& lowering, const Node& node, const PairsKernel& kernel) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const bool two = node.inputs.size() > 1;
-  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place first, lowering.HomeAsMade(node.inputs[0]));
   DType type = first.layout.dtype();
   if (two) {
-    TANDEM_ASSIGN_OR_RETURN(const Place second, lowering.Home(node.inputs[1]));
+    TANDEM_ASSIGN_OR_RETURN(const Place second, lowering.HomeAsMade(node.inputs[1]));
     if (second.layout.dtype() != type) type = DType::kFloat32;
   }
   const Layout layout = first.layout.WithType(type);

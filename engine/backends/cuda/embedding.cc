@@ -18,7 +18,7 @@ namespace {
 
 // Returns the value, plain, in the type in which it was computed.
 absl::StatusOr<Place> GetPlainHome(Lowering& lowering, ValueId id) {
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(id));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(id));
   const Layout layout = Layout::Plain(home.layout.dtype(), home.layout.shape());
   TANDEM_ASSIGN_OR_RETURN(const Region region, lowering.Get(id, layout));
   return Place{region, layout};

@@ -12,13 +12,13 @@ ImageSizes ImageSizesOf(const Shape& shape, bool channels_last) {
 }
 
 bool IsWantedChannelsLast(Lowering& lowering, ValueId id) {
-  for (const NodeId node : lowering.readers(id)) {
+  for (const NodeId node : lowering.uses().readers(id)) {
     const Node& reader = lowering.graph().node(node);
     if (absl::StartsWith(reader.op->kind(), "conv2d")) return true;
     for (const ValueId other : reader.inputs) {
       const Value& value = lowering.value(other);
       if (value.producer == kNoNode || value.shape != lowering.shape(id)) continue;
-      const absl::StatusOr<Place> home = lowering.Home(other);  // Missing if it is computed later.
+      const absl::StatusOr<Place> home = lowering.HomeAsMade(other);  // Missing if it is computed later.
       if (home.ok() && home->layout.channels_last()) return true;
     }
   }
@@ -33,7 +33,7 @@ bool MakesChannelsLast(Lowering& lowering, const Layout& from, ValueId made) {
 
 bool IsFlattened(const Lowering& lowering, ValueId id) {
   bool flattened = false;
-  for (const NodeId node : lowering.readers(id)) {
+  for (const NodeId node : lowering.uses().readers(id)) {
     const Node& reader = lowering.graph().node(node);
     const absl::string_view kind = reader.op->kind();
     if (kind == "reshape") {

@@ -31,7 +31,7 @@ absl::Status LowerLinear(Lowering& lowering, const Node& node) {
   const bool has_bias = node.inputs.size() == 3;
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
-  const Node* relu = lowering.OnlyReader(node.outputs[0], "relu");
+  const Node* relu = lowering.ReluAfter(node);
   if (relu != nullptr) lowering.Absorb(relu->id);
   const GemmSpec spec = {.m = RowsOf(x_shape),
                          .n = lowering.shape(node.inputs[1])[0],

@@ -79,7 +79,7 @@ TEST(MemoryBudgetTest, WorkspacesKeepToTheirLimit) {
   const auto cap = [&](int64_t limit) {
     auto context = std::make_shared<DeviceContext>();
     context->options.workspace_limit_bytes = limit;
-    CudaVariables variables(context, std::make_shared<VariableLayouts>());
+    CudaVariables variables(context, /*like=*/nullptr);
     return Lowering(training.graph(), &variables, context.get()).workspace_cap();
   };
   EXPECT_GT(cap(0), kMebibyte);

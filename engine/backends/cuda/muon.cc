@@ -78,9 +78,9 @@ absl::Status LowerMuon(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const MuonOp&>(*node.op);
   const Shape& shape = lowering.shape(node.inputs[0]);
   const Layout plain = Layout::Plain(DType::kFloat32, shape);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(node.inputs[4], plain));
-  TANDEM_ASSIGN_OR_RETURN(const Place momentum, lowering.Home(node.inputs[4]));
+  TANDEM_ASSIGN_OR_RETURN(const Place momentum, lowering.HomeAsMade(node.inputs[4]));
   if (!(home.layout == plain && momentum.layout == plain)) {
     return absl::InternalError("muon of a matrix that is not row-major");
   }

@@ -31,7 +31,7 @@ absl::Status LowerNormalize(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.outputs[0]));
   const auto& op = static_cast<const NormalizeOp&>(*node.op);
   const Shape& shape = lowering.shape(node.outputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType x_type = home.layout.dtype();
   if (x_type != DType::kUInt8 && x_type != DType::kFloat32 && x_type != lowering.compute()) {
     return absl::UnimplementedError(absl::StrCat("cuda: normalize of ", ToString(x_type), shape.ToString()));

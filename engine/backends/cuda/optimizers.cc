@@ -57,7 +57,7 @@ LionUpdate UpdateOf(const LionOp& op) {
 // Returns the change of a parameter's update. States that are not numbers have the parameter's layout.
 absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   TensorChanges::Change change;
   change.target = home.region;
   change.elements = home.layout.elements();
@@ -67,7 +67,7 @@ absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& n
     const ValueId id = node.inputs[4 + i];
     const Layout wanted = kept[i].scalar ? Layout::Plain(DType::kFloat64, Shape()) : home.layout;
     TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(id, wanted));
-    TANDEM_ASSIGN_OR_RETURN(const Place state, lowering.Home(id));
+    TANDEM_ASSIGN_OR_RETURN(const Place state, lowering.HomeAsMade(id));
     if (!(state.layout == wanted)) {
       return absl::InternalError("an optimizer's state lies in another layout than its parameter");
     }

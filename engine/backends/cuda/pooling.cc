@@ -27,7 +27,7 @@ absl::Status LowerMaxPool(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType type = home.layout.dtype();
   const bool last = home.layout.channels_last();
   PoolSizes sizes = SizesOf(static_cast<const MaxPool2dOp&>(*node.op).geometry, x_shape, y_shape, last);
@@ -47,8 +47,8 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.outputs[0]);
   const Shape& y_shape = lowering.shape(node.inputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place dy_home, lowering.Home(node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.Home(node.inputs[1]));
+  TANDEM_ASSIGN_OR_RETURN(const Place dy_home, lowering.HomeAsMade(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place index_home, lowering.HomeAsMade(node.inputs[1]));
   const DType type = dy_home.layout.dtype();
   const bool last = MakesChannelsLast(lowering, index_home.layout, node.outputs[0]);
   PoolSizes sizes = SizesOf(static_cast<const MaxPool2dGradOp&>(*node.op).geometry, x_shape, y_shape, last);
@@ -70,7 +70,7 @@ absl::Status LowerMaxPoolGrad(Lowering& lowering, const Node& node) {
 absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const AveragePool2dOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const Shape& y_shape = lowering.shape(node.outputs[0]);
   const DType type = home.layout.dtype();
   const bool last = home.layout.channels_last();
@@ -89,7 +89,7 @@ absl::Status LowerAveragePool(Lowering& lowering, const Node& node) {
 absl::Status LowerAveragePoolGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const auto& op = static_cast<const AveragePool2dGradOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const Shape& x_shape = lowering.shape(node.outputs[0]);
   const DType type = home.layout.dtype();
   const bool last = home.layout.channels_last() || IsWantedChannelsLast(lowering, node.outputs[0]);

@@ -22,7 +22,7 @@ namespace {
 absl::Status LowerShift(Lowering& lowering, const Node& node, Size2d corner) {
   const Shape& x_shape = lowering.shape(node.inputs[0]);
   const Shape& y_shape = lowering.shape(node.outputs[0]);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType type = home.layout.dtype();
   const bool last = MakesChannelsLast(lowering, home.layout, node.outputs[0]);
   const ImageSizes x_sizes = ImageSizesOf(x_shape, last);
@@ -82,7 +82,7 @@ void AddTaps(const std::vector<UpsampleTap>& taps, int64_t in, std::vector<Resiz
 absl::Status LowerResize(Lowering& lowering, const Node& node, const UpsampleRule& rule, const Shape& x,
                          const Shape& y, decltype(Resize)* kernel) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   const DType type = home.layout.dtype();
   const bool last = MakesChannelsLast(lowering, home.layout, node.outputs[0]);
   std::vector<ResizeTap> taps;

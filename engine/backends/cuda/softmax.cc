@@ -59,19 +59,19 @@ absl::Status EmitGrad(Lowering& lowering, const Node& node, const Layout& layout
 // In the layout and the type of the first input.
 absl::Status LowerSoftmax(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const SoftmaxOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   return EmitForward(lowering, node, home.layout, op.axis, {.log = op.log});
 }
 
 absl::Status LowerSoftmaxGrad(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const SoftmaxGradOp&>(*node.op);
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   return EmitGrad(lowering, node, home.layout, op.axis, {.log = op.log});
 }
 
 // Plain, so that the keys of a query are contiguous.
 absl::StatusOr<Layout> ScoresLayout(Lowering& lowering, const Node& node) {
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   return Layout::Plain(home.layout.dtype(), lowering.shape(node.inputs[0]));
 }
 

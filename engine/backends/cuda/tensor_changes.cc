@@ -38,7 +38,7 @@ bool MayMove(const Lowering& lowering, const Node& node, NodeId first) {
     const NodeId producer = lowering.value(input).producer;
     if (producer != kNoNode && producer >= first) return false;
     const bool changes = Contains(mutated, static_cast<int>(i));
-    for (const NodeId reader : lowering.readers(input)) {
+    for (const NodeId reader : lowering.uses().readers(input)) {
       if (reader < first || reader >= node.id) continue;
       if (changes || Mutates(lowering.graph().node(reader), input)) return false;
     }
@@ -49,7 +49,7 @@ bool MayMove(const Lowering& lowering, const Node& node, NodeId first) {
 }  // namespace
 
 absl::StatusOr<ChangeSource> ChangeSourceOf(Lowering& lowering, ValueId id, const Layout& layout) {
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(id));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(id));
   if (home.layout == layout.WithType(lowering.compute())) {
     return ChangeSource{home.region, lowering.compute()};
   }

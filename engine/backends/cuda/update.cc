@@ -68,9 +68,9 @@ absl::Status LowerChanges(Lowering& lowering, const std::vector<const Node*>& to
   for (const Node* node : together) {
     TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, *node, node->inputs[0]));
     // The variable takes the layout of its source: of the parameter, or of the gradient.
-    TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.Home(node->inputs[1]));
+    TANDEM_ASSIGN_OR_RETURN(const Place source, lowering.HomeAsMade(node->inputs[1]));
     TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(node->inputs[0], source.layout));
-    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node->inputs[0]));
+    TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node->inputs[0]));
     TensorChanges::Change change = {.target = home.region, .elements = home.layout.elements()};
     TANDEM_ASSIGN_OR_RETURN(change.source, ChangeSourceOf(lowering, node->inputs[1], home.layout));
     changes.Add(std::move(change));
@@ -127,11 +127,11 @@ absl::Status AddNewGradient(Lowering& lowering, const Node& node, int input, int
   const ValueId from = node.inputs[input];
   const ValueId to = node.outputs[output];
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, from));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(from));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(from));
   const Layout layout = home.layout.WithType(DType::kFloat32);
   TANDEM_ASSIGN_OR_RETURN(const ChangeSource source, ChangeSourceOf(lowering, from, layout));
   const bool in_bucket = lowering.InBucket(home.region);
-  const bool reduced = in_bucket && lowering.OnlyReader(from, node.op->kind()) != nullptr;
+  const bool reduced = in_bucket && lowering.uses().OnlyReader(from, node.op->kind()) != nullptr;
   Region target = home.region;
   if (reduced) {
     lowering.Alias(to, home);

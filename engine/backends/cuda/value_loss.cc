@@ -42,7 +42,7 @@ struct Operands {
 
 absl::StatusOr<Operands> OperandsOf(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
+  TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
   Operands operands;
   operands.type = home.layout.dtype();
   operands.second_is_numbers = IsFloatingPoint(lowering.value(node.inputs[1]).dtype);

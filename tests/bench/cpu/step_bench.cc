@@ -160,9 +160,9 @@ void Train(const Settings& settings, Communicator* communicator, Replica* replic
   }
 }
 
-void PrintProfile(const Settings& settings, std::vector<cpu::CpuExecutable::StepTime> times) {
+void PrintProfile(const Settings& settings, std::vector<StepTime> times) {
   if (settings.by_kind) {
-    std::vector<cpu::CpuExecutable::StepTime> kinds;
+    std::vector<StepTime> kinds;
     for (const auto& time : times) {
       auto same =
           std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.name == time.name; });

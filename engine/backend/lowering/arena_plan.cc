@@ -1,4 +1,4 @@
-#include "engine/backend/arena_plan.h"
+#include "engine/backend/lowering/arena_plan.h"
 
 #include <algorithm>
 #include <cstddef>

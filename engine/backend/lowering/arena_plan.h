@@ -1,5 +1,5 @@
-#ifndef TANDEM_ENGINE_BACKEND_ARENA_PLAN_H_
-#define TANDEM_ENGINE_BACKEND_ARENA_PLAN_H_
+#ifndef TANDEM_ENGINE_BACKEND_LOWERING_ARENA_PLAN_H_
+#define TANDEM_ENGINE_BACKEND_LOWERING_ARENA_PLAN_H_
 
 #include <cstdint>
 #include <string>
@@ -34,4 +34,4 @@ absl::StatusOr<ArenaPlan> PlanArena(absl::Span<const int64_t> buffer_bytes, absl
 
 }  // namespace tandem
 
-#endif  // TANDEM_ENGINE_BACKEND_ARENA_PLAN_H_
+#endif  // TANDEM_ENGINE_BACKEND_LOWERING_ARENA_PLAN_H_
