@@ -86,7 +86,8 @@ absl::Status WorkerTrainer::OpenData() {
     observer_.OnNotice(notice);
   }
   if (options_.dataset.train_limit() > 0) {
-    const std::string notice = OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
+    const std::string notice = OneClassNotice(options_.dataset, counts);
     if (!notice.empty()) observer_.OnNotice(notice);
   }
   if (!options_.checkpoint_folder.empty() && (resumed_.has_value() || !options_.spec.checkpoints().off())) {
@@ -100,7 +101,8 @@ absl::Status WorkerTrainer::OpenData() {
     }
   }
   if (options_.spec.training().loss().softmax_cross_entropy().balance_classes()) {
-    BalanceClasses(CountClasses(*data_.train, data_.info), options_.spec.mutable_training()->mutable_loss());
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
+    BalanceClasses(counts, options_.spec.mutable_training()->mutable_loss());
   }
   // Create checked the job without its data.
   const absl::StatusOr<JobPlan> plan = PlanJob(options_.spec, data_.info);
@@ -108,13 +110,16 @@ absl::Status WorkerTrainer::OpenData() {
   for (const auto& [name, split] :
        {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
     if (split == nullptr) continue;
-    const std::string fault = TargetRangeFault(options_.spec.training().loss(), *split, data_.info);
+    TANDEM_ASSIGN_OR_RETURN(const std::string fault,
+                            TargetRangeFault(options_.spec.training().loss(), *split, data_.info));
     if (fault.empty()) continue;
     return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
   }
   if (options_.spec.training().balance_samples()) {
-    classes_ = std::make_shared<const ClassSamples>(
+    TANDEM_ASSIGN_OR_RETURN(
+        ClassSamples classes,
         SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(options_.spec.training().loss())));
+    classes_ = std::make_shared<const ClassSamples>(std::move(classes));
     if (classes_->empty()) {
       return absl::DataLossError(
           "cannot balance the training samples: the loss ignores the targets of all of them");
