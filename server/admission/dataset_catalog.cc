@@ -247,6 +247,11 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePattern(const std::string& te
   for (const std::string& shard : shards) {
     TANDEM_RETURN_IF_ERROR(ResolvePath(base + shard, PathKind::kFile, uploaded).status());
   }
+  std::error_code ignored;
+  if (fs::exists(base + text, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", Quote(text), ", which is a pattern, but also the name of a file; rename the file"));
+  }
   return base + text;
 }
 

@@ -20,6 +20,12 @@ namespace {
 // A larger listing is probably a whole store, named by mistake.
 constexpr size_t kMostObjects = 2000000;
 
+// Returns the URL up to its query. An object's key has no query.
+absl::string_view WithoutQuery(const DataUrl& url) {
+  const absl::string_view location = url.location;
+  return url.is_s3() ? location : location.substr(0, location.find('?'));
+}
+
 }  // namespace
 
 std::string WhyNoPath(const std::string& path) {
@@ -32,7 +38,7 @@ std::string WhyNoPath(const std::string& path) {
 }
 
 absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) const {
-  if (kind == PathKind::kShards && IsShardPattern(url.location)) return PlanPattern(url);
+  if (kind == PathKind::kShards && IsShardPattern(WithoutQuery(url))) return PlanPattern(url);
   if (url.is_s3()) {
     // "key" means "key/" if a folder is wanted.
     DataUrl whole = url;
@@ -62,16 +68,18 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanFile(const std::string& name,
 }
 
 absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ExpandShardPattern(url.location));
-  const size_t cut = FolderOfPattern(url.location).size();
+  // The query may have secrets, so it is no part of the pattern and of its errors.
+  const absl::string_view pattern = WithoutQuery(url);
+  const absl::string_view query = absl::string_view(url.location).substr(pattern.size());
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ExpandShardPattern(pattern));
+  const size_t cut = FolderOfPattern(pattern).size();
   std::shared_ptr<S3Bucket> bucket;
   FetchPlan plan{.folder = true, .files = {}};
   for (const std::string& shard : shards) {
-    TANDEM_ASSIGN_OR_RETURN(DataUrl one, ParseDataUrl(shard));
+    TANDEM_ASSIGN_OR_RETURN(DataUrl one, ParseDataUrl(absl::StrCat(shard, query)));
     TANDEM_RETURN_IF_ERROR(policy_->Check(one));
     PlannedFile& file = plan.files.emplace_back();
-    file.path = shard.substr(std::min(cut, shard.size()));
-    if (!url.is_s3()) file.path = file.path.substr(0, file.path.find('?'));
+    file.path = shard.substr(cut);
     const std::string why = !IsShardName(file.path) ? "does not end in .tar" : WhyNoPath(file.path);
     if (!why.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
