@@ -171,8 +171,4 @@ bool IsMetered(v1::Metric metric) {
   }
 }
 
-bool LargerIsBetter(v1::Metric metric) {
-  return metric != v1::METRIC_MAE && metric != v1::METRIC_RMSE && metric != v1::METRIC_PERPLEXITY;
-}
-
 }  // namespace tandem

@@ -38,9 +38,6 @@ std::string MetricName(v1::Metric metric, const v1::Training& training);
 // measures it in validation alone.
 bool IsMetered(v1::Metric metric);
 
-// Returns whether larger values are better.
-bool LargerIsBetter(v1::Metric metric);
-
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_METRICS_METRIC_H_

@@ -162,10 +162,10 @@ class Evaluating {
     const Measurement total = TotalOf(shares);
     v1::Evaluation evaluation;
     ReadMeter(spec_.training(), total.sums, &evaluation);
+    if (total.evaluator != nullptr) total.evaluator->Fill(&evaluation);
     if (const auto& preparation = model.trained_on.preparation; preparation.has_value()) {
       RestoreTargetScale(spec_.training(), preparation->target_deviation(), &evaluation);
     }
-    if (total.evaluator != nullptr) total.evaluator->Fill(&evaluation);
     evaluation.set_samples(total.samples);
     return evaluation;
   }

@@ -71,8 +71,8 @@ bool Reporter::Gathering::Add(int rank, Measurement measurement) {
 v1::Evaluation Reporter::Evaluate(const Measurement& measurement) const {
   v1::Evaluation evaluation;
   ReadMeter(training_spec_, measurement.sums, &evaluation);
-  RestoreTargetScale(training_spec_, target_deviation_, &evaluation);
   if (measurement.evaluator != nullptr) measurement.evaluator->Fill(&evaluation);
+  RestoreTargetScale(training_spec_, target_deviation_, &evaluation);
   evaluation.set_samples(measurement.samples);
   return evaluation;
 }

@@ -175,6 +175,8 @@ absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared)
     const std::string target = absl::StrCat(folder, "/", name), here = absl::StrCat(path_, "/", name);
     TANDEM_RETURN_IF_ERROR(MakeFolder(target));
     if (std::filesystem::exists(here, error) && std::filesystem::equivalent(here, target, error)) continue;
+    // A daemon without a cluster may have started here before. An unused cache has two empty folders.
+    for (const char* const part : {"/entries", "/partial"}) rmdir(absl::StrCat(here, part).c_str());
     // Fails if the folder has content, or if it is a link.
     if (rmdir(here.c_str()) != 0 && errno != ENOENT) {
       return absl::FailedPreconditionError(absl::StrCat("cannot share ", here,

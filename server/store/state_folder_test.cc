@@ -182,6 +182,20 @@ TEST(StateFolderTest, SharesItsFoldersThroughLinks) {
   EXPECT_THAT(std::string(refused.message()), HasSubstr("uses it; use another folder"));
 }
 
+TEST(StateFolderTest, SharesAnUnusedCache) {
+  TemporaryFolder parent;
+  const std::string shared = parent.path() + "/shared";
+  std::filesystem::create_directory(shared);
+  const auto folder = StateFolder::Lock(parent.path() + "/state");
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const std::string cache = parent.path() + "/state/cache";
+  std::filesystem::create_directories(cache + "/entries");
+  std::filesystem::create_directories(cache + "/partial");
+  const auto real = (*folder)->ShareThrough(shared);
+  ASSERT_TRUE(real.ok()) << real.status();
+  EXPECT_TRUE(std::filesystem::equivalent(cache, shared + "/cache"));
+}
+
 TEST(StateFolderTest, SharesNoFolderThatHasContent) {
   TemporaryFolder parent;
   const std::string shared = parent.path() + "/shared";
@@ -189,6 +203,7 @@ TEST(StateFolderTest, SharesNoFolderThatHasContent) {
   const auto folder = StateFolder::Lock(parent.path() + "/state");
   ASSERT_TRUE(folder.ok()) << folder.status();
   std::filesystem::create_directory((*folder)->JobsFolder() + "/job");
+  std::filesystem::create_directories(parent.path() + "/state/cache/entries/data");
   const absl::Status refused = (*folder)->ShareThrough(shared).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("move its content to"));

@@ -249,10 +249,10 @@ class Page:
             for word in arguments:
                 self.check_label(word, position)
             if "run" in arguments and "--" in arguments:
-                sources = "".join(text for path, text in self.sources.text.items() if re.match(r"tests/bench/\w+\.cc", path))
+                sources = "".join(text for path, text in self.sources.text.items() if re.match(r"tests/(bench|golden)/\w+\.cc", path))
                 for flag in flags[sum(word.startswith("-") and word != "--" for word in arguments[:arguments.index("--")]):]:
                     if f'"{flag}' not in sources and f'"{flag[2:]}' not in sources:
-                        self.fault(position, f"the benchmarks have no option {flag}")
+                        self.fault(position, f"the programs of tests/bench and tests/golden have no option {flag}")
         elif program not in SYSTEM and not re.fullmatch(r"[A-Z_]+|\.\.\.|\W*", program):
             self.fault(position, f"unknown program {program}")
         for word in arguments:
