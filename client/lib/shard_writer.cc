@@ -14,7 +14,9 @@ constexpr size_t kBlock = 512;
 // Returns the header of a plain file: mode 0644, without owner and time.
 std::string HeaderOf(const std::string& name, size_t bytes) {
   std::string header(kBlock, '\0');
-  const auto put = [&](size_t at, absl::string_view text) { header.replace(at, text.size(), text); };
+  const auto put = [&](size_t at, absl::string_view text) {
+    header.replace(at, text.size(), text.data(), text.size());
+  };
   put(0, name);
   put(100, "0000644");
   put(108, "0000000");

@@ -180,8 +180,10 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
     } else if (spec->has_webdataset() && IsShardPattern(path.string())) {
       const absl::StatusOr<std::vector<std::string>> shards = ExpandShardPattern(path.string());
       if (!shards.ok()) problems.Add(absl::StrCat(one.field, ": ", shards.status().message()));
-      for (const std::string& shard : shards.value_or({})) AddFile(shard, &problems, &files);
-      named.push_back({one.path, path, fs::path(FolderOfPattern(path.string())).parent_path()});
+      for (const std::string& shard : shards.ok() ? *shards : std::vector<std::string>()) {
+        AddFile(shard, &problems, &files);
+      }
+      named.push_back({one.path, path, fs::path(std::string(FolderOfPattern(path.string()))).parent_path()});
       continue;
     } else {
       // An absolute path may be the daemon's.

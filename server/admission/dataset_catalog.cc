@@ -92,7 +92,9 @@ std::string Fingerprint(const v1::DatasetSpec& spec) {
     if (path.kind == PathKind::kShards && IsShardPattern(*path.path)) {
       const absl::StatusOr<std::vector<std::string>> shards = ListShards(*path.path);
       // The reader of the data set reports a wrong pattern.
-      for (const std::string& shard : shards.value_or({})) AddFingerprint(shard, fingerprint);
+      for (const std::string& shard : shards.ok() ? *shards : std::vector<std::string>()) {
+        AddFingerprint(shard, fingerprint);
+      }
       continue;
     }
     AddFingerprint(*path.path, fingerprint);

@@ -28,7 +28,7 @@ namespace {
 
 // The longest content of a ".cls" member.
 constexpr int64_t kMaxLabelBytes = 64;
-constexpr size_t kShownBytes = 200;
+constexpr size_t kQuotedBytes = 200;
 
 // A plain file that is read at places, so that skipped bytes are not read.
 class PlainFile final : public CompressedFile {
@@ -99,7 +99,7 @@ struct MemberName {
   std::string ending;
 };
 
-MemberName Split(absl::string_view name) {
+MemberName SplitName(absl::string_view name) {
   while (absl::ConsumePrefix(&name, "./")) {
   }
   const size_t file = name.rfind('/') == absl::string_view::npos ? 0 : name.rfind('/') + 1;
@@ -112,9 +112,9 @@ bool IsPictureEnding(absl::string_view ending) {
   return !absl::StrContains(ending, '.') && IsPictureName(absl::StrCat(".", ending));
 }
 
-std::string Shown(absl::string_view text) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text.substr(0, kShownBytes)),
-                      text.size() > kShownBytes ? "...'" : "'");
+std::string QuoteName(absl::string_view text) {
+  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text.substr(0, kQuotedBytes)),
+                      text.size() > kQuotedBytes ? "...'" : "'");
 }
 
 // Builds an index, member by member.
@@ -123,7 +123,7 @@ class Indexer {
   explicit Indexer(const PlainFile& file) : file_(file) {}
 
   absl::Status Add(const TarMember& member, const TarRead& read) {
-    const MemberName name = Split(member.name);
+    const MemberName name = SplitName(member.name);
     if (name.key.empty() || absl::EndsWith(name.key, "/") || IsSkippedPath(name.key)) {
       ++index_.skipped["hidden"];
       return absl::OkStatus();
@@ -140,7 +140,7 @@ class Indexer {
     }
     if (is_picture ? has_picture_ : has_label_) {
       return file_.Error(absl::StrCat("has two ", is_picture ? "pictures" : "labels", " for the sample ",
-                                      Shown(key_), "; a sample has one of each"));
+                                      QuoteName(key_), "; a sample has one of each"));
     }
     return is_picture ? AddPicture(member) : AddLabel(member, read);
   }
@@ -158,7 +158,7 @@ class Indexer {
  private:
   absl::Status AddPicture(const TarMember& member) {
     if (member.bytes > kMaxShardPictureBytes) {
-      return file_.Error(absl::StrCat("has ", Shown(member.name), " of ", member.bytes,
+      return file_.Error(absl::StrCat("has ", QuoteName(member.name), " of ", member.bytes,
                                       " bytes; a picture may have at most ", kMaxShardPictureBytes));
     }
     sample_.picture_at = member.content_at;
@@ -171,8 +171,8 @@ class Indexer {
     std::string text(std::min(member.bytes, kMaxLabelBytes), '\0');
     TANDEM_RETURN_IF_ERROR(read(text.data(), static_cast<int64_t>(text.size())).status());
     if (member.bytes > kMaxLabelBytes || !absl::SimpleAtoi(text, &sample_.label) || sample_.label < 0) {
-      return file_.Error(absl::StrCat("has the label ", Shown(absl::StripAsciiWhitespace(text)), " in ",
-                                      Shown(member.name),
+      return file_.Error(absl::StrCat("has the label ", QuoteName(absl::StripAsciiWhitespace(text)), " in ",
+                                      QuoteName(member.name),
                                       "; a .cls member must hold the number of a class, from 0"));
     }
     has_label_ = true;
@@ -183,9 +183,9 @@ class Indexer {
     if (!is_open_) return absl::OkStatus();
     if (!has_picture_ || !has_label_) {
       return file_.Error(absl::StrCat(
-          "has the sample ", Shown(key_), has_picture_ ? " without a label" : " without a picture", "; put ",
-          Shown(absl::StrCat(key_, has_picture_ ? ".cls" : ".jpg")), " beside ",
-          Shown(absl::StrCat(key_, has_picture_ ? ".jpg" : ".cls")), " in the shard"));
+          "has the sample ", QuoteName(key_), has_picture_ ? " without a label" : " without a picture",
+          "; put ", QuoteName(absl::StrCat(key_, has_picture_ ? ".cls" : ".jpg")), " beside ",
+          QuoteName(absl::StrCat(key_, has_picture_ ? ".jpg" : ".cls")), " in the shard"));
     }
     if (static_cast<int64_t>(index_.samples.size()) >= kMaxSamples) {
       return file_.Error(absl::StrCat("has more than the ", kMaxSamples, " samples that can be read"));
