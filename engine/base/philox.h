@@ -35,7 +35,6 @@ enum class RandomPurpose : uint8_t {
   kDropout = 20,          // step: the step; sample: its place in the batch
   kSweep = 21,            // step: the position of the field; sample: the number of the sample
   kBalance = 22,          // step: the epoch; sample: the place of the class among the classes with samples
-  kShardShuffle = 23,     // step: the epoch; sample: 0 for the order of shards, 1 for draws from the buffer
 };
 
 // The random sequence of (seed, purpose, step, sample), the same on every machine at every time. `step` and

@@ -11,6 +11,10 @@ namespace tandem {
 
 namespace {
 
+// The `sample` of RandomPurpose::kShuffle. Shuffling all samples uses 0.
+constexpr uint64_t kShardOrder = 1;
+constexpr uint64_t kBufferDraws = 2;
+
 void Shuffle(uint64_t seed, int64_t epoch, std::vector<uint32_t>& order) {
   RandomStream random(seed, RandomPurpose::kShuffle, epoch, 0);
   for (size_t i = order.size(); i > 1; --i) {
@@ -31,7 +35,7 @@ std::vector<uint32_t> ShardedOrder(const std::vector<int64_t>& ends, int64_t buf
                                    int64_t epoch) {
   std::vector<uint32_t> shards(ends.size());
   std::iota(shards.begin(), shards.end(), 0);
-  RandomStream random(seed, RandomPurpose::kShardShuffle, epoch, 0);
+  RandomStream random(seed, RandomPurpose::kShuffle, epoch, kShardOrder);
   for (size_t i = shards.size(); i > 1; --i) {
     std::swap(shards[i - 1], shards[random.NextBelow(static_cast<uint32_t>(i))]);
   }
@@ -44,7 +48,7 @@ std::vector<uint32_t> ShardedOrder(const std::vector<int64_t>& ends, int64_t buf
   }
   // The buffer needs no memory of its own. Before step i it holds the samples at [i, i + size of the buffer),
   // so that swapping the drawn sample to i keeps the others.
-  RandomStream draws(seed, RandomPurpose::kShardShuffle, epoch, 1);
+  RandomStream draws(seed, RandomPurpose::kShuffle, epoch, kBufferDraws);
   for (size_t i = 0; i + 1 < order.size(); ++i) {
     const auto held = std::min<int64_t>(buffer, static_cast<int64_t>(order.size() - i));
     std::swap(order[i], order[i + draws.NextBelow(static_cast<uint32_t>(held))]);
