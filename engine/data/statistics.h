@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
 #include "tandem/v1/dataset.pb.h"
@@ -53,21 +52,18 @@ class StatisticsSum {
   std::vector<double> squares_;
 };
 
-// The functions below return the errors of Dataset::Gather.
-
 // Reads all samples of `dataset`, a split that `info` describes, and returns their statistics. Empty for
 // tokens.
-absl::StatusOr<ChannelStatistics> ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
+ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
 
 // Returns the number of samples of each class, without ignored labels. Reads all targets. Empty if targets
 // are no classes.
-absl::StatusOr<std::vector<int64_t>> CountClasses(const Dataset& dataset, const DatasetInfo& info);
+std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
 
 // Returns the samples of each class that has any, ascending, without samples of the class `ignored` and
 // without ignored labels. Reads all targets, which are classes.
-absl::StatusOr<std::vector<std::vector<uint32_t>>> SamplesOfClasses(const Dataset& dataset,
-                                                                    const DatasetInfo& info,
-                                                                    std::optional<int64_t> ignored);
+std::vector<std::vector<uint32_t>> SamplesOfClasses(const Dataset& dataset, const DatasetInfo& info,
+                                                    std::optional<int64_t> ignored);
 
 // The smallest and the largest of some numbers.
 struct Range {
@@ -77,11 +73,11 @@ struct Range {
 
 // Returns the range of all targets' numbers. Reads all targets. Empty if targets are no values, and without
 // samples.
-absl::StatusOr<std::optional<Range>> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
+std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
 
 // Reads all samples of `dataset` in pieces. Calls `use` with the number of a piece's first sample, its count,
 // and the results of Dataset::Gather.
-absl::Status ForAllSamples(
+void ForAllSamples(
     const Dataset& dataset,
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use);
 
