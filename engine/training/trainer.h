@@ -49,7 +49,8 @@ using DeviceFactory = std::function<absl::StatusOr<std::unique_ptr<Device>>(cons
 
 // The place of a worker among the workers of a job. Each worker is a process with the same number of
 // replicas. All workers run a Trainer over the same job. Only the first worker has its results, reports them,
-// writes checkpoints and the best model, decides by the clock, and obeys Pause. An error of a worker ends all.
+// writes checkpoints and the best model, decides by the clock, and obeys Pause. An error of a worker ends
+// all.
 struct TrainerGroup {
   int worker = 0;  // Its first rank is worker * (devices / workers).
   int workers = 1;

@@ -87,7 +87,7 @@ expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
 echo "-- a folder that is missing on a node is an error with the node and the path"
 # names_the_node JOB PATTERN: the job fails, and the message matches.
 names_the_node() {
-  await 60 is "$1" JOB_STATE_FAILED || die "state $(field "$1" state): $(field "$1" message)"
+  await 120 is "$1" JOB_STATE_FAILED || die "state $(field "$1" state): $(field "$1" message)"
   [[ $(field "$1" message) =~ $2 ]] || die "it says: $(field "$1" message)"
 }
 "$cluster" hide n2 "$scratch/data"

@@ -191,7 +191,7 @@ TEST_F(SlurmCommandsTest, ASignalLetsTheTasksSave) {
   EXPECT_EQ(AwaitEnd(*id).state, SlurmState::kCompleted);
   EXPECT_THAT(ReadText(request_.output_path), HasSubstr("saved 0"));
   EXPECT_THAT(ReadText(request_.output_path), HasSubstr("saved 1"));
-  EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0\n");
+  EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0 SIGTERM\n");
 }
 
 TEST_F(SlurmCommandsTest, CancelsRunningWaitingAndEndedJobs) {
@@ -225,8 +225,7 @@ TEST_F(SlurmCommandsTest, AWaitingJobHasAnExpectedStart) {
   AwaitState(*running, SlurmState::kRunning);
   const auto waiting = Submit();
   ASSERT_TRUE(waiting.ok()) << waiting.status();
-  const SlurmJob job =
-      Await(*waiting, [](const SlurmJob& known) { return known.start.has_value(); });
+  const SlurmJob job = Await(*waiting, [](const SlurmJob& known) { return known.start.has_value(); });
   ASSERT_TRUE(job.start.has_value());
   EXPECT_GT(*job.start, absl::Now() + absl::Minutes(5)) << "times are UTC";
   EXPECT_LT(*job.start, absl::Now() + absl::Minutes(15)) << "times are UTC";
