@@ -34,7 +34,7 @@ if ! grep -q 'no tests of GPUs' "$scratch/list.log"; then
   done
 fi
 
-whole=(--no-tests)
+whole=(--no-tests --fast)
 if ((${TANDEM_WHOLE:-0})); then whole=(); fi
 if [[ -z $archive ]]; then
   command -v patchelf >/dev/null || skip "patchelf is not installed"
