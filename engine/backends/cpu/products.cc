@@ -137,8 +137,8 @@ absl::StatusOr<std::string> Measure(const Lowering& lowering, const Node& node) 
 }
 
 std::string NodeText(const Lowering& lowering, const Node& node) {
-  std::string text =
-      absl::StrCat(MachineText(lowering), " ", node.op->kind(), "(", node.op->attributes(), ")");
+  std::string text = absl::StrCat(MachineText(lowering), " tiles-", BestTileKernels()->isa, " ",
+                                  node.op->kind(), "(", node.op->attributes(), ")");
   for (const ValueId input : node.inputs) absl::StrAppend(&text, " ", lowering.shape(input).ToString());
   return text;
 }

@@ -1,5 +1,4 @@
-// Matrix products in bfloat16, beside the oracle. Where the processor has no tile registers, the same cases
-// run without tiles.
+// Matrix products in bfloat16, beside the oracle.
 
 #include <cstring>
 #include <memory>
@@ -171,7 +170,7 @@ TEST(ProductsTest, AddUpPartsOfDepth) {
 }
 
 TEST(ProductsTest, UseTiles) {
-  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no tile registers";
+  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no instructions for bfloat16";
   const auto names_of = [](const CaseGraph& g) {
     CpuDevice device("cpu:0", 1, DType::kBFloat16);
     const std::unique_ptr<Variables> variables = device.CreateVariables();

@@ -1,5 +1,4 @@
-// Convolutions in bfloat16 over tiled images, beside the oracle. Where the processor has no tile registers,
-// the same cases run on oneDNN.
+// Convolutions in bfloat16 over tiled images, beside the oracle.
 
 #include <cmath>
 #include <cstring>
@@ -159,7 +158,7 @@ TEST(TiledTest, PoolsLikeTheOracle) {
 
 // Tiles pass from a convolution through a normalisation to the next convolution without a conversion.
 TEST(TiledTest, KeepsTilesBetweenConvolutions) {
-  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no tile registers";
+  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no instructions for bfloat16";
   CaseGraph g(DType::kFloat32);
   const Conv2dGeometry same = {.padding = {1, 1}};
   ValueId x = g.Input("x", {32, 3, 8, 8});

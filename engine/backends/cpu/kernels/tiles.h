@@ -102,9 +102,18 @@ struct TileProduct {
   const float* column_bias = nullptr;  // [columns], or null.
 };
 
+// A product of 32 rows and 32 columns over 32 in depth: two tiles of A, and at `b` two tiles of B side by
+// side.
+struct TileStep {
+  const uint16_t* a;
+  const uint16_t* a2;
+  const uint16_t* b;
+};
+
 // Loops over tiles. As in Kernels, each takes a half-open range of work items. An output is computed within a
 // single item, in a fixed order.
 struct TileKernels {
+  const char* isa;  // "amx" or "avx512_bf16".
   // Packs weights in the order in which `convolve` reads them. Items: blocks of 32 outputs.
   void (*pack_weights)(const TileWeights& weights, const float* from, uint16_t* to, int64_t begin,
                        int64_t end);
@@ -165,9 +174,10 @@ enum class TileSupport : uint8_t {
   kRefused,  // Linux does not give this process the tile registers.
 };
 
-// Asks Linux for the tile registers in the first call. Thread-safe.
+// Asks Linux for AMX's tile registers in the first call. Thread-safe.
 TileSupport FindTileSupport();
-// Returns the loops over tiles, or null if they are not usable.
+// Returns the loops over tiles by AMX, else by AVX-512, or null if the processor has no products of bfloat16
+// in AVX-512, or if TANDEM_CPU_ISA excludes AVX-512. Thread-safe.
 const TileKernels* BestTileKernels();
 
 }  // namespace tandem::cpu
