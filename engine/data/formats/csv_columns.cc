@@ -162,6 +162,12 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
   if (!violations.empty()) return violations.ToStatus();
   columns.is_prepared = columns.scales || scales_any || table.rules.decimal_comma;
   if (!columns.scales) return columns;
+  // A column that csv.columns leaves out needs no notice.
+  const auto is_chosen = [&](const std::string& name) {
+    return WantedKind(source, name) != v1::COLUMN_KIND_UNSPECIFIED;
+  };
+  texts.erase(std::remove_if(texts.begin(), texts.end(), is_chosen), texts.end());
+  ignored.erase(std::remove_if(ignored.begin(), ignored.end(), is_chosen), ignored.end());
   if (!texts.empty()) {
     columns.notices.push_back(
         absl::StrCat("Columns with many different texts are left out: ", ListNames(texts),

@@ -19,6 +19,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class PreparedTest : public ::testing::Test {
@@ -53,6 +54,18 @@ TEST_F(PreparedTest, GapsCategoriesAndTextTrain) {
       << "the median 20 is the mean too";
   EXPECT_THAT(opened.info.notices, Contains(HasSubstr("many different texts are left out: 'name'")));
   EXPECT_THAT(opened.info.notices, Contains(HasSubstr("Missing cells in 4 rows are filled: 'age' 1.")));
+}
+
+TEST_F(PreparedTest, NoNoticeNamesAColumnThatTheSpecLeavesOut) {
+  v1::DatasetSpec spec = Spec(people_);
+  for (const char* name : {"name", "fare"}) {
+    v1::CsvColumn* column = spec.mutable_csv()->add_columns();
+    column->set_name(name);
+    column->set_kind(v1::COLUMN_KIND_IGNORED);
+  }
+  const OpenedDataset opened = Open(spec);
+  EXPECT_THAT(opened.info.feature_names, ElementsAre("age", "port"));
+  EXPECT_THAT(opened.info.notices, Not(Contains(HasSubstr("left out"))));
 }
 
 TEST_F(PreparedTest, AnotherTableIsPreparedLikeTheModels) {
