@@ -100,9 +100,11 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   if (image.height != sample[1] || image.width != sample[2]) {
     // Training images that were not resized had all the same size.
     const v1::ImageResize resize = model.trained_on.resize.value_or(v1::IMAGE_RESIZE_STRETCH);
-    image = ResizeImage(image, sample[1], sample[2], resize);
+    image = ResizeImage(std::move(image), sample[1], sample[2], resize);
   }
-  const std::vector<double> numbers(image.pixels.begin(), image.pixels.end());
+  std::vector<uint8_t> planes(image.pixels.size());
+  CopyPlanes(image, planes.data());
+  const std::vector<double> numbers(planes.begin(), planes.end());
   return AsSamples(numbers, Batched(1, sample), model);
 }
 

@@ -69,7 +69,9 @@ void CheckPicture(const fs::path& expected) {
   EXPECT_EQ(image->channels, channels);
   EXPECT_EQ(image->height, height);
   EXPECT_EQ(image->width, width);
-  EXPECT_TRUE(std::string(image->pixels.begin(), image->pixels.end()) == pixels) << "other pixels";
+  std::string planes(image->pixels.size(), '\0');
+  CopyPlanes(*image, reinterpret_cast<uint8_t*>(planes.data()));
+  EXPECT_TRUE(planes == pixels) << "other pixels";
 }
 
 TEST_F(ForeignPicturesTest, PixelsArePillows) {

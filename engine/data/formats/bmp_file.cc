@@ -215,7 +215,6 @@ absl::StatusOr<Image> DecodeBmp(absl::string_view file) {
   if (header->pixels_at > file.size()) return Fault("the file is truncated");
   const absl::string_view content = file.substr(header->pixels_at);
   Image image = ImageOf(*header);
-  const int64_t area = image.height * image.width;
   const bool plain = header->compression != kRuns8 && header->compression != kRuns4;
   // Rows end at a multiple of four bytes.
   const int64_t stride = (image.width * header->bits + 31) / 32 * 4;
@@ -228,17 +227,17 @@ absl::StatusOr<Image> DecodeBmp(absl::string_view file) {
     indices = *std::move(unpacked);
   }
   const std::array<Mask, 3> masks = {Mask(header->masks[0]), Mask(header->masks[1]), Mask(header->masks[2])};
-  image.pixels.resize(image.channels * area);
+  image.pixels.resize(image.height * image.width * image.channels);
   for (int64_t y = 0; y < image.height; ++y) {
     const int64_t row = header->from_top ? y : image.height - 1 - y;
     for (int64_t x = 0; x < image.width; ++x) {
       const Colour colour = plain ? ColourAt(*header, content.substr(row * stride, stride), x, masks)
                                   : header->palette[indices[row * image.width + x]];
-      const int64_t i = y * image.width + x;
-      image.pixels[i] = colour.red;
+      uint8_t* const to = image.pixels.data() + (y * image.width + x) * image.channels;
+      to[0] = colour.red;
       if (image.channels == 1) continue;
-      image.pixels[area + i] = colour.green;
-      image.pixels[2 * area + i] = colour.blue;
+      to[1] = colour.green;
+      to[2] = colour.blue;
     }
   }
   return image;

@@ -1,5 +1,6 @@
 #include "engine/data/formats/exif.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -63,17 +64,27 @@ Image TurnImage(Image image, int orientation) {
                .pixels = {}};
   if (image.pixels.empty()) return turned;
   turned.pixels.resize(image.pixels.size());
-  // Where the pixels of a new row begin in the old plane, and the steps to the next column and the next row.
+  // Where the pixels of a new row begin in the old picture, and the steps to the next column and the next
+  // row.
   const bool from_right = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   const bool from_bottom = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
   const int64_t right = from_right ? -1 : 1, down = from_bottom ? -width : width;
   const int64_t begin = (from_right ? width - 1 : 0) + (from_bottom ? (height - 1) * width : 0);
   const int64_t column_step = lies ? down : right, row_step = lies ? right : down;
-  for (int64_t c = 0; c < image.channels; ++c) {
-    const uint8_t* plane = image.pixels.data() + c * height * width;
-    uint8_t* out = turned.pixels.data() + c * height * width;
-    for (int64_t y = 0; y < turned.height; ++y) {
-      for (int64_t x = 0; x < turned.width; ++x) *out++ = plane[begin + y * row_step + x * column_step];
+  const int64_t channels = image.channels;
+  // Squares of pixels stay in the cache while rows become columns.
+  constexpr int64_t kSquare = 32;
+  for (int64_t top = 0; top < turned.height; top += kSquare) {
+    const int64_t bottom = std::min(top + kSquare, turned.height);
+    for (int64_t left = 0; left < turned.width; left += kSquare) {
+      const int64_t end = std::min(left + kSquare, turned.width);
+      for (int64_t y = top; y < bottom; ++y) {
+        uint8_t* to = turned.pixels.data() + (y * turned.width + left) * channels;
+        for (int64_t x = left; x < end; ++x) {
+          const uint8_t* from = image.pixels.data() + (begin + y * row_step + x * column_step) * channels;
+          for (int64_t c = 0; c < channels; ++c) *to++ = from[c];
+        }
+      }
     }
   }
   return turned;

@@ -126,10 +126,11 @@ absl::StatusOr<Image> ReadGif(absl::string_view file, bool header_only) {
   image.pixels.resize(image.channels * area);
   for (int64_t i = 0; i < area; ++i) {
     const GifColorType& colour = colours[canvas[i]];
-    image.pixels[i] = colour.Red;
+    uint8_t* const to = image.pixels.data() + i * image.channels;
+    to[0] = colour.Red;
     if (grey) continue;
-    image.pixels[area + i] = colour.Green;
-    image.pixels[2 * area + i] = colour.Blue;
+    to[1] = colour.Green;
+    to[2] = colour.Blue;
   }
   return image;
 }

@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// A picture of bytes, like a sample: planes one after the other, [channels, height, width].
+// A picture of bytes, [height, width, channels], as picture files have it.
 struct Image {
   int64_t channels = 0;  // 1 for grey, 3 for red, green and blue.
   int64_t height = 0;
@@ -28,9 +28,8 @@ absl::StatusOr<Image> ReadImageHeader(absl::string_view file);
 
 // Decodes a whole JPEG, PNG, WebP, BMP, TIFF or GIF file. The first bytes tell the format. Grey images have a
 // single channel, also images with a grey palette. All others have three channels. Transparency is dropped,
-// and 16 bits become
-// 8. The image is turned as the file's EXIF data say. INVALID_ARGUMENT without a path ("is truncated", "is no
-// picture that can be read") if the file cannot be decoded whole.
+// and 16 bits become 8. The image is turned as the file's EXIF data say. INVALID_ARGUMENT without a path ("is
+// truncated", "is no picture that can be read") if the file cannot be decoded whole.
 absl::StatusOr<Image> DecodeImage(absl::string_view file);
 
 // Converts an image to `channels` channels, 1 or 3. Grey is 0.299 red + 0.587 green + 0.114 blue (ITU-R
@@ -38,7 +37,10 @@ absl::StatusOr<Image> DecodeImage(absl::string_view file);
 Image ConvertImage(Image image, int64_t channels);
 
 // Resizes an image to `height` and `width` as `resize` says. See ImageResize.
-Image ResizeImage(const Image& image, int64_t height, int64_t width, v1::ImageResize resize);
+Image ResizeImage(Image image, int64_t height, int64_t width, v1::ImageResize resize);
+
+// Writes the image as a sample, planes one after the other: `to` is [channels, height, width].
+void CopyPlanes(const Image& image, uint8_t* to);
 
 }  // namespace tandem
 

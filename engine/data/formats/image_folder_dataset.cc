@@ -1,7 +1,6 @@
 #include "engine/data/formats/image_folder_dataset.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -512,21 +511,17 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
+  const auto decode = [&](size_t i) -> absl::Status {
+    const Entry& entry = split.entries[first + i];
+    TANDEM_ASSIGN_OR_RETURN(Image image, DecodeEntry(split, entry));
+    // The file may have been replaced since its size was read.
+    image = ResizeImage(ConvertImage(std::move(image), shape[0]), shape[1], shape[2], resize);
+    CopyPlanes(image, pixels + static_cast<int64_t>(i) * bytes);
+    labels[i] = entry.label;
+    return absl::OkStatus();
+  };
   BadImages bad;
-  TANDEM_RETURN_IF_ERROR(bad.Add(
-      split,
-      ReadAll(count,
-              [&](size_t i) -> absl::Status {
-                const Entry& entry = split.entries[first + i];
-                TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeEntry(split, entry));
-                // The file may have been replaced since its size was read.
-                const Image image =
-                    ResizeImage(ConvertImage(std::move(decoded), shape[0]), shape[1], shape[2], resize);
-                std::memcpy(pixels + static_cast<int64_t>(i) * bytes, image.pixels.data(), bytes);
-                labels[i] = entry.label;
-                return absl::OkStatus();
-              }),
-      first));
+  TANDEM_RETURN_IF_ERROR(bad.Add(split, ReadAll(count, decode), first));
   return bad.ToStatus();
 }
 

@@ -78,7 +78,10 @@ TEST(ImageFileTest, DecodesPngOfEveryKind) {
   EXPECT_EQ(image->channels, 3);
   EXPECT_EQ(image->height, 1);
   EXPECT_EQ(image->width, 2);
-  EXPECT_THAT(image->pixels, ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(image->pixels, ElementsAre(1, 2, 3, 4, 5, 6));
+  std::vector<uint8_t> planes(6);
+  CopyPlanes(*image, planes.data());
+  EXPECT_THAT(planes, ElementsAre(1, 4, 2, 5, 3, 6));
   image = DecodeImage(Png(2, 2, {9, 8, 7, 6}, PNG_FORMAT_GRAY));
   EXPECT_EQ(image->channels, 1);
   EXPECT_THAT(image->pixels, ElementsAre(9, 8, 7, 6));

@@ -95,17 +95,15 @@ bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_d
   const bool inks = info.num_components == 4;
   info.out_color_space = inks ? JCS_CMYK : image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&info);
-  const int64_t area = image.height * image.width;
-  image.pixels.resize(image.channels * area);
-  row.resize(info.num_components * image.width);
+  image.pixels.resize(image.height * image.width * image.channels);
+  if (inks) row.resize(4 * image.width);
   while (info.output_scanline < info.output_height) {
-    uint8_t* const out = image.pixels.data() + int64_t{info.output_scanline} * image.width;
-    JSAMPROW rows[1] = {row.data()};
+    uint8_t* const out = image.pixels.data() + info.output_scanline * image.width * image.channels;
+    JSAMPROW rows[1] = {inks ? row.data() : out};
     jpeg_read_scanlines(&info, rows, 1);
-    for (int64_t c = 0; c < image.channels; ++c) {
-      for (int64_t x = 0; x < image.width; ++x) {
-        out[c * area + x] = inks ? WithoutInk(row[x * 4 + c], row[x * 4 + 3]) : row[x * image.channels + c];
-      }
+    if (!inks) continue;
+    for (int64_t x = 0; x < image.width; ++x) {
+      for (int64_t c = 0; c < 3; ++c) out[x * 3 + c] = WithoutInk(row[x * 4 + c], row[x * 4 + 3]);
     }
   }
   jpeg_finish_decompress(&info);

@@ -43,7 +43,7 @@ void OnRead(png_structp png, png_bytep data, size_t size) {
 // From here to the end of Decode all code is C, because longjmp may leave it. The caller creates all objects
 // with destructors.
 bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info, Image& image,
-            int& orientation, std::vector<uint8_t>& interleaved, std::vector<png_bytep>& rows) {
+            int& orientation, std::vector<png_bytep>& rows) {
   if (setjmp(errors.jump) != 0) return false;
   png_set_user_limits(png, 1 << 20, 1 << 20);
   png_set_chunk_malloc_max(png, 1 << 23);
@@ -82,19 +82,15 @@ bool Decode(bool header_only, PngErrors& errors, png_structp png, png_infop info
   png_set_interlace_handling(png);
   png_read_update_info(png, info);
   const int64_t stride = png_get_rowbytes(png, info), channels = png_get_channels(png, info);
-  interleaved.resize(height * stride);
+  image.pixels.resize(height * stride);
   rows.resize(height);
-  for (int64_t y = 0; y < height; ++y) rows[y] = interleaved.data() + y * stride;
+  for (int64_t y = 0; y < height; ++y) rows[y] = image.pixels.data() + y * stride;
   png_read_image(png, rows.data());
   png_read_end(png, nullptr);
+  if (channels == image.channels) return true;
   // A grey palette has become three equal colours.
-  image.pixels.resize(image.channels * height * width);
-  for (int64_t c = 0; c < image.channels; ++c) {
-    for (int64_t y = 0; y < height; ++y) {
-      uint8_t* const out = image.pixels.data() + (c * height + y) * width;
-      for (int64_t x = 0; x < width; ++x) out[x] = rows[y][x * channels + c];
-    }
-  }
+  for (int64_t i = 0; i < height * width; ++i) image.pixels[i] = image.pixels[i * channels];
+  image.pixels.resize(height * width);
   return true;
 }
 
@@ -103,7 +99,6 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
   Input input{file};
   Image image;
   int orientation = 1;
-  std::vector<uint8_t> interleaved;
   std::vector<png_bytep> rows;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &errors, OnError, OnWarning);
   png_infop info = png == nullptr ? nullptr : png_create_info_struct(png);
@@ -112,7 +107,7 @@ absl::StatusOr<Image> ReadPng(absl::string_view file, bool header_only) {
     return absl::ResourceExhaustedError("no memory to decode an image");
   }
   png_set_read_fn(png, &input, OnRead);
-  const bool decoded = Decode(header_only, errors, png, info, image, orientation, interleaved, rows);
+  const bool decoded = Decode(header_only, errors, png, info, image, orientation, rows);
   png_destroy_read_struct(&png, &info, nullptr);
   if (!decoded) return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as PNG: ", errors.message));
   return TurnImage(std::move(image), orientation);

@@ -165,10 +165,9 @@ absl::StatusOr<Image> ReadTiff(absl::string_view file, bool header_only) {
       return fault("the file is damaged or truncated");
     }
     image.pixels.resize(image.channels * area);
-    for (int64_t c = 0; c < image.channels; ++c) {
-      for (int64_t i = 0; i < area; ++i) {
-        image.pixels[c * area + i] = static_cast<uint8_t>(raster[i] >> (8 * c));
-      }
+    uint8_t* to = image.pixels.data();
+    for (const uint32_t pixel : raster) {
+      for (int64_t c = 0; c < image.channels; ++c) *to++ = static_cast<uint8_t>(pixel >> (8 * c));
     }
   }
   return TurnImage(std::move(image), orientation);

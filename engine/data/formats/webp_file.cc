@@ -32,25 +32,15 @@ int OrientationOf(const WebPDemuxer* demuxer) {
   return orientation;
 }
 
-// Copies interleaved pixels of `step` bytes to planes.
-void CopyPlanes(const uint8_t* from, int64_t step, Image& image) {
-  const int64_t area = image.height * image.width;
-  image.pixels.resize(3 * area);
-  for (int64_t c = 0; c < 3; ++c) {
-    for (int64_t i = 0; i < area; ++i) image.pixels[c * area + i] = from[i * step + c];
-  }
-}
-
 absl::Status DecodeStill(absl::string_view file, Image& image) {
   const auto* bytes = reinterpret_cast<const uint8_t*>(file.data());
   int width = 0, height = 0;
   if (WebPGetInfo(bytes, file.size(), &width, &height) == 0) return Fault("its header is damaged");
   if (width != image.width || height != image.height) return Fault("its headers give two sizes");
-  std::vector<uint8_t> pixels(3 * image.height * image.width);
-  if (WebPDecodeRGBInto(bytes, file.size(), pixels.data(), pixels.size(), 3 * width) == nullptr) {
+  image.pixels.resize(3 * image.height * image.width);
+  if (WebPDecodeRGBInto(bytes, file.size(), image.pixels.data(), image.pixels.size(), 3 * width) == nullptr) {
     return Fault("the file is damaged or truncated");
   }
-  CopyPlanes(pixels.data(), 3, image);
   return absl::OkStatus();
 }
 
@@ -65,7 +55,9 @@ absl::Status DecodeFirstFrame(const WebPData& data, Image& image) {
   if (decoder == nullptr || WebPAnimDecoderGetNext(decoder.get(), &pixels, &time) == 0) {
     return Fault("its first frame is damaged or truncated");
   }
-  CopyPlanes(pixels, 4, image);
+  const int64_t area = image.height * image.width;
+  image.pixels.resize(3 * area);
+  for (int64_t i = 0; i < area; ++i) std::copy_n(pixels + 4 * i, 3, image.pixels.data() + 3 * i);
   return absl::OkStatus();
 }
 

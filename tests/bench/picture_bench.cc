@@ -1,0 +1,155 @@
+// Compares the preparation of pictures for training with bare decoding by libjpeg-turbo, on one core: reading
+// from memory, decoding, scaling to 64x64, and a random crop with a flip.
+//
+//   picture_bench            prints a table; a ratio of 0.9 means that preparation has 90 % of the bare speed
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+// Needs <cstdio> before it, because it does not include it.
+#include <jpeglib.h>
+
+#include "engine/data/augment/augmenter.h"
+#include "engine/data/formats/image_file.h"
+#include "engine/data/memory_dataset.h"
+
+namespace tandem {
+namespace {
+
+constexpr int64_t kSide = 64;
+constexpr int kPictures = 8;
+constexpr int kRounds = 7;
+
+// Returns a picture of waves and some noise, which compresses like a photograph.
+std::string MakeJpeg(int width, int height, int number) {
+  jpeg_compress_struct info = {};
+  jpeg_error_mgr errors = {};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &memory, &size);
+  info.image_width = width;
+  info.image_height = height;
+  info.input_components = 3;
+  info.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 90, TRUE);
+  jpeg_start_compress(&info, TRUE);
+  std::vector<uint8_t> row(3 * width);
+  uint32_t noise = number + 1;
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (int c = 0; c < 3; ++c) {
+        noise = noise * 1664525U + 1013904223U;
+        const double wave = std::sin(0.011 * (x + 90 * c) * (1 + number % 3)) +
+                            std::cos(0.017 * (y + 40 * c)) + 0.5 * std::sin(0.13 * (x + y));
+        row[3 * x + c] = static_cast<uint8_t>(std::clamp(128 + 45 * wave + (noise >> 28), 0.0, 255.0));
+      }
+    }
+    JSAMPROW rows[1] = {row.data()};
+    jpeg_write_scanlines(&info, rows, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string file(reinterpret_cast<char*>(memory), size);
+  std::free(memory);
+  return file;
+}
+
+// Decodes to red, green and blue, as plainly as libjpeg can.
+void DecodeBare(const std::string& file, std::vector<uint8_t>* pixels) {
+  jpeg_decompress_struct info = {};
+  jpeg_error_mgr errors = {};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+  jpeg_read_header(&info, TRUE);
+  jpeg_start_decompress(&info);
+  pixels->resize(int64_t{3} * info.output_height * info.output_width);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW rows[1] = {pixels->data() + int64_t{3} * info.output_scanline * info.output_width};
+    jpeg_read_scanlines(&info, rows, 1);
+  }
+  jpeg_finish_decompress(&info);
+  jpeg_destroy_decompress(&info);
+}
+
+template <typename Function>
+double Seconds(const Function& function) {
+  const auto start = std::chrono::steady_clock::now();
+  function();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// Decodes, scales and augments the pictures. Returns a sum over the samples, so that nothing is left out.
+int64_t Prepare(const std::vector<std::string>& files, const Augmentations& augmentations,
+                const DatasetInfo& info) {
+  const int64_t bytes = info.shape.elements();
+  std::vector<uint8_t> samples(bytes * static_cast<int64_t>(files.size()));
+  std::vector<uint8_t> labels(sizeof(int32_t) * files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    absl::StatusOr<Image> image = DecodeImage(files[i]);
+    if (!image.ok()) std::abort();
+    CopyPlanes(ResizeImage(*std::move(image), kSide, kSide, v1::IMAGE_RESIZE_CROP),
+               samples.data() + static_cast<int64_t>(i) * bytes);
+  }
+  const std::unique_ptr<const Dataset> augmented =
+      Augment(std::make_unique<MemoryDataset>(bytes, std::move(samples), sizeof(int32_t), std::move(labels)),
+              augmentations, info, 1);
+  int64_t sum = 0;
+  std::vector<uint32_t> indices(files.size());
+  for (size_t i = 0; i < files.size(); ++i) indices[i] = static_cast<uint32_t>(i);
+  std::vector<uint8_t> batch(bytes * static_cast<int64_t>(files.size()));
+  std::vector<int32_t> targets(files.size());
+  augmented->GatherEpoch(1, indices, batch.data(), targets.data());
+  for (const uint8_t byte : batch) sum += byte;
+  return sum;
+}
+
+}  // namespace
+}  // namespace tandem
+
+int main() {
+  tandem::Augmentations augmentations;
+  augmentations.Add()->mutable_crop()->set_padding(4);
+  augmentations.Add()->mutable_horizontal_flip();
+  tandem::DatasetInfo info;
+  info.shape = tandem::Shape({3, tandem::kSide, tandem::kSide});
+  info.classes = 1;
+  std::printf(
+      "| picture | bare, pictures/s | prepared, pictures/s | ratio |\n| --- | ---: | ---: | ---: |\n");
+  for (const auto& [width, height] : {std::pair(160, 120), std::pair(640, 480), std::pair(4032, 3024)}) {
+    std::vector<std::string> files;
+    for (int i = 0; i < tandem::kPictures; ++i) files.push_back(tandem::MakeJpeg(width, height, i));
+    std::vector<uint8_t> pixels;
+    double bare = std::numeric_limits<double>::infinity(), prepared = bare;
+    const int repeats = std::max(1, 4'000'000 / (width * height));
+    // In turns, so that other work on the machine slows both.
+    for (int round = 0; round < tandem::kRounds; ++round) {
+      bare = std::min(bare, tandem::Seconds([&] {
+                        for (int i = 0; i < repeats; ++i) {
+                          for (const std::string& file : files) tandem::DecodeBare(file, &pixels);
+                        }
+                      }));
+      prepared = std::min(prepared, tandem::Seconds([&] {
+                            for (int i = 0; i < repeats; ++i) {
+                              if (tandem::Prepare(files, augmentations, info) == 0) std::abort();
+                            }
+                          }));
+    }
+    const double count = static_cast<double>(repeats) * tandem::kPictures;
+    std::printf("| %dx%d | %.1f | %.1f | %.2f |\n", width, height, count / bare, count / prepared,
+                bare / prepared);
+  }
+  return 0;
+}
