@@ -146,6 +146,7 @@ std::vector<NamedPath> SourcePaths(v1::DatasetSpec* spec) {
       add_two("text", spec->mutable_text());
       break;
     case v1::DatasetSpec::kSynthetic:
+    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }

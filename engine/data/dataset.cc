@@ -58,6 +58,7 @@ absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec, const Da
       return DescribeCsv(spec, model);
     case v1::DatasetSpec::kText:
       return DescribeText(spec, model);
+    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -80,6 +81,7 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec, const Data
       return OpenCsv(spec, model);
     case v1::DatasetSpec::kText:
       return OpenText(spec, model);
+    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -102,6 +104,7 @@ absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
       return StreamCsv(spec, use);
     case v1::DatasetSpec::kText:
       return absl::OkStatus();
+    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }

@@ -71,6 +71,7 @@ std::vector<SourcePath> PathsOf(v1::DatasetSpec* spec) {
       AddTwo("text", spec->mutable_text(), PathKind::kFile, paths);
       break;
     case v1::DatasetSpec::kSynthetic:
+    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
