@@ -67,11 +67,13 @@ std::vector<SourcePath> PathsOf(v1::DatasetSpec* spec) {
     case v1::DatasetSpec::kCsv:
       AddTwo("csv", spec->mutable_csv(), PathKind::kFile, paths);
       break;
+    case v1::DatasetSpec::kWebdataset:
+      AddTwo("webdataset", spec->mutable_webdataset(), PathKind::kShards, paths);
+      break;
     case v1::DatasetSpec::kText:
       AddTwo("text", spec->mutable_text(), PathKind::kFile, paths);
       break;
     case v1::DatasetSpec::kSynthetic:
-    case v1::DatasetSpec::kWebdataset:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }

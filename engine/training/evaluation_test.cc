@@ -326,7 +326,7 @@ TEST(PredictionTest, AgreesWithTheAccuracy) {
   for (uint32_t i = 0; i < 27; ++i) indices[i] = i;
   Tensor samples(DType::kUInt8, Shape({27, 1, 12, 12}));
   std::vector<int32_t> labels(27);
-  data->validation->Gather(indices, samples.raw_data(), labels.data());
+  ASSERT_TRUE(data->validation->Gather(indices, samples.raw_data(), labels.data()).ok());
 
   EXPECT_THAT(trained.model.trained_on.class_names, ElementsAre("ant", "bee", "cow", "dog"));
   Predictor predictor(trained.model, SampleType::kBytes, *device);

@@ -129,6 +129,59 @@ expect_text "could not be fetched in 6 tries" "$mishap"
 echo "A transfer that stands still is cut off, and goes on."
 end_mishap 0 stall/table.csv
 
+echo "A hundred shards over HTTP survive one failing request in ten."
+python3 - "$scratch/web" <<'END'
+import io, random, struct, sys, tarfile, zlib
+def png(value):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes((value + random.randrange(9)) % 256 for _ in range(8)) for _ in range(8))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+random.seed(2)
+for shard in range(100):
+    with tarfile.open(f"{sys.argv[1]}/set-{shard:02}.tar", "w") as tar:
+        for i in range(6):
+            for ending, content in (("png", png(100 * (i % 2))), ("cls", str(i % 2).encode())):
+                member = tarfile.TarInfo(f"{shard:02}-{i}.{ending}")
+                member.size = len(content)
+                member.mtime = 1.5  # Python's tarfile writes a pax header for it.
+                tar.addfile(member, io.BytesIO(content))
+END
+# shards URL: a job file for shards.
+shards() {
+  cat >"$scratch/job.yaml" <<END
+name: shards-by-url
+dataset:
+  webdataset: {train: "$1", shuffle_buffer: 50}
+  validation_split: {fraction: 0.1}
+model:
+  input: {shape: [1, 8, 8]}
+  layers:
+  - flatten: {}
+  - dense: {units: 2}
+training:
+  loss: {softmax_cross_entropy: {}}
+  optimizer: {sgd: {learning_rate: 0.1}}
+  metrics: [accuracy]
+  global_batch_size: 20
+  epochs: 3
+END
+}
+shards "$web/tenth/set-{00..99}.tar"
+expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+expect_text "accuracy 1" "$scratch/out"
+[[ $(find "$scratch/state/cache/entries" -name 'set-*.tar' | wc -l) == 100 ]] || die "not all shards came"
+# 11 of the 110 requests or so failed.
+tenths=$(requests | grep -c "/tenth/set-")
+((tenths >= 110 && tenths <= 113)) || die "$tenths requests for 100 shards"
+echo "The same shards from S3, by a pattern and as a folder."
+shards "s3://data/set-{00..99}.tar"
+expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+shards "s3://data/set-{00..100}.tar"
+expect_code 2 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+expect_text "dataset.webdataset.train" "$scratch/out"
+
 echo "A daemon that was killed goes on where the fetch was."
 job "$web/slow/large.csv"
 "$tandem" validate "$scratch/job.yaml" >"$scratch/killed" 2>&1 &
