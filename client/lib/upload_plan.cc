@@ -179,10 +179,15 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
       AddFile(path, &problems, &files);
     } else if (spec->has_webdataset() && IsShardPattern(path.string())) {
       const absl::StatusOr<std::vector<std::string>> shards = ExpandShardPattern(path.string());
-      if (!shards.ok()) problems.Add(absl::StrCat(one.field, ": ", shards.status().message()));
-      for (const std::string& shard : shards.ok() ? *shards : std::vector<std::string>()) {
-        AddFile(shard, &problems, &files);
+      if (!shards.ok()) {
+        problems.Add(absl::StrCat(one.field, ": ", shards.status().message()));
+        continue;
       }
+      // An absolute pattern may be the daemon's.
+      const auto is_here = [&](const std::string& shard) { return fs::exists(shard, error); };
+      if (fs::path(*one.path).is_absolute() && std::none_of(shards->begin(), shards->end(), is_here))
+        continue;
+      for (const std::string& shard : *shards) AddFile(shard, &problems, &files);
       named.push_back({one.path, path, fs::path(std::string(FolderOfPattern(path.string()))).parent_path()});
       continue;
     } else {

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "proto/data_folder/data_folder.h"
 
 namespace tandem {
@@ -67,6 +68,38 @@ absl::Status AddAlternatives(absl::string_view pattern, absl::string_view inner,
     std::string text = absl::StrCat(number);
     if (text.size() < width) text.insert(0, width - text.size(), '0');
     texts.push_back(std::move(text));
+  }
+  return absl::OkStatus();
+}
+
+// Returns the part of a data set that the last such word of a path means: kValidation for
+// "set/imagenet-val-0.tar".
+DataPart PartInPath(absl::string_view path) {
+  DataPart part = DataPart::kNone;
+  size_t begin = 0;
+  for (size_t i = 0; i <= path.size(); ++i) {
+    if (i < path.size() && absl::ascii_isalpha(path[i])) continue;
+    if (const DataPart one = PartOf(path.substr(begin, i - begin)); one != DataPart::kNone) part = one;
+    begin = i + 1;
+  }
+  return part;
+}
+
+// Checks that the shards of a folder are not of several parts. Validation samples must not be trained on.
+absl::Status CheckOnePart(const std::string& folder, const std::vector<std::string>& shards) {
+  absl::string_view first;
+  DataPart first_part = DataPart::kNone;
+  for (const std::string& shard : shards) {
+    const absl::string_view name = absl::StripPrefix(absl::string_view(shard).substr(folder.size()), "/");
+    const DataPart part = PartInPath(name);
+    if (part == DataPart::kNone || part == first_part) continue;
+    if (first_part != DataPart::kNone) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(folder, " has shards of several parts of a data set, such as ", first, " and ", name,
+                       "; give each part by a pattern, such as train-{0000..0099}.tar"));
+    }
+    first = name;
+    first_part = part;
   }
   return absl::OkStatus();
 }
@@ -140,6 +173,7 @@ absl::StatusOr<std::vector<std::string>> ListShards(const std::string& path) {
         absl::StrCat(path, " has ", shards.size(), " shards; at most ", kMaxShards, " are read"));
   }
   std::sort(shards.begin(), shards.end());
+  if (absl::Status status = CheckOnePart(path, shards); !status.ok()) return status;
   return shards;
 }
 

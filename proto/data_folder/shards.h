@@ -31,8 +31,9 @@ absl::string_view FolderOfPattern(absl::string_view pattern);
 absl::StatusOr<std::vector<std::string>> ExpandShardPattern(absl::string_view pattern);
 
 // Returns the shards of a path on this machine, sorted: the file itself, the shards of a folder, or the paths
-// of a pattern, which may not exist. INVALID_ARGUMENT, with the path: a folder without shards, with more than
-// kMaxShards, or that cannot be read; errors of ExpandShardPattern.
+// of a pattern, which may not exist. INVALID_ARGUMENT, with the path: a folder that cannot be read, or that
+// has no shards, more than kMaxShards, or shards of several parts of a data set; errors of
+// ExpandShardPattern.
 absl::StatusOr<std::vector<std::string>> ListShards(const std::string& path);
 
 }  // namespace tandem

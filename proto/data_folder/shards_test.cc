@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -71,6 +72,34 @@ TEST(ShardsTest, AFolderHasItsTarFiles) {
   EXPECT_THAT(*ListShards(root + "/{c,d}.tar"), ElementsAre(root + "/{c,d}.tar"));
   fs::create_directories(folder / "empty");
   EXPECT_THAT(std::string(ListShards(root + "/empty").status().message()), HasSubstr("empty has no shard"));
+}
+
+TEST(ShardsTest, AFolderWithSeveralPartsIsRefused) {
+  // The path of the folder itself does not count.
+  const fs::path folder = fs::path(::testing::TempDir()) / "test-parts";
+  const auto list = [&](const std::vector<std::string>& names) {
+    fs::remove_all(folder);
+    for (const std::string& name : names) {
+      fs::create_directories((folder / name).parent_path());
+      std::ofstream(folder / name) << "x";
+    }
+    return ListShards(folder.string());
+  };
+  const std::vector<std::vector<std::string>> mixed = {{"set1k-train-0000.tar", "set1k-validation-00.tar"},
+                                                       {"train/0.tar", "val/0.tar"},
+                                                       {"TRAIN0.tar", "other.tar", "a/Test0.tar"},
+                                                       {"test-0.tar", "dev-0.tar"}};
+  for (const std::vector<std::string>& names : mixed) {
+    const absl::Status status = list(names).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << names[0] << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("has shards of several parts of a data set"));
+  }
+  EXPECT_THAT(std::string(list({"b-val-0.tar", "a-train-0.tar"}).status().message()),
+              HasSubstr("such as a-train-0.tar and b-val-0.tar; give each part by a pattern"));
+  const std::vector<std::vector<std::string>> alike = {{"train-0.tar", "train/training-1.tar"},
+                                                       {"crash-test-0.tar", "normal-0.tar"},
+                                                       {"trains-0.tar", "valves-0.tar"}};
+  for (const std::vector<std::string>& names : alike) EXPECT_EQ(list(names)->size(), 2) << names[0];
 }
 
 }  // namespace

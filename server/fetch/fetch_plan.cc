@@ -80,11 +80,14 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
     TANDEM_RETURN_IF_ERROR(policy_->Check(one));
     PlannedFile& file = plan.files.emplace_back();
     file.path = shard.substr(cut);
-    const std::string why = !IsShardName(file.path) ? "does not end in .tar" : WhyNoPath(file.path);
+    std::string why = WhyNoPath(file.path);
+    if (why.empty() && !IsShardName(file.path)) why = "does not end in .tar";
+    if (why.empty() && IsSkippedPath(file.path)) why = "is hidden";
     if (!why.empty()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "is ", url.shown, ", which names the shard '", absl::CHexEscape(file.path.substr(0, 200)),
-          "', but this name ", why, "; each shard needs a file's name of its own that ends in .tar"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", which names the shard '",
+                       absl::CHexEscape(file.path.substr(0, 200)), "', but this name ", why,
+                       "; each shard needs a name of its own that ends in .tar and is not hidden"));
     }
     if (!one.is_s3()) {
       file.origins.push_back(std::make_unique<HttpOrigin>(std::move(one), policy_, transport_));

@@ -449,6 +449,7 @@ TEST_F(FetcherTest, PatternsThatCannotBeAreRefused) {
               ::testing::AllOf(HasSubstr("swap the numbers"), ::testing::Not(HasSubstr("secret"))));
   EXPECT_THAT(refusal("https://example.com/{0..1}.tar.gz"), HasSubstr("does not end in .tar"));
   EXPECT_THAT(refusal("https://example.com/{a,../b}.tar"), HasSubstr("out of its folder"));
+  EXPECT_THAT(refusal("https://example.com/{a,.b}.tar"), HasSubstr("is hidden"));
   EXPECT_THAT(refusal("https://example.com/{0..1}{2..3"), HasSubstr("without a"));
   EXPECT_THAT(refusal("s3://{bucket,other}/0.tar"), HasSubstr("bucket"));
   // More than the cache holds.

@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/data/formats/tar.h"
@@ -29,6 +30,9 @@ namespace {
 // The longest content of a ".cls" member.
 constexpr int64_t kMaxLabelBytes = 64;
 constexpr size_t kQuotedBytes = 200;
+// The most kinds of skipped members that are counted apart, and the longest ending of such a kind.
+constexpr size_t kMostKinds = 100;
+constexpr size_t kLongestEnding = 32;
 
 // A plain file that is read at places, so that skipped bytes are not read.
 class PlainFile final : public CompressedFile {
@@ -112,10 +116,13 @@ bool IsPictureEnding(absl::string_view ending) {
   return !absl::StrContains(ending, '.') && IsPictureName(absl::StrCat(".", ending));
 }
 
-std::string QuoteName(absl::string_view text) {
-  return absl::StrCat("'", absl::Utf8SafeCHexEscape(text.substr(0, kQuotedBytes)),
-                      text.size() > kQuotedBytes ? "...'" : "'");
+// Returns a name of any bytes for messages, cut if it is long.
+std::string Shown(absl::string_view name) {
+  return absl::StrCat(ToUtf8(absl::Utf8SafeCHexEscape(name.substr(0, kQuotedBytes))),
+                      name.size() > kQuotedBytes ? "..." : "");
 }
+
+std::string QuoteName(absl::string_view name) { return absl::StrCat("'", Shown(name), "'"); }
 
 // Builds an index, member by member.
 class Indexer {
@@ -125,12 +132,12 @@ class Indexer {
   absl::Status Add(const TarMember& member, const TarRead& read) {
     const MemberName name = SplitName(member.name);
     if (name.key.empty() || absl::EndsWith(name.key, "/") || IsSkippedPath(name.key)) {
-      ++index_.skipped["hidden"];
+      CountSkipped("hidden");
       return absl::OkStatus();
     }
     const bool is_picture = IsPictureEnding(name.ending);
     if (!is_picture && name.ending != "cls") {
-      ++index_.skipped[name.ending.empty() ? "without an ending" : absl::StrCat(".", name.ending)];
+      CountSkipped(name.ending.empty() ? "without an ending" : absl::StrCat(".", name.ending));
       return absl::OkStatus();
     }
     if (name.key != key_ || !is_open_) {
@@ -156,6 +163,12 @@ class Indexer {
   }
 
  private:
+  void CountSkipped(const std::string& kind) {
+    // A damaged shard may have any number of endings.
+    const bool has_room = index_.skipped.size() < kMostKinds || index_.skipped.count(kind) != 0;
+    ++index_.skipped[has_room && kind.size() <= kLongestEnding ? kind : "with other endings"];
+  }
+
   absl::Status AddPicture(const TarMember& member) {
     if (member.bytes > kMaxShardPictureBytes) {
       return file_.Error(absl::StrCat("has ", QuoteName(member.name), " of ", member.bytes,
@@ -184,8 +197,8 @@ class Indexer {
     if (!has_picture_ || !has_label_) {
       return file_.Error(absl::StrCat(
           "has the sample ", QuoteName(key_), has_picture_ ? " without a label" : " without a picture",
-          "; put ", QuoteName(absl::StrCat(key_, has_picture_ ? ".cls" : ".jpg")), " beside ",
-          QuoteName(absl::StrCat(key_, has_picture_ ? ".jpg" : ".cls")), " in the shard"));
+          "; a picture and its .cls member must have the same name up to the first dot, and must "
+          "not have another sample between them"));
     }
     if (static_cast<int64_t>(index_.samples.size()) >= kMaxSamples) {
       return file_.Error(absl::StrCat("has more than the ", kMaxSamples, " samples that can be read"));
@@ -209,7 +222,8 @@ class Indexer {
 // Returns the reason why a file with these first bytes is no shard. "" if it begins as a tar archive.
 std::string WhyNoShard(absl::string_view begin) {
   if (begin.empty()) return "is empty; a shard is a tar archive with samples";
-  if (IsTar(begin)) return "";
+  // An archive without members begins with the block of zeros at its end.
+  if (IsTar(begin) || begin.find_first_not_of('\0') == absl::string_view::npos) return "";
   for (const absl::string_view magic :
        {absl::string_view("\x1F\x8B"), absl::string_view("\xFD\x37zXZ\0", 6),
         absl::string_view("\x28\xB5\x2F\xFD"), absl::string_view("BZh"), absl::string_view("PK\x03\x04")}) {
@@ -262,7 +276,7 @@ std::string ShownPicture(const ShardIndex& shard, const ShardSample& sample) {
       return absl::CancelledError("found");
     }).IgnoreError();
   }
-  return absl::StrCat(shard.path, "/", absl::Utf8SafeCHexEscape(name));
+  return absl::StrCat(shard.path, "/", Shown(name));
 }
 
 }  // namespace tandem

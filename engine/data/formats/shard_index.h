@@ -32,7 +32,8 @@ struct ShardIndex {
   std::string path;
   ShardVersion version;
   std::vector<ShardSample> samples;  // In the order of the shard.
-  // The numbers of skipped members by their endings, such as ".json".
+  // The numbers of skipped members by their kinds: ".json", "hidden", "without an ending", "with other
+  // endings".
   std::map<std::string, int64_t> skipped;
 };
 
@@ -41,7 +42,7 @@ inline constexpr int64_t kMaxShardPictureBytes = int64_t{1} << 28;
 
 // Reads the headers and labels of a shard, but no picture. WebDatasetSource describes shards.
 // INVALID_ARGUMENT, with the path: the file cannot be read, is compressed, is no tar archive, is damaged or
-// truncated, has no samples, or has a sample without a picture or a label.
+// truncated, has no samples, has data behind its end, or has a sample without a picture or a label.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
 
 // Reads the first `most` bytes of a sample's picture, fewer if it is shorter. INVALID_ARGUMENT, with the

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -81,6 +82,22 @@ bool ParsePax(absl::string_view text, PaxRecords& records) {
   return true;
 }
 
+// Checks that only zeros follow the end of an archive. Archives that were joined have members there.
+absl::Status CheckRest(CompressedFile& file) {
+  std::vector<char> buffer(1 << 16);
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count,
+                            file.Read(buffer.data(), static_cast<int64_t>(buffer.size())));
+    if (count == 0) return absl::OkStatus();
+    if (!std::all_of(buffer.begin(), buffer.begin() + count, [](char c) { return c == '\0'; })) {
+      return file.Error(
+          "has data behind the block that ends a tar archive, as joined archives have; keep each archive in "
+          "a "
+          "file of its own");
+    }
+  }
+}
+
 }  // namespace
 
 bool IsTar(absl::string_view begin) {
@@ -105,7 +122,9 @@ absl::Status ForEachTarMember(CompressedFile& file,
                  : file.Error("is truncated: the block that ends a tar archive is missing");
     }
     if (header < kBlock) return file.Error("is truncated: it ends within a tar header");
-    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return absl::OkStatus();
+    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) {
+      return end == TarEnd::kOptional ? absl::OkStatus() : CheckRest(file);
+    }
     if (!ChecksumFits(block)) {
       return file.Error(position == 0
                             ? "is no tar archive, or is damaged: its first header's checksum is wrong"
@@ -128,7 +147,8 @@ absl::Status ForEachTarMember(CompressedFile& file,
     position += padded;
     if (names_next) {
       if (member.bytes > (type == 'L' ? kMaxLongName : kMaxPaxBytes)) {
-        return file.Error("is damaged: a tar member's name is too long");
+        return file.Error(type == 'L' ? "is damaged: a tar member's name is too long"
+                                      : "is damaged: a pax header is too long");
       }
       std::string text(padded, '\0');
       TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(text.data(), padded));
@@ -140,6 +160,9 @@ absl::Status ForEachTarMember(CompressedFile& file,
       PaxRecords records;
       if (!ParsePax(absl::string_view(text).substr(0, member.bytes), records)) {
         return file.Error("is damaged: a pax header cannot be read");
+      }
+      if (static_cast<int64_t>(records.path.size()) > kMaxLongName) {
+        return file.Error("is damaged: a tar member's name is too long");
       }
       if (!records.path.empty()) long_name = std::move(records.path);
       pax_bytes = records.bytes;

@@ -25,8 +25,9 @@ using TarRead = std::function<absl::StatusOr<int64_t>(void* data, int64_t size)>
 // Returns whether a file that begins with these bytes, at least 512, is a tar archive (POSIX ustar or GNU).
 bool IsTar(absl::string_view begin);
 
-// Whether an archive must have the block of zeros that ends an archive. Without the block, the archive may be
-// truncated between two members.
+// Whether an archive must have the block of zeros that ends an archive, and only zeros behind the block.
+// Without the block, the archive may be truncated between two members. Joined archives have more members
+// behind the block.
 enum class TarEnd : uint8_t { kOptional, kRequired };
 
 // Calls `visit` for each regular file of a tar archive, in order. Skips content that `visit` leaves unread,

@@ -275,9 +275,9 @@ void AddSkippedNotice(const ShardSplit& split, std::vector<std::string>& notices
     others += negative;
   }
   if (others > 0) parts.push_back(absl::StrCat(others, " others"));
-  notices.push_back(
-      absl::StrCat(split.field, ": ", members,
-                   " members that are neither picture nor label skipped: ", absl::StrJoin(parts, ", ")));
+  notices.push_back(absl::StrCat(split.field, ": skipped ", members,
+                                 members == 1 ? " member that is" : " members that are",
+                                 " neither picture nor label: ", absl::StrJoin(parts, ", ")));
 }
 
 // Sets the number of classes. INVALID_ARGUMENT for a label that is not below it.

@@ -89,7 +89,7 @@ TEST_F(WebDatasetTest, ReadsTheSamplesOfAllShardsInOrder) {
     EXPECT_EQ(described->validation_samples, 2);
     ASSERT_EQ(described->notices.size(), 2);
     EXPECT_EQ(described->notices[0],
-              "webdataset.train: 6 members that are neither picture nor label skipped: 6 .json");
+              "webdataset.train: skipped 6 members that are neither picture nor label: 6 .json");
     const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_THAT(opened->info.shard_ends, ElementsAre(3, 4, 6));
@@ -153,7 +153,7 @@ TEST_F(WebDatasetTest, PicturesAreBroughtToTheGivenForm) {
 
 TEST_F(WebDatasetTest, BadShardsAreRefusedByName) {
   const std::string png = Png(3, 2, 1);
-  ExpectBad({{"x.png", png}}, "bad.tar has the sample 'x' without a label; put 'x.cls' beside 'x.jpg'");
+  ExpectBad({{"x.png", png}}, "bad.tar has the sample 'x' without a label; a picture and its .cls member");
   ExpectBad({{"x.cls", "1"}, {"y.png", png}, {"y.cls", "1"}}, "has the sample 'x' without a picture");
   ExpectBad({{"x.png", png}, {"y.png", png}, {"x.cls", "1"}, {"y.cls", "1"}}, "sample 'x' without a label");
   ExpectBad({{"x.png", png}, {"x.jpg", png}, {"x.cls", "1"}}, "has two pictures for the sample 'x'");
@@ -163,7 +163,9 @@ TEST_F(WebDatasetTest, BadShardsAreRefusedByName) {
   ExpectBad({{"x.png", png}, {"x.cls", std::string(65, '1')}}, "has the label");
   ExpectBad({{"x.seg.png", png}, {".hidden.png", png}, {"a/.b.cls", "1"}, {"README", "x"}}, "has no samples");
   ExpectBad({{"x.png", "no picture"}, {"x.cls", "1"}}, "bad.tar/x.png is no picture");
-  ExpectBad({}, "its first header cannot be read");
+  ExpectBad({}, "bad.tar has no samples");
+  // A name of any bytes, such as in Latin-1.
+  ExpectBad({{"caf\xE9.png", png}}, "has the sample 'caf\\xe9' without a label");
 
   const std::string whole = Tar({{"x.png", png}, {"x.cls", "1"}});
   const auto expect = [&](const std::string& content, const std::string& part) {
@@ -174,12 +176,46 @@ TEST_F(WebDatasetTest, BadShardsAreRefusedByName) {
   expect(Gzipped(whole), "is compressed, but a shard must be a plain tar archive");
   expect(whole.substr(0, whole.size() - 1024), "is truncated: the block that ends a tar archive is missing");
   expect(whole.substr(0, 700), "is truncated");
+  expect(whole + whole, "has data behind the block that ends a tar archive");
+  expect("no tar archive" + std::string(600, 'x'), "is no tar archive");
   std::string damaged = whole;
   damaged[1024] ^= 1;
   expect(damaged, "damaged");
   ExpectViolation(Spec("none.tar"), "webdataset.train", "none.tar does not exist");
   ExpectViolation(Spec("{0..1"), "webdataset.train", "'{' without a '}'");
   ExpectViolation(Spec("{0..100000}.tar"), "webdataset.train", "more than 100000 shards");
+}
+
+TEST_F(WebDatasetTest, PartsOfADataSetAreNotMixed) {
+  Shard("flowers-train-0.tar", 0, 3);
+  Shard("flowers-val-0.tar", 3, 3);
+  ExpectViolation(Spec(""), "webdataset.train", "has shards of several parts of a data set");
+  v1::DatasetSpec spec = Spec("flowers-train-{0,0}.tar");
+  ExpectViolation(spec, "webdataset.train", "twice");
+  spec.mutable_webdataset()->set_train(folder_ + "/flowers-train-{0..0}.tar");
+  spec.mutable_webdataset()->set_validation(folder_ + "/flowers-val-0.tar");
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Values(*opened->train), ElementsAre(0, 1, 2));
+  EXPECT_THAT(Values(*opened->validation), ElementsAre(3, 4, 5));
+}
+
+TEST_F(WebDatasetTest, OddMembersAreSkippedAndCounted) {
+  Members members = {{"./a/x.png", Png(3, 2, 1)}, {"./a/x.seg.png", "mask"},   {"README", "x"},
+                     {"./a/x.CLS", " 2\n"},       {"__MACOSX/a/._x.png", "x"}, {"../y.png", "x"},
+                     {".hidden/y.cls", "x"}};
+  // More endings than are counted apart.
+  for (int i = 0; i < 200; ++i) members.emplace_back(absl::StrCat("z.", i), "x");
+  members.emplace_back(absl::StrCat("z.", std::string(90, 'z')), "x");
+  // More zeros than an archive needs, as tar and Python's tarfile write.
+  WriteFile(folder_ + "/0.tar", Tar(members) + std::string(9 * 1024, '\0'));
+  const absl::StatusOr<DatasetInfo> described = DescribeDataset(Spec("0.tar"));
+  ASSERT_TRUE(described.ok()) << described.status();
+  EXPECT_EQ(described->train_samples, 1);
+  EXPECT_EQ(described->classes, 3);
+  ASSERT_EQ(described->notices.size(), 1);
+  EXPECT_THAT(described->notices[0], HasSubstr("skipped 206 members that are neither picture nor label: "));
+  EXPECT_THAT(described->notices[0], HasSubstr(" with other endings, 3 hidden, "));
 }
 
 TEST_F(WebDatasetTest, WrongFieldsAreRefused) {
