@@ -173,6 +173,7 @@ TEST_F(DatasetCommandsTest, PacksPicturesIntoShardsAndUploadsThem) {
     Write(absl::StrCat("flowers/train/aster/deep/", i, ".b.png"), absl::StrCat(png, "aster", i));
   }
   Write("flowers/train/rose/notes.txt", "x");
+  Write("flowers/train/outside.png", png);
   Write("flowers/valid/rose/1.png", png);
   Write("flowers/test/rose/1.png", png);
   const std::string shards = folder_ + "/shards";
@@ -182,6 +183,7 @@ TEST_F(DatasetCommandsTest, PacksPicturesIntoShardsAndUploadsThem) {
   EXPECT_THAT(terminal_.out(),
               HasSubstr("packed 10 training and 1 validation pictures of 2 classes into 6 shards"));
   EXPECT_THAT(terminal_.err(), HasSubstr("flowers/test is left out"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("skipped 2 files that are no picture in the folder of a class"));
   ASSERT_EQ(Run({"datasets", "add", "flowers", shards + "/dataset.json", "--upload"}), 0) << terminal_.err();
   ASSERT_EQ(created_.size(), 1);
   const v1::DatasetSpec& spec = created_[0].dataset().spec();

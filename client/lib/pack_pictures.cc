@@ -36,15 +36,22 @@ absl::Status Refuse(const std::string& path, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("cannot pack ", path, ": ", why));
 }
 
-// Returns the pictures of each class of a folder, by the class's name, in the order of their paths.
-absl::StatusOr<std::map<std::string, std::vector<std::string>>> PicturesIn(const std::string& folder) {
+// Returns the pictures of each class of a folder, by the class's name, in the order of their paths. Counts
+// the other files.
+absl::StatusOr<std::map<std::string, std::vector<std::string>>> PicturesIn(const std::string& folder,
+                                                                           int64_t* others) {
   std::map<std::string, std::vector<std::string>> classes;
   TANDEM_RETURN_IF_ERROR(WalkDataFolder(folder, [&](const fs::path& path, bool is_folder) {
     const fs::path relative = path.lexically_relative(folder);
     const std::string name = relative.begin()->string();
     const bool is_inside = std::next(relative.begin()) != relative.end();
     if (is_folder || is_inside) classes[name];
-    if (!is_folder && is_inside && IsPictureName(path.string())) classes[name].push_back(path.string());
+    if (is_folder) return;
+    if (is_inside && IsPictureName(path.string())) {
+      classes[name].push_back(path.string());
+    } else {
+      ++*others;
+    }
   }));
   if (classes.empty()) {
     return Refuse(folder, "it has no subfolders; it must have one for each class, with the class's pictures");
@@ -57,9 +64,11 @@ absl::StatusOr<std::map<std::string, std::vector<std::string>>> PicturesIn(const
   return classes;
 }
 
-// Returns the pictures of a part in the order of its shards.
-absl::StatusOr<std::vector<Picture>> ListPart(const std::string& folder, std::vector<std::string>* names) {
-  TANDEM_ASSIGN_OR_RETURN(const auto classes, PicturesIn(folder));
+// Returns the pictures of a part in the order of its shards. Fills `names` if it is empty, for the training
+// part. Adds the number of other files to `others`.
+absl::StatusOr<std::vector<Picture>> ListPart(const std::string& folder, std::vector<std::string>* names,
+                                              int64_t* others) {
+  TANDEM_ASSIGN_OR_RETURN(const auto classes, PicturesIn(folder, others));
   const bool is_training = names->empty();
   std::vector<Picture> pictures;
   for (const auto& [name, paths] : classes) {
@@ -116,17 +125,19 @@ absl::Status MakeEmptyFolder(const std::string& folder) {
 
 absl::StatusOr<PackedPictures> PackPictures(const PackRequest& request) {
   std::error_code error;
-  if (!fs::is_directory(request.folder, error)) return Refuse(request.folder, "it is no folder");
+  if (!fs::is_directory(request.folder, error))
+    return Refuse(request.folder, "it is no folder; give a folder with pictures");
   const std::string root = fs::path(request.folder).lexically_normal().string();
   TANDEM_ASSIGN_OR_RETURN(DataParts parts, FindDataParts(root));
   if (parts.train.empty()) parts = {.train = root, .validation = "", .test = ""};
   PackedPictures packed;
   packed.left_out = parts.test;
   std::vector<std::string> names;
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Picture> train, ListPart(parts.train, &names));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Picture> train,
+                          ListPart(parts.train, &names, &packed.skipped_files));
   std::vector<Picture> validation;
   if (!parts.validation.empty()) {
-    TANDEM_ASSIGN_OR_RETURN(validation, ListPart(parts.validation, &names));
+    TANDEM_ASSIGN_OR_RETURN(validation, ListPart(parts.validation, &names, &packed.skipped_files));
   }
   TANDEM_RETURN_IF_ERROR(MakeEmptyFolder(request.shards));
   const auto write = [&](const std::vector<Picture>& pictures, const std::string& name,

@@ -26,6 +26,8 @@ struct PackedPictures {
   int64_t shards = 0;
   int64_t bytes = 0;     // Of all shards.
   std::string left_out;  // The folder of the test part. Empty if there is none.
+  // Files of the packed parts that are no pictures by their names, or are in no class's folder.
+  int64_t skipped_files = 0;
 };
 
 // The name of the file that PackPictures writes beside the shards: the data set as JSON.

@@ -181,7 +181,10 @@ class Evaluating {
     Loader loader(part_.samples, part_.sampler.get(), rank, /*first_step=*/0,
                   part_.sampler->steps_per_epoch(), spec_.replicas().prefetch());
     for (int64_t step = 0; step < part_.sampler->steps_per_epoch(); ++step) {
-      TANDEM_ASSIGN_OR_RETURN(const Batch batch, loader.Next());
+      const absl::StatusOr<Batch> loaded = loader.Next();
+      if (absl::IsDataLoss(loaded.status())) return FieldError("dataset", loaded.status().message());
+      TANDEM_RETURN_IF_ERROR(loaded.status());
+      const Batch& batch = *loaded;
       if (batch.samples == 0) continue;
       TANDEM_ASSIGN_OR_RETURN(Executable * executable, ExecutableFor(batch.samples, model));
       TANDEM_RETURN_IF_ERROR(executable->Run({batch.input, batch.target}, nullptr));

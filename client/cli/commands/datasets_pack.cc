@@ -20,6 +20,11 @@ int Pack(Session& session, const client::PackRequest& request) {
   if (!packed->left_out.empty()) {
     session.terminal().Err(absl::StrCat("tandem: the test part ", packed->left_out, " is left out\n"));
   }
+  if (packed->skipped_files > 0) {
+    session.terminal().Err(absl::StrCat("tandem: skipped ", FormatCount(packed->skipped_files),
+                                        packed->skipped_files == 1 ? " file that is" : " files that are",
+                                        " no picture in the folder of a class\n"));
+  }
   const std::string spec = absl::StrCat(request.shards, "/", client::kPackedSpec);
   session.terminal().Out(absl::StrCat("packed ", FormatCount(packed->train), " training and ",
                                       FormatCount(packed->validation), " validation pictures of ",
