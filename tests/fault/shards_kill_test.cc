@@ -1,5 +1,5 @@
-// Packs pictures into shards, trains on them, and kills the job's worker or the daemon in the middle of
-// epochs. The job must end with the bits of an uninterrupted job.
+// Packs pictures into shards, trains on them, and kills the job's workers in the middle of epochs, sometimes
+// together with the daemon. The job must end with the bits of an uninterrupted job.
 //
 //   bazel test //tests/fault:shards_kill_test --test_arg=--kills=20 --test_arg=--seed=7
 #include <signal.h>
@@ -46,7 +46,7 @@ constexpr int64_t kStepsOfEpoch = kPictures / kBatch;
 
 class ShardsKillTest : public DaemonFixture {
  protected:
-  ShardsKillTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2, {"--data-folder", "/tmp"}) {}
+  ShardsKillTest() : DaemonFixture(flags.seed, /*cpu_devices=*/3, {"--data-folder", "/tmp"}) {}
 
   // Writes pictures of random pixels around a value of their class, then packs them into shards.
   void SetUp() override {
@@ -70,7 +70,7 @@ class ShardsKillTest : public DaemonFixture {
     EXPECT_THAT(packed.out, HasSubstr("packed 400 training and 0 validation pictures of 4 classes"));
   }
 
-  v1::JobSpec Job(int64_t steps) const {
+  v1::JobSpec Job(int64_t steps, int replicas = 2, int workers = 1) const {
     v1::JobSpec spec = LongJob(steps);
     spec.mutable_dataset()->Clear();
     v1::WebDatasetSource& source = *spec.mutable_dataset()->mutable_webdataset();
@@ -80,7 +80,8 @@ class ShardsKillTest : public DaemonFixture {
     spec.mutable_training()->set_global_batch_size(kBatch);
     spec.mutable_training()->set_epochs(std::max<int64_t>(1, steps / kStepsOfEpoch));
     spec.mutable_training()->mutable_optimizer()->mutable_momentum()->set_learning_rate(0.01);
-    spec.mutable_replicas()->set_count(2);
+    spec.mutable_replicas()->set_count(replicas);
+    spec.mutable_replicas()->set_workers(workers);
     // Most checkpoints are in the middle of an epoch and of a shard.
     spec.mutable_checkpoints()->set_every_steps(7);
     spec.set_max_restarts(100);
@@ -91,8 +92,8 @@ class ShardsKillTest : public DaemonFixture {
     return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
   }
 
-  // Kills a worker, then the daemon, and so on, each in the middle of an epoch. Returns the job after its
-  // end.
+  // Kills all workers of the job in the middle of an epoch, as often as the flag says. Kills the daemon
+  // before every second time. Returns the job after its end.
   v1::Job TrainWithKills(const v1::JobSpec& spec, int64_t* kills) {
     Api api(daemon_);
     const std::string job = api.Create(spec).name();
@@ -109,43 +110,53 @@ class ShardsKillTest : public DaemonFixture {
       };
       EXPECT_TRUE(WaitUntil(is_there, kPatience)) << daemon_.Log();
       if (IsTerminal(now.state())) break;
-      if (*kills % 2 == 1) {
-        // The job's worker trains on, and the next daemon adopts it.
-        attempt = now.attempt() - 1;
-        daemon_.Kill();
-        const absl::Status ready = daemon_.Start();
-        EXPECT_TRUE(ready.ok()) << ready;
-        continue;
-      }
       attempt = now.attempt();
+      const bool kills_daemon = *kills % 2 == 1;
+      if (kills_daemon) daemon_.Kill();
       for (const pid_t worker : daemon_.Workers()) kill(worker, SIGKILL);
+      if (!kills_daemon) continue;
+      const absl::Status ready = daemon_.Start();
+      EXPECT_TRUE(ready.ok()) << ready;
     }
     return api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
+  }
+
+  // Expects that a job whose workers are killed ends with the bits of an uninterrupted job.
+  void ExpectTheSameBits(int replicas, int workers) {
+    Api api(daemon_);
+    v1::JobSpec spec;
+    v1::Job killed;
+    int64_t kills = 0;
+    // Tries again with more steps if the job ended before all kills.
+    for (int64_t steps = 1000; steps < 100'000; steps *= 4) {
+      spec = Job(steps, replicas, workers);
+      killed = TrainWithKills(spec, &kills);
+      ASSERT_EQ(killed.state(), v1::JOB_STATE_SUCCEEDED) << killed.ShortDebugString() << daemon_.Log();
+      if (kills == flags.kills) break;
+    }
+    ASSERT_EQ(kills, flags.kills);
+    EXPECT_EQ(killed.attempt(), kills + 1);
+    const std::string whole = api.Create(spec).name();
+    ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+    ASSERT_FALSE(ModelOf(whole).empty());
+    EXPECT_EQ(ModelOf(killed.name()), ModelOf(whole));
+    std::cout << replicas << " replicas in " << workers << " workers: " << kills << " kills in mid-epoch, "
+              << killed.attempt() << " attempts, " << killed.summary().steps() << " steps\n";
   }
 
   Cli cli_{scratch_};
 };
 
-TEST_F(ShardsKillTest, AJobOnShardsGoesOnInMidEpochToTheSameBits) {
-  Api api(daemon_);
-  v1::JobSpec spec;
-  v1::Job killed;
-  int64_t kills = 0;
-  // Tries again with more steps if the job ended before all kills.
-  for (int64_t steps = 1000; steps < 100'000; steps *= 4) {
-    spec = Job(steps);
-    killed = TrainWithKills(spec, &kills);
-    ASSERT_EQ(killed.state(), v1::JOB_STATE_SUCCEEDED) << killed.ShortDebugString() << daemon_.Log();
-    if (kills == flags.kills) break;
-  }
-  ASSERT_EQ(kills, flags.kills);
-  EXPECT_EQ(killed.attempt(), (kills + 1) / 2 + 1) << "each kill of a worker starts an attempt";
-  const std::string whole = api.Create(spec).name();
-  ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
-  ASSERT_FALSE(ModelOf(whole).empty());
-  EXPECT_EQ(ModelOf(killed.name()), ModelOf(whole));
-  std::cout << kills << " kills in mid-epoch, " << killed.attempt() << " attempts, "
-            << killed.summary().steps() << " steps\n";
+TEST_F(ShardsKillTest, AReplicaGoesOnInMidEpochToTheSameBits) {
+  ExpectTheSameBits(/*replicas=*/1, /*workers=*/1);
+}
+
+TEST_F(ShardsKillTest, ReplicasGoOnInMidEpochToTheSameBits) {
+  ExpectTheSameBits(/*replicas=*/2, /*workers=*/1);
+}
+
+TEST_F(ShardsKillTest, ReplicasInProcessesOfTheirOwnGoOnInMidEpochToTheSameBits) {
+  ExpectTheSameBits(/*replicas=*/3, /*workers=*/3);
 }
 
 // A shard that is damaged while the job trains ends the job with the shard's name.
