@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
+#include "engine/data/formats/test_files.h"
 #include "engine/training/plan.h"
 #include "engine/training/prediction.h"
 #include "engine/training/trainer_fixture.h"
@@ -300,6 +301,24 @@ TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
   model.trained_on.resize = v1::IMAGE_RESIZE_UNSPECIFIED;
   dataset.mutable_image_folder()->set_resize(v1::IMAGE_RESIZE_STRETCH);
   EXPECT_EQ(fault().field, "dataset.image_folder.train");
+}
+
+TEST(EvaluationTest, NamesAPictureInAShardThatCannotBeRead) {
+  const Trained trained = Train(Spec(1), "cpu");
+  v1::DatasetSpec dataset;
+  v1::WebDatasetSource& source = *dataset.mutable_webdataset();
+  source.set_train(WriteFile(FreshFolder() + "/0.tar", Tar({{"x.bmp", "no picture"}, {"x.cls", "1"}})));
+  source.set_height(12);
+  source.set_width(12);
+  source.set_channels(1);
+  source.set_classes(kClasses);
+  EvaluationRequest request = RequestFor(dataset);
+  request.split = Split::kTraining;
+  const std::unique_ptr<Device> device = Cpu();
+  const FieldViolation fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("cannot read samples: "));
+  EXPECT_THAT(fault.description, HasSubstr("/0.tar/x.bmp is no picture"));
 }
 
 TEST(EvaluationTest, RefusesTargetsOutsideWhatTheLossTakes) {
