@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -162,6 +164,76 @@ TEST_F(DatasetCommandsTest, GuessesTheFormatOfData) {
   EXPECT_EQ(created_[4].dataset().spec().image_folder().train(), folder_ + "/parts/Training");
   EXPECT_EQ(created_[4].dataset().spec().image_folder().validation(), folder_ + "/parts/valid");
   EXPECT_EQ(created_[3].dataset().spec().image_folder().train(), folder_ + "/plain");
+}
+
+TEST_F(DatasetCommandsTest, PacksPicturesIntoShardsAndUploadsThem) {
+  const std::string png = "\x89PNG\r\n\x1A\n";
+  for (int i = 0; i < 5; ++i) {
+    Write(absl::StrCat("flowers/train/rose/", i, ".PNG"), absl::StrCat(png, "rose", i));
+    Write(absl::StrCat("flowers/train/aster/deep/", i, ".b.png"), absl::StrCat(png, "aster", i));
+  }
+  Write("flowers/train/rose/notes.txt", "x");
+  Write("flowers/train/outside.png", png);
+  Write("flowers/valid/rose/1.png", png);
+  Write("flowers/test/rose/1.png", png);
+  const std::string shards = folder_ + "/shards";
+  // A sample takes 2,048 bytes, so a shard has two.
+  ASSERT_EQ(Run({"datasets", "pack", folder_ + "/flowers", shards, "--shard-size", "3000"}), 0)
+      << terminal_.err();
+  EXPECT_THAT(terminal_.out(),
+              HasSubstr("packed 10 training and 1 validation pictures of 2 classes into 6 shards"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("flowers/test is left out"));
+  EXPECT_THAT(terminal_.err(), HasSubstr("skipped 2 files that are no picture in the folder of a class"));
+  ASSERT_EQ(Run({"datasets", "add", "flowers", shards + "/dataset.json", "--upload"}), 0) << terminal_.err();
+  ASSERT_EQ(created_.size(), 1);
+  const v1::DatasetSpec& spec = created_[0].dataset().spec();
+  EXPECT_EQ(spec.webdataset().train(), "train-{000000..000004}.tar");
+  EXPECT_EQ(spec.webdataset().validation(), "validation-000000.tar");
+  EXPECT_EQ(spec.webdataset().classes(), 2);
+  EXPECT_THAT(spec.class_names(), ElementsAre("aster", "rose"));
+  ASSERT_EQ(contents_.size(), 6);
+  // Each picture is followed by its label. The classes are mixed.
+  std::string labels;
+  std::multiset<std::string> pictures;
+  for (const auto& [name, tar] : contents_) {
+    if (name[0] != 't') continue;
+    ASSERT_EQ(tar.size(), 5 * 1024) << name;
+    for (const size_t at : {0, 2048}) {
+      EXPECT_EQ(tar.substr(at + 9, 5), std::string(".png\0", 5));
+      EXPECT_EQ(tar.substr(at + 1024, 14), tar.substr(at, 9) + ".cls" + std::string(1, '\0'));
+      labels += tar[at + 1536];
+      pictures.insert(tar.substr(at + 512, 12) + tar[at + 1536]);
+      EXPECT_EQ(tar.substr(at + 520, 4) == "rose", tar[at + 1536] == '1');
+    }
+  }
+  EXPECT_EQ(pictures.size(), 10);
+  EXPECT_NE(labels, "0000011111");
+  // The same folder gives the same shards.
+  ASSERT_EQ(Run({"datasets", "pack", folder_ + "/flowers", folder_ + "/again", "--shard-size", "3000"}), 0);
+  std::ifstream again(folder_ + "/again/train-000003.tar", std::ios::binary);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(again), {}), contents_["train-000003.tar"]);
+
+  EXPECT_EQ(Run({"datasets", "pack", folder_ + "/flowers", shards}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("shards: it is not empty; give a new folder"));
+  EXPECT_EQ(Run({"datasets", "pack", folder_ + "/none", folder_ + "/other"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("none: it is no folder"));
+  EXPECT_EQ(Run({"datasets", "pack", folder_ + "/flowers", folder_ + "/other", "--shard-size", "0"}), 2);
+  Write("flowers/valid/tulip/1.png", png);
+  EXPECT_EQ(Run({"datasets", "pack", folder_ + "/flowers", folder_ + "/other"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("valid/tulip: the training part has no class of this name"));
+  Write("texts/rose/1.png", "no picture");
+  EXPECT_EQ(Run({"datasets", "pack", folder_ + "/texts", folder_ + "/other"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("rose/1.png: its content is no picture"));
+}
+
+TEST_F(DatasetCommandsTest, UploadsShardsOfAPattern) {
+  for (const char* name : {"set/a/0.tar", "set/b/0.tar", "set/b/1.tar"}) Write(name, name);
+  ASSERT_EQ(Run({"datasets", "add", "x", "--webdataset", folder_ + "/set/{a/0,b/0}.tar", "--upload"}), 0)
+      << terminal_.err();
+  EXPECT_THAT(contents_, ElementsAre(Pair("a/0.tar", "set/a/0.tar"), Pair("b/0.tar", "set/b/0.tar")));
+  EXPECT_EQ(created_[0].dataset().spec().webdataset().train(), "{a/0,b/0}.tar");
+  EXPECT_EQ(Run({"datasets", "add", "x", "--webdataset", folder_ + "/set/{a,b}/1.tar", "--upload"}), 2);
+  EXPECT_THAT(terminal_.err(), HasSubstr("set/a/1.tar: cannot be read"));
 }
 
 TEST_F(DatasetCommandsTest, UploadsAndGoesOnAfterABreak) {

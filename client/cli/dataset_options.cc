@@ -25,6 +25,11 @@ void DatasetOptions::AddTo(Command command) {
       .AddOption("--image-folder", image_folder,
                  "Pictures, with a subfolder for each class: the training folder")
       .ValueName("DIR");
+  command
+      .AddOption(
+          "--webdataset", webdataset,
+          "Pictures in shards: a folder with .tar files, or a pattern such as 'train-{0000..0099}.tar'")
+      .ValueName("SHARDS");
   command.AddOption("--npy", npy, "NumPy arrays: training inputs and targets").ValueName("FILE").Values(2, 2);
   command.AddOption("--text", text, "Text for a language model: the training file").ValueName("FILE");
   command.AddOption("--idx", idx, "IDX files, as MNIST has: training images and labels")
@@ -110,6 +115,7 @@ std::vector<std::string> DatasetOptions::Given() const {
   if (!csv.empty()) given.push_back("--csv");
   if (!text.empty()) given.push_back("--text");
   if (!image_folder.empty()) given.push_back("--image-folder");
+  if (!webdataset.empty()) given.push_back("--webdataset");
   if (!cifar.empty()) given.push_back("--cifar");
   if (!idx.empty()) given.push_back("--idx");
   if (!npy.empty()) given.push_back("--npy");
@@ -134,6 +140,9 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
   } else if (!image_folder.empty()) {
     spec->mutable_image_folder()->set_train(image_folder);
     spec->mutable_image_folder()->set_validation(first);
+  } else if (!webdataset.empty()) {
+    spec->mutable_webdataset()->set_train(webdataset);
+    spec->mutable_webdataset()->set_validation(first);
   } else if (!idx.empty()) {
     spec->mutable_idx()->set_train_images(idx[0]);
     spec->mutable_idx()->set_train_labels(idx[1]);
@@ -157,8 +166,8 @@ absl::Status DatasetOptions::SetSource(v1::DatasetSpec* spec) const {
     }
   } else if (!validation.empty()) {
     return absl::InvalidArgumentError(
-        "cannot use --validation here: no training data are given; give --csv, --image-folder, --npy, --text "
-        "or --idx");
+        "cannot use --validation here: no training data are given; give --csv, --image-folder, --webdataset, "
+        "--npy, --text or --idx");
   }
   return absl::OkStatus();
 }
@@ -171,8 +180,8 @@ absl::StatusOr<v1::DatasetSpec> DatasetOptions::Read() const {
   }
   if (given.empty() && overrides.empty()) {
     return absl::InvalidArgumentError(
-        "cannot tell the data set: no source is given; give a YAML file, --csv, --image-folder, --npy, "
-        "--text, --idx or --cifar");
+        "cannot tell the data set: no source is given; give a YAML file, --csv, --image-folder, "
+        "--webdataset, --npy, --text, --idx or --cifar");
   }
   if (absl::EndsWith(file, ".npz")) {
     return absl::InvalidArgumentError(absl::StrCat(

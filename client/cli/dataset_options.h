@@ -17,6 +17,7 @@ struct DatasetOptions {
   std::string csv;
   std::string text;
   std::string image_folder;
+  std::string webdataset;
   std::string cifar;
   std::vector<std::string> idx;
   std::vector<std::string> npy;

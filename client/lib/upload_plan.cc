@@ -13,6 +13,7 @@
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "proto/data_folder/data_folder.h"
+#include "proto/data_folder/shards.h"
 
 namespace tandem::client {
 namespace {
@@ -145,6 +146,9 @@ std::vector<NamedPath> SourcePaths(v1::DatasetSpec* spec) {
     case v1::DatasetSpec::kText:
       add_two("text", spec->mutable_text());
       break;
+    case v1::DatasetSpec::kWebdataset:
+      add_two("webdataset", spec->mutable_webdataset());
+      break;
     case v1::DatasetSpec::kSynthetic:
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
@@ -157,7 +161,8 @@ bool IsUrl(absl::string_view path) { return absl::StrContains(path, "://"); }
 absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec* spec) {
   struct Named {
     std::string* in_spec;
-    fs::path path;
+    fs::path path;    // Of a file, folder or pattern of shards.
+    fs::path folder;  // Has the file or folder, or all shards.
   };
   std::vector<Named> named;
   std::map<std::string, LocalFile> files;
@@ -172,6 +177,19 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
       AddFolder(path, &problems, &files);
     } else if (fs::is_regular_file(path, error)) {
       AddFile(path, &problems, &files);
+    } else if (spec->has_webdataset() && IsShardPattern(path.string())) {
+      const absl::StatusOr<std::vector<std::string>> shards = ExpandShardPattern(path.string());
+      if (!shards.ok()) {
+        problems.Add(absl::StrCat(one.field, ": ", shards.status().message()));
+        continue;
+      }
+      // An absolute pattern may be the daemon's.
+      const auto is_here = [&](const std::string& shard) { return fs::exists(shard, error); };
+      if (fs::path(*one.path).is_absolute() && std::none_of(shards->begin(), shards->end(), is_here))
+        continue;
+      for (const std::string& shard : *shards) AddFile(shard, &problems, &files);
+      named.push_back({one.path, path, fs::path(std::string(FolderOfPattern(path.string()))).parent_path()});
+      continue;
     } else {
       // An absolute path may be the daemon's.
       if (!fs::path(*one.path).is_absolute() || fs::exists(path, error)) {
@@ -179,7 +197,7 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
       }
       continue;
     }
-    named.push_back({one.path, std::move(path)});
+    named.push_back({one.path, path, path.parent_path()});
   }
   if (absl::Status status = problems.ToStatus(); !status.ok()) return status;
   if (named.empty()) {
@@ -188,8 +206,8 @@ absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec
   }
   if (files.empty())
     return absl::InvalidArgumentError("cannot upload the data set: its folders are empty; put files there");
-  fs::path common = named.front().path.parent_path();
-  for (const Named& one : named) common = CommonFolder(common, one.path.parent_path());
+  fs::path common = named.front().folder;
+  for (const Named& one : named) common = CommonFolder(common, one.folder);
   const size_t cut = common.string() == "/" ? 1 : common.string().size() + 1;
   for (const Named& one : named) *one.in_spec = one.path.string().substr(cut);
   UploadPlan plan;

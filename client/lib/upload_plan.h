@@ -50,9 +50,9 @@ bool IsUrl(absl::string_view path);
 // Plans an upload of all files and folders of the source that are on this machine. Relative paths are
 // searched for in `folder` ("": the working folder). The paths in the spec become paths in the upload,
 // relative to the deepest folder that holds all files. URLs do not change. Absolute paths that do not exist
-// here do not change: they are the daemon's. A folder gives the files of WalkDataFolder. INVALID_ARGUMENT
-// with a line for each problem: a relative path that does not exist, a file that cannot be read, a file name
-// that no upload may have, or nothing to upload.
+// here do not change: they are the daemon's. A folder gives the files of WalkDataFolder. A pattern of shards
+// gives all its files. INVALID_ARGUMENT with a line for each problem: a relative path that does not exist, a
+// file that cannot be read, a file name that no upload may have, or nothing to upload.
 absl::StatusOr<UploadPlan> PlanUpload(const std::string& folder, v1::DatasetSpec* spec);
 
 // Computes the digests. Calls `on_bytes` with the number of bytes read so far. CANCELLED if `on_bytes`

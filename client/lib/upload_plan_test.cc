@@ -93,6 +93,16 @@ TEST_F(UploadPlanTest, LeavesTheDaemonWhatIsItsOwn) {
   spec = Csv("train.csv", "/no/such/place/test.csv");
   ASSERT_TRUE(PlanUpload(folder_, &spec).ok());
   EXPECT_EQ(spec.csv().validation(), "/no/such/place/test.csv");
+  Write("0.tar", "1");
+  Write("1.tar", "2");
+  v1::DatasetSpec shards;
+  shards.mutable_webdataset()->set_train("{0..1}.tar");
+  shards.mutable_webdataset()->set_validation("/no/such/place/{0..1}.tar");
+  const absl::StatusOr<UploadPlan> plan = PlanUpload(folder_, &shards);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_THAT(Paths(*plan), ElementsAre("0.tar", "1.tar"));
+  EXPECT_EQ(shards.webdataset().train(), "{0..1}.tar");
+  EXPECT_EQ(shards.webdataset().validation(), "/no/such/place/{0..1}.tar");
 }
 
 TEST_F(UploadPlanTest, SaysWhatIsWrong) {
@@ -104,6 +114,11 @@ TEST_F(UploadPlanTest, SaysWhatIsWrong) {
   EXPECT_THAT(Error(Csv("empty")), HasSubstr("its folders are empty"));
   EXPECT_THAT(Error(Csv("bad")), HasSubstr("is not UTF-8"));
   EXPECT_THAT(Error(v1::DatasetSpec()), HasSubstr("it names no file of this machine"));
+  v1::DatasetSpec shards;
+  shards.mutable_webdataset()->set_train("{0..1.tar");
+  EXPECT_THAT(Error(shards), HasSubstr("webdataset.train: is '"));
+  shards.mutable_webdataset()->set_train("{0..1}.tar");
+  EXPECT_THAT(Error(shards), HasSubstr("0.tar: cannot be read"));
   v1::DatasetSpec spec = Csv("train.csv");
   absl::StatusOr<UploadPlan> plan = PlanUpload(folder_, &spec);
   ASSERT_TRUE(plan.ok());

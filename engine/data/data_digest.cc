@@ -12,6 +12,7 @@
 #include "engine/data/parallel.h"
 #include "engine/data/source_paths.h"
 #include "proto/data_folder/data_folder.h"
+#include "proto/data_folder/shards.h"
 
 namespace tandem {
 namespace {
@@ -28,8 +29,8 @@ absl::StatusOr<std::vector<std::string>> FilesIn(const std::string& folder) {
   return files;
 }
 
-absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images) {
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, images ? ImagesIn(folder) : FilesIn(folder));
+// Returns the digest of the paths, without their first `cut` bytes, and the contents of files.
+absl::StatusOr<std::string> DigestFiles(const std::vector<std::string>& files, size_t cut) {
   std::vector<std::string> digests(files.size());
   const std::vector<absl::Status> statuses = RunInParallel(files.size(), [&](size_t i) -> absl::Status {
     TANDEM_ASSIGN_OR_RETURN(digests[i], Sha256OfFile(files[i]));
@@ -38,9 +39,21 @@ absl::StatusOr<std::string> DigestFolder(const std::string& folder, bool images)
   for (const absl::Status& status : statuses) TANDEM_RETURN_IF_ERROR(status);
   Sha256 all;
   for (size_t i = 0; i < files.size(); ++i) {
-    all.Add(absl::StrCat(files[i].substr(folder.size()), absl::string_view("\0", 1), digests[i], "\n"));
+    all.Add(absl::StrCat(files[i].substr(cut), absl::string_view("\0", 1), digests[i], "\n"));
   }
   return all.Finish();
+}
+
+absl::StatusOr<std::string> DigestPath(const SourcePath& source, bool images) {
+  const std::string& path = *source.path;
+  std::error_code ignored;
+  if (source.kind == PathKind::kShards) {
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ListShards(path));
+    return DigestFiles(shards, fs::is_directory(path, ignored) ? path.size() : FolderOfPattern(path).size());
+  }
+  if (!fs::is_directory(path, ignored)) return Sha256OfFile(path);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, images ? ImagesIn(path) : FilesIn(path));
+  return DigestFiles(files, path.size());
 }
 
 }  // namespace
@@ -63,12 +76,7 @@ absl::StatusOr<DataDigest> DigestData(const v1::DatasetSpec& spec) {
   }
   for (const SourcePath& path : PathsOf(&copy)) {
     if (path.path->empty()) continue;
-    std::error_code ignored;
-    absl::StatusOr<std::string> one = fs::is_directory(*path.path, ignored)
-                                          ? DigestFolder(*path.path, spec.has_image_folder())
-                                          : Sha256OfFile(*path.path);
-    if (!one.ok()) return one.status();
-    digest[path.field] = *std::move(one);
+    TANDEM_ASSIGN_OR_RETURN(digest[path.field], DigestPath(path, spec.has_image_folder()));
     path.path->clear();
   }
   TANDEM_ASSIGN_OR_RETURN(digest[kDataSettings], Sha256Of(copy.SerializeAsString()));

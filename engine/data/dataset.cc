@@ -16,11 +16,13 @@
 #include "engine/data/formats/image_folder_dataset.h"
 #include "engine/data/formats/npy_dataset.h"
 #include "engine/data/formats/text_dataset.h"
+#include "engine/data/formats/webdataset.h"
 #include "engine/data/match_classes.h"
 #include "engine/data/match_columns.h"
 #include "engine/data/statistics.h"
 #include "engine/data/subset.h"
 #include "engine/data/synthetic_dataset.h"
+#include "engine/tensor/tensor.h"
 
 namespace tandem {
 namespace {
@@ -58,6 +60,8 @@ absl::StatusOr<DatasetInfo> DescribeSource(const v1::DatasetSpec& spec, const Da
       return DescribeCsv(spec, model);
     case v1::DatasetSpec::kText:
       return DescribeText(spec, model);
+    case v1::DatasetSpec::kWebdataset:
+      return DescribeWebDataset(spec.webdataset());
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -80,6 +84,8 @@ absl::StatusOr<OpenedDataset> OpenSource(const v1::DatasetSpec& spec, const Data
       return OpenCsv(spec, model);
     case v1::DatasetSpec::kText:
       return OpenText(spec, model);
+    case v1::DatasetSpec::kWebdataset:
+      return OpenWebDataset(spec.webdataset());
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -102,6 +108,8 @@ absl::Status StreamSource(const v1::DatasetSpec& spec, UseSamples use) {
       return StreamCsv(spec, use);
     case v1::DatasetSpec::kText:
       return absl::OkStatus();
+    case v1::DatasetSpec::kWebdataset:
+      return StreamWebDataset(spec.webdataset(), use);
     case v1::DatasetSpec::SOURCE_NOT_SET:
       break;
   }
@@ -150,7 +158,10 @@ void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, Fie
   const int64_t most = kMaxClassesAnyway + samples * std::max<int64_t>(source.target_shape.elements(), 1);
   // Synthetic data have their own limits.
   if (source.classes <= most || spec.has_synthetic()) return;
-  const char* const field = spec.has_npy() ? "npy.classes" : spec.has_csv() ? "csv.classes" : "";
+  const char* const field = spec.has_npy()          ? "npy.classes"
+                            : spec.has_csv()        ? "csv.classes"
+                            : spec.has_webdataset() ? "webdataset.classes"
+                                                    : "";
   violations.Add(
       field, absl::StrCat("is ", source.classes, ", but data with ", samples, " samples have at most ", most,
                           " classes; correct it, or the labels from which it follows"));
@@ -237,17 +248,54 @@ std::unique_ptr<const Dataset> FirstOf(std::unique_ptr<const Dataset> whole, int
   return std::make_unique<Subset>(std::move(whole), std::move(indices));
 }
 
-void ResolveFromData(const Dataset& train, DatasetInfo& info) {
-  const ChannelStatistics statistics = ComputeStatistics(train, info);
+absl::Status ResolveFromData(const Dataset& train, DatasetInfo& info) {
+  TANDEM_ASSIGN_OR_RETURN(const ChannelStatistics statistics, ComputeStatistics(train, info));
   ResolvedNormalization& normalization = info.normalization;
   for (size_t i = 0; i < statistics.mean.size(); ++i) {
     normalization.mean[i] = statistics.mean[i] * normalization.scale;
     const double deviation = statistics.standard_deviation[i] * std::abs(normalization.scale);
     normalization.standard_deviation[i] = deviation > 0 && std::isfinite(deviation) ? deviation : 1;
   }
+  return absl::OkStatus();
+}
+
+// Counts the chosen samples up to the end of each shard. `chosen` is ascending. Leaves shards out that have
+// none.
+void ChooseInShards(absl::Span<const uint32_t> chosen, std::vector<int64_t>& ends) {
+  std::vector<int64_t> left;
+  for (const int64_t end : ends) {
+    const int64_t count = std::lower_bound(chosen.begin(), chosen.end(), end) - chosen.begin();
+    if (count > (left.empty() ? 0 : left.back())) left.push_back(count);
+  }
+  ends = std::move(left);
+}
+
+// Shortens the shards to the first `samples` samples.
+void LimitShards(int64_t samples, std::vector<int64_t>& ends) {
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i] < samples) continue;
+    ends.resize(i + 1);
+    ends[i] = samples;
+  }
 }
 
 }  // namespace
+
+absl::Status Dataset::GatherTargets(absl::Span<const uint32_t> indices, void* targets) const {
+  // Gathers in pieces, so that the samples take little memory.
+  constexpr int64_t kPieceBytes = int64_t{1} << 20;
+  const auto most =
+      static_cast<size_t>(std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, sample_bytes())));
+  Tensor samples(DType::kUInt8,
+                 Shape({static_cast<int64_t>(std::min(most, indices.size())) * sample_bytes()}));
+  auto* target = static_cast<uint8_t*>(targets);
+  for (size_t begin = 0; begin < indices.size(); begin += most) {
+    const absl::Span<const uint32_t> piece = indices.subspan(begin, most);
+    TANDEM_RETURN_IF_ERROR(Gather(piece, samples.raw_data(), target));
+    target += static_cast<int64_t>(piece.size()) * target_bytes();
+  }
+  return absl::OkStatus();
+}
 
 absl::string_view ToString(SampleType type) {
   switch (type) {
@@ -355,14 +403,18 @@ absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const Dat
     SplitIndices split = SplitAtRandom(source.info.train_samples, validation, spec.validation_split().seed());
     split.train.resize(opened.info.train_samples);
     split.validation.resize(opened.info.validation_samples);
+    ChooseInShards(split.train, opened.info.shard_ends);
     const std::shared_ptr<const Dataset> whole = std::move(source.train);
     opened.train = std::make_unique<Subset>(whole, std::move(split.train));
     opened.validation = std::make_unique<Subset>(whole, std::move(split.validation));
   } else {
+    LimitShards(opened.info.train_samples, opened.info.shard_ends);
     opened.train = FirstOf(std::move(source.train), opened.info.train_samples);
     opened.validation = FirstOf(std::move(source.validation), opened.info.validation_samples);
   }
-  if (spec.normalization().from_data()) ResolveFromData(*opened.train, opened.info);
+  if (spec.normalization().from_data()) {
+    TANDEM_RETURN_IF_ERROR(ResolveFromData(*opened.train, opened.info));
+  }
   return opened;
 }
 

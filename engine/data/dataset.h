@@ -80,6 +80,10 @@ struct DatasetInfo {
   bool one_label = false;
   // A negative number that targets hold in place of a class or token. The loss must ignore it.
   std::optional<int32_t> ignored_label = {};
+  // For samples in shards: the number of training samples up to the end of each shard, ascending, and the
+  // samples of the shuffling buffer. Only OpenDataset returns them. Empty for other samples.
+  std::vector<int64_t> shard_ends = {};
+  int64_t shuffle_buffer = 0;
   // For data with a single class: the likely mistake, and how to mend it.
   std::string one_class_mend = {};
   // Sentences for people about unexpected properties.
@@ -104,13 +108,15 @@ class Dataset {
   virtual int64_t target_bytes() const = 0;
   // Writes the samples with `indices`, each below size(), to `samples`, one after the other, dense and
   // row-major. Writes their targets to `targets`. Both have room for indices.size() entries and are aligned
-  // for their types.
-  virtual void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const = 0;
+  // for their types. INVALID_ARGUMENT, with the path: samples that stay in their files cannot be read.
+  virtual absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const = 0;
   // As Gather, for epoch `epoch`, from 1. Augmented training samples differ in each epoch.
-  virtual void GatherEpoch(int64_t /*epoch*/, absl::Span<const uint32_t> indices, void* samples,
-                           void* targets) const {
-    Gather(indices, samples, targets);
+  virtual absl::Status GatherEpoch(int64_t /*epoch*/, absl::Span<const uint32_t> indices, void* samples,
+                                   void* targets) const {
+    return Gather(indices, samples, targets);
   }
+  // As Gather, for the targets alone. By default, gathers the samples too.
+  virtual absl::Status GatherTargets(absl::Span<const uint32_t> indices, void* targets) const;
 };
 
 // The two splits of a data set.
@@ -139,8 +145,8 @@ v1::DatasetSpec SourceAlone(const v1::DatasetSpec& spec);
 absl::StatusOr<DatasetInfo> DescribeFromSource(const v1::DatasetSpec& spec,
                                                const absl::StatusOr<DatasetInfo>& source);
 
-// As DescribeDataset, and opens the data for reading. Samples of files are held in memory. Training samples
-// are unchanged. Augment (augment/augmenter.h) makes an epoch's samples from them.
+// As DescribeDataset, and opens the data for reading. Samples of files are held in memory, except samples in
+// shards. Training samples are unchanged. Augment (augment/augmenter.h) makes an epoch's samples from them.
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
 // Takes `count` samples, as Dataset::Gather writes them, and their classes. `first` is the number of the

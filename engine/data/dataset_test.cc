@@ -71,7 +71,7 @@ TEST_F(IdxTest, ReadsPlainAndCompressedAlike) {
     EXPECT_EQ(opened->validation, nullptr);
     std::vector<uint8_t> images(12);
     std::vector<int32_t> labels(2);
-    opened->train->Gather({2, 0}, images.data(), labels.data());
+    ASSERT_TRUE(opened->train->Gather({2, 0}, images.data(), labels.data()).ok());
     EXPECT_THAT(images, ElementsAre(12, 13, 14, 15, 16, 17, 0, 1, 2, 3, 4, 5));
     EXPECT_THAT(labels, ElementsAre(2, 0));
   }
@@ -203,13 +203,13 @@ TEST(SyntheticTest, SamplesFollowFromTheSeedAndTheirIndexAlone) {
   std::vector<int32_t> label(1), labels(100);
   std::vector<uint32_t> indices(100);
   std::iota(indices.begin(), indices.end(), 0);
-  a->train->Gather({57}, one.data(), label.data());
-  b->train->Gather(indices, all.data(), labels.data());
+  ASSERT_TRUE(a->train->Gather({57}, one.data(), label.data()).ok());
+  ASSERT_TRUE(b->train->Gather(indices, all.data(), labels.data()).ok());
   EXPECT_EQ(label[0], labels[57]);
   EXPECT_TRUE(std::equal(one.begin(), one.end(), all.begin() + 57 * 64));
   for (const int32_t l : labels) EXPECT_TRUE(l >= 0 && l < 4);
 
-  a->validation->Gather({57 % 10}, one.data(), label.data());
+  ASSERT_TRUE(a->validation->Gather({57 % 10}, one.data(), label.data()).ok());
   EXPECT_FALSE(std::equal(one.begin(), one.end(), all.begin() + 7 * 64));
 }
 

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <new>
 
+#include "absl/strings/str_cat.h"
+#include "engine/base/status_macros.h"
+
 namespace tandem {
 namespace {
 
@@ -45,14 +48,17 @@ int64_t Loader::bytes() const {
   return bytes;
 }
 
-void Loader::Fill(int64_t step) {
+absl::Status Loader::Fill(int64_t step) {
   const absl::Duration begin = clock_->Elapsed();
   const int64_t epoch = 1 + step / sampler_->steps_per_epoch();
   const Sampler::Share share = sampler_->ShareOf(epoch, step % sampler_->steps_per_epoch(), rank_);
   Slot& slot = SlotOf(step);
   slot.samples = share.count;
-  dataset_->GatherEpoch(epoch, share.indices(), slot.input.raw_data(), slot.target.raw_data());
+  const absl::Status status =
+      dataset_->GatherEpoch(epoch, share.indices(), slot.input.raw_data(), slot.target.raw_data());
   slot.gathering = clock_->Elapsed() - begin;
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::DataLossError(absl::StrCat("cannot read samples: ", status.message()));
 }
 
 void Loader::StartThread(int64_t step) {
@@ -78,7 +84,8 @@ void Loader::PrepareAhead(int64_t step) {
       if (stop_) break;
     }
     try {
-      Fill(step);
+      // The caller fills the step again, and gets the error.
+      if (!Fill(step).ok()) break;
     } catch (const std::bad_alloc&) {
       MutexLock lock(&mutex_);
       out_of_memory_ = true;
@@ -101,20 +108,21 @@ bool Loader::AwaitPrepared(int64_t step) {
   return false;
 }
 
-Batch Loader::Next() {
+absl::StatusOr<Batch> Loader::Next() {
   const absl::Duration begin = clock_->Elapsed();
-  const int64_t step = next_++;
+  const int64_t step = next_;
   if (!thread_.joinable()) {
-    Fill(step);
+    TANDEM_RETURN_IF_ERROR(Fill(step));
   } else if (!AwaitPrepared(step)) {
     thread_.join();
-    Fill(step);
+    TANDEM_RETURN_IF_ERROR(Fill(step));
   }
+  ++next_;
   const Slot& slot = SlotOf(step);
   if (depth_ > 0 && last_end_ != absl::InfiniteDuration()) Judge(slot, begin - last_end_);
   last_end_ = clock_->Elapsed();
   waited_ += last_end_ - begin;
-  return {.samples = slot.samples, .input = slot.input.raw_data(), .target = slot.target.raw_data()};
+  return Batch{.samples = slot.samples, .input = slot.input.raw_data(), .target = slot.target.raw_data()};
 }
 
 void Loader::Judge(const Slot& slot, absl::Duration between) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
@@ -38,8 +40,9 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Returns the samples of the next step. They are valid until the next call. Allows steps - first_step
-  // calls. Throws std::bad_alloc if there is no memory for the samples, in either thread.
-  Batch Next() ABSL_LOCKS_EXCLUDED(mutex_);
+  // calls. DATA_LOSS if the samples cannot be read; the next call returns the error again. Throws
+  // std::bad_alloc if there is no memory for the samples, in either thread.
+  absl::StatusOr<Batch> Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the bytes of its batches.
   int64_t bytes() const;
@@ -55,10 +58,10 @@ class Loader {
     Tensor target;
   };
 
-  // Fills the slot of step `step`, counted from 0 over all epochs.
-  void Fill(int64_t step);
+  // Fills the slot of step `step`, counted from 0 over all epochs. DATA_LOSS: the samples cannot be read.
+  absl::Status Fill(int64_t step);
   Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
-  // Waits until the thread has prepared the step. Returns false if the thread stops first.
+  // Waits until the thread has prepared the step. Returns false if the thread stops or fails first.
   bool AwaitPrepared(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);
   // Starts a thread that prepares the steps from `step` on.
   void StartThread(int64_t step) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
+#include "engine/base/status_macros.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -20,7 +21,7 @@ class CountingDataset final : public Dataset {
   int64_t size() const override { return 10; }
   int64_t sample_bytes() const override { return 2; }
   int64_t target_bytes() const override { return sizeof(int32_t); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     uint8_t* images = static_cast<uint8_t*>(samples);
     int32_t* labels = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
@@ -28,6 +29,7 @@ class CountingDataset final : public Dataset {
       *images++ = static_cast<uint8_t>(index);
       *labels++ = static_cast<int32_t>(index);
     }
+    return absl::OkStatus();
   }
 };
 
@@ -37,8 +39,10 @@ class GreedyDataset final : public Dataset {
   int64_t size() const override { return 8; }
   int64_t sample_bytes() const override { return 1; }
   int64_t target_bytes() const override { return sizeof(int32_t); }
-  void Gather(absl::Span<const uint32_t> /*indices*/, void* /*samples*/, void* /*targets*/) const override {
+  absl::Status Gather(absl::Span<const uint32_t> /*indices*/, void* /*samples*/,
+                      void* /*targets*/) const override {
     if (calls_++ > 0) throw std::bad_alloc();
+    return absl::OkStatus();
   }
 
  private:
@@ -50,8 +54,37 @@ TEST(LoaderTest, MemoryThatItsThreadCannotHaveIsTheCallersError) {
     const GreedyDataset greedy;
     Sampler sampler({.samples = 8, .batch = 2, .loads = {1}, .shuffle = false, .seed = 0});
     Loader loader(&greedy, &sampler, 0, 0, sampler.steps_per_epoch(), depth);
-    EXPECT_EQ(loader.Next().samples, 2);
-    EXPECT_THROW(loader.Next(), std::bad_alloc);
+    EXPECT_EQ(loader.Next()->samples, 2);
+    EXPECT_THROW(loader.Next().status().IgnoreError(), std::bad_alloc);
+  }
+}
+
+// Cannot read samples after the first step.
+class BrokenDataset final : public Dataset {
+ public:
+  int64_t size() const override { return 8; }
+  int64_t sample_bytes() const override { return 1; }
+  int64_t target_bytes() const override { return sizeof(int32_t); }
+  absl::Status Gather(absl::Span<const uint32_t> /*indices*/, void* /*samples*/,
+                      void* /*targets*/) const override {
+    return calls_++ > 0 ? absl::InvalidArgumentError("broken") : absl::OkStatus();
+  }
+
+ private:
+  mutable std::atomic<int> calls_{0};
+};
+
+TEST(LoaderTest, SamplesThatCannotBeReadAreTheCallersError) {
+  for (const int depth : {0, 1, 3}) {
+    const BrokenDataset broken;
+    Sampler sampler({.samples = 8, .batch = 2, .loads = {1}, .shuffle = false, .seed = 0});
+    Loader loader(&broken, &sampler, 0, 0, sampler.steps_per_epoch(), depth);
+    EXPECT_EQ(loader.Next()->samples, 2);
+    for (int again = 0; again < 2; ++again) {
+      const absl::Status status = loader.Next().status();
+      EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+      EXPECT_EQ(status.message(), "cannot read samples: broken");
+    }
   }
 }
 
@@ -64,7 +97,7 @@ TEST(LoaderTest, GivesTheSamplersSharesAtAnyDepth) {
     for (int64_t epoch = 1; epoch <= 3; ++epoch) {
       const std::vector<uint32_t> order = ShuffledOrder(10, 1, epoch);
       for (int64_t step = 0; step < 3; ++step) {
-        const Batch batch = loader.Next();
+        const Batch batch = *loader.Next();
         ASSERT_EQ(batch.samples, step < 2 ? 2 : 1);
         for (int64_t i = 0; i < batch.samples; ++i) {
           const uint32_t expected = order[step * 4 + (step < 2 ? 2 : 1) + i];
@@ -83,10 +116,11 @@ class WatchedDataset final : public Dataset {
   int64_t size() const override { return samples_.size(); }
   int64_t sample_bytes() const override { return samples_.sample_bytes(); }
   int64_t target_bytes() const override { return samples_.target_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    samples_.Gather(indices, samples, targets);
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    TANDEM_RETURN_IF_ERROR(samples_.Gather(indices, samples, targets));
     MutexLock lock(&mutex_);
     ++gathered_;
+    return absl::OkStatus();
   }
 
   bool WaitFor(int steps) const {
@@ -113,7 +147,7 @@ TEST(LoaderTest, KeepsAsManyStepsReadyAsItsDepthWhileOneIsRead) {
     Loader loader(&dataset, &sampler, 0, /*first_step=*/0, sampler.steps_per_epoch(), depth);
     EXPECT_TRUE(dataset.WaitFor(depth));
     for (int step = 0; step < 5; ++step) {
-      const Batch batch = loader.Next();
+      const Batch batch = *loader.Next();
       EXPECT_TRUE(dataset.WaitFor(step + 1 + depth));
       // The thread gathers no further, because that would overwrite the caller's samples.
       EXPECT_LE(dataset.gathered(), step + 1 + depth);
@@ -140,11 +174,12 @@ class SlowDataset final : public Dataset {
   int64_t size() const override { return samples_.size(); }
   int64_t sample_bytes() const override { return samples_.sample_bytes(); }
   int64_t target_bytes() const override { return samples_.target_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    samples_.Gather(indices, samples, targets);
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    TANDEM_RETURN_IF_ERROR(samples_.Gather(indices, samples, targets));
     MutexLock lock(&mutex_);
     OwnTime::Advance(cost_);
     last_ = std::this_thread::get_id();
+    return absl::OkStatus();
   }
 
   void set_cost(absl::Duration cost) {
@@ -177,7 +212,7 @@ TEST(LoaderTest, CallersGatherWhatIsCheapThemselves) {
   // Takes steps, each with a second of computing, until the caller gathers or no longer gathers.
   const auto becomes = [&](bool caller) {
     for (const int last = step + 40; step < last;) {
-      const Batch batch = loader.Next();
+      const Batch batch = *loader.Next();
       EXPECT_EQ(*static_cast<const int32_t*>(batch.target), static_cast<int32_t>(order[step++]));
       if (dataset.CallerWasLast() == caller) return true;
       OwnTime::Advance(absl::Seconds(1));
@@ -198,7 +233,7 @@ TEST(LoaderTest, MayBeLeftInTheMiddle) {
   const CountingDataset dataset;
   Sampler sampler({.samples = 10, .batch = 1, .loads = {1}, .shuffle = false, .seed = 0});
   Loader loader(&dataset, &sampler, 0, /*first_step=*/0, 1000 * sampler.steps_per_epoch(), /*depth=*/3);
-  loader.Next();
+  EXPECT_TRUE(loader.Next().ok());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem {
 namespace {
@@ -22,11 +23,18 @@ class RelabelledDataset final : public Dataset {
   int64_t size() const override { return whole_->size(); }
   int64_t sample_bytes() const override { return whole_->sample_bytes(); }
   int64_t target_bytes() const override { return whole_->target_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    whole_->Gather(indices, samples, targets);
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    TANDEM_RETURN_IF_ERROR(whole_->Gather(indices, samples, targets));
     const auto count = static_cast<int64_t>(indices.size());
     Map(targets, count * target_bytes());
     if (samples_too_) Map(samples, count * sample_bytes());
+    return absl::OkStatus();
+  }
+
+  absl::Status GatherTargets(absl::Span<const uint32_t> indices, void* targets) const override {
+    TANDEM_RETURN_IF_ERROR(whole_->GatherTargets(indices, targets));
+    Map(targets, static_cast<int64_t>(indices.size()) * target_bytes());
+    return absl::OkStatus();
   }
 
  private:

@@ -16,7 +16,7 @@ MemoryDataset::MemoryDataset(int64_t sample_bytes, std::vector<uint8_t> samples,
   assert(static_cast<int64_t>(samples_.size()) == size_ * sample_bytes_);
 }
 
-void MemoryDataset::Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const {
+absl::Status MemoryDataset::Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const {
   auto* sample = static_cast<uint8_t*>(samples);
   auto* target = static_cast<uint8_t*>(targets);
   for (const uint32_t index : indices) {
@@ -25,6 +25,7 @@ void MemoryDataset::Gather(absl::Span<const uint32_t> indices, void* samples, vo
     sample += sample_bytes_;
     target += target_bytes_;
   }
+  return absl::OkStatus();
 }
 
 }  // namespace tandem

@@ -18,7 +18,7 @@ class MemoryDataset final : public Dataset {
   int64_t size() const override { return size_; }
   int64_t sample_bytes() const override { return sample_bytes_; }
   int64_t target_bytes() const override { return target_bytes_; }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override;
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override;
 
  private:
   const int64_t sample_bytes_;

@@ -11,6 +11,10 @@ namespace tandem {
 
 namespace {
 
+// The `sample` of RandomPurpose::kShuffle. Shuffling all samples uses 0.
+constexpr uint64_t kShardOrder = 1;
+constexpr uint64_t kBufferDraws = 2;
+
 void Shuffle(uint64_t seed, int64_t epoch, std::vector<uint32_t>& order) {
   RandomStream random(seed, RandomPurpose::kShuffle, epoch, 0);
   for (size_t i = order.size(); i > 1; --i) {
@@ -24,6 +28,31 @@ std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoc
   std::vector<uint32_t> order(samples);
   std::iota(order.begin(), order.end(), 0);
   Shuffle(seed, epoch, order);
+  return order;
+}
+
+std::vector<uint32_t> ShardedOrder(const std::vector<int64_t>& ends, int64_t buffer, uint64_t seed,
+                                   int64_t epoch) {
+  std::vector<uint32_t> shards(ends.size());
+  std::iota(shards.begin(), shards.end(), 0);
+  RandomStream random(seed, RandomPurpose::kShuffle, epoch, kShardOrder);
+  for (size_t i = shards.size(); i > 1; --i) {
+    std::swap(shards[i - 1], shards[random.NextBelow(static_cast<uint32_t>(i))]);
+  }
+  std::vector<uint32_t> order;
+  order.reserve(ends.back());
+  for (const uint32_t shard : shards) {
+    for (int64_t i = shard == 0 ? 0 : ends[shard - 1]; i < ends[shard]; ++i) {
+      order.push_back(static_cast<uint32_t>(i));
+    }
+  }
+  // The buffer needs no memory of its own. Before step i it holds the samples at [i, i + size of the buffer),
+  // so that swapping the drawn sample to i keeps the others.
+  RandomStream draws(seed, RandomPurpose::kShuffle, epoch, kBufferDraws);
+  for (size_t i = 0; i + 1 < order.size(); ++i) {
+    const auto held = std::min<int64_t>(buffer, static_cast<int64_t>(order.size() - i));
+    std::swap(order[i], order[i + draws.NextBelow(static_cast<uint32_t>(held))]);
+  }
   return order;
 }
 
@@ -58,6 +87,21 @@ Sampler::Sampler(Options options)
       full_counts_(DealSamples(full_, options_.loads)),
       last_counts_(DealSamples(last_, options_.loads)) {}
 
+std::vector<uint32_t> Sampler::OrderOf(int64_t epoch) const {
+  if (!options_.shuffle) {
+    std::vector<uint32_t> plain(options_.samples);
+    std::iota(plain.begin(), plain.end(), 0);
+    return plain;
+  }
+  if (options_.classes != nullptr) {
+    return BalancedOrder(*options_.classes, options_.samples, options_.seed, epoch);
+  }
+  if (!options_.shard_ends.empty()) {
+    return ShardedOrder(options_.shard_ends, options_.shuffle_buffer, options_.seed, epoch);
+  }
+  return ShuffledOrder(options_.samples, options_.seed, epoch);
+}
+
 Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
   const int64_t key = options_.shuffle ? epoch : 0;
   Share share;
@@ -65,16 +109,7 @@ Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
     MutexLock lock(&mutex_);
     auto& order = orders_[key];
     if (order == nullptr) {
-      if (options_.shuffle) {
-        order = std::make_shared<std::vector<uint32_t>>(
-            options_.classes == nullptr
-                ? ShuffledOrder(options_.samples, options_.seed, epoch)
-                : BalancedOrder(*options_.classes, options_.samples, options_.seed, epoch));
-      } else {
-        std::vector<uint32_t> plain(options_.samples);
-        std::iota(plain.begin(), plain.end(), 0);
-        order = std::make_shared<std::vector<uint32_t>>(std::move(plain));
-      }
+      order = std::make_shared<std::vector<uint32_t>>(OrderOf(epoch));
     }
     share.order = order;
     // Replicas take steps together and queues are short, so no replica is more than an epoch behind.

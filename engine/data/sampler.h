@@ -16,6 +16,13 @@ namespace tandem {
 // and not on replicas (Fisher and Yates 1938, with Philox numbers).
 std::vector<uint32_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch);
 
+// Returns the order of samples in shards in an epoch. The shards have the samples up to `ends`, which ascend
+// and are not empty. They follow each other in a random order. A buffer holds the next `buffer` samples, at
+// least 1. Each next sample of the order is a random sample of the buffer, and the shards' next sample takes
+// its place. The order depends on the arguments alone.
+std::vector<uint32_t> ShardedOrder(const std::vector<int64_t>& ends, int64_t buffer, uint64_t seed,
+                                   int64_t epoch);
+
 // The samples of each class that has any, in the order of the classes.
 using ClassSamples = std::vector<std::vector<uint32_t>>;
 
@@ -35,6 +42,9 @@ class Sampler {
     int64_t batch = 0;          // In a global batch; at least 1. An epoch's last batch may be smaller.
     std::vector<double> loads;  // An entry for each replica. See DealSamples.
     bool shuffle = false;
+    // If given and without `classes`, shuffled epochs have ShardedOrder of these.
+    std::vector<int64_t> shard_ends = {};
+    int64_t shuffle_buffer = 0;
     // If given, shuffled epochs have BalancedOrder of these. May be shared by samplers.
     std::shared_ptr<const ClassSamples> classes = nullptr;
     uint64_t seed = 0;
@@ -64,6 +74,7 @@ class Sampler {
   Share ShareOf(int64_t epoch, int64_t step, int rank) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  std::vector<uint32_t> OrderOf(int64_t epoch) const;
   const std::vector<int64_t>& Counts(int64_t step) const {
     return step + 1 < steps_ ? full_counts_ : last_counts_;
   }

@@ -1,6 +1,7 @@
 #include "engine/data/sampler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -46,6 +47,73 @@ TEST(SamplerTest, BatchesAreTheSameForAnyNumberOfReplicas) {
   EXPECT_EQ(one.BatchSamples(9), 10);
   EXPECT_EQ(one.BatchSamples(10), 3);
   for (const int64_t epoch : {1, 2}) EXPECT_EQ(Epoch(one, epoch, 1), Epoch(three, epoch, 3));
+}
+
+TEST(SamplerTest, ShardsFollowEachOtherAtRandomAndABufferMixesTheirSamples) {
+  // 20 shards of 10, 1, 10, 1 ... samples.
+  std::vector<int64_t> ends;
+  for (int64_t i = 0; i < 20; ++i) ends.push_back((ends.empty() ? 0 : ends.back()) + (i % 2 == 0 ? 10 : 1));
+  const auto sorted = [](std::vector<uint32_t> order) {
+    std::sort(order.begin(), order.end());
+    return order;
+  };
+  std::vector<uint32_t> all(110);
+  std::iota(all.begin(), all.end(), 0);
+  const std::vector<uint32_t> running = ShardedOrder(ends, 1, 7, 1);
+  EXPECT_EQ(sorted(running), all);
+  // With a buffer of one sample, only the order of the shards is random.
+  EXPECT_NE(running, all);
+  int breaks = 0;
+  for (size_t i = 1; i < running.size(); ++i) {
+    if (running[i] == running[i - 1] + 1) continue;
+    ++breaks;
+    EXPECT_TRUE(running[i] == 0 || std::count(ends.begin(), ends.end(), running[i]) == 1) << running[i];
+  }
+  EXPECT_LE(breaks, 19);
+  for (const int64_t buffer : {2, 15, 110, 1000}) {
+    SCOPED_TRACE(buffer);
+    const std::vector<uint32_t> order = ShardedOrder(ends, buffer, 7, 1);
+    EXPECT_EQ(sorted(order), all);
+    EXPECT_EQ(order, ShardedOrder(ends, buffer, 7, 1));
+    EXPECT_NE(order, ShardedOrder(ends, buffer, 7, 2));
+    EXPECT_NE(order, ShardedOrder(ends, buffer, 8, 1));
+    // Sample `running[i]` enters the buffer before step i - buffer + 1, so it is not used earlier.
+    for (size_t i = 0; i < running.size(); ++i) {
+      const auto used = std::find(order.begin(), order.end(), running[i]) - order.begin();
+      EXPECT_GE(used, static_cast<int64_t>(i) - buffer + 1);
+    }
+  }
+}
+
+TEST(SamplerTest, ABufferOfAllSamplesMakesEachPlaceEquallyLikely) {
+  const std::vector<int64_t> ends = {2, 3, 5};
+  int counts[5][5] = {};
+  constexpr int kEpochs = 5000;
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+    const std::vector<uint32_t> order = ShardedOrder(ends, 5, 3, epoch);
+    for (size_t i = 0; i < 5; ++i) ++counts[i][order[i]];
+  }
+  // Five standard deviations of a binomial number.
+  for (const auto& row : counts) {
+    for (const int count : row) EXPECT_NEAR(count, kEpochs / 5, 5 * std::sqrt(kEpochs * 0.2 * 0.8));
+  }
+}
+
+TEST(SamplerTest, ShardedBatchesAreTheSameForAnyNumberOfReplicas) {
+  Sampler::Options options{.samples = 30,
+                           .batch = 7,
+                           .loads = {1},
+                           .shuffle = true,
+                           .shard_ends = {10, 11, 30},
+                           .shuffle_buffer = 4,
+                           .seed = 3};
+  Sampler one(options);
+  options.loads = {1, 1, 1};
+  Sampler three(options);
+  for (const int64_t epoch : {1, 2}) {
+    EXPECT_EQ(Epoch(one, epoch, 1), Epoch(three, epoch, 3));
+    EXPECT_EQ(Epoch(one, epoch, 1), ShardedOrder({10, 11, 30}, 4, 3, epoch));
+  }
 }
 
 // Samples 0 to 89 are of a frequent class, 90 to 96 of a rare class, and 97 to 99 of the rarest.

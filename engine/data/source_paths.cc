@@ -67,6 +67,9 @@ std::vector<SourcePath> PathsOf(v1::DatasetSpec* spec) {
     case v1::DatasetSpec::kCsv:
       AddTwo("csv", spec->mutable_csv(), PathKind::kFile, paths);
       break;
+    case v1::DatasetSpec::kWebdataset:
+      AddTwo("webdataset", spec->mutable_webdataset(), PathKind::kShards, paths);
+      break;
     case v1::DatasetSpec::kText:
       AddTwo("text", spec->mutable_text(), PathKind::kFile, paths);
       break;

@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-// The kind of target of a path.
-enum class PathKind { kFile, kFolder, kFileOrFolder };
+// The kind of target of a path. kShards is a file, a folder or a pattern of proto/data_folder/shards.h.
+enum class PathKind { kFile, kFolder, kFileOrFolder, kShards };
 
 // A path in a data set's source.
 struct SourcePath {

@@ -90,9 +90,9 @@ TEST(StatisticsTest, OfBytesAndOfFloats) {
                 1e-9);
   }
   EXPECT_THAT(DescribeDataset(spec)->normalization.mean, ElementsAre(0, 0));
-  const std::vector<int64_t> counts = CountClasses(*opened->train, opened->info);
+  const std::vector<int64_t> counts = *CountClasses(*opened->train, opened->info);
   ASSERT_EQ(counts.size(), 3);
-  EXPECT_FALSE(RangeOfTargets(*opened->train, opened->info).has_value());
+  EXPECT_FALSE(RangeOfTargets(*opened->train, opened->info)->has_value());
   EXPECT_EQ(counts[0] + counts[1] + counts[2], 100);
 }
 
@@ -108,7 +108,7 @@ TEST(SyntheticTest, ValuesAreWeightsOfPatterns) {
   EXPECT_EQ(opened->info.classes, 0);
   const std::vector<float> targets = Targets<float>(*opened->train);
   for (const float target : targets) EXPECT_TRUE(target >= 0 && target < 1);
-  const std::optional<Range> range = RangeOfTargets(*opened->train, opened->info);
+  const std::optional<Range> range = *RangeOfTargets(*opened->train, opened->info);
   ASSERT_TRUE(range.has_value());
   EXPECT_EQ(range->least, *std::min_element(targets.begin(), targets.end()));
   EXPECT_EQ(range->largest, *std::max_element(targets.begin(), targets.end()));

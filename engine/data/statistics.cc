@@ -13,20 +13,47 @@
 
 namespace tandem {
 
-void ForAllSamples(
+namespace {
+
+// Calls `use` with all indices of `dataset` in pieces of at most `at_once`.
+absl::Status ForPieces(
+    const Dataset& dataset, int64_t at_once,
+    absl::FunctionRef<absl::Status(int64_t first, absl::Span<const uint32_t> indices)> use) {
+  std::vector<uint32_t> indices;
+  for (int64_t begin = 0; begin < dataset.size(); begin += at_once) {
+    indices.resize(std::min(at_once, dataset.size() - begin));
+    std::iota(indices.begin(), indices.end(), static_cast<uint32_t>(begin));
+    TANDEM_RETURN_IF_ERROR(use(begin, indices));
+  }
+  return absl::OkStatus();
+}
+
+// As ForAllSamples, for the targets alone.
+absl::Status ForAllTargets(const Dataset& dataset,
+                           absl::FunctionRef<void(int64_t first, int64_t count, const void* targets)> use) {
+  constexpr int64_t kAtOnce = 4096;
+  Tensor targets(DType::kUInt8, Shape({kAtOnce * dataset.target_bytes()}));
+  return ForPieces(dataset, kAtOnce, [&](int64_t first, absl::Span<const uint32_t> indices) -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(dataset.GatherTargets(indices, targets.raw_data()));
+    use(first, static_cast<int64_t>(indices.size()), targets.raw_data());
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+absl::Status ForAllSamples(
     const Dataset& dataset,
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use) {
   constexpr int64_t kBufferBytes = int64_t{1} << 20;
   const int64_t at_once = std::max<int64_t>(1, kBufferBytes / std::max<int64_t>(1, dataset.sample_bytes()));
   Tensor samples(DType::kUInt8, Shape({at_once * dataset.sample_bytes()}));
   Tensor targets(DType::kUInt8, Shape({at_once * dataset.target_bytes()}));
-  std::vector<uint32_t> indices;
-  for (int64_t begin = 0; begin < dataset.size(); begin += at_once) {
-    indices.resize(std::min(at_once, dataset.size() - begin));
-    std::iota(indices.begin(), indices.end(), static_cast<uint32_t>(begin));
-    dataset.Gather(indices, samples.raw_data(), targets.raw_data());
-    use(begin, static_cast<int64_t>(indices.size()), samples.raw_data(), targets.raw_data());
-  }
+  return ForPieces(dataset, at_once, [&](int64_t first, absl::Span<const uint32_t> indices) -> absl::Status {
+    TANDEM_RETURN_IF_ERROR(dataset.Gather(indices, samples.raw_data(), targets.raw_data()));
+    use(first, static_cast<int64_t>(indices.size()), samples.raw_data(), targets.raw_data());
+    return absl::OkStatus();
+  });
 }
 
 StatisticsSum::StatisticsSum(const DatasetInfo& info)
@@ -106,54 +133,56 @@ ChannelStatistics StatisticsSum::Finish() const {
   return statistics;
 }
 
-ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info) {
-  if (info.sample_type == SampleType::kTokens || dataset.size() == 0) return {};
+absl::StatusOr<ChannelStatistics> ComputeStatistics(const Dataset& dataset, const DatasetInfo& info) {
+  if (info.sample_type == SampleType::kTokens || dataset.size() == 0) return ChannelStatistics();
   StatisticsSum sum(info);
   for (int pass = 0; pass < sum.passes(); ++pass) {
-    ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* samples,
-                               const void* /*targets*/) { sum.Add(samples, count); });
+    TANDEM_RETURN_IF_ERROR(ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* samples,
+                                                      const void* /*targets*/) { sum.Add(samples, count); }));
     sum.EndPass();
   }
   return sum.Finish();
 }
 
-std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info) {
-  if (info.target_type != TargetType::kClass) return {};
-  std::vector<int64_t> counts(info.classes);
-  ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* /*samples*/, const void* targets) {
+absl::StatusOr<std::vector<int64_t>> CountClasses(const Dataset& dataset, const DatasetInfo& info) {
+  std::vector<int64_t> counts;
+  if (info.target_type != TargetType::kClass) return counts;
+  counts.resize(info.classes);
+  TANDEM_RETURN_IF_ERROR(ForAllTargets(dataset, [&](int64_t /*first*/, int64_t count, const void* targets) {
     for (int64_t i = 0; i < count; ++i) {
       const int32_t label = static_cast<const int32_t*>(targets)[i];
       if (label >= 0) ++counts[label];
     }
-  });
+  }));
   return counts;
 }
 
-std::vector<std::vector<uint32_t>> SamplesOfClasses(const Dataset& dataset, const DatasetInfo& info,
-                                                    std::optional<int64_t> ignored) {
+absl::StatusOr<std::vector<std::vector<uint32_t>>> SamplesOfClasses(const Dataset& dataset,
+                                                                    const DatasetInfo& info,
+                                                                    std::optional<int64_t> ignored) {
   std::vector<std::vector<uint32_t>> classes(info.classes);
-  ForAllSamples(dataset, [&](int64_t first, int64_t count, const void* /*samples*/, const void* targets) {
+  TANDEM_RETURN_IF_ERROR(ForAllTargets(dataset, [&](int64_t first, int64_t count, const void* targets) {
     for (int64_t i = 0; i < count; ++i) {
       const int32_t label = static_cast<const int32_t*>(targets)[i];
       if (label >= 0 && label != ignored) classes[label].push_back(static_cast<uint32_t>(first + i));
     }
-  });
+  }));
   classes.erase(
       std::remove_if(classes.begin(), classes.end(), [](const auto& samples) { return samples.empty(); }),
       classes.end());
   return classes;
 }
 
-std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info) {
+absl::StatusOr<std::optional<Range>> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info) {
   if (info.target_type != TargetType::kValues || dataset.size() == 0) return std::nullopt;
   Range range{.least = std::numeric_limits<float>::infinity(),
               .largest = -std::numeric_limits<float>::infinity()};
-  ForAllSamples(dataset, [&](int64_t /*first*/, int64_t count, const void* /*samples*/, const void* targets) {
+  TANDEM_RETURN_IF_ERROR(ForAllTargets(dataset, [&](int64_t /*first*/, int64_t count, const void* targets) {
     const absl::Span<const float> numbers(static_cast<const float*>(targets),
                                           count * info.target_shape.elements());
     const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
     range = {.least = std::min(range.least, *least), .largest = std::max(range.largest, *largest)};
-  });
+  }));
   return range;
 }
 

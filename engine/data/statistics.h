@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
 #include "tandem/v1/dataset.pb.h"
@@ -52,18 +53,21 @@ class StatisticsSum {
   std::vector<double> squares_;
 };
 
+// The functions below return the errors of Dataset::Gather.
+
 // Reads all samples of `dataset`, a split that `info` describes, and returns their statistics. Empty for
 // tokens.
-ChannelStatistics ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
+absl::StatusOr<ChannelStatistics> ComputeStatistics(const Dataset& dataset, const DatasetInfo& info);
 
 // Returns the number of samples of each class, without ignored labels. Reads all targets. Empty if targets
 // are no classes.
-std::vector<int64_t> CountClasses(const Dataset& dataset, const DatasetInfo& info);
+absl::StatusOr<std::vector<int64_t>> CountClasses(const Dataset& dataset, const DatasetInfo& info);
 
 // Returns the samples of each class that has any, ascending, without samples of the class `ignored` and
 // without ignored labels. Reads all targets, which are classes.
-std::vector<std::vector<uint32_t>> SamplesOfClasses(const Dataset& dataset, const DatasetInfo& info,
-                                                    std::optional<int64_t> ignored);
+absl::StatusOr<std::vector<std::vector<uint32_t>>> SamplesOfClasses(const Dataset& dataset,
+                                                                    const DatasetInfo& info,
+                                                                    std::optional<int64_t> ignored);
 
 // The smallest and the largest of some numbers.
 struct Range {
@@ -73,11 +77,11 @@ struct Range {
 
 // Returns the range of all targets' numbers. Reads all targets. Empty if targets are no values, and without
 // samples.
-std::optional<Range> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
+absl::StatusOr<std::optional<Range>> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info);
 
 // Reads all samples of `dataset` in pieces. Calls `use` with the number of a piece's first sample, its count,
 // and the results of Dataset::Gather.
-void ForAllSamples(
+absl::Status ForAllSamples(
     const Dataset& dataset,
     absl::FunctionRef<void(int64_t first, int64_t count, const void* samples, const void* targets)> use);
 

@@ -78,13 +78,13 @@ void ExpectSame(const v1::DatasetSpec& source) {
     SCOPED_TRACE(spec.ShortDebugString());
     const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
     ASSERT_TRUE(opened.ok()) << opened.status();
-    const ChannelStatistics statistics = ComputeStatistics(*opened->train, opened->info);
+    const ChannelStatistics statistics = *ComputeStatistics(*opened->train, opened->info);
     const absl::StatusOr<TrainingCounts> counts = CountTraining(spec, opened->info);
     ASSERT_TRUE(counts.ok()) << counts.status();
     // Equal to the bit, because the order of addition is equal.
     EXPECT_EQ(counts->statistics.mean, statistics.mean);
     EXPECT_EQ(counts->statistics.standard_deviation, statistics.standard_deviation);
-    EXPECT_EQ(counts->classes, CountClasses(*opened->train, opened->info));
+    EXPECT_EQ(counts->classes, *CountClasses(*opened->train, opened->info));
   }
 }
 

@@ -6,25 +6,38 @@
 #include <utility>
 
 #include "engine/base/philox.h"
+#include "engine/base/status_macros.h"
 
 namespace tandem {
 
 Subset::Subset(std::shared_ptr<const Dataset> whole, std::vector<uint32_t> indices)
     : whole_(std::move(whole)), indices_(std::move(indices)) {}
 
-void Subset::Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const {
-  auto* sample = static_cast<uint8_t*>(samples);
-  auto* target = static_cast<uint8_t*>(targets);
+absl::Status Subset::ForPieces(
+    absl::Span<const uint32_t> indices,
+    absl::FunctionRef<absl::Status(absl::Span<const uint32_t> mapped, int64_t done)> gather) const {
   // Maps the indices in pieces, which needs no heap memory.
   constexpr size_t kPiece = 64;
   uint32_t mapped[kPiece];
   for (size_t begin = 0; begin < indices.size(); begin += kPiece) {
     const size_t count = std::min(kPiece, indices.size() - begin);
     for (size_t i = 0; i < count; ++i) mapped[i] = indices_[indices[begin + i]];
-    whole_->Gather(absl::MakeConstSpan(mapped, count), sample, target);
-    sample += count * whole_->sample_bytes();
-    target += count * whole_->target_bytes();
+    TANDEM_RETURN_IF_ERROR(gather(absl::MakeConstSpan(mapped, count), static_cast<int64_t>(begin)));
   }
+  return absl::OkStatus();
+}
+
+absl::Status Subset::Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const {
+  return ForPieces(indices, [&](absl::Span<const uint32_t> mapped, int64_t done) {
+    return whole_->Gather(mapped, static_cast<uint8_t*>(samples) + done * whole_->sample_bytes(),
+                          static_cast<uint8_t*>(targets) + done * whole_->target_bytes());
+  });
+}
+
+absl::Status Subset::GatherTargets(absl::Span<const uint32_t> indices, void* targets) const {
+  return ForPieces(indices, [&](absl::Span<const uint32_t> mapped, int64_t done) {
+    return whole_->GatherTargets(mapped, static_cast<uint8_t*>(targets) + done * whole_->target_bytes());
+  });
 }
 
 int64_t SplitSamples(int64_t samples, double fraction) {

@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "engine/data/dataset.h"
 
 namespace tandem {
@@ -18,9 +20,16 @@ class Subset final : public Dataset {
   int64_t size() const override { return static_cast<int64_t>(indices_.size()); }
   int64_t sample_bytes() const override { return whole_->sample_bytes(); }
   int64_t target_bytes() const override { return whole_->target_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override;
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override;
+  absl::Status GatherTargets(absl::Span<const uint32_t> indices, void* targets) const override;
 
  private:
+  // Calls `gather` with pieces of `indices`, mapped to those of `whole_`, and with the number of earlier
+  // ones.
+  absl::Status ForPieces(
+      absl::Span<const uint32_t> indices,
+      absl::FunctionRef<absl::Status(absl::Span<const uint32_t> mapped, int64_t done)> gather) const;
+
   const std::shared_ptr<const Dataset> whole_;
   const std::vector<uint32_t> indices_;
 };

@@ -52,7 +52,7 @@ class SyntheticDataset final : public Dataset {
   int64_t size() const override { return size_; }
   int64_t sample_bytes() const override { return shape_.elements(); }
   int64_t target_bytes() const override { return sizeof(int32_t); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     uint8_t* images = static_cast<uint8_t*>(samples);
     int32_t* labels = static_cast<int32_t*>(targets);
     const int64_t bytes = shape_.elements();
@@ -65,6 +65,7 @@ class SyntheticDataset final : public Dataset {
       images += bytes;
       *labels++ = static_cast<int32_t>(label);
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -90,7 +91,7 @@ class SyntheticValues final : public Dataset {
   int64_t size() const override { return size_; }
   int64_t sample_bytes() const override { return shape_.elements(); }
   int64_t target_bytes() const override { return values_ * static_cast<int64_t>(sizeof(float)); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     auto* sample = static_cast<uint8_t*>(samples);
     auto* target = static_cast<float*>(targets);
     const int64_t bytes = shape_.elements();
@@ -108,6 +109,7 @@ class SyntheticValues final : public Dataset {
       sample += bytes;
       target += values_;
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -135,7 +137,7 @@ class SyntheticTokens final : public Dataset {
   int64_t size() const override { return size_; }
   int64_t sample_bytes() const override { return length_ * static_cast<int64_t>(sizeof(int32_t)); }
   int64_t target_bytes() const override { return sample_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     auto* sample = static_cast<int32_t*>(samples);
     auto* target = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
@@ -147,6 +149,7 @@ class SyntheticTokens final : public Dataset {
         *target++ = static_cast<int32_t>(token);
       }
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -265,10 +268,10 @@ absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use) 
   // Their targets are also tokens.
   if (opened.info.sample_type == SampleType::kTokens) return absl::OkStatus();
   const bool have_classes = opened.info.target_type == TargetType::kClass;
-  ForAllSamples(*opened.train, [&](int64_t first, int64_t count, const void* samples, const void* targets) {
-    use(first, count, samples, have_classes ? static_cast<const int32_t*>(targets) : nullptr);
-  });
-  return absl::OkStatus();
+  return ForAllSamples(
+      *opened.train, [&](int64_t first, int64_t count, const void* samples, const void* targets) {
+        use(first, count, samples, have_classes ? static_cast<const int32_t*>(targets) : nullptr);
+      });
 }
 
 absl::StatusOr<OpenedDataset> OpenSynthetic(const v1::SyntheticSource& source) {

@@ -12,6 +12,8 @@ std::unique_ptr<Sampler> TrainingSampler(const v1::Training& training, const Dat
                                                     .batch = training.global_batch_size(),
                                                     .loads = loads,
                                                     .shuffle = training.shuffle(),
+                                                    .shard_ends = data.shard_ends,
+                                                    .shuffle_buffer = data.shuffle_buffer,
                                                     .classes = std::move(classes),
                                                     .seed = training.seed(),
                                                     .drop_last = training.drop_last()});

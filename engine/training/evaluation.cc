@@ -47,7 +47,7 @@ absl::Status CheckResize(const v1::DatasetSpec& dataset, const TrainedOn& traine
   };
   const std::optional<v1::ImageResize> here = way(ResizeOf(dataset)), there = way(trained_on.resize);
   if (!here.has_value() || !there.has_value() || here == there) return absl::OkStatus();
-  return FieldError("dataset.image_folder.resize",
+  return FieldError(dataset.has_webdataset() ? "dataset.webdataset.resize" : "dataset.image_folder.resize",
                     absl::StrCat("is ", v1::ImageResize_Name(*here), ", but the model was trained with ",
                                  v1::ImageResize_Name(*there), "; give this"));
 }
@@ -120,7 +120,8 @@ absl::Status CheckTargets(const v1::JobSpec& spec, const Part& part) {
   }
   const std::string fault = OutputFault(spec.training().loss(), target, outputs.back());
   if (!fault.empty()) return FieldError("dataset", absl::StrCat("does not fit the model, which ", fault));
-  const std::string range_fault = TargetRangeFault(spec.training().loss(), *part.samples, info);
+  TANDEM_ASSIGN_OR_RETURN(const std::string range_fault,
+                          TargetRangeFault(spec.training().loss(), *part.samples, info));
   if (!range_fault.empty()) return FieldError("dataset", absl::StrCat("has targets that ", range_fault));
   return CheckMetricTargets(spec.training(), target, outputs.back(), part.samples->size());
 }
@@ -180,7 +181,10 @@ class Evaluating {
     Loader loader(part_.samples, part_.sampler.get(), rank, /*first_step=*/0,
                   part_.sampler->steps_per_epoch(), spec_.replicas().prefetch());
     for (int64_t step = 0; step < part_.sampler->steps_per_epoch(); ++step) {
-      const Batch batch = loader.Next();
+      const absl::StatusOr<Batch> loaded = loader.Next();
+      if (absl::IsDataLoss(loaded.status())) return FieldError("dataset", loaded.status().message());
+      TANDEM_RETURN_IF_ERROR(loaded.status());
+      const Batch& batch = *loaded;
       if (batch.samples == 0) continue;
       TANDEM_ASSIGN_OR_RETURN(Executable * executable, ExecutableFor(batch.samples, model));
       TANDEM_RETURN_IF_ERROR(executable->Run({batch.input, batch.target}, nullptr));

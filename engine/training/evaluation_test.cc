@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
+#include "engine/data/formats/test_files.h"
 #include "engine/training/plan.h"
 #include "engine/training/prediction.h"
 #include "engine/training/trainer_fixture.h"
@@ -302,6 +303,24 @@ TEST(EvaluationTest, ImagesComeToTheirSizeAsTheModels) {
   EXPECT_EQ(fault().field, "dataset.image_folder.train");
 }
 
+TEST(EvaluationTest, NamesAPictureInAShardThatCannotBeRead) {
+  const Trained trained = Train(Spec(1), "cpu");
+  v1::DatasetSpec dataset;
+  v1::WebDatasetSource& source = *dataset.mutable_webdataset();
+  source.set_train(WriteFile(FreshFolder() + "/0.tar", Tar({{"x.bmp", "no picture"}, {"x.cls", "1"}})));
+  source.set_height(12);
+  source.set_width(12);
+  source.set_channels(1);
+  source.set_classes(kClasses);
+  EvaluationRequest request = RequestFor(dataset);
+  request.split = Split::kTraining;
+  const std::unique_ptr<Device> device = Cpu();
+  const FieldViolation fault = FaultOf(EvaluateModel(trained.model, request, *device).status());
+  EXPECT_EQ(fault.field, "dataset");
+  EXPECT_THAT(fault.description, HasSubstr("cannot read samples: "));
+  EXPECT_THAT(fault.description, HasSubstr("/0.tar/x.bmp is no picture"));
+}
+
 TEST(EvaluationTest, RefusesTargetsOutsideWhatTheLossTakes) {
   const TrainedModel model = DenseModel("binary_cross_entropy_with_logits", {{3, -5}});
   const std::unique_ptr<Device> device = Cpu();
@@ -326,7 +345,7 @@ TEST(PredictionTest, AgreesWithTheAccuracy) {
   for (uint32_t i = 0; i < 27; ++i) indices[i] = i;
   Tensor samples(DType::kUInt8, Shape({27, 1, 12, 12}));
   std::vector<int32_t> labels(27);
-  data->validation->Gather(indices, samples.raw_data(), labels.data());
+  ASSERT_TRUE(data->validation->Gather(indices, samples.raw_data(), labels.data()).ok());
 
   EXPECT_THAT(trained.model.trained_on.class_names, ElementsAre("ant", "bee", "cow", "dog"));
   Predictor predictor(trained.model, SampleType::kBytes, *device);

@@ -113,6 +113,7 @@ DataNames NamesOf(const TrainedOn& trained_on) {
 }
 
 std::optional<v1::ImageResize> ResizeOf(const v1::DatasetSpec& dataset) {
+  if (dataset.webdataset().height() != 0) return dataset.webdataset().resize();
   if (dataset.image_folder().height() == 0) return std::nullopt;
   return dataset.image_folder().resize();
 }

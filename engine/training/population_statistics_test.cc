@@ -129,8 +129,9 @@ void ExpectPopulation(const v1::JobSpec& spec, const SafetensorsContents& model,
       if (count == 0) continue;
       std::vector<uint8_t> pixels(count * kPixels);
       std::vector<int32_t> classes(count);
-      data->GatherEpoch(epoch, absl::MakeConstSpan(order).subspan(begin, count), pixels.data(),
-                        classes.data());
+      EXPECT_TRUE(data->GatherEpoch(epoch, absl::MakeConstSpan(order).subspan(begin, count), pixels.data(),
+                                    classes.data())
+                      .ok());
       begin += count;
       Rows x(1);
       for (const uint8_t pixel : pixels) {

@@ -283,7 +283,8 @@ absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
   int64_t number = 0;
   std::vector<const void*> inputs;
   const auto inputs_of = [&](int64_t run) {
-    const Batch batch = train_loader_->Next();
+    // Indices are made in memory, so this cannot fail.
+    const Batch batch = train_loader_->Next().value();
     samples_ += batch.samples;
     speed_.samples += batch.samples;
     number = step + run;
@@ -321,7 +322,7 @@ absl::Status Replica::Average(int64_t step) {
 }
 
 absl::Status Replica::RunStep(int64_t step) {
-  const Batch batch = train_loader_->Next();
+  TANDEM_ASSIGN_OR_RETURN(const Batch batch, train_loader_->Next());
   const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
   const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
   const double learning_rate = context_.learning_rate->Rate(step);
@@ -431,7 +432,7 @@ absl::Status Replica::RunStatistics(int64_t steps, const std::function<bool()>& 
       std::make_unique<Loader>(&data, &sampler, rank_, first_step, end, LoaderDepth(data, resident_));
   for (int64_t step = first_step; step < end; ++step) {
     if (cancelled()) return absl::CancelledError("training was cancelled");
-    const Batch batch = train_loader_->Next();
+    TANDEM_ASSIGN_OR_RETURN(const Batch batch, train_loader_->Next());
     const auto inputs_of = [&](int64_t first) {
       return InputsOf(data, static_cast<const std::byte*>(batch.input) + first * data.sample_bytes(),
                       static_cast<const std::byte*>(batch.target) + first * data.target_bytes());
@@ -450,7 +451,7 @@ absl::StatusOr<Measurement> Replica::RunValidation(const std::function<bool()>& 
   }
   for (int64_t step = 0; step < context_.dealt->validation->steps_per_epoch(); ++step) {
     if (cancelled()) return absl::CancelledError("validation was cancelled");
-    const Batch batch = validation_loader_->Next();
+    TANDEM_ASSIGN_OR_RETURN(const Batch batch, validation_loader_->Next());
     if (batch.samples == 0) continue;
     measurement.samples += batch.samples;
     Executable& executable = *validation_[batch.samples];

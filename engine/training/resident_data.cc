@@ -84,19 +84,20 @@ class Picks final : public Dataset {
   int64_t size() const override { return size_; }
   int64_t sample_bytes() const override { return sizeof(int32_t); }
   int64_t target_bytes() const override { return columns_ * static_cast<int64_t>(sizeof(double)); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    GatherEpoch(0, indices, samples, targets);
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    return GatherEpoch(0, indices, samples, targets);
   }
-  void GatherEpoch(int64_t epoch, absl::Span<const uint32_t> indices, void* samples,
-                   void* targets) const override {
+  absl::Status GatherEpoch(int64_t epoch, absl::Span<const uint32_t> indices, void* samples,
+                           void* targets) const override {
     // Data sets have at most 2^28 samples, so signed and unsigned indices are equal.
     std::memcpy(samples, indices.data(), indices.size() * sizeof(uint32_t));
-    if (draws_ == nullptr) return;
+    if (draws_ == nullptr) return absl::OkStatus();
     auto* drawn = static_cast<double*>(targets);
     for (const uint32_t index : indices) {
       draws_->Draw(epoch, index, drawn);
       drawn += columns_;
     }
+    return absl::OkStatus();
   }
 
  private:
@@ -173,7 +174,9 @@ absl::Status UploadData(const Dataset& dataset, const DatasetInfo& data, DataSpl
   const TensorType targets_type = TargetsOf(data, dataset.size());
   Tensor samples(samples_type.dtype, samples_type.shape);
   Tensor targets(targets_type.dtype, targets_type.shape);
-  dataset.Gather(all, samples.raw_data(), targets.raw_data());
+  if (absl::Status status = dataset.Gather(all, samples.raw_data(), targets.raw_data()); !status.ok()) {
+    return absl::DataLossError(absl::StrCat("cannot read samples: ", status.message()));
+  }
   TANDEM_RETURN_IF_ERROR(variables->Write(NameOf(split, "samples"), samples));
   return variables->Write(NameOf(split, "targets"), targets);
 }

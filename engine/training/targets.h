@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "engine/data/dataset.h"
 #include "engine/tensor/target.h"
 #include "tandem/v1/loss.pb.h"
@@ -32,8 +33,9 @@ inline Target ValidationTargetOf(const DatasetInfo& data) {
 }
 
 // Returns the fault of a split's target numbers for the loss ("are from -1 to 2, but ..."), or "". The loss
-// accepts the kind of target. Reads all targets if they must be in [0, 1].
-std::string TargetRangeFault(const v1::Loss& loss, const Dataset& split, const DatasetInfo& data);
+// accepts the kind of target. Reads all targets if they must be in [0, 1]. Errors as Dataset::Gather.
+absl::StatusOr<std::string> TargetRangeFault(const v1::Loss& loss, const Dataset& split,
+                                             const DatasetInfo& data);
 
 }  // namespace tandem
 

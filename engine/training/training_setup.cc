@@ -78,7 +78,8 @@ absl::Status TrainingSetup::OpenData() {
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
   if (options_.dataset.train_limit() > 0) {
-    Notify(OneClassNotice(options_.dataset, CountClasses(*data_.train, data_.info)));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
+    Notify(OneClassNotice(options_.dataset, counts));
   }
   return absl::OkStatus();
 }
@@ -100,20 +101,22 @@ absl::Status TrainingSetup::CompareData() {
 absl::Status TrainingSetup::CheckData() {
   v1::Training& training = *options_.spec.mutable_training();
   if (training.loss().softmax_cross_entropy().balance_classes()) {
-    BalanceClasses(CountClasses(*data_.train, data_.info), training.mutable_loss());
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
+    BalanceClasses(counts, training.mutable_loss());
   }
   const absl::StatusOr<JobPlan> plan = PlanJob(spec(), data_.info);
   if (!plan.ok()) return absl::DataLossError(plan.status().message());
   for (const auto& [name, split] :
        {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
     if (split == nullptr) continue;
-    const std::string fault = TargetRangeFault(training.loss(), *split, data_.info);
+    TANDEM_ASSIGN_OR_RETURN(const std::string fault, TargetRangeFault(training.loss(), *split, data_.info));
     if (fault.empty()) continue;
     return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
   }
   if (training.balance_samples()) {
-    classes_ = std::make_shared<const ClassSamples>(
-        SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(training.loss())));
+    TANDEM_ASSIGN_OR_RETURN(ClassSamples classes,
+                            SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(training.loss())));
+    classes_ = std::make_shared<const ClassSamples>(std::move(classes));
     if (classes_->empty()) {
       return absl::DataLossError(
           "cannot balance the training samples: the loss ignores the targets of all of them");

@@ -22,6 +22,7 @@
 #include "engine/base/version.h"
 #include "engine/data/source_paths.h"
 #include "proto/data_folder/data_folder.h"
+#include "proto/data_folder/shards.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
@@ -88,6 +89,14 @@ std::string Fingerprint(const v1::DatasetSpec& spec) {
   for (const SourcePath& path : PathsOf(&copy)) {
     std::error_code ignored;
     if (path.path->empty()) continue;
+    if (path.kind == PathKind::kShards && IsShardPattern(*path.path)) {
+      const absl::StatusOr<std::vector<std::string>> shards = ListShards(*path.path);
+      // The reader of the data set reports a wrong pattern.
+      for (const std::string& shard : shards.ok() ? *shards : std::vector<std::string>()) {
+        AddFingerprint(shard, fingerprint);
+      }
+      continue;
+    }
     AddFingerprint(*path.path, fingerprint);
     if (fs::is_directory(*path.path, ignored)) fingerprint += FolderFingerprint(*path.path);
   }
@@ -100,6 +109,8 @@ const char* Expected(PathKind kind) {
       return "a plain file";
     case PathKind::kFolder:
       return "a folder";
+    case PathKind::kShards:
+      return "a plain file, a folder or a pattern of files";
     case PathKind::kFileOrFolder:
       break;
   }
@@ -163,6 +174,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolveFile(const std::string& path)
 absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text, PathKind kind,
                                                         bool uploaded) const {
   if (IsUrl(text) && remote_ != nullptr) return remote_->LocalPath(text, kind);
+  if (kind == PathKind::kShards && IsShardPattern(text)) return ResolvePattern(text, uploaded);
   const auto outside = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
         "is ", Quote(text), ", which is not inside a data folder of the daemon (",
@@ -221,6 +233,28 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
   return absl::InvalidArgumentError(
       absl::StrCat("is ", Quote(text), ", but the daemon can read no such file",
                    path.is_absolute() ? "" : absl::StrCat(" in ", absl::StrJoin(data_folders_, " or "))));
+}
+
+absl::StatusOr<std::string> DatasetCatalog::ResolvePattern(const std::string& text, bool uploaded) const {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ExpandShardPattern(text));
+  // The data folder that has the first shard must have all of them.
+  std::string base;
+  for (const std::string& data_folder : data_folders_) {
+    std::error_code error;
+    const fs::path folder = fs::canonical(data_folder, error);
+    if (error || fs::path(text).is_absolute() || !fs::exists(folder / shards.front(), error)) continue;
+    base = absl::StrCat(folder.string(), "/");
+    break;
+  }
+  for (const std::string& shard : shards) {
+    TANDEM_RETURN_IF_ERROR(ResolvePath(base + shard, PathKind::kFile, uploaded).status());
+  }
+  std::error_code ignored;
+  if (fs::exists(base + text, ignored)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "is ", Quote(text), ", which is a pattern, but also the name of a file; rename the file"));
+  }
+  return base + text;
 }
 
 absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Expand(const v1::DatasetSpec& spec) const {

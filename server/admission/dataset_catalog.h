@@ -122,6 +122,8 @@ class DatasetCatalog {
   absl::StatusOr<v1::DatasetSpec> ExpandFolder(const std::string& name, const v1::DatasetSpec& spec) const;
   // If `uploaded`, the path may lead to an uploaded file.
   absl::StatusOr<std::string> ResolvePath(const std::string& path, PathKind kind, bool uploaded) const;
+  // Resolves a pattern of shards. All of its shards must be allowed files.
+  absl::StatusOr<std::string> ResolvePattern(const std::string& text, bool uploaded) const;
   enum class ClassNames { kShown, kLeftOut };
   // A set, and the error if the set cannot be read now. The set's problem then repeats the error.
   struct Described {

@@ -289,6 +289,38 @@ TEST_F(DatasetCatalogTest, RefusesFoldersWithLinksThatLeadOutside) {
   refuses(other_ + "/dogs/3.png");
 }
 
+TEST_F(DatasetCatalogTest, ResolvesPatternsOfShards) {
+  std::filesystem::create_directories(other_ + "/set");
+  for (const char* name : {"/set/0.tar", "/set/1.tar"}) std::ofstream(other_ + name) << "x";
+  v1::DatasetSpec spec;
+  v1::WebDatasetSource& source = *spec.mutable_webdataset();
+  for (const std::string& pattern : {std::string("set/{0..1}.tar"), other_ + "/set/{0..1}.tar"}) {
+    source.set_train(pattern);
+    const absl::StatusOr<v1::DatasetSpec> resolved = catalog_.Resolve(spec);
+    ASSERT_TRUE(resolved.ok()) << resolved.status();
+    EXPECT_EQ(resolved->webdataset().train(), other_ + "/set/{0..1}.tar");
+  }
+  for (const char* plain : {"set", "set/0.tar"}) {
+    source.set_train(plain);
+    EXPECT_EQ(catalog_.Resolve(spec)->webdataset().train(), other_ + "/" + plain);
+  }
+  const auto refusal = [&](const std::string& pattern) {
+    source.set_train(pattern);
+    const FieldViolation violation = Violation(catalog_.Resolve(spec).status());
+    EXPECT_EQ(violation.field, "webdataset.train") << pattern;
+    return violation.description;
+  };
+  EXPECT_THAT(refusal("set/{0..2}.tar"), HasSubstr("set/2.tar', but the daemon can read no such file"));
+  EXPECT_THAT(refusal("set/{0..2.tar"), HasSubstr("'{' without a '}'"));
+  EXPECT_THAT(refusal("set/{0..100000}.tar"), HasSubstr("more than 100000 shards"));
+  EXPECT_THAT(refusal("set/{0.tar,../../../etc/passwd}"), HasSubstr("not inside a data folder"));
+  std::ofstream(outside_ + "/2.tar") << "x";
+  std::filesystem::create_symlink(outside_ + "/2.tar", other_ + "/set/2.tar");
+  EXPECT_THAT(refusal("set/{0..2}.tar"), HasSubstr("not inside a data folder"));
+  std::ofstream(other_ + "/set/{0..1}.tar") << "x";
+  EXPECT_THAT(refusal("set/{0..1}.tar"), HasSubstr("also the name of a file"));
+}
+
 // If a folder cannot be read, for example because too many files are open, its links are unknown.
 TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
   v1::DatasetSpec spec;

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/random/random.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/util/time_util.h"
+#include "proto/data_folder/shards.h"
 #include "server/admission/data_facts.h"
 #include "server/admission/remote_data.h"
 #include "server/datasets/dataset_request.h"
@@ -86,26 +88,36 @@ std::string DigestOf(const v1::CreateDatasetRequest& request) {
   return Sha256Of(bytes).value_or("");
 }
 
+// Returns an error if a path of a source may not be used. See AtUploadedFiles.
+absl::Status CheckSourcePath(absl::string_view path, const std::string& uploads_folder) {
+  if (path.empty() || path.front() != '/') {
+    return CheckUploadPath(absl::StripSuffix(absl::StripPrefix(path, "./"), "/"));
+  }
+  // An absolute path must not lead to uploaded files of any set.
+  const std::string normal = std::filesystem::path(std::string(path)).lexically_normal().string();
+  if (!absl::StartsWith(normal, uploads_folder + "/")) return absl::OkStatus();
+  return absl::InvalidArgumentError("leads to uploaded files; those of the upload have relative paths");
+}
+
 // Returns `spec` with each relative path of its source made absolute below `files_folder`, the folder of its
 // upload. INVALID_ARGUMENT if no upload can have the path, or if an absolute path is below `uploads_folder`,
-// the folder of all uploads.
+// the folder of all uploads. The same holds for each path that a pattern of shards stands for.
 absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
                                                 const std::string& files_folder) {
   FieldViolations violations;
   for (const SourcePath& path : PathsOf(&spec)) {
     if (path.path->empty() || IsUrl(*path.path)) continue;
-    if (path.path->front() == '/') {
-      // An absolute path must not lead to uploaded files of any set.
-      const std::string normal = std::filesystem::path(*path.path).lexically_normal().string();
-      if (absl::StartsWith(normal, uploads_folder + "/")) {
-        violations.Add(path.field, "leads to uploaded files; those of the upload have relative paths");
+    absl::Status fault = CheckSourcePath(*path.path, uploads_folder);
+    if (fault.ok() && path.kind == PathKind::kShards && IsShardPattern(*path.path)) {
+      const absl::StatusOr<std::vector<std::string>> shards = ExpandShardPattern(*path.path);
+      fault = shards.status();
+      for (size_t i = 0; fault.ok() && i < shards->size(); ++i) {
+        fault = CheckSourcePath((*shards)[i], uploads_folder);
       }
-      continue;
     }
+    if (!fault.ok()) violations.Add(path.field, fault.message());
+    if (path.path->front() == '/') continue;
     const absl::string_view relative = absl::StripSuffix(absl::StripPrefix(*path.path, "./"), "/");
-    if (const absl::Status inside = CheckUploadPath(relative); !inside.ok()) {
-      violations.Add(path.field, inside.message());
-    }
     *path.path = absl::StrCat(files_folder, "/", relative);
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());

@@ -397,6 +397,18 @@ TEST_F(DatasetRegistryTest, PathsStayInTheUpload) {
     request.set_upload(upload);
     EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset.spec.csv.train")) << path;
   }
+  // Each path of a pattern counts.
+  const std::string id = other.substr(8);
+  for (const std::string& pattern :
+       {absl::StrCat("{x,..}/", id, "/files/secret.csv"), absl::StrCat("{x,../", id, "/files/secret}.csv"),
+        absl::StrCat(folder_.path(), "/{uploads/", id, "/files/secret,data/x}.csv"),
+        std::string("flowers{.csv"), std::string("{none,flowers}.csv")}) {
+    v1::CreateDatasetRequest request;
+    request.set_dataset_id("flowers");
+    request.mutable_dataset()->mutable_spec()->mutable_webdataset()->set_train(pattern);
+    request.set_upload(upload);
+    EXPECT_THAT(Fields(Create(request).status()), ElementsAre("dataset.spec.webdataset.train")) << pattern;
+  }
   // A set without an upload cannot use a path to uploaded files.
   EXPECT_THAT(
       Fields(Create(Request("flowers", uploads_->FilesFolder(other.substr(8)) + "/secret.csv")).status()),

@@ -75,8 +75,8 @@ void FetchItem::SetWhole(const CacheEntry& entry) {
 
 std::optional<CacheEntry> FetchItem::FindCached(Cache* cache) const {
   std::optional<CacheEntry> entry = cache->Find(url_sha256_, url_.sha256);
-  if (entry.has_value() && kind_ != PathKind::kFileOrFolder &&
-      entry->folder() != (kind_ == PathKind::kFolder)) {
+  const bool is_either = kind_ == PathKind::kFileOrFolder || kind_ == PathKind::kShards;
+  if (entry.has_value() && !is_either && entry->folder() != (kind_ == PathKind::kFolder)) {
     return std::nullopt;
   }
   return entry;
@@ -114,32 +114,42 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
   if (known_.has_value()) {
     for (const CacheFile& file : known_->files()) known[file.path()] = file;
   }
-  const auto same = [](const PlannedFile& planned, const CacheFile& file) {
-    return !planned.etag.empty() && planned.etag == file.etag() && planned.size_bytes == file.size_bytes();
+  // Returns whether the file may be the planned one. Without a listing, its server must confirm it.
+  const auto may_be = [](const PlannedFile& planned, const CacheFile& file) {
+    return planned.size_bytes < 0 ||
+           (!planned.etag.empty() && planned.etag == file.etag() && planned.size_bytes == file.size_bytes());
   };
+  earlier_.resize(files_.size());
   int64_t total = 0, kept = 0;
   for (size_t i = 0; i < files_.size(); ++i) {
     const PlannedFile& planned = plan_.files[i];
-    // A listing's sizes are untrusted.
-    total += std::min(planned.size_bytes, std::numeric_limits<int64_t>::max() - total);
     const std::string path = absl::StrCat(folder_, "/files/", planned.path);
     int64_t size = 0;
+    CacheFile present;
     if (const auto found = here.find(planned.path);
-        found != here.end() && same(planned, found->second) &&
-        ModifyTimeNanos(path, &size) == found->second.modify_time_nanos() && size == planned.size_bytes) {
-      files_[i] = found->second;
-    } else if (const auto old = known.find(planned.path); old != known.end() && same(planned, old->second)) {
+        found != here.end() && may_be(planned, found->second) &&
+        ModifyTimeNanos(path, &size) == found->second.modify_time_nanos() &&
+        size == found->second.size_bytes()) {
+      present = found->second;
+    } else if (const auto old = known.find(planned.path);
+               old != known.end() && may_be(planned, old->second)) {
       TANDEM_RETURN_IF_ERROR(MakeParent(path));
       unlink(path.c_str());
-      if (link(tools.cache->PathOf(*known_, old->second).c_str(), path.c_str()) == 0) files_[i] = old->second;
+      if (link(tools.cache->PathOf(*known_, old->second).c_str(), path.c_str()) == 0) present = old->second;
     }
-    if (files_[i].sha256().empty()) {
+    // A listing's sizes are untrusted.
+    const int64_t bytes = planned.size_bytes >= 0 ? planned.size_bytes : present.size_bytes();
+    total += std::min(bytes, std::numeric_limits<int64_t>::max() - total);
+    if (present.sha256().empty() || planned.size_bytes < 0) {
       missing_.push_back(i);
+      if (!present.sha256().empty()) earlier_[i] = std::move(present);
     } else {
-      kept += planned.size_bytes;
+      files_[i] = std::move(present);
+      kept += bytes;
     }
   }
-  bytes_total_ = total;
+  const bool has_listing = plan_.files.empty() || plan_.files.front().size_bytes >= 0;
+  bytes_total_ = has_listing ? total : 0;
   bytes_done_ = kept;
   files_done_ = static_cast<int64_t>(files_.size() - missing_.size());
   // Reserve all room at once, so that a fetch without enough room does not start.
@@ -148,7 +158,7 @@ absl::Status FetchItem::PrepareFolder(const FetchTools& tools) {
 
 absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools& tools, size_t index) {
   const PlannedFile& planned = plan_.files[missing_[index]];
-  absl::StatusOr<std::optional<CacheFile>> file = DownloadFile(tools, planned);
+  absl::StatusOr<std::optional<CacheFile>> file = DownloadFile(tools, missing_[index]);
   if (!file.ok()) {
     if (!known_.has_value() || plan_.folder || GetReason(file.status()) != kOriginUnreachable)
       return file.status();
@@ -157,8 +167,14 @@ absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools&
     return known_;
   }
   ++files_done_;
-  if (!file->has_value()) return known_;
   CacheFile& written = files_[missing_[index]];
+  if (!file->has_value() && !plan_.folder) return known_;
+  if (!file->has_value()) {
+    // The server confirmed the file of an earlier fetch.
+    written = *earlier_[missing_[index]];
+    bytes_done_ += written.size_bytes();
+    return std::optional<CacheEntry>();
+  }
   written = **std::move(file);
   written.set_path(planned.path);
   if (plan_.folder) {
@@ -170,14 +186,17 @@ absl::StatusOr<std::optional<CacheEntry>> FetchItem::FetchFile(const FetchTools&
   return std::optional<CacheEntry>();
 }
 
-absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTools& tools,
-                                                                 const PlannedFile& planned) {
+absl::StatusOr<std::optional<CacheFile>> FetchItem::DownloadFile(const FetchTools& tools, size_t index) {
+  const PlannedFile& planned = plan_.files[index];
   DownloadRequest request;
   request.path = absl::StrCat(folder_, "/files/", planned.path);
   TANDEM_RETURN_IF_ERROR(MakeParent(request.path));
   if (plan_.folder) {
-    // PrepareFolder reserved the listed size. The file may be larger now.
-    request.reserved = planned.size_bytes;
+    // PrepareFolder reserved the listed or the earlier size. The file may be larger now.
+    if (earlier_[index].has_value()) request.known = &*earlier_[index];
+    request.reserved = planned.size_bytes >= 0       ? planned.size_bytes
+                       : earlier_[index].has_value() ? earlier_[index]->size_bytes()
+                                                     : 0;
   } else {
     request.sha256 = url_.sha256;
     if (known_.has_value()) request.known = &known_->files(0);

@@ -73,8 +73,8 @@ class FetchItem {
 
  private:
   absl::Status PrepareFolder(const FetchTools& tools);
-  absl::StatusOr<std::optional<internal::v1::CacheFile>> DownloadFile(const FetchTools& tools,
-                                                                      const PlannedFile& planned);
+  // `index` is that of a file in plan_.files. Returns nullopt if the known or earlier file is still current.
+  absl::StatusOr<std::optional<internal::v1::CacheFile>> DownloadFile(const FetchTools& tools, size_t index);
   void Note(const FetchTools& tools, const internal::v1::CacheFile& file) ABSL_LOCKS_EXCLUDED(log_mutex_);
 
   const DataUrl url_;
@@ -88,6 +88,8 @@ class FetchItem {
   std::optional<Entry> known_;
   std::string folder_;           // Empty if nothing needs to be fetched.
   std::vector<size_t> missing_;  // Indices in plan_.files.
+  // For each file of a folder without a listing: the file of an earlier fetch, if any.
+  std::vector<std::optional<internal::v1::CacheFile>> earlier_;
   // Each element is written by the thread that fetches the file.
   std::vector<internal::v1::CacheFile> files_;
   Mutex log_mutex_;  // Held while the file of notes in folder_ is written. Guards no member.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
 #include "proto/data_folder/data_folder.h"
+#include "proto/data_folder/shards.h"
 #include "server/fetch/http_origin.h"
 #include "server/fetch/s3.h"
 
@@ -18,6 +19,12 @@ namespace {
 
 // A larger listing is probably a whole store, named by mistake.
 constexpr size_t kMostObjects = 2000000;
+
+// Returns the URL up to its query. An object's key has no query.
+absl::string_view WithoutQuery(const DataUrl& url) {
+  const absl::string_view location = url.location;
+  return url.is_s3() ? location : location.substr(0, location.find('?'));
+}
 
 }  // namespace
 
@@ -31,6 +38,7 @@ std::string WhyNoPath(const std::string& path) {
 }
 
 absl::StatusOr<FetchPlan> FetchPlanner::Plan(const DataUrl& url, PathKind kind) const {
+  if (kind == PathKind::kShards && IsShardPattern(WithoutQuery(url))) return PlanPattern(url);
   if (url.is_s3()) {
     // "key" means "key/" if a folder is wanted.
     DataUrl whole = url;
@@ -59,18 +67,60 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanFile(const std::string& name,
   return plan;
 }
 
+absl::StatusOr<FetchPlan> FetchPlanner::PlanPattern(const DataUrl& url) const {
+  // The query may have secrets, so it is no part of the pattern and of its errors.
+  const absl::string_view pattern = WithoutQuery(url);
+  const absl::string_view query = absl::string_view(url.location).substr(pattern.size());
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ExpandShardPattern(pattern));
+  const size_t cut = FolderOfPattern(pattern).size();
+  std::shared_ptr<S3Bucket> bucket;
+  FetchPlan plan{.folder = true, .files = {}};
+  for (const std::string& shard : shards) {
+    TANDEM_ASSIGN_OR_RETURN(DataUrl one, ParseDataUrl(absl::StrCat(shard, query)));
+    TANDEM_RETURN_IF_ERROR(policy_->Check(one));
+    PlannedFile& file = plan.files.emplace_back();
+    file.path = shard.substr(cut);
+    std::string why = WhyNoPath(file.path);
+    if (why.empty() && !IsShardName(file.path)) why = "does not end in .tar";
+    if (why.empty() && IsSkippedPath(file.path)) why = "is hidden";
+    if (!why.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", which names the shard '",
+                       absl::CHexEscape(file.path.substr(0, 200)), "', but this name ", why,
+                       "; each shard needs a name of its own that ends in .tar and is not hidden"));
+    }
+    if (!one.is_s3()) {
+      file.origins.push_back(std::make_unique<HttpOrigin>(std::move(one), policy_, transport_));
+      continue;
+    }
+    if (bucket == nullptr) {
+      TANDEM_ASSIGN_OR_RETURN(bucket, OpenBucket(one));
+    }
+    if (one.host != bucket->name()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("is ", url.shown, ", which names several buckets; put the braces after the bucket"));
+    }
+    file.origins.push_back(std::make_unique<S3Origin>(bucket, one.key));
+  }
+  return Sorted(url, std::move(plan));
+}
+
+absl::StatusOr<std::shared_ptr<S3Bucket>> FetchPlanner::OpenBucket(const DataUrl& url) const {
+  absl::StatusOr<S3Config> config = ReadS3Config(environment_);
+  if (!config.ok()) {
+    return absl::Status(config.status().code(),
+                        absl::StrCat("is ", url.shown, ", but the daemon ", config.status().message()));
+  }
+  return std::make_shared<S3Bucket>(url.host, *std::move(config), transport_);
+}
+
 absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind) const {
   const bool names_folder = url.key.empty() || absl::EndsWith(url.key, "/");
   if (kind == PathKind::kFile && names_folder) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", url.shown, "; it must name a file: s3://bucket/key"));
   }
-  absl::StatusOr<S3Config> config = ReadS3Config(environment_);
-  if (!config.ok()) {
-    return absl::Status(config.status().code(),
-                        absl::StrCat("is ", url.shown, ", but the daemon ", config.status().message()));
-  }
-  const auto bucket = std::make_shared<S3Bucket>(url.host, *std::move(config), transport_);
+  TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<S3Bucket> bucket, OpenBucket(url));
   FetchPlan plan;
   const auto add = [&](std::string path, const S3Object& object) {
     PlannedFile& file = plan.files.emplace_back();
@@ -117,7 +167,8 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
                                                        ", but an object there has a name that ", why, ": '",
                                                        absl::CHexEscape(path.substr(0, 200)), "'"));
       }
-      if (!IsSkippedPath(path)) add(std::move(path), object);
+      if (IsSkippedPath(path) || (kind == PathKind::kShards && !IsShardName(path))) continue;
+      add(std::move(path), object);
     }
     if (plan.files.size() > kMostObjects) {
       return absl::InvalidArgumentError(
@@ -131,9 +182,15 @@ absl::StatusOr<FetchPlan> FetchPlanner::PlanS3(const DataUrl& url, PathKind kind
   } while (!token.empty() || backoff.tries() > 0);
   if (plan.files.empty()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is ", url.shown, ", but the bucket has nothing there; check the address"));
+        absl::StrCat("is ", url.shown, ", but the bucket has ",
+                     kind == PathKind::kShards ? "no shard, whose name ends in .tar, there" : "nothing there",
+                     "; check the address"));
   }
   plan.folder = true;
+  return Sorted(url, std::move(plan));
+}
+
+absl::StatusOr<FetchPlan> FetchPlanner::Sorted(const DataUrl& url, FetchPlan plan) {
   std::sort(plan.files.begin(), plan.files.end(),
             [](const PlannedFile& a, const PlannedFile& b) { return a.path < b.path; });
   // "a" and "a/b" can both be objects, but not both files.

@@ -13,6 +13,7 @@
 #include "server/fetch/data_url.h"
 #include "server/fetch/fetch_policy.h"
 #include "server/fetch/origin.h"
+#include "server/fetch/s3.h"
 #include "server/fetch/s3_config.h"
 
 namespace tandem {
@@ -23,7 +24,7 @@ struct PlannedFile {
   std::string path;
   // In order: the first origin that has the file wins.
   std::vector<std::unique_ptr<Origin>> origins;
-  // From a listing; -1 and empty if unknown.
+  // From a listing; -1 and empty if unknown. Without an etag, the file's server is asked for changes.
   int64_t size_bytes = -1;
   std::string etag;
 };
@@ -56,6 +57,11 @@ class FetchPlanner {
 
  private:
   absl::StatusOr<FetchPlan> PlanS3(const DataUrl& url, PathKind kind) const;
+  absl::StatusOr<std::shared_ptr<S3Bucket>> OpenBucket(const DataUrl& url) const;
+  // Sorts the files by their paths. INVALID_ARGUMENT if a path names both a file and a folder.
+  static absl::StatusOr<FetchPlan> Sorted(const DataUrl& url, FetchPlan plan);
+  // Plans a folder with the shards of a pattern, without a listing.
+  absl::StatusOr<FetchPlan> PlanPattern(const DataUrl& url) const;
 
   const FetchPolicy* const policy_;
   Transport* const transport_;

@@ -199,7 +199,8 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
                          : " with the content of the job's submission; it may have been removed to make room",
                      "; submit or resume a job that names it, and the daemon fetches it"));
   }
-  if (kind != PathKind::kFileOrFolder && entry->folder() != (kind == PathKind::kFolder)) {
+  const bool is_either = kind == PathKind::kFileOrFolder || kind == PathKind::kShards;
+  if (!is_either && entry->folder() != (kind == PathKind::kFolder)) {
     return absl::InvalidArgumentError(
         absl::StrCat("is ", parsed.shown, ", which is a ",
                      entry->folder() ? "folder; it must be a file" : "file; must be a folder"));

@@ -8,6 +8,7 @@
 #include <limits>
 #include <sstream>
 
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "engine/base/error_reason.h"
@@ -44,6 +45,12 @@ v1::DatasetSpec Csv(const std::string& train) {
 v1::DatasetSpec Folder(const std::string& train) {
   v1::DatasetSpec spec;
   spec.mutable_image_folder()->set_train(train);
+  return spec;
+}
+
+v1::DatasetSpec Shards(const std::string& train) {
+  v1::DatasetSpec spec;
+  spec.mutable_webdataset()->set_train(train);
   return spec;
 }
 
@@ -338,6 +345,120 @@ TEST_F(FetcherTest, FoldersThatCannotBeAreRefused) {
   EXPECT_THAT(std::string(Ensure(Folder("https://example.com/set/")).status().message()),
               HasSubstr("cannot list"));
   EXPECT_THAT(std::string(Ensure(Csv("s3://bucket/set/")).status().message()), HasSubstr("must name a file"));
+}
+
+TEST_F(FetcherTest, AHundredShardsSurviveOneFailingRequestInTen) {
+  const std::string pattern = "https://example.com/set/{a,b}-{00..49}.tar";
+  for (int i = 0; i < 100; ++i) {
+    const std::string url = absl::StrFormat("https://example.com/set/%c-%02d.tar", "ab"[i / 50], i % 50);
+    web_->Put(url, absl::StrCat("shard ", i, std::string(300, 'x')));
+    if (i % 10 == 0)
+      web_->Befall(
+          url, i % 20 == 0 ? FakeTransport::Mishap{.status = 503} : FakeTransport::Mishap{.cut_after = 100});
+  }
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Shards(pattern));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string pinned = spec->webdataset().train();
+  EXPECT_THAT(pinned, ::testing::StartsWith(pattern + "#sha256="));
+  EXPECT_EQ(web_->requests().size(), 110);
+  const std::string folder = Local(pinned, PathKind::kShards);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 100);
+  EXPECT_EQ(ReadAll(folder + "/a-07.tar"), absl::StrCat("shard 7", std::string(300, 'x')));
+  EXPECT_EQ(ReadAll(folder + "/b-40.tar"), absl::StrCat("shard 90", std::string(300, 'x')));
+  // A job keeps its shards. The pinned pattern needs no request.
+  EXPECT_EQ(Ensure(*spec)->webdataset().train(), pinned);
+  EXPECT_EQ(web_->requests().size(), 110);
+}
+
+TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
+  const std::string pattern = "https://example.com/{0..1}.tar?key=secret";
+  web_->Put("https://example.com/0.tar?key=secret", "zero", "\"a\"");
+  web_->Put("https://example.com/1.tar?key=secret", "one", "\"b\"");
+  const std::string before = Ensure(Shards(pattern))->webdataset().train();
+  clock_.Advance(absl::Minutes(1));
+  EXPECT_EQ(Ensure(Shards(pattern))->webdataset().train(), before);
+  EXPECT_EQ(web_->requests().size(), 4) << "each server is asked again";
+  web_->Put("https://example.com/1.tar?key=secret", "uno", "\"c\"");
+  clock_.Advance(absl::Minutes(1));
+  const std::string after = Ensure(Shards(pattern))->webdataset().train();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(ReadAll(Local(after, PathKind::kShards) + "/0.tar"), "zero");
+  EXPECT_EQ(ReadAll(Local(after, PathKind::kShards) + "/1.tar"), "uno");
+  EXPECT_EQ(ReadAll(Local(before, PathKind::kShards) + "/1.tar"), "one");
+}
+
+TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
+  const std::string pattern = "https://example.com/{0..2}.tar";
+  const auto put = [&] {
+    for (const char* name : {"0", "1", "2"}) {
+      web_->Put(absl::StrCat("https://example.com/", name, ".tar"), name, absl::StrCat("\"", name, "\""));
+    }
+  };
+  put();
+  web_->Befall("https://example.com/2.tar", {.status = 403});
+  const absl::Status failed = Ensure(Shards(pattern)).status();
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(GetFieldViolations(failed)[0].field, "webdataset.train");
+  EXPECT_THAT(GetFieldViolations(failed)[0].description, HasSubstr("https://example.com/2.tar"));
+  Start();
+  put();
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Shards(pattern));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(ReadAll(Local(spec->webdataset().train(), PathKind::kShards) + "/0.tar"), "0");
+  const std::vector<HttpRequest> requests = web_->requests();
+  EXPECT_EQ(std::count_if(requests.begin(), requests.end(),
+                          [](const HttpRequest& request) {
+                            return request.url == "https://example.com/0.tar" &&
+                                   std::count(request.headers.begin(), request.headers.end(),
+                                              "If-None-Match: \"0\"") == 1;
+                          }),
+            1)
+      << "the server confirms a shard that was already fetched";
+}
+
+TEST_F(FetcherTest, ShardsOfS3AreAFileAFolderOrAPattern) {
+  for (const char* key : {"set/0.tar", "set/1.tar"}) {
+    web_->Put(absl::StrCat("http://s3.local/bucket/", key), key);
+  }
+  const absl::StatusOr<v1::DatasetSpec> pattern = Ensure(Shards("s3://bucket/set/{0..1}.tar"));
+  ASSERT_TRUE(pattern.ok()) << pattern.status();
+  EXPECT_EQ(ReadAll(Local(pattern->webdataset().train(), PathKind::kShards) + "/1.tar"), "set/1.tar");
+  PutPage("list-type=2&prefix=folder", {"folder/0.tar", "folder/README.md", "folder/b/1.tar"});
+  const absl::StatusOr<v1::DatasetSpec> folder = Ensure(Shards("s3://bucket/folder"));
+  ASSERT_TRUE(folder.ok()) << folder.status();
+  const std::string local = Local(folder->webdataset().train(), PathKind::kShards);
+  EXPECT_EQ(ReadAll(local + "/b/1.tar"), "folder/b/1.tar");
+  EXPECT_FALSE(fs::exists(local + "/README.md"));
+  PutPage("list-type=2&prefix=one.tar", {"one.tar"});
+  const absl::StatusOr<v1::DatasetSpec> file = Ensure(Shards("s3://bucket/one.tar"));
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(fs::is_regular_file(Local(file->webdataset().train(), PathKind::kShards)));
+}
+
+TEST_F(FetcherTest, PatternsThatCannotBeAreRefused) {
+  const auto refusal = [&](const std::string& pattern) {
+    const absl::Status status = Ensure(Shards(pattern)).status();
+    EXPECT_EQ(GetFieldViolations(status).size(), 1) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refusal("https://example.com/{0..1.tar"), HasSubstr("'{' without a '}'"));
+  EXPECT_THAT(refusal("https://example.com/{0..100000}.tar"), HasSubstr("more than 100000 shards"));
+  EXPECT_THAT(refusal("https://example.com/{0..1}?a=secret"),
+              ::testing::AllOf(HasSubstr("does not end in .tar"), ::testing::Not(HasSubstr("secret"))));
+  EXPECT_THAT(refusal("https://example.com/{1..0}.tar?a=secret"),
+              ::testing::AllOf(HasSubstr("swap the numbers"), ::testing::Not(HasSubstr("secret"))));
+  EXPECT_THAT(refusal("https://example.com/{0..1}.tar.gz"), HasSubstr("does not end in .tar"));
+  EXPECT_THAT(refusal("https://example.com/{a,../b}.tar"), HasSubstr("out of its folder"));
+  EXPECT_THAT(refusal("https://example.com/{a,.b}.tar"), HasSubstr("is hidden"));
+  EXPECT_THAT(refusal("https://example.com/{0..1}{2..3"), HasSubstr("without a"));
+  EXPECT_THAT(refusal("s3://{bucket,other}/0.tar"), HasSubstr("bucket"));
+  // More than the cache holds.
+  for (const char* name : {"0", "1", "2"}) {
+    web_->Put(absl::StrCat("https://example.com/", name, ".tar"), std::string(40000, 'x'));
+  }
+  const absl::Status full = Ensure(Shards("https://example.com/{0..2}.tar")).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(GetReason(full), "CACHE_FULL");
 }
 
 TEST_F(FetcherTest, CifarMayBeAFileOrAFolderOfS3) {

@@ -78,7 +78,9 @@ wait "$daemon" || true
 
 echo "A job trains on a table by URL, and keeps the URL."
 export AWS_ENDPOINT_URL=$web/s3 AWS_ACCESS_KEY_ID=tester AWS_SECRET_ACCESS_KEY=a+secret/key
-allowed=(--listen 127.0.0.1:0 --cpu-devices 1 --fetch-from 127.0.0.1 --fetch-from "s3://data")
+mkdir "$scratch/data"
+allowed=(--listen 127.0.0.1:0 --cpu-devices 3 --data-folder "$scratch/data" --fetch-from 127.0.0.1
+  --fetch-from "s3://data")
 start_daemon "${allowed[@]}"
 job "$web/ok/table.csv"
 expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
@@ -128,6 +130,131 @@ expect_text "csv.train" "$mishap"
 expect_text "could not be fetched in 6 tries" "$mishap"
 echo "A transfer that stands still is cut off, and goes on."
 end_mishap 0 stall/table.csv
+
+echo "A hundred shards over HTTP survive one failing request in ten."
+python3 - "$scratch/web" "$scratch/pictures" <<'END'
+import io, os, random, struct, sys, tarfile, zlib
+def png(value, side=8):
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    rows = b"".join(b"\0" + bytes((value + random.randrange(9)) % 256 for _ in range(side)) for _ in range(side))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+random.seed(2)
+for i in range(600):
+    folder = f"{sys.argv[2]}/{('aster', 'poppy', 'rose')[i % 3]}"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/{i}.png", "wb") as file:
+        file.write(png(60 * (i % 3), side=16))
+for shard in range(100):
+    with tarfile.open(f"{sys.argv[1]}/set-{shard:02}.tar", "w") as tar:
+        for i in range(6):
+            for ending, content in (("png", png(100 * (i % 2))), ("cls", str(i % 2).encode())):
+                member = tarfile.TarInfo(f"{shard:02}-{i}.{ending}")
+                member.size = len(content)
+                member.mtime = 1.5  # Python's tarfile writes a pax header for it.
+                tar.addfile(member, io.BytesIO(content))
+END
+# shards URL: a job file for shards.
+shards() {
+  cat >"$scratch/job.yaml" <<END
+name: shards-by-url
+dataset:
+  webdataset: {train: "$1", shuffle_buffer: 50}
+  validation_split: {fraction: 0.1}
+model:
+  input: {shape: [1, 8, 8]}
+  layers:
+  - flatten: {}
+  - dense: {units: 2}
+training:
+  loss: {softmax_cross_entropy: {}}
+  optimizer: {sgd: {learning_rate: 0.1}}
+  metrics: [accuracy]
+  global_batch_size: 20
+  epochs: 3
+END
+}
+shards "$web/tenth/set-{00..99}.tar"
+expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+expect_text "accuracy 1" "$scratch/out"
+[[ $(find "$scratch/state/cache/entries" -name 'set-*.tar' | wc -l) == 100 ]] || die "not all shards came"
+# 11 of the 110 requests or so failed.
+tenths=$(requests | grep -c "/tenth/set-")
+((tenths >= 110 && tenths <= 113)) || die "$tenths requests for 100 shards"
+echo "The same shards from S3, by a pattern and as a folder."
+shards "s3://data/set-{00..99}.tar"
+expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+shards "s3://data/set-{00..100}.tar"
+expect_code 2 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+expect_text "dataset.webdataset.train" "$scratch/out"
+
+echo "Packed pictures train by URL. Three kills of the worker in mid-epoch end with the bits of an undisturbed run."
+expect_code 0 "$scratch/out" "$tandem" datasets pack "$scratch/pictures" "$scratch/data/packed" --shard-size 12KiB
+expect_text "packed 600 training and 0 validation pictures of 3 classes into 100 shards" "$scratch/out"
+cp "$scratch"/data/packed/*.tar "$scratch/web"
+# packed_job PATH REPLICAS: a job file with 75 steps an epoch and a checkpoint at every seventh step.
+packed_job() {
+  cat >"$scratch/job.yaml" <<END
+name: packed-shards
+dataset:
+  webdataset: {train: "$1", shuffle_buffer: 50}
+  augmentation: [{horizontal_flip: {}}]
+model:
+  input: {shape: [1, 16, 16]}
+  layers:
+  - conv2d: {filters: 32, kernel: [5, 5], activation: relu}
+  - conv2d: {filters: 64, kernel: [5, 5], activation: relu}
+  - dense: {units: 3}
+training:
+  loss: {softmax_cross_entropy: {}}
+  optimizer: {momentum: {learning_rate: 0.01}}
+  global_batch_size: 8
+  epochs: 30
+  report: {every_steps: 1}
+replicas: {count: $2}
+checkpoints: {every_steps: 7}
+max_restarts: 100
+END
+}
+# in_epoch JOB ATTEMPT: whether this attempt trains in mid-epoch, after a checkpoint in mid-epoch.
+in_epoch() {
+  "$tandem" describe "$1" -o json | python3 -c '
+import json, sys
+job = json.load(sys.stdin)
+step, saved = (int(job.get(part, {}).get("step", 0)) for part in ("progress", "last_checkpoint"))
+trains = job["state"] == "JOB_STATE_RUNNING" and int(job.get("attempt", 0)) == int(sys.argv[1])
+sys.exit(not (trains and step % 75 and saved % 75 and step > saved))' "$2"
+}
+# state_is JOB STATE
+state_is() { "$tandem" describe "$1" -o json | grep -q "\"state\": *\"JOB_STATE_$2\""; }
+for replicas in ${TANDEM_WHOLE:+1 3} 2; do
+  packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
+  expect_code 0 "$scratch/out" "$tandem" submit "$scratch/job.yaml"
+  killed=$(sed -n 's/^submitted //p' "$scratch/out")
+  for attempt in 1 2 3; do
+    await 60 in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
+    kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed")" || die "there is no worker to kill"
+  done
+  await 120 state_is "$killed" SUCCEEDED || die "the killed job does not end: $("$tandem" describe "$killed")"
+  packed_job "$scratch/data/packed" "$replicas"
+  expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
+  whole=$(sed -n 's/^submitted //p' "$scratch/out")
+  # The header of a model has the job, and the jobs have other paths.
+  python3 - "$scratch/state/jobs/$killed/model.safetensors" "$scratch/state/jobs/$whole/model.safetensors" <<'END' ||
+import json, sys
+def tensors(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    header.pop("__metadata__", None)
+    return {name: data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]] for name, one in header.items()}
+killed, whole = (tensors(path) for path in sys.argv[1:])
+sys.exit(not whole or killed != whole)
+END
+    die "with $replicas replicas, the killed job has other tensors"
+done
 
 echo "A daemon that was killed goes on where the fetch was."
 job "$web/slow/large.csv"

@@ -11,6 +11,7 @@ Listens on a free port of 127.0.0.1, which it writes to PORT_FILE, and answers G
   /short/NAME         Content-Length says 1000 bytes more than come
   /stall/NAME         the first response stands still in its middle, for ever
   /flaky/NAME         503 twice, then the file
+  /tenth/NAME         of ten such requests the first fails: by turns it gets 503, or half of the file
   /changes/NAME       the first response is cut in its middle; after it the file is another one ("changed" and the file)
   /slow/NAME          100 kB a second
   /loop               redirects to itself
@@ -85,6 +86,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if path != "/log":
                 self.log.append(f"{path} {self.headers.get('Range', '-')}\n")
             log = "".join(self.log)
+            tenths = self.seen["tenth"] = self.seen.get("tenth", -1) + path.startswith("/tenth/")
         parts = path.strip("/").split("/")
         kind, name = parts[0], urllib.parse.unquote(parts[-1])
         if kind == "s3":
@@ -111,6 +113,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         tag = f'"{hashlib.md5(content).hexdigest()}"'
         if kind == "flaky" and count < 2:
             return self.send(503, b"", {"Retry-After": "0"})
+        if kind == "tenth" and tenths % 20 == 0:
+            return self.send(503, b"", {"Retry-After": "0"})
         if kind == "no-ranges":
             return self.send(200, content, {})
         headers = {"ETag": tag, "Accept-Ranges": "bytes"}
@@ -124,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return self.send(416, b"", headers)
             status, content = 206, content[begin:]
             headers["Content-Range"] = f"bytes {begin}-{whole - 1}/{whole}"
+        if kind == "tenth" and tenths % 20 == 10:
+            return self.send(status, content, headers, only=len(content) // 2)
         if kind == "cut":
             return self.send(status, content, headers, only=int(parts[1]))
         if kind == "short":

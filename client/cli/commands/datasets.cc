@@ -6,6 +6,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/commands/datasets_fetch.h"
+#include "client/cli/commands/datasets_pack.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 
@@ -205,6 +206,7 @@ void AddDatasets(Command app, Session& session, int& exit_code) {
   show.AddOption("SET", *name, "The data set's name").Required();
   show.Action([name, &session, &exit_code] { exit_code = Show(session, *name); });
   AddDatasetsAdd(command, session, exit_code);
+  AddDatasetsPack(command, session, exit_code);
   AddDatasetsRemove(command, session, exit_code);
   AddDatasetsUploads(command, session, exit_code);
 }

@@ -202,7 +202,7 @@ class Datasets:
 
 def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str, Any]) -> "tuple[Dict[str, pathlib.Path], Dict[str, Any]]":
     """The files by their paths in the upload, and the data set whose source names them."""
-    sources = ("idx", "cifar", "image_folder", "npy", "csv", "text")
+    sources = ("idx", "cifar", "image_folder", "npy", "csv", "text", "webdataset")
     given = next((source for source in sources if source in spec), None)
     parts = [("train", path)] + ([("validation", validation)] if validation is not None else [])
     for _, part in parts:

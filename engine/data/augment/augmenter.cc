@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/philox.h"
+#include "engine/base/status_macros.h"
 #include "engine/data/augment/affine.h"
 #include "engine/data/augment/cutmix.h"
 #include "engine/data/augment/erase.h"
@@ -119,25 +120,25 @@ class AugmentedDataset final : public Dataset {
   int64_t target_bytes() const override {
     return mixing_ == nullptr ? train_->target_bytes() : classes_ * static_cast<int64_t>(sizeof(float));
   }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
-    GatherEpoch(0, indices, samples, targets);
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+    return GatherEpoch(0, indices, samples, targets);
   }
 
-  void GatherEpoch(int64_t epoch, absl::Span<const uint32_t> indices, void* samples,
-                   void* targets) const override {
+  absl::Status GatherEpoch(int64_t epoch, absl::Span<const uint32_t> indices, void* samples,
+                           void* targets) const override {
     std::vector<T> scratch(elements_);
     auto* sample = static_cast<T*>(samples);
     if (mixing_ == nullptr) {
-      train_->Gather(indices, samples, targets);
+      TANDEM_RETURN_IF_ERROR(train_->Gather(indices, samples, targets));
       for (const uint32_t index : indices) {
         Change(RandomPurpose::kAugmentation, epoch, index, scratch, sample);
         sample += elements_;
       }
-      return;
+      return absl::OkStatus();
     }
     std::vector<T> partner(elements_);
     std::vector<int32_t> labels(indices.size());
-    train_->Gather(indices, samples, labels.data());
+    TANDEM_RETURN_IF_ERROR(train_->Gather(indices, samples, labels.data()));
     auto* probabilities = static_cast<float*>(targets);
     std::fill(probabilities, probabilities + indices.size() * classes_, 0.0F);
     for (size_t i = 0; i < indices.size(); ++i, sample += elements_, probabilities += classes_) {
@@ -145,12 +146,13 @@ class AugmentedDataset final : public Dataset {
       RandomStream random(seed_, RandomPurpose::kMixing, epoch, indices[i]);
       const uint32_t other = random.NextBelow(static_cast<uint32_t>(train_->size()));
       int32_t label = 0;
-      train_->Gather({other}, partner.data(), &label);
+      TANDEM_RETURN_IF_ERROR(train_->Gather({other}, partner.data(), &label));
       Change(RandomPurpose::kPartner, epoch, indices[i], scratch, partner.data());
       const double own = mixing_->Apply(random, partner.data(), sample);
       probabilities[labels[i]] += static_cast<float>(own);
       probabilities[label] += static_cast<float>(1 - own);
     }
+    return absl::OkStatus();
   }
 
  private:

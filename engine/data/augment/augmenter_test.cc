@@ -213,13 +213,14 @@ class Digits final : public Dataset {
   int64_t size() const override { return 10; }
   int64_t sample_bytes() const override { return 16; }
   int64_t target_bytes() const override { return sizeof(int32_t); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     auto* sample = static_cast<uint8_t*>(samples);
     auto* target = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
       for (int i = 0; i < 16; ++i) *sample++ = static_cast<uint8_t>(16 * index + i);
       *target++ = static_cast<int32_t>(index);
     }
+    return absl::OkStatus();
   }
 };
 
@@ -247,7 +248,7 @@ std::vector<std::vector<float>> Seen(int replicas, int64_t batch, int depth) {
     Loader loader(train.get(), &sampler, rank, /*first_step=*/0, 2 * sampler.steps_per_epoch(), depth);
     for (int64_t epoch = 1; epoch <= 2; ++epoch) {
       for (int64_t step = 0; step < sampler.steps_per_epoch(); ++step) {
-        const Batch got = loader.Next();
+        const Batch got = *loader.Next();
         const Sampler::Share share = sampler.ShareOf(epoch, step, rank);
         for (int64_t i = 0; i < got.samples; ++i) {
           std::vector<float>& one = seen[10 * (epoch - 1) + share.indices()[i]];
@@ -278,9 +279,9 @@ TEST(AugmentTest, FollowsFromTheSeed) {
   std::vector<uint32_t> indices(10);
   std::iota(indices.begin(), indices.end(), 0);
   const std::string text = "augmentation { crop { padding: 2 } }";
-  Augmented(text)->GatherEpoch(1, indices, a.data(), labels.data());
-  Augmented(text)->GatherEpoch(1, indices, b.data(), labels.data());
-  Augmented(text, 2)->GatherEpoch(1, indices, c.data(), labels.data());
+  ASSERT_TRUE(Augmented(text)->GatherEpoch(1, indices, a.data(), labels.data()).ok());
+  ASSERT_TRUE(Augmented(text)->GatherEpoch(1, indices, b.data(), labels.data()).ok());
+  ASSERT_TRUE(Augmented(text, 2)->GatherEpoch(1, indices, c.data(), labels.data()).ok());
   EXPECT_EQ(a, b);
   EXPECT_NE(a, c);
   EXPECT_THAT(labels, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
@@ -317,7 +318,7 @@ TEST(AugmentTest, DrawsAreThoseOfTheChanges) {
   for (uint32_t index = 0; index < 9; ++index) {
     std::vector<uint8_t> expected(12), actual = Counting(), scratch(12);
     int32_t label = 0;
-    train->GatherEpoch(5, {index}, expected.data(), &label);
+    ASSERT_TRUE(train->GatherEpoch(5, {index}, expected.data(), &label).ok());
     std::vector<double> drawn(draws->columns());
     draws->Draw(5, index, drawn.data());
     const double* at = drawn.data();

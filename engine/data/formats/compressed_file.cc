@@ -236,6 +236,17 @@ absl::Status CompressedFile::CheckPlainLength(int64_t max_bytes) const {
   return plain_bytes_ > max_bytes ? TooLong(max_bytes) : absl::OkStatus();
 }
 
+absl::Status CompressedFile::Skip(int64_t bytes) {
+  std::vector<char> buffer(std::min<int64_t>(bytes, kInflatedChunk));
+  while (bytes > 0) {
+    const int64_t wanted = std::min<int64_t>(bytes, buffer.size());
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count, Read(buffer.data(), wanted));
+    if (count < wanted) return Error("is truncated: its last member does not end");
+    bytes -= count;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
   TANDEM_RETURN_IF_ERROR(CheckPlainLength(max_bytes));
   std::string content;

@@ -24,6 +24,10 @@ class CompressedFile {
   // Reads up to `size` decompressed bytes, fewer only at the end. Returns their number.
   virtual absl::StatusOr<int64_t> Read(void* data, int64_t size) = 0;
 
+  // Skips `bytes` decompressed bytes. INVALID_ARGUMENT "is truncated" if there are fewer. By default, reads
+  // them.
+  virtual absl::Status Skip(int64_t bytes);
+
   // Reads the whole file. Call it before any Read. INVALID_ARGUMENT if the content has more than `max_bytes`.
   // A small file with a huge content takes no more memory than that. A longer plain file is refused unread.
   absl::StatusOr<std::string> ReadAll(int64_t max_bytes);

@@ -67,7 +67,7 @@ class DamagedFilesTest : public ::testing::Test {
       for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<uint32_t>(i);
       std::vector<uint8_t> samples(indices.size() * opened->train->sample_bytes());
       std::vector<uint8_t> targets(indices.size() * opened->train->target_bytes());
-      opened->train->Gather(indices, samples.data(), targets.data());
+      ASSERT_TRUE(opened->train->Gather(indices, samples.data(), targets.data()).ok());
     }
   }
 

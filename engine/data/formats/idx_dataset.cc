@@ -27,7 +27,7 @@ class IdxDataset final : public Dataset {
   int64_t size() const override { return labels_.size(); }
   int64_t sample_bytes() const override { return sample_bytes_; }
   int64_t target_bytes() const override { return sizeof(int32_t); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     uint8_t* images = static_cast<uint8_t*>(samples);
     int32_t* labels = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
@@ -35,6 +35,7 @@ class IdxDataset final : public Dataset {
       images += sample_bytes_;
       *labels++ = labels_[index];
     }
+    return absl::OkStatus();
   }
 
  private:

@@ -25,6 +25,7 @@
 #include "engine/data/memory_dataset.h"
 #include "engine/data/parallel.h"
 #include "proto/data_folder/data_folder.h"
+#include "proto/data_folder/shards.h"
 
 namespace tandem {
 namespace {
@@ -109,8 +110,13 @@ absl::StatusOr<std::vector<std::string>> Subfolders(const Place& place) {
     if (absl::ConsumePrefix(&name, place.prefix) && !absl::StrContains(name, '/')) names.emplace_back(name);
   }
   if (names.empty()) {
+    const std::vector<PictureTree::File>& files = place.tree->files();
+    const bool has_shards = std::any_of(files.begin(), files.end(), [](const PictureTree::File& file) {
+      return IsShardName(file.path) || absl::EndsWithIgnoreCase(file.path, ".cls");
+    });
     return absl::InvalidArgumentError(absl::StrCat(
-        place.Shown(), " has no subfolders; it must have one for each class, with the class's images"));
+        place.Shown(), " has no subfolders; it must have one for each class, with the class's images",
+        has_shards ? "; if it has shards of pictures, give webdataset in place of image_folder" : ""));
   }
   return names;
 }

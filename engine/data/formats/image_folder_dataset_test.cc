@@ -306,6 +306,8 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   spec_.mutable_image_folder()->clear_validation();
   spec_.mutable_image_folder()->set_train(folder_ + "/train/cat");
   ExpectViolation(spec_, "image_folder.train", "has no subfolders");
+  Add("train/cat/set-0.tar", "x");
+  ExpectViolation(spec_, "image_folder.train", "if it has shards of pictures, give webdataset");
   spec_.mutable_image_folder()->set_train(folder_ + "/none");
   ExpectViolation(spec_, "image_folder.train", "cannot be read");
 }
@@ -360,6 +362,7 @@ TEST(ImageArchiveTest, RefusesDamagedArchives) {
   expect(Tar(members).substr(0, 1100), "pets is truncated");
   expect(Zip(members, false).substr(0, 100), "pets is no zip archive, or is truncated");
   expect(Tar({{"1.png", png}}), "pets has no subfolders");
+  expect(Tar({{"1.png", png}, {"1.cls", "0"}}), "give webdataset in place of image_folder");
   std::string damaged = Zip({{"cat/1.png", png}, {"dog/1.png", png}}, false);
   damaged[damaged.find("dog/1.png") + 12] ^= 0x55;
   expect(damaged, "pets is damaged: ");

@@ -4,9 +4,12 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -15,6 +18,8 @@ namespace {
 constexpr int64_t kBlock = 512;
 // The longest name. No real file has a longer name.
 constexpr int64_t kMaxLongName = 1 << 16;
+// The longest pax header. Extended attributes may be longer than names.
+constexpr int64_t kMaxPaxBytes = 1 << 20;
 
 using Block = std::array<char, kBlock>;
 
@@ -51,15 +56,46 @@ bool ChecksumFits(const Block& block) {
   return Octal(block, 148, 8) == sum;
 }
 
-absl::Status Skip(CompressedFile& file, int64_t bytes) {
-  std::vector<char> buffer(std::min<int64_t>(bytes, 1 << 18));
-  while (bytes > 0) {
-    const int64_t wanted = std::min<int64_t>(bytes, buffer.size());
-    TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(buffer.data(), wanted));
-    if (count < wanted) return file.Error("is truncated: its last member does not end");
-    bytes -= count;
+// The records of a pax header that change the next member.
+struct PaxRecords {
+  std::string path;    // Empty: not given.
+  int64_t bytes = -1;  // -1: not given.
+};
+
+// Parses records such as "16 path=a/b.jpg\n". Returns false if they are damaged.
+bool ParsePax(absl::string_view text, PaxRecords& records) {
+  while (!text.empty()) {
+    const size_t blank = text.find(' ');
+    size_t length = 0;
+    if (blank == absl::string_view::npos || !absl::SimpleAtoi(text.substr(0, blank), &length) ||
+        length <= blank + 1 || length > text.size() || text[length - 1] != '\n') {
+      return false;
+    }
+    absl::string_view record = text.substr(blank + 1, length - blank - 2);
+    if (absl::ConsumePrefix(&record, "path=")) {
+      records.path = std::string(record);
+    } else if (absl::ConsumePrefix(&record, "size=")) {
+      if (!absl::SimpleAtoi(record, &records.bytes) || records.bytes < 0) return false;
+    }
+    text.remove_prefix(length);
   }
-  return absl::OkStatus();
+  return true;
+}
+
+// Checks that only zeros follow the end of an archive. Archives that were joined have members there.
+absl::Status CheckRest(CompressedFile& file) {
+  std::vector<char> buffer(1 << 16);
+  while (true) {
+    TANDEM_ASSIGN_OR_RETURN(const int64_t count,
+                            file.Read(buffer.data(), static_cast<int64_t>(buffer.size())));
+    if (count == 0) return absl::OkStatus();
+    if (!std::all_of(buffer.begin(), buffer.begin() + count, [](char c) { return c == '\0'; })) {
+      return file.Error(
+          "has data behind the block that ends a tar archive, as joined archives have; keep each archive in "
+          "a "
+          "file of its own");
+    }
+  }
 }
 
 }  // namespace
@@ -72,15 +108,23 @@ bool IsTar(absl::string_view begin) {
 }
 
 absl::Status ForEachTarMember(CompressedFile& file,
-                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit) {
+                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit,
+                              TarEnd end) {
   std::string long_name;
+  int64_t pax_bytes = -1;  // The next member's size by its pax header.
   int64_t position = 0;
   while (true) {
     Block block;
     TANDEM_ASSIGN_OR_RETURN(const int64_t header, file.Read(block.data(), kBlock));
-    if (header == 0) return absl::OkStatus();
+    if (header == 0) {
+      return end == TarEnd::kOptional
+                 ? absl::OkStatus()
+                 : file.Error("is truncated: the block that ends a tar archive is missing");
+    }
     if (header < kBlock) return file.Error("is truncated: it ends within a tar header");
-    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return absl::OkStatus();
+    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) {
+      return end == TarEnd::kOptional ? absl::OkStatus() : CheckRest(file);
+    }
     if (!ChecksumFits(block)) {
       return file.Error(position == 0
                             ? "is no tar archive, or is damaged: its first header's checksum is wrong"
@@ -89,19 +133,39 @@ absl::Status ForEachTarMember(CompressedFile& file,
     position += kBlock;
     TarMember member;
     member.bytes = Octal(block, 124, 12);
+    const char type = block[156];
+    const bool names_next = type == 'L' || type == 'x';  // GNU, or pax.
+    if (!names_next && pax_bytes >= 0) member.bytes = std::exchange(pax_bytes, -1);
     if (member.bytes < 0) return file.Error("is damaged: a tar header gives no size");
+    if (member.bytes > std::numeric_limits<int64_t>::max() - kBlock) {
+      return file.Error("is damaged: a tar header's size is too large");
+    }
     const int64_t padded = (member.bytes + kBlock - 1) / kBlock * kBlock;
     member.content_at = position;
     if (padded > std::numeric_limits<int64_t>::max() - position)
       return file.Error("is damaged: a tar header's size is too large");
     position += padded;
-    const char type = block[156];
-    if (type == 'L') {  // GNU: the next member's name.
-      if (member.bytes > kMaxLongName) return file.Error("is damaged: a tar member's name is too long");
+    if (names_next) {
+      if (member.bytes > (type == 'L' ? kMaxLongName : kMaxPaxBytes)) {
+        return file.Error(type == 'L' ? "is damaged: a tar member's name is too long"
+                                      : "is damaged: a pax header is too long");
+      }
       std::string text(padded, '\0');
       TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(text.data(), padded));
       if (count < padded) return file.Error("is truncated: it ends within a tar header");
-      long_name = text.substr(0, strnlen(text.data(), member.bytes));
+      if (type == 'L') {
+        long_name = text.substr(0, strnlen(text.data(), member.bytes));
+        continue;
+      }
+      PaxRecords records;
+      if (!ParsePax(absl::string_view(text).substr(0, member.bytes), records)) {
+        return file.Error("is damaged: a pax header cannot be read");
+      }
+      if (static_cast<int64_t>(records.path.size()) > kMaxLongName) {
+        return file.Error("is damaged: a tar member's name is too long");
+      }
+      if (!records.path.empty()) long_name = std::move(records.path);
+      pax_bytes = records.bytes;
       continue;
     }
     if (!long_name.empty()) {
@@ -123,7 +187,7 @@ absl::Status ForEachTarMember(CompressedFile& file,
       };
       TANDEM_RETURN_IF_ERROR(visit(member, read));
     }
-    TANDEM_RETURN_IF_ERROR(Skip(file, left + padded - member.bytes));
+    TANDEM_RETURN_IF_ERROR(file.Skip(left + padded - member.bytes));
   }
 }
 

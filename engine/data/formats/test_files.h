@@ -184,7 +184,7 @@ std::vector<T> Samples(const Dataset& dataset) {
   std::vector<uint8_t> targets(dataset.size() * dataset.target_bytes());
   std::vector<uint32_t> indices;
   for (int64_t i = 0; i < dataset.size(); ++i) indices.push_back(static_cast<uint32_t>(i));
-  dataset.Gather(indices, samples.data(), targets.data());
+  EXPECT_TRUE(dataset.Gather(indices, samples.data(), targets.data()).ok());
   return samples;
 }
 
@@ -194,7 +194,7 @@ std::vector<T> Targets(const Dataset& dataset) {
   std::vector<T> targets(dataset.size() * dataset.target_bytes() / sizeof(T));
   std::vector<uint32_t> indices;
   for (int64_t i = 0; i < dataset.size(); ++i) indices.push_back(static_cast<uint32_t>(i));
-  dataset.Gather(indices, samples.data(), targets.data());
+  EXPECT_TRUE(dataset.Gather(indices, samples.data(), targets.data()).ok());
   return targets;
 }
 

@@ -41,7 +41,7 @@ class TextDataset final : public Dataset {
   int64_t size() const override { return samples_; }
   int64_t sample_bytes() const override { return length_ * static_cast<int64_t>(sizeof(int32_t)); }
   int64_t target_bytes() const override { return sample_bytes(); }
-  void Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
+  absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override {
     auto* sample = static_cast<int32_t*>(samples);
     auto* target = static_cast<int32_t*>(targets);
     for (const uint32_t index : indices) {
@@ -49,6 +49,7 @@ class TextDataset final : public Dataset {
       sample = std::copy(from, from + length_, sample);
       target = std::copy(from + 1, from + length_ + 1, target);
     }
+    return absl::OkStatus();
   }
 
  private:
