@@ -610,6 +610,15 @@ TEST_F(AppTest, ASubmissionThatMayHaveArrivedSaysHowToRepeatIt) {
   EXPECT_EQ(terminal_.err().find("--request-id", said), std::string::npos);
 }
 
+TEST_F(AppTest, AnAnswerOfTheDaemonIsNoLostConnection) {
+  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
+    return client::UnavailableStatus("cannot check the job: Slurm does not answer");
+  };
+  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--on", "slurm"}), 4);
+  EXPECT_EQ(terminal_.err(), absl::StrCat("tandem: the daemon at ", daemon_.address(),
+                                          " answers: cannot check the job: Slurm does not answer\n"));
+}
+
 TEST_F(AppTest, HelpIsACommandToo) {
   for (const std::vector<std::string>& names : std::vector<std::vector<std::string>>{{}, {"submit"}}) {
     std::vector<std::string> option = names;
