@@ -186,6 +186,7 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
+    run.unreported_since = absl::InfiniteFuture();
     if (run.cancelling) session->Cancel();
     if (run.pausing) session->Pause();
     former = std::exchange(run.session, session);
@@ -464,11 +465,20 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->seen = *seen;
       if (seen->state == State::kRunning && !run->told_nodes) {
         run->told_nodes = true;
+        if (run->session == nullptr) run->unreported_since = now;
         // An earlier daemon may have told.
         if (!run->is_adopted && !seen->nodes.empty()) {
           news = absl::StrCat(launcher_->name(), " job ", seen->handle, " runs on ",
                               absl::StrJoin(seen->nodes, ", "), ".");
         }
+      }
+      if (seen->state == State::kRunning && run->unreported_since + options_.report_limit <= now) {
+        run->unreported_since = absl::InfiniteFuture();
+        news = absl::StrCat("The worker of ", launcher_->name(), " job ", seen->handle,
+                            " has not reported for ", absl::FormatDuration(options_.report_limit),
+                            ": its node", seen->nodes.empty() ? "" : absl::StrCat(" ", seen->nodes.front()),
+                            " may not reach the daemon at ", options_.launch.launch.daemon_target,
+                            " (--worker-listen). The worker's log says more: tandem logs ", run->job_id);
       }
       if (seen->state == State::kEnded) session = run->End(now);
     } else {

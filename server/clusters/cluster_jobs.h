@@ -54,6 +54,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     absl::Duration observe_every = absl::Seconds(3);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
+    // The time after an attempt's start in which its worker should report. After it, a notice says so.
+    absl::Duration report_limit = absl::Minutes(2);
   };
   // Scheduler::ReleaseLease. Called on any thread.
   using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt)>;

@@ -64,6 +64,7 @@ class ClusterJobsTest : public testing::Test {
     options.observe_every = absl::Milliseconds(10);
     options.absence_limit = absl::Milliseconds(300);
     options.unstarted_absence_limit = absl::Milliseconds(100);
+    options.report_limit = absl::Milliseconds(150);
     cluster_ = std::make_unique<ClusterJobs>(options, &launcher_, &jobs_.machine());
     jobs_.machine().AddObserver(cluster_.get());
   }
@@ -187,6 +188,33 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
   cluster_->BeforeApply(id.job_id, id.attempt, {event});
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+}
+
+TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) {
+    attempt.state = State::kRunning;
+    attempt.nodes = {"n7"};
+  });
+  const auto notices = [&] {
+    std::vector<std::string> texts;
+    for (const v1::JobEvent& event : jobs_.Log(id.job_id)) {
+      if (absl::StrContains(event.notice().message(), "has not reported")) {
+        texts.push_back(event.notice().message());
+      }
+    }
+    return texts;
+  };
+  ASSERT_TRUE(Eventually([&] { return !notices().empty(); }));
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  EXPECT_THAT(notices(),
+              ElementsAre(absl::StrCat(
+                  "The worker of the fake cluster job 1 has not reported for 150ms: its node n7 may "
+                  "not reach the daemon at ipv4:127.0.0.1:1 (--worker-listen). The worker's log says "
+                  "more: tandem logs ",
+                  id.job_id)));
 }
 
 TEST_F(ClusterJobsTest, ANodeWithoutTheAttemptsFolderIsNamed) {

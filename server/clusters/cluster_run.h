@@ -76,6 +76,8 @@ struct ClusterRun {
   std::string secret;
   std::optional<LaunchedAttempt> seen;
   bool told_nodes = false;
+  // When this daemon first saw it running. InfiniteFuture if it did not, or if the worker has reported since.
+  absl::Time unreported_since = absl::InfiniteFuture();
   absl::Time absent_since = absl::InfiniteFuture();
   // InfiniteFuture while connected.
   absl::Time silent_since = absl::InfiniteFuture();
