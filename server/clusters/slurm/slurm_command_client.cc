@@ -110,6 +110,14 @@ absl::StatusOr<std::string> SlurmCommandClient::Ask(const char* program,
                                              result.exit_code, ": \"", errors.substr(0, kMostQuoted), "\""));
 }
 
+absl::Status SlurmCommandClient::CheckInstalled() const {
+  for (const char* const program : {"sbatch", "squeue", "scancel", "sinfo"}) {
+    const absl::Status status = Run(program, {"--version"}).status();
+    if (absl::IsFailedPrecondition(status)) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/false));
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", SubmitArguments(request)));

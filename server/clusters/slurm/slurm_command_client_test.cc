@@ -108,6 +108,15 @@ TEST_F(SlurmCommandClientTest, WithoutSlurmItSaysWhatToInstall) {
   }
 }
 
+TEST_F(SlurmCommandClientTest, NamesTheProgramThatIsNotInstalled) {
+  SlurmCommandClient::Options options;
+  options.path = folder_.path();
+  for (const char* program : {"sbatch", "squeue", "sinfo"}) Fake(program, "exit 1");
+  EXPECT_THAT(std::string(SlurmCommandClient(options).CheckInstalled().message()), HasSubstr("scancel"));
+  Fake("scancel", "exit 0");
+  EXPECT_TRUE(SlurmCommandClient(options).CheckInstalled().ok());
+}
+
 TEST_F(SlurmCommandClientTest, PollAsksOnceForThisUsersJobs) {
   Fake("squeue",
        absl::StrCat("printf '", kHeader, "tandem-job|9|RUNNING|N/A|n1|None|tandem:x:1|tandem-end\\n'"));
