@@ -75,6 +75,15 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
     if (slurm->nodes() == 0) {
       slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
     }
+    // Without a count, each worker gets a replica.
+    const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
+    if (has_count && slurm->nodes() > wanted) {
+      violations.Add("cluster.slurm.nodes",
+                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", wanted,
+                                  wanted == 1 ? " replica" : " replicas",
+                                  "; each node needs a replica: set replicas.count to ", slurm->nodes(),
+                                  " or more, or ask for fewer nodes"));
+    }
     if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
     if (replicas->workers() % slurm->nodes() != 0) {
       violations.Add(

@@ -80,6 +80,11 @@ TEST_F(ClusterSpecTest, NamesEachWrongField) {
   spec_.mutable_replicas()->clear_workers();
   slurm_->set_nodes(-1);
   ExpectWrong("cluster.slurm.nodes", "must be from 1 to 1024");
+  slurm_->set_nodes(4);
+  spec_.mutable_replicas()->set_count(2);
+  ExpectWrong("cluster.slurm.nodes",
+              "is 4, and the job has 2 replicas; each node needs a replica: set replicas.count to 4 or more");
+  spec_.mutable_replicas()->clear_count();
   slurm_->clear_nodes();
   slurm_->set_time_limit_seconds(5);
   ExpectWrong("cluster.slurm.time_limit_seconds", "must be from 60 to");
