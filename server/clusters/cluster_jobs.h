@@ -108,6 +108,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Returns the run of the job's newest attempt; null if none.
   Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes if the launcher answers. An error means that it gave no answer.
+  void NoteAnswer(const absl::Status& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = true; }
   bool Stopping();
 
@@ -140,8 +142,9 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   Mutex mutex_;
   // Keyed by job id.
   Runs runs_ ABSL_GUARDED_BY(mutex_);
-  // Why the launcher gave no answer. Empty if it did.
+  // Why the launcher gave no answer, and since when. Empty if it did.
   std::string away_ ABSL_GUARDED_BY(mutex_);
+  absl::Time away_since_ ABSL_GUARDED_BY(mutex_);
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

@@ -287,6 +287,24 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
   EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("is unknown to the fake cluster"));
 }
 
+TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetAway(true);
+  const auto message = [&] { return cluster_->Queue().front().waiting().message(); };
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
+  const std::string first = message();
+  EXPECT_THAT(first, testing::MatchesRegex(
+                         "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
+                         "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+  const int before = launcher_.observations();
+  absl::SleepFor(absl::Milliseconds(1100));
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 3; }));
+  EXPECT_EQ(message(), first);
+  launcher_.SetAway(false);
+  ASSERT_TRUE(Eventually([&] { return !absl::StrContains(message(), "has not answered"); }));
+}
+
 TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
   Begin();
   const AttemptId waiting = Start();
