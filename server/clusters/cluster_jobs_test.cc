@@ -310,7 +310,8 @@ TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
   const AttemptId waiting = Start();
   End(waiting, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
   ASSERT_TRUE(WaitForState(waiting.job_id, v1::JOB_STATE_FAILED));
-  EXPECT_THAT(jobs_.Get(waiting.job_id).message(), HasSubstr("ended: CANCELLED."));
+  EXPECT_EQ(jobs_.Get(waiting.job_id).message(),
+            "the fake cluster job 1 was cancelled before it started, and not through the daemon.");
 
   const AttemptId running = Start();
   std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/started") << "1 n1\n";
@@ -321,6 +322,8 @@ TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
   });
   End(running, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
   ASSERT_TRUE(WaitForState(running.job_id, v1::JOB_STATE_FAILED));
+  EXPECT_EQ(jobs_.Get(running.job_id).message(),
+            "the fake cluster job 2 was cancelled while it ran, and not through the daemon.");
 }
 
 // A killed controller forgets its last seconds.
@@ -389,6 +392,8 @@ TEST_F(ClusterJobsTest, CancelsAWaitingAttemptAtOnce) {
   const AttemptId id = Start();
   ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_EQ(jobs_.Get(id.job_id).message(),
+            "Cancelled. the fake cluster job 1 was cancelled before it started.");
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 

@@ -53,6 +53,7 @@ struct ClusterRun {
   std::shared_ptr<WorkerSession> End(absl::Time now) {
     phase = Phase::kEnded;
     due = now;
+    was_stopping = is_stopping();
     return std::move(session);
   }
 
@@ -83,6 +84,8 @@ struct ClusterRun {
   absl::Time silent_since = absl::InfiniteFuture();
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false, pausing = false, at_rest = false;
+  // is_stopping() at the end of the run.
+  bool was_stopping = false;
   // When the launcher must end it.
   absl::Time cancel_at = absl::InfiniteFuture();
   // Why it could not be started. OK if it could.
