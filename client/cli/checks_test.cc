@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "client/cli/app.h"
+#include "client/cli/cluster_checks.h"
 #include "client/cli/daemon_checks.h"
 #include "client/cli/fake_terminal.h"
 #include "client/cli/machine_checks.h"
@@ -141,6 +142,23 @@ TEST_F(MachineTest, TheWorkersSandbox) {
   EXPECT_THAT(Check(), HasSubstr("the kernel has no Landlock and no filters of system calls (seccomp), so"));
 }
 
+TEST_F(MachineTest, TheClustersOptions) {
+  EXPECT_THAT(Check(), Not(HasSubstr("shared folder")));
+  const std::string shared = root_.path() + "/shared";
+  const std::string options =
+      absl::StrCat("tandemd", std::string(1, '\0'), "--worker-listen=127.0.0.1:1", std::string(1, '\0'));
+  root_.Write("proc/1234/cmdline", absl::StrCat(options, "--shared-folder", std::string(1, '\0'), shared));
+  EXPECT_THAT(Check(), HasSubstr("problem shared folder: cannot reach " + shared + ": No such file"));
+  EXPECT_THAT(Check(), HasSubstr("problem worker address: the daemon does not answer at 127.0.0.1:1, where"));
+  std::filesystem::create_directories(shared);
+  EXPECT_THAT(Check(), HasSubstr(" are free in " + shared));
+  // The options may be in the file of --config.
+  root_.Write("tandemd.yaml", absl::StrCat("shared-folder: ", shared, "\nworker-listen: 127.0.0.1:2\n"));
+  root_.Write("proc/1234/cmdline", absl::StrCat("tandemd", std::string(1, '\0'), "--config",
+                                                std::string(1, '\0'), root_.path(), "/tandemd.yaml"));
+  EXPECT_THAT(Check(), HasSubstr("problem worker address: the daemon does not answer at 127.0.0.1:2, where"));
+}
+
 TEST_F(MachineTest, TheGpuDriver) {
   root_.Write("sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
   root_.Write("sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
@@ -194,6 +212,23 @@ TEST(DevicesTest, SayWhyTheyTakeNoJobs) {
   active.set_name("devices/cpu:0");
   active.set_state(v1::DEVICE_STATE_ACTIVE);
   EXPECT_EQ(Lines(CheckDevices({active})), "ok devices: 1 of 1 take jobs\n");
+}
+
+TEST(PartitionsTest, SaysWhatSlurmAnswers) {
+  v1::ListDevicesResponse cluster;
+  EXPECT_EQ(Lines(CheckPartitions(cluster)), "");
+  cluster.set_partitions_message("cannot reach Slurm: sinfo ended with code 1");
+  EXPECT_THAT(Lines(CheckPartitions(cluster)),
+              HasSubstr("problem cluster: cannot reach Slurm: sinfo ended with code 1 | run `sinfo`"));
+  cluster.clear_partitions_message();
+  v1::ClusterPartition& work = *cluster.add_partitions();
+  work.set_name("work");
+  cluster.add_partitions()->set_name("old");
+  EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("problem cluster: Slurm answers, but no partition"));
+  work.set_is_up(true);
+  EXPECT_THAT(Lines(CheckPartitions(cluster)), HasSubstr("note cluster: Slurm has no default partition"));
+  work.set_is_default(true);
+  EXPECT_EQ(Lines(CheckPartitions(cluster)), "ok cluster: Slurm answers; 1 of 2 partitions take jobs\n");
 }
 
 TEST(QueueTest, SaysWhatWaitsForEver) {

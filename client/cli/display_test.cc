@@ -1,6 +1,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/epoch_table.h"
 #include "client/cli/fake_terminal.h"
@@ -208,6 +209,24 @@ TEST(PlainDisplayTest, AQueuedJobSaysWhyItWaitsOnceAReason) {
 queued: accepted
 waits: #2 in the queue, starts in ~5 min or later: "jobs/a" goes first.
 waits: #1 in the queue, starts in ~5 min or later: Needs 2 CPUs; 1 of 2 free.
+)");
+}
+
+TEST(PlainDisplayTest, ANewReasonOfAClusterIsNews) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->OnEvent(story.State(v1::JOB_STATE_STARTING));
+  for (const char* reason : {"Priority", "Resources", "Resources"}) {
+    v1::Waiting waiting;
+    waiting.set_reason(v1::Waiting::REASON_CLUSTER);
+    waiting.set_message(absl::StrCat("Slurm job 5 waits: ", reason, "."));
+    display->OnWaiting(waiting);
+  }
+  EXPECT_EQ("\n" + terminal.out(), R"(
+starting
+waits: Slurm job 5 waits: Priority.
+waits: Slurm job 5 waits: Resources.
 )");
 }
 

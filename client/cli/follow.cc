@@ -29,7 +29,9 @@ class WaitingLooks {
         next_(client::SteadyNow() + kFirstLook) {}
 
   void OnState(v1::JobState state) {
-    next_ = state == v1::JOB_STATE_QUEUED ? client::SteadyNow() + kFirstLook : absl::InfiniteDuration();
+    // A STARTING job may wait in a cluster's queue.
+    const bool may_wait = state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_STARTING;
+    next_ = may_wait ? client::SteadyNow() + kFirstLook : absl::InfiniteDuration();
   }
 
   void OnTick() {
@@ -38,7 +40,10 @@ class WaitingLooks {
     const absl::StatusOr<v1::Job> job = client_.GetJob(name_, kLongestLook);
     next_ = client::SteadyNow() + kInterval;
     if (!job.ok()) return;
-    if (job->state() != v1::JOB_STATE_QUEUED) {
+    if (job->state() == v1::JOB_STATE_STARTING && job->spec().has_cluster()) {
+      // The cluster is about to start it, or its worker is about to report.
+      if (!job->has_waiting()) return;
+    } else if (job->state() != v1::JOB_STATE_QUEUED) {
       // The job's events show the rest.
       next_ = absl::InfiniteDuration();
       return;

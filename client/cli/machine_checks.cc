@@ -24,6 +24,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "client/cli/cluster_checks.h"
 #include "client/cli/format.h"
 #include "client/cli/tls_file_checks.h"
 
@@ -307,6 +308,7 @@ Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& d
   for (Finding& finding : CheckTlsFiles(pid, root, absl::Now(), absl::LocalTimeZone())) {
     findings.push_back(std::move(finding));
   }
+  for (Finding& finding : CheckClusterOptions(pid, root)) findings.push_back(std::move(finding));
   CheckControlGroup(pid, root, devices, &findings);
   CheckSandbox(root, &findings);
   CheckDriver(root, gpus, &findings);

@@ -16,7 +16,7 @@ bool IsDaemonHere(const v1::Daemon& daemon, const std::string& root = "");
 
 // Checks the daemon's machine, which is this machine: free space and inodes of the state folder's disk, data
 // folders, crash reports, shared memory, the daemon's limits (files, processes, and its control group's
-// processors and memory), its TLS files, and NVIDIA's driver.
+// processors and memory), its TLS files, its cluster's options, and NVIDIA's driver.
 Findings CheckMachine(const v1::Daemon& daemon, const std::vector<v1::Device>& devices,
                       const std::string& root = "");
 

@@ -11,6 +11,7 @@
 #include "client/cli/format.h"
 #include "client/lib/file_reading.h"
 #include "client/lib/listener_check.h"
+#include "client/lib/status_details.h"
 #include "client/lib/tls_certificate.h"
 
 namespace tandem::cli {
@@ -212,6 +213,10 @@ std::string Session::Explain(const absl::Status& status) {
         return absl::StrCat(status.message(), "\nStart one with `tandemd --state-folder ",
                             options.state_folder,
                             "`, or name its address with --address HOST:PORT (or TANDEM_ADDRESS).\n");
+      }
+      // Only the daemon's own answers have a reason.
+      if (!client::ErrorReason(status).empty()) {
+        return absl::StrCat("the daemon at ", address, " answers: ", status.message(), "\n");
       }
       text = absl::StrCat("no daemon answers at ", address, ": ", ShortReason(status.message()), "\n");
       absl::StrAppend(&text, ConnectionAdvice(status.message(), address, options, terminal_), "\n");

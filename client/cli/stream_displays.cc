@@ -79,10 +79,12 @@ class PlainDisplay : public JobDisplay {
   }
 
   void OnWaiting(const v1::Waiting& waiting) override {
-    // The estimate changes at each call, so it is not news.
+    // The estimate changes at each call, so it is not news. A cluster's message has the cluster's reason.
     const bool is_news = !progress_.waiting().has_value() ||
                          waiting.reason() != progress_.waiting()->reason() ||
-                         waiting.position() != progress_.waiting()->position();
+                         waiting.position() != progress_.waiting()->position() ||
+                         (waiting.reason() == v1::Waiting::REASON_CLUSTER &&
+                          waiting.message() != progress_.waiting()->message());
     progress_.SetWaiting(waiting);
     if (is_news) terminal_.Out(absl::StrCat("waits: ", WaitingText(waiting, terminal_.Now()), "\n"));
   }

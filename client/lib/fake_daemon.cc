@@ -275,4 +275,15 @@ grpc::Status BadRequestStatus(const std::string& message,
   return {grpc::StatusCode::INVALID_ARGUMENT, message, status.SerializeAsString()};
 }
 
+grpc::Status UnavailableStatus(const std::string& message) {
+  google::rpc::ErrorInfo info;
+  info.set_reason("UNAVAILABLE");
+  info.set_domain("tandem");
+  google::rpc::Status status;
+  status.set_code(grpc::StatusCode::UNAVAILABLE);
+  status.set_message(message);
+  status.add_details()->PackFrom(info);
+  return {grpc::StatusCode::UNAVAILABLE, message, status.SerializeAsString()};
+}
+
 }  // namespace tandem::client

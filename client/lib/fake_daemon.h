@@ -191,6 +191,9 @@ class FakeDaemon : public v1::JobService::Service,
 grpc::Status BadRequestStatus(const std::string& message,
                               const std::vector<std::pair<std::string, std::string>>& violations);
 
+// Returns the daemon's status for a call that it cannot answer now: UNAVAILABLE with a google.rpc.ErrorInfo.
+grpc::Status UnavailableStatus(const std::string& message);
+
 }  // namespace tandem::client
 
 #endif  // TANDEM_CLIENT_LIB_FAKE_DAEMON_H_

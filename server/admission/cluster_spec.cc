@@ -1,10 +1,10 @@
 #include "server/admission/cluster_spec.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -15,7 +15,8 @@ namespace {
 
 constexpr int kMostNodes = 1024;
 constexpr int kMostCores = 1024;
-constexpr double kLeastSeconds = 60;
+// Slurm announces the end up to two minutes before it. With less, an attempt would only start and stop.
+constexpr double kLeastSeconds = 180;
 constexpr double kMostSeconds = 31536000;
 
 bool IsOpen(v1::DeviceKind kind) {
@@ -75,6 +76,15 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
     if (slurm->nodes() == 0) {
       slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
     }
+    // Without a count, each worker gets a replica.
+    const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
+    if (has_count && slurm->nodes() > wanted) {
+      violations.Add("cluster.slurm.nodes",
+                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", wanted,
+                                  wanted == 1 ? " replica" : " replicas",
+                                  "; each node needs a replica: set replicas.count to ", slurm->nodes(),
+                                  " or more, or ask for fewer nodes"));
+    }
     if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
     if (replicas->workers() % slurm->nodes() != 0) {
       violations.Add(
@@ -115,10 +125,14 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
   if (between("cpus_per_task", slurm->cpus_per_task(), 1, kMostCores) && slurm->cpus_per_task() == 0) {
     slurm->set_cpus_per_task(std::min(each, kMostCores));
   }
-  if (std::isnan(slurm->time_limit_seconds())) {
-    violations.Add("cluster.slurm.time_limit_seconds", "is no number");
-  } else {
-    between("time_limit_seconds", slurm->time_limit_seconds(), kLeastSeconds, kMostSeconds);
+  // NaN fails both comparisons.
+  const double seconds = slurm->time_limit_seconds();
+  if (seconds != 0 && !(seconds >= kLeastSeconds && seconds <= kMostSeconds)) {
+    violations.Add(
+        "cluster.slurm.time_limit_seconds",
+        absl::StrFormat("is %.15g; must be from %.15g (3 minutes) to %.15g (a year). The job writes "
+                        "its checkpoint up to 2 minutes before this limit",
+                        seconds, kLeastSeconds, kMostSeconds));
   }
   CheckArguments(rules, *slurm, &violations);
   return violations.ToStatus();

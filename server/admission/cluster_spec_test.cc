@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -80,9 +81,18 @@ TEST_F(ClusterSpecTest, NamesEachWrongField) {
   spec_.mutable_replicas()->clear_workers();
   slurm_->set_nodes(-1);
   ExpectWrong("cluster.slurm.nodes", "must be from 1 to 1024");
+  slurm_->set_nodes(4);
+  spec_.mutable_replicas()->set_count(2);
+  ExpectWrong("cluster.slurm.nodes",
+              "is 4, and the job has 2 replicas; each node needs a replica: set replicas.count to 4 or more");
+  spec_.mutable_replicas()->clear_count();
   slurm_->clear_nodes();
-  slurm_->set_time_limit_seconds(5);
-  ExpectWrong("cluster.slurm.time_limit_seconds", "must be from 60 to");
+  for (const double seconds : {5.0, 179.0, -1.0, 4e7, std::nan("")}) {
+    slurm_->set_time_limit_seconds(seconds);
+    ExpectWrong("cluster.slurm.time_limit_seconds", "; must be from 180 (3 minutes) to 31536000 (a year)");
+  }
+  slurm_->set_time_limit_seconds(120);
+  ExpectWrong("cluster.slurm.time_limit_seconds", "is 120; must be");
   slurm_->clear_time_limit_seconds();
   spec_.mutable_replicas()->add_devices("cpu:0");
   ExpectWrong("replicas.devices", "leave it out");

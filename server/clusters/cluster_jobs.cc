@@ -116,9 +116,24 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
     return std::nullopt;
   }
   if (!away_.empty()) {
-    absl::StrAppend(waiting.mutable_message(), " ", name, " does not answer now: ", away_, ".");
+    absl::StrAppend(waiting.mutable_message(), " ", name, " has not answered since ",
+                    absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", away_since_, absl::UTCTimeZone()), ": ", away_,
+                    ".");
   }
   return waiting;
+}
+
+void ClusterJobs::NoteAnswer(const absl::Status& answer) {
+  if (answer.ok()) {
+    if (!away_.empty()) spdlog::info("{} answers again", launcher_->name());
+    away_.clear();
+    return;
+  }
+  if (away_.empty()) {
+    spdlog::warn("{} does not answer: {}", launcher_->name(), answer.ToString());
+    away_since_ = Clock::Real()->Now();
+  }
+  away_ = std::string(answer.message());
 }
 
 std::optional<v1::Waiting> ClusterJobs::WaitingOf(const std::string& job_id) {
@@ -186,6 +201,7 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
+    run.unreported_since = absl::InfiniteFuture();
     if (run.cancelling) session->Cancel();
     if (run.pausing) session->Pause();
     former = std::exchange(run.session, session);
@@ -350,7 +366,7 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   }
   const absl::Time now = MonotonicNow();
   MutexLock lock(&mutex_);
-  away_.clear();
+  NoteAnswer(absl::IsUnavailable(launched.status()) ? launched.status() : absl::OkStatus());
   if (launched.ok()) {
     run->phase = Run::Phase::kWatched;
     run->seen = *std::move(launched);
@@ -358,7 +374,6 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
     // Cancelled or paused meanwhile.
     if (run->is_stopping()) run->cancel_at = now;
   } else if (absl::IsUnavailable(launched.status())) {
-    away_ = std::string(launched.status().message());
     run->phase = Run::Phase::kFind;
     run->due = now + kRetryInterval;
   } else {
@@ -374,12 +389,11 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
   {
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
+    NoteAnswer(found.status());
     if (!found.ok()) {
-      away_ = std::string(found.status().message());
       run->due = now + kRetryInterval;
       return;
     }
-    away_.clear();
     if (found->has_value()) {
       run->seen = **found;
       run->phase = Run::Phase::kWatched;
@@ -417,14 +431,8 @@ void ClusterJobs::Observe() {
   std::vector<LaunchedAttempt> strays;
   {
     MutexLock lock(&mutex_);
-    if (!answer.ok()) {
-      if (away_.empty())
-        spdlog::warn("{} does not answer: {}", launcher_->name(), answer.status().ToString());
-      away_ = std::string(answer.status().message());
-      return;
-    }
-    if (!away_.empty()) spdlog::info("{} answers again", launcher_->name());
-    away_.clear();
+    NoteAnswer(answer.status());
+    if (!answer.ok()) return;
     for (const auto& [job_id, run] : runs_) {
       if (run->phase == Run::Phase::kWatched) watched.push_back(run);
     }
@@ -464,11 +472,20 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->seen = *seen;
       if (seen->state == State::kRunning && !run->told_nodes) {
         run->told_nodes = true;
+        if (run->session == nullptr) run->unreported_since = now;
         // An earlier daemon may have told.
         if (!run->is_adopted && !seen->nodes.empty()) {
           news = absl::StrCat(launcher_->name(), " job ", seen->handle, " runs on ",
                               absl::StrJoin(seen->nodes, ", "), ".");
         }
+      }
+      if (seen->state == State::kRunning && run->unreported_since + options_.report_limit <= now) {
+        run->unreported_since = absl::InfiniteFuture();
+        news = absl::StrCat("The worker of ", launcher_->name(), " job ", seen->handle,
+                            " has not reported for ", absl::FormatDuration(options_.report_limit),
+                            ": its node", seen->nodes.empty() ? "" : absl::StrCat(" ", seen->nodes.front()),
+                            " may not reach the daemon at ", options_.launch.launch.daemon_target,
+                            " (--worker-listen). The worker's log says more: tandem logs ", run->job_id);
       }
       if (seen->state == State::kEnded) session = run->End(now);
     } else {

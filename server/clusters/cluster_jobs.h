@@ -54,6 +54,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     absl::Duration observe_every = absl::Seconds(3);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
+    // The time after an attempt's start in which its worker should report. After it, a notice says so.
+    absl::Duration report_limit = absl::Minutes(2);
   };
   // Scheduler::ReleaseLease. Called on any thread.
   using ReleaseLease = std::function<void(const std::string& job_id, int32_t attempt)>;
@@ -106,6 +108,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Returns the run of the job's newest attempt; null if none.
   Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes if the launcher answers. An error means that it gave no answer.
+  void NoteAnswer(const absl::Status& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = true; }
   bool Stopping();
 
@@ -138,8 +142,9 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   Mutex mutex_;
   // Keyed by job id.
   Runs runs_ ABSL_GUARDED_BY(mutex_);
-  // Why the launcher gave no answer. Empty if it did.
+  // Why the launcher gave no answer, and since when. Empty if it did.
   std::string away_ ABSL_GUARDED_BY(mutex_);
+  absl::Time away_since_ ABSL_GUARDED_BY(mutex_);
   bool wake_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 

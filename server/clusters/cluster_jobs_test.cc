@@ -64,6 +64,7 @@ class ClusterJobsTest : public testing::Test {
     options.observe_every = absl::Milliseconds(10);
     options.absence_limit = absl::Milliseconds(300);
     options.unstarted_absence_limit = absl::Milliseconds(100);
+    options.report_limit = absl::Milliseconds(150);
     cluster_ = std::make_unique<ClusterJobs>(options, &launcher_, &jobs_.machine());
     jobs_.machine().AddObserver(cluster_.get());
   }
@@ -189,6 +190,33 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
 }
 
+TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) {
+    attempt.state = State::kRunning;
+    attempt.nodes = {"n7"};
+  });
+  const auto notices = [&] {
+    std::vector<std::string> texts;
+    for (const v1::JobEvent& event : jobs_.Log(id.job_id)) {
+      if (absl::StrContains(event.notice().message(), "has not reported")) {
+        texts.push_back(event.notice().message());
+      }
+    }
+    return texts;
+  };
+  ASSERT_TRUE(Eventually([&] { return !notices().empty(); }));
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  EXPECT_THAT(notices(),
+              ElementsAre(absl::StrCat(
+                  "The worker of the fake cluster job 1 has not reported for 150ms: its node n7 may "
+                  "not reach the daemon at ipv4:127.0.0.1:1 (--worker-listen). The worker's log says "
+                  "more: tandem logs ",
+                  id.job_id)));
+}
+
 TEST_F(ClusterJobsTest, ANodeWithoutTheAttemptsFolderIsNamed) {
   Begin();
   const AttemptId id = Start();
@@ -259,12 +287,31 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
   EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("is unknown to the fake cluster"));
 }
 
+TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetAway(true);
+  const auto message = [&] { return cluster_->Queue().front().waiting().message(); };
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
+  const std::string first = message();
+  EXPECT_THAT(first, testing::MatchesRegex(
+                         "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
+                         "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+  const int before = launcher_.observations();
+  absl::SleepFor(absl::Milliseconds(1100));
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 3; }));
+  EXPECT_EQ(message(), first);
+  launcher_.SetAway(false);
+  ASSERT_TRUE(Eventually([&] { return !absl::StrContains(message(), "has not answered"); }));
+}
+
 TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
   Begin();
   const AttemptId waiting = Start();
   End(waiting, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
   ASSERT_TRUE(WaitForState(waiting.job_id, v1::JOB_STATE_FAILED));
-  EXPECT_THAT(jobs_.Get(waiting.job_id).message(), HasSubstr("ended: CANCELLED."));
+  EXPECT_EQ(jobs_.Get(waiting.job_id).message(),
+            "the fake cluster job 1 was cancelled before it started, and not through the daemon.");
 
   const AttemptId running = Start();
   std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/started") << "1 n1\n";
@@ -275,6 +322,8 @@ TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
   });
   End(running, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
   ASSERT_TRUE(WaitForState(running.job_id, v1::JOB_STATE_FAILED));
+  EXPECT_EQ(jobs_.Get(running.job_id).message(),
+            "the fake cluster job 2 was cancelled while it ran, and not through the daemon.");
 }
 
 // A killed controller forgets its last seconds.
@@ -343,6 +392,8 @@ TEST_F(ClusterJobsTest, CancelsAWaitingAttemptAtOnce) {
   const AttemptId id = Start();
   ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_EQ(jobs_.Get(id.job_id).message(),
+            "Cancelled. the fake cluster job 1 was cancelled before it started.");
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 

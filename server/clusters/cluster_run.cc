@@ -57,6 +57,11 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   if (was_cancelled && !WasCancelledByAPerson(run)) loss.reason = v1::STATE_REASON_WORKER_LOST;
   const std::string detail = run.seen.has_value() ? run.seen->detail : "";
   loss.message = absl::StrCat(who, " ended", detail.empty() ? "" : ": ", detail, ".");
+  if (loss.reason == v1::STATE_REASON_CLUSTER_CANCELLED) {
+    const bool has_started = StartOfAttempt(run.folder, run.attempt).has_value();
+    loss.message = absl::StrCat(who, " was cancelled ", has_started ? "while it ran" : "before it started",
+                                run.was_stopping ? "." : ", and not through the daemon.");
+  }
   // The reasons of the cluster itself explain enough.
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);

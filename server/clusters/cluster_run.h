@@ -53,6 +53,7 @@ struct ClusterRun {
   std::shared_ptr<WorkerSession> End(absl::Time now) {
     phase = Phase::kEnded;
     due = now;
+    was_stopping = is_stopping();
     return std::move(session);
   }
 
@@ -76,11 +77,15 @@ struct ClusterRun {
   std::string secret;
   std::optional<LaunchedAttempt> seen;
   bool told_nodes = false;
+  // When this daemon first saw it running. InfiniteFuture if it did not, or if the worker has reported since.
+  absl::Time unreported_since = absl::InfiniteFuture();
   absl::Time absent_since = absl::InfiniteFuture();
   // InfiniteFuture while connected.
   absl::Time silent_since = absl::InfiniteFuture();
   std::shared_ptr<WorkerSession> session;
   bool cancelling = false, pausing = false, at_rest = false;
+  // is_stopping() at the end of the run.
+  bool was_stopping = false;
   // When the launcher must end it.
   absl::Time cancel_at = absl::InfiniteFuture();
   // Why it could not be started. OK if it could.

@@ -27,6 +27,7 @@
 #include "server/auth/listen_policy.h"
 #include "server/auth/tls_files.h"
 #include "server/daemon/begin_anew.h"
+#include "server/daemon/cluster_check.h"
 #include "server/daemon/crash_folder.h"
 #include "server/daemon/monitoring.h"
 #include "server/rpc/rpc_server.h"
@@ -340,7 +341,9 @@ std::vector<Check> CheckDaemon(const DaemonOptions& options) {
   CheckListening(options, is_running, &checks);
   CheckTls(options, &checks);
   CheckFolders(options, &checks);
-  return std::move(checks).Take();
+  std::vector<Check> all = std::move(checks).Take();
+  for (Check& check : CheckCluster(options, is_running)) all.push_back(std::move(check));
+  return all;
 }
 
 std::string ConclusionOf(const std::vector<Check>& checks, const DaemonOptions& options) {

@@ -24,9 +24,9 @@ struct Check {
   std::string message;
 };
 
-// Checks if a daemon with these options could start: its addresses, TLS files, programs and folders. Starts
-// nothing. Changes nothing, except for a temporary file in the state folder that tests for free space. A
-// running daemon on the state folder is no problem; it keeps the folder and its addresses.
+// Checks if a daemon with these options could start: its addresses, TLS files, programs, folders and cluster.
+// Starts nothing. Changes nothing, except for a temporary file in the state folder that tests for free space.
+// A running daemon on the state folder is no problem; it keeps the folder and its addresses.
 std::vector<Check> CheckDaemon(const DaemonOptions& options);
 
 // Returns a conclusion in one line: a daemon with these options can or cannot run. If a daemon already runs

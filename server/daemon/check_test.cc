@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 #include "server/store/state_folder.h"
@@ -204,6 +206,59 @@ TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
         "PROBLEM TLS certificate /no/such/cert.pem: cannot read"}) {
     EXPECT_THAT(wrong, HasSubstr(part));
   }
+}
+
+class ClusterCheckTest : public CheckTest {
+ protected:
+  ClusterCheckTest() {
+    options_.shared_folder = folder_.path() + "/shared";
+    // An address of no machine: only this documentation uses it.
+    options_.worker_listen = "192.0.2.1:7448";
+    std::filesystem::create_directories(options_.shared_folder);
+    std::filesystem::create_directories(folder_.path() + "/programs");
+    if (const char* const path = getenv("PATH"); path != nullptr) path_ = path;
+    setenv("PATH", (folder_.path() + "/programs").c_str(), 1);
+    for (const char* program : {"sbatch", "squeue", "scancel"}) Fake(program, "exit 0");
+    Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'");
+  }
+  ~ClusterCheckTest() override { setenv("PATH", path_.c_str(), 1); }
+
+  void Fake(const std::string& program, const std::string& code) {
+    const std::string path = folder_.path() + "/programs/" + program;
+    std::ofstream(path) << "#!/bin/sh\n" << code << "\n";
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+
+  std::string path_;
+};
+
+TEST_F(ClusterCheckTest, TheAddressIsOfThisMachine) {
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --worker-listen 192.0.2.1:7448: "),
+                             HasSubstr("the host is not an address of this machine; choose another with "
+                                       "--worker-listen\n")));
+  options_.worker_listen = "127.0.0.1:7448";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM cluster: --worker-listen is '127.0.0.1:7448', which only this"));
+}
+
+TEST_F(ClusterCheckTest, TheSharedFolderIsWritableAndFree) {
+  EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
+  std::ofstream(options_.shared_folder + "/tandem-daemon") << "/other/state\n";
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM shared folder " + options_.shared_folder +
+                                 ": the daemon of the state folder /other/state uses it"));
+  std::filesystem::create_directories(options_.state_folder);
+  std::ofstream(options_.shared_folder + "/tandem-daemon")
+      << std::filesystem::canonical(options_.state_folder).string() << "\n";
+  EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
+  options_.shared_folder += "/none";
+  EXPECT_THAT(Wrong(), HasSubstr("/none: user "));
+}
+
+TEST_F(ClusterCheckTest, SlurmsProgramsAreThere) {
+  EXPECT_THAT(Wrong(), Not(HasSubstr("Slurm")));
+  Fake("sinfo", "echo 'slurm_load_partitions: Unable to contact slurm controller' >&2; exit 1");
+  EXPECT_THAT(Wrong(), HasSubstr("warning Slurm: cannot reach Slurm: "));
+  std::filesystem::remove(folder_.path() + "/programs/sbatch");
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM Slurm: "), HasSubstr("sbatch"), HasSubstr("slurm-client")));
 }
 
 TEST_F(CheckTest, AFileInTheStateFoldersPlace) {

@@ -39,18 +39,20 @@ absl::Status CheckClusterOptions(const DaemonOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("--shared-folder is '", options.shared_folder,
                                                    "'; must be an absolute path, the same on all nodes"));
   }
-  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.worker_listen);
-  if (!address.ok())
-    return absl::InvalidArgumentError(absl::StrCat("--worker-listen: ", address.status().message()));
-  in6_addr bytes = {};
-  const bool is_numeric = inet_pton(AF_INET, address->host.c_str(), &bytes) == 1 ||
-                          inet_pton(AF_INET6, address->host.c_str(), &bytes) == 1;
-  if (!is_numeric || address->host == "0.0.0.0" || address->host == "::" || address->port == 0) {
+  const auto wrong = [&](absl::string_view problem) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--worker-listen is '", options.worker_listen,
-                     "'; must be an address of this machine that the nodes reach, and a port, such as "
+        absl::StrCat("--worker-listen is '", options.worker_listen, "'", problem,
+                     "; must be an address of this machine that the nodes reach, and a port, such as "
                      "10.0.0.1:7448"));
-  }
+  };
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.worker_listen);
+  if (!address.ok()) return wrong("");
+  in6_addr bytes = {};
+  const bool is_v6 = options.worker_listen.front() == '[';
+  const bool is_numeric = inet_pton(is_v6 ? AF_INET6 : AF_INET, address->host.c_str(), &bytes) == 1;
+  if (!is_numeric || address->port == 0) return wrong("");
+  if (address->IsLoopback()) return wrong(", which only this machine reaches");
+  if (address->host == "0.0.0.0" || address->host == "::") return wrong(", which is no single address");
   return absl::OkStatus();
 }
 

@@ -57,6 +57,11 @@ absl::Status ClusterPart::Test(const v1::JobSpec& spec) {
   SlurmRequest request = SlurmRequestOf(spec);
   request.comment = SlurmCommentOf({"test", 1});
   const absl::Status status = client_->Test(request);
+  if (absl::IsUnavailable(status)) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot check the job: ", status.message(),
+                     "; submit the job again when `sinfo` answers on the daemon's machine"));
+  }
   if (!absl::IsInvalidArgument(status) || GetFieldViolations(status).empty()) return status;
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {

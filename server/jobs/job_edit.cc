@@ -56,7 +56,10 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
     const absl::Duration held = changes_->leases->Held(job, time);
     job.set_run_seconds(job.run_seconds() + absl::ToDoubleSeconds(held));
   }
-  if (to == v1::JOB_STATE_STARTING) {
+  if (to == v1::JOB_STATE_STARTING && job.spec().has_cluster()) {
+    // The time in a cluster's queue does not count. The lease begins with the training.
+    job.clear_lease_time();
+  } else if (to == v1::JOB_STATE_STARTING) {
     *job.mutable_lease_time() = time;
     changes_->leases->Begin(job);
   }

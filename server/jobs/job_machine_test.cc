@@ -441,6 +441,31 @@ TEST_F(JobMachineTest, WhatIsHeldCountsOverAllAttempts) {
   EXPECT_EQ(jobs_.Get(id).run_seconds(), 10);
 }
 
+TEST_F(JobMachineTest, TheQueueOfAClusterIsNoTimeOfTheJob) {
+  const auto start = [&] {
+    JobMachine::NewJob job;
+    job.spec.set_name("job");
+    job.spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+    const std::string id = JobId(jobs_.Create(std::move(job))->name());
+    Awaited<absl::StatusOr<v1::Job>> done;
+    jobs_.machine().Schedule(id, {}, done.Done());
+    EXPECT_TRUE(done.Get().ok());
+    jobs_.clock().Advance(absl::Seconds(100));
+    EXPECT_FALSE(jobs_.Get(id).has_lease_time());
+    return id;
+  };
+  const std::string cancelled = start();
+  ASSERT_TRUE(jobs_.Cancel(cancelled).ok());
+  ASSERT_TRUE(jobs_.WorkerLost(cancelled, 1).ok());
+  EXPECT_EQ(jobs_.Get(cancelled).state(), v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(jobs_.Get(cancelled).run_seconds(), 0);
+  const std::string trained = start();
+  ASSERT_TRUE(jobs_.Apply(trained, 1, {Started(1)}).ok());
+  jobs_.clock().Advance(absl::Seconds(10));
+  ASSERT_TRUE(jobs_.WorkerLost(trained, 1).ok());
+  EXPECT_EQ(jobs_.Get(trained).run_seconds(), 10);
+}
+
 TEST_F(JobMachineTest, WhatTheClockIsSetByIsNotHeld) {
   const std::string id = jobs_.NewJob();
   int attempt = 0;

@@ -261,7 +261,7 @@ absl::Status ApplyEvent(const WorkerEvent& event, const google::protobuf::Timest
       if (event.started().step() == 0) changes->job.job.clear_last_checkpoint();
       ForgetModel(&changes->job.job);
       TANDEM_RETURN_IF_ERROR(edit.Take(trigger, v1::STATE_REASON_TRAINING_STARTED, message, time));
-      // The time in a cluster's queue does not count.
+      // On a cluster, the lease begins now.
       if (job->spec().has_cluster()) {
         *changes->job.job.mutable_lease_time() = now;
         changes->leases->Begin(*job);

@@ -19,13 +19,20 @@ std::string Sentence(const std::string& message) {
   return absl::EndsWith(message, ".") ? message : absl::StrCat(message, ".");
 }
 
-std::string Again(const v1::Job& job) {
+// Returns true if the cluster ended attempts as planned: the job is not at fault.
+bool IsPlannedEnd(v1::StateReason reason) {
+  return reason == v1::STATE_REASON_CLUSTER_TIME_LIMIT || reason == v1::STATE_REASON_CLUSTER_PREEMPTED;
+}
+
+std::string Again(const v1::Job& job, bool is_counted) {
   const int seconds = static_cast<int>(absl::ToInt64Seconds(RestartDelay(job.restarts())));
-  return absl::StrCat(" It starts again in ", seconds, " s or later, ",
-                      job.has_last_checkpoint()
-                          ? absl::StrCat("from its checkpoint of step ", job.last_checkpoint().step())
-                          : "from the beginning, as it has no checkpoint",
-                      ": restart ", job.restarts(), " of ", job.spec().max_restarts(), ".");
+  return absl::StrCat(
+      " It starts again in ", seconds, " s or later, ",
+      job.has_last_checkpoint() ? absl::StrCat("from its checkpoint of step ", job.last_checkpoint().step())
+                                : "from the beginning, as it has no checkpoint",
+      is_counted ? absl::StrCat(": restart ", job.restarts(), " of ", job.spec().max_restarts())
+                 : ". The restart is not counted, because the attempt wrote a checkpoint",
+      ".");
 }
 
 }  // namespace
@@ -47,9 +54,9 @@ bool IsLossReason(v1::StateReason reason) {
   }
 }
 
-bool MayRestart(const v1::Job& job, v1::StateReason reason) {
+bool MayRestart(const v1::Job& job, v1::StateReason reason, bool is_counted) {
   if (job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING) return false;
-  if (job.restarts() >= job.spec().max_restarts()) return false;
+  if (is_counted && job.restarts() >= job.spec().max_restarts()) return false;
   return IsLossReason(reason) || (reason == v1::STATE_REASON_WORKER_START_FAILED && job.restarts() == 0);
 }
 
@@ -61,14 +68,19 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
   // again, but there may be no next worker.
   for (v1::Artifact& artifact : *job.mutable_artifacts()) artifact.clear_sha256();
   JobEdit edit(transaction, changes);
-  if (MayRestart(job, loss.reason)) {
+  bool has_advanced = false;
+  if (IsPlannedEnd(loss.reason)) {
+    TANDEM_ASSIGN_OR_RETURN(has_advanced, transaction->HasCheckpointOfAttempt(changes->job));
+  }
+  const bool is_counted = !has_advanced;
+  if (MayRestart(job, loss.reason, is_counted)) {
     using google::protobuf::util::TimeUtil;
-    job.set_restarts(job.restarts() + 1);
+    if (is_counted) job.set_restarts(job.restarts() + 1);
     *job.mutable_restart_time() =
         now + TimeUtil::SecondsToDuration(absl::ToInt64Seconds(RestartDelay(job.restarts())));
     job.clear_devices();
     return edit.Take(Trigger::kRestart, v1::STATE_REASON_RESTARTING,
-                     absl::StrCat(Sentence(loss.message), Again(job)), loss.time);
+                     absl::StrCat(Sentence(loss.message), Again(job, is_counted)), loss.time);
   }
   switch (job.state()) {
     case v1::JOB_STATE_CANCELLING:

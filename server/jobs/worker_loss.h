@@ -33,12 +33,13 @@ bool IsLossReason(v1::StateReason reason);
 
 // Returns true if a job that lost its worker for this reason restarts by itself. Its state must be STARTING
 // or RUNNING, and its restarts must be below the limit. A worker that could not be started is retried only
-// once.
-bool MayRestart(const v1::Job& job, v1::StateReason reason);
+// once. Without `is_counted`, the restart is not counted, and the limit does not apply.
+bool MayRestart(const v1::Job& job, v1::StateReason reason, bool is_counted);
 
-// Returns the job to the queue, to restart after a delay from `now`. If the job may not restart, it becomes
-// FAILED with the loss's reason. CANCELLING becomes CANCELLED, PAUSING becomes PAUSED, and PREEMPTING becomes
-// QUEUED. FAILED_PRECONDITION if the job has no worker.
+// Returns the job to the queue, to restart after a delay from `now`. The restart is not counted if the
+// cluster ended the attempt at its time limit or by a preemption, and the attempt wrote a checkpoint. If the
+// job may not restart, it becomes FAILED with the loss's reason. CANCELLING becomes CANCELLED, PAUSING
+// becomes PAUSED, and PREEMPTING becomes QUEUED. FAILED_PRECONDITION if the job has no worker.
 absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
                         const google::protobuf::Timestamp& now, JobChanges* changes);
 

@@ -111,6 +111,32 @@ TEST_F(WorkerLossTest, IsCountedAnewAfterACheckpointOfAnotherEpoch) {
   }
 }
 
+// Each attempt of a long job on a cluster ends at its time limit.
+TEST_F(WorkerLossTest, APlannedEndAfterACheckpointIsNotCounted) {
+  const std::string id = StartingJob(1);
+  for (int attempt = 1; attempt <= 4; ++attempt) {
+    ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), CheckpointOf(2, 10 * attempt), ProgressAt(3, 1)}).ok());
+    const v1::Job job =
+        *Lose(id, attempt,
+              attempt % 2 == 0 ? v1::STATE_REASON_CLUSTER_PREEMPTED : v1::STATE_REASON_CLUSTER_TIME_LIMIT);
+    EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
+    EXPECT_EQ(job.restarts(), 0);
+    EXPECT_EQ(DelayOf(job), absl::Seconds(1));
+    EXPECT_EQ(
+        job.message(),
+        absl::StrCat("It is gone. It starts again in 1 s or later, from its checkpoint of step ",
+                     10 * attempt, ". The restart is not counted, because the attempt wrote a checkpoint."));
+    ASSERT_TRUE(jobs_.Schedule(id).ok());
+  }
+  // This attempt only repeats the report of its first checkpoint.
+  ASSERT_TRUE(jobs_.Apply(id, 5, {Started(1), CheckpointOf(2, 40)}).ok());
+  EXPECT_EQ(Lose(id, 5, v1::STATE_REASON_CLUSTER_TIME_LIMIT)->restarts(), 1);
+  ASSERT_TRUE(jobs_.Schedule(id).ok());
+  // Other losses are counted after a checkpoint, too.
+  ASSERT_TRUE(jobs_.Apply(id, 6, {Started(1), CheckpointOf(2, 60)}).ok());
+  EXPECT_EQ(Lose(id, 6, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);
+}
+
 // The next attempt must repeat the epoch, and may die in the same way.
 TEST_F(WorkerLossTest, AnEpochWithoutACheckpointCountsForNothing) {
   const std::string id = StartingJob(1);

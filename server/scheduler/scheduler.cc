@@ -502,7 +502,7 @@ void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
       holder.job = Trimmed(*job);
       holder.starting.reset();
       holder.ending = false;
-      holder.lease_time = TimeOf(job->lease_time());
+      holder.lease_time = job->has_lease_time() ? TimeOf(job->lease_time()) : clock_->Now();
       holder.leased_at = clock_->Elapsed();
       if (!job->spec().has_cluster()) {
         holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());

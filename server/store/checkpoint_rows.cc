@@ -41,6 +41,20 @@ absl::Status Transaction::PutCheckpoint(const StoredJob& job, const v1::Checkpoi
   });
 }
 
+absl::StatusOr<bool> Transaction::HasCheckpointOfAttempt(const StoredJob& job) {
+  return WithoutExceptions("find a checkpoint of an attempt", [&]() -> absl::StatusOr<bool> {
+    Query query(connection_, "SELECT event FROM events WHERE job = ? ORDER BY sequence DESC LIMIT 100000");
+    query.Int(job.number);
+    while (query.Next()) {
+      v1::JobEvent event;
+      TANDEM_RETURN_IF_ERROR(ParseStored(query.GetBlob(0), "event", &event));
+      if (event.attempt() != job.job.attempt()) return false;
+      if (event.has_checkpoint()) return true;
+    }
+    return false;
+  });
+}
+
 absl::StatusOr<std::vector<v1::Checkpoint>> Store::Checkpoints(absl::string_view id) {
   return readers_->Read(
       "list checkpoints", [&](Connection* connection) -> absl::StatusOr<std::vector<v1::Checkpoint>> {

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -98,6 +99,14 @@ absl::StatusOr<std::string> AddressTowards(absl::string_view target) {
     return absl::ErrnoToStatus(errno, "cannot write this host's address");
   }
   return std::string(text);
+}
+
+AnnouncedEnd EndOfSignal(int signal) {
+  if (signal == SIGUSR1) {
+    return {v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit."};
+  }
+  return {v1::STATE_REASON_CLUSTER_PREEMPTED,
+          "Slurm ended the attempt: another job needed the nodes, or a person stopped it."};
 }
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "server/worker/environment_launch.h"
 #include "tandem/internal/v1/worker.pb.h"
+#include "tandem/v1/event.pb.h"
 
 namespace tandem {
 
@@ -22,6 +23,16 @@ absl::Status TakePlaceInCluster(const FindVariable& variable, const std::string&
 // Sends nothing. Needs no name resolution. INVALID_ARGUMENT if the target has another form. UNAVAILABLE if no
 // route exists.
 absl::StatusOr<std::string> AddressTowards(absl::string_view target);
+
+// The end of an attempt that Slurm announces to its workers.
+struct AnnouncedEnd {
+  v1::StateReason reason = v1::STATE_REASON_CLUSTER_PREEMPTED;
+  std::string message;
+};
+
+// Returns the end that the signal announces. SIGUSR1 announces the time limit of the job or its partition
+// (sbatch's --signal). SIGTERM announces any other end.
+AnnouncedEnd EndOfSignal(int signal);
 
 }  // namespace tandem
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <map>
 #include <optional>
@@ -56,6 +57,13 @@ TEST(ClusterPlaceTest, RefusesAnotherNumberOfWorkersAndMissingVariables) {
   EXPECT_THAT(std::string(more.message()), HasSubstr("the job has 2 workers"));
   const absl::Status none = TakePlaceInCluster(Variables({{"SLURM_NTASKS", "2"}}), "10.0.0.2", &launch);
   EXPECT_THAT(std::string(none.message()), HasSubstr("SLURM_PROCID is not set"));
+}
+
+TEST(ClusterPlaceTest, TellsTheTimeLimitFromAPreemption) {
+  EXPECT_EQ(EndOfSignal(SIGUSR1).reason, v1::STATE_REASON_CLUSTER_TIME_LIMIT);
+  EXPECT_EQ(EndOfSignal(SIGUSR1).message, "Slurm ended the attempt at its time limit.");
+  EXPECT_EQ(EndOfSignal(SIGTERM).reason, v1::STATE_REASON_CLUSTER_PREEMPTED);
+  EXPECT_THAT(EndOfSignal(SIGTERM).message, HasSubstr("another job needed the nodes"));
 }
 
 TEST(ClusterPlaceTest, FindsTheAddressOnTheRoute) {

@@ -68,6 +68,8 @@ EventReporter::EventReporter(Options options, std::unique_ptr<SpoolWriter> write
   {
     MutexLock lock(&mutex_);
     acknowledged_end_ = send_from_ = writer_->end();
+    silent_since_ = Clock::Real()->Elapsed();
+    next_complaint_ = silent_since_ + options_.first_complaint;
   }
   thread_ = std::thread([this] { Run(); });
 }
@@ -210,14 +212,43 @@ bool EventReporter::Talk() {
   }
   std::unique_ptr<Stream> stream = stub_->Connect(&context);
   std::thread listener([this, &stream] { Listen(*stream); });
+  std::thread complainer([this] { Complain(); });
   Send(*stream);
   context.TryCancel();
   listener.join();
+  complainer.join();
   stream->Finish();
   MutexLock lock(&mutex_);
   context_ = nullptr;
-  if (answered_ && !stopping_) spdlog::warn("lost the connection to the daemon, reconnecting");
+  if (answered_) {
+    silent_since_ = Clock::Real()->Elapsed();
+    next_complaint_ = silent_since_ + options_.first_complaint;
+    if (!stopping_) spdlog::warn("lost the connection to the daemon, reconnecting");
+  }
   return acknowledged_ > acknowledged_before;
+}
+
+void EventReporter::Complain() {
+  MutexLock lock(&mutex_);
+  while (true) {
+    const bool is_over =
+        mutex_.AwaitWithTimeout(absl::Condition(
+                                    +[](EventReporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                      return reporter->answered_ || reporter->Over();
+                                    },
+                                    this),
+                                std::max(absl::ZeroDuration(), next_complaint_ - Clock::Real()->Elapsed()));
+    if (is_over) return;
+    const absl::Duration now = Clock::Real()->Elapsed();
+    spdlog::warn(
+        "cannot reach the daemon at {} for {}: no answer; training continues, and the spool keeps the "
+        "events{}",
+        options_.daemon_target, absl::FormatDuration(absl::Trunc(now - silent_since_, absl::Seconds(1))),
+        options_.daemon_certificate.empty()
+            ? ""
+            : "; this node must reach that address (tandemd --worker-listen)");
+    next_complaint_ = now + options_.complaint_interval;
+  }
 }
 
 void EventReporter::Listen(Stream& stream) {

@@ -59,6 +59,9 @@ class EventReporter {
     absl::Duration room_patience = absl::Minutes(5);
     // Must outlive the reporter.
     RandomAccessEnv* env = RandomAccessEnv::Real();
+    // The time without an answer of the daemon until the log says so, and the time between two such lines.
+    absl::Duration first_complaint = absl::Seconds(10);
+    absl::Duration complaint_interval = absl::Minutes(5);
     // Acknowledged events are dropped from the spool once they take this many bytes.
     int64_t trim_bytes = int64_t{1} << 20;
   };
@@ -103,6 +106,8 @@ class EventReporter {
   // Serves one connection to its end. Returns true if the daemon acknowledged events. Otherwise, for example
   // because its disk is full, do not reconnect at once.
   bool Talk();
+  // Logs that the daemon does not answer, until it answers or the stream or the reporter ends.
+  void Complain();
   // Reads the daemon's messages until the stream ends.
   void Listen(Stream& stream);
   // Sends the spool's events until the stream or the reporter ends.
@@ -140,6 +145,9 @@ class EventReporter {
   // The current connection's; null between connections.
   grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool answered_ ABSL_GUARDED_BY(mutex_) = false;
+  // On the clock of Clock::Elapsed. Since when the daemon has not answered, and when the log next says so.
+  absl::Duration silent_since_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration next_complaint_ ABSL_GUARDED_BY(mutex_);
   bool stream_ended_ ABSL_GUARDED_BY(mutex_) = false;
   bool dismissed_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

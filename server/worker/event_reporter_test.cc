@@ -1,21 +1,26 @@
 #include "server/worker/event_reporter.h"
 
 #include <grpcpp/grpcpp.h>
+#include <spdlog/sinks/ostream_sink.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "engine/base/faulty_env.h"
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -240,6 +245,43 @@ TEST_F(EventReporterTest, WaitsForADaemon) {
   daemon_->Start();
   EXPECT_TRUE(reporter_->Drain(kDeadline));
   ExpectNotices(100);
+}
+
+TEST_F(EventReporterTest, TheLogSaysThatNoDaemonAnswers) {
+  std::ostringstream text;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  options_.first_complaint = absl::Milliseconds(100);
+  options_.complaint_interval = absl::Hours(1);
+  Start();
+  absl::SleepFor(absl::Seconds(1));
+  daemon_->Start();
+  Report(1, 1);
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  // A new silence has its own line.
+  daemon_->Stop();
+  absl::SleepFor(absl::Seconds(1));
+  reporter_.reset();
+  spdlog::set_default_logger(before);
+  const std::vector<std::string> parts = absl::StrSplit(
+      text.str(), absl::StrCat("cannot reach the daemon at ", options_.daemon_target, " for "));
+  EXPECT_EQ(parts.size(), 3) << text.str();
+}
+
+TEST_F(EventReporterTest, AnAnswerInTimeIsNoSilence) {
+  std::ostringstream text;
+  const std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
+  spdlog::set_default_logger(
+      std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_mt>(text)));
+  options_.first_complaint = absl::Hours(1);
+  daemon_->Start();
+  Start();
+  Report(1, 1);
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  reporter_.reset();
+  spdlog::set_default_logger(before);
+  EXPECT_EQ(text.str().find("cannot reach the daemon"), std::string::npos) << text.str();
 }
 
 TEST_F(EventReporterTest, GoesOnAfterBreaks) {

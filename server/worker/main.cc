@@ -25,7 +25,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/collective_time_limit.h"
 #include "engine/backend/device_probe.h"
@@ -148,32 +147,23 @@ SandboxPolicy PolicyOf(const WorkerLaunch& launch) {
   return policy;
 }
 
-// Blocks SIGTERM in this thread and all later threads. Call while this is the only thread.
-sigset_t BlockSigterm() {
+// Blocks Slurm's signals in this thread and all later threads. Call while this is the only thread.
+sigset_t BlockSlurmSignals() {
   sigset_t stops;
   sigemptyset(&stops);
+  sigaddset(&stops, SIGUSR1);
   sigaddset(&stops, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   return stops;
 }
 
-// Waits for SIGTERM, with which Slurm announces the end of the attempt, and interrupts the run. `time_limit`
-// is the attempt's; 0 if unknown.
-void InterruptAtSigterm(JobRun* run, sigset_t stops, absl::Duration time_limit) {
-  const absl::Time begun = absl::Now();
+// Waits for the signal with which Slurm announces the end of the attempt, and interrupts the run.
+void InterruptAtSignal(JobRun* run, sigset_t stops) {
   int signal = 0;
   sigwait(&stops, &signal);
-  spdlog::info("Slurm ends this attempt; stopping with a checkpoint");
-  // Slurm sends the signal one to two minutes before the time limit.
-  constexpr absl::Duration kNotice = absl::Minutes(2);
-  if (time_limit > absl::ZeroDuration() && absl::Now() - begun + kNotice >= time_limit) {
-    run->Interrupt(v1::STATE_REASON_CLUSTER_TIME_LIMIT, "Slurm ended the attempt at its time limit.");
-  } else {
-    run->Interrupt(
-        v1::STATE_REASON_CLUSTER_PREEMPTED,
-        "Slurm ended the attempt: another job needed the nodes, its partition has a time limit, or a "
-        "person stopped it.");
-  }
+  AnnouncedEnd end = EndOfSignal(signal);
+  spdlog::info("stopping with a checkpoint. {}", end.message);
+  run->Interrupt(end.reason, std::move(end.message));
 }
 
 // Trains and reports. `host` is Hello.host.
@@ -205,8 +195,7 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   };
   if (launch.has_cluster()) {
     // `run` may end while this thread waits, so the process then exits without destructors.
-    const absl::Duration limit = absl::Seconds(launch.cluster().slurm().time_limit_seconds());
-    std::thread([&run, limit, stops = BlockSigterm()] { InterruptAtSigterm(&run, stops, limit); }).detach();
+    std::thread([&run, stops = BlockSlurmSignals()] { InterruptAtSignal(&run, stops); }).detach();
   }
   absl::StatusOr<std::unique_ptr<EventReporter>> created = EventReporter::Create(std::move(options));
   if (!created.ok()) {
@@ -492,7 +481,7 @@ int Main(int argc, char** argv) {
   }
   if (worker > 0) {
     // The first worker stops all.
-    if (launch->has_cluster()) BlockSigterm();
+    if (launch->has_cluster()) BlockSlurmSignals();
     return RunGroupMember(*launch);
   }
   spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());

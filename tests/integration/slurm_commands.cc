@@ -99,8 +99,8 @@ class SlurmTest : public ::testing::Test {
   SlurmJob AwaitEnd(const std::string& id) {
     return Await(id, [](const SlurmJob& job) { return IsEnd(job.state); });
   }
-  void AwaitText(const std::string& path, const std::string& text) {
-    for (int i = 0; i < 600 && ReadText(path).find(text) == std::string::npos; ++i) {
+  void AwaitText(const std::string& path, const std::string& text, int tenths_of_seconds = 600) {
+    for (int i = 0; i < tenths_of_seconds && ReadText(path).find(text) == std::string::npos; ++i) {
       absl::SleepFor(absl::Milliseconds(100));
     }
     EXPECT_THAT(ReadText(path), HasSubstr(text));
@@ -192,6 +192,19 @@ TEST_F(SlurmCommandsTest, ASignalLetsTheTasksSave) {
   EXPECT_THAT(ReadText(request_.output_path), HasSubstr("saved 0"));
   EXPECT_THAT(ReadText(request_.output_path), HasSubstr("saved 1"));
   EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0 SIGTERM\n");
+}
+
+// Slurm sends the signal 60 to 90 seconds before the time limit.
+TEST_F(SlurmCommandsTest, TheTimeLimitHasItsOwnSignal) {
+  request_.time_limit = absl::Minutes(2);
+  script_.command = {"bash", "-c",
+                     "trap 'echo warned; exit 0' USR1; trap 'echo terminated; exit 1' TERM; "
+                     "while true; do sleep 0.1; done"};
+  const auto id = Submit();
+  ASSERT_TRUE(id.ok()) << id.status();
+  AwaitText(request_.output_path, "warned", 1200);
+  EXPECT_EQ(AwaitEnd(*id).state, SlurmState::kCompleted);
+  EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0\n");
 }
 
 TEST_F(SlurmCommandsTest, CancelsRunningWaitingAndEndedJobs) {

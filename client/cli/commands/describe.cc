@@ -38,11 +38,6 @@ std::string Measures(const v1::Evaluation& evaluation) {
   return text;
 }
 
-std::string Waiting(const v1::Job& job, absl::Time now) {
-  if (job.state() != v1::JOB_STATE_QUEUED || !job.has_waiting()) return "";
-  return WaitingText(job.waiting(), now);
-}
-
 // Returns "1 of 3 since a checkpoint last had a new epoch, or since the start; it starts again in 4 s or
 // later".
 std::string Restarts(const v1::Job& job, absl::Time now) {
@@ -65,7 +60,8 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
                                   job.message().empty() ? "" : ": " + Indented(job.message())));
   if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", ShortEnumName(job.reason()));
-  facts.Add("waits", Waiting(job, session.terminal().Now()));
+  // Also set while a cluster queues a STARTING job.
+  if (job.has_waiting()) facts.Add("waits", WaitingText(job.waiting(), now));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
                                     FormatAge(now - FromProto(job.create_time())), " ago)"));
   if (job.has_start_time()) {

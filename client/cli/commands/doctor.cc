@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "client/cli/cluster_checks.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/daemon_checks.h"
 #include "client/cli/machine_checks.h"
@@ -46,9 +47,11 @@ Findings Examine(Session& session) {
     return findings;
   }
   Append(CheckAnswer(session, *answer), &findings);
-  const absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices();
+  v1::ListDevicesResponse cluster;
+  const absl::StatusOr<std::vector<v1::Device>> devices = (*client)->ListDevices(&cluster);
   if (devices.ok()) {
     Append(CheckDevices(*devices), &findings);
+    Append(CheckPartitions(cluster), &findings);
   } else {
     AddError(session, "devices", devices.status(), &findings);
   }

@@ -61,7 +61,7 @@ std::string Devices(const v1::Job& job) {
 }
 
 std::string Message(const v1::Job& job, absl::Time now) {
-  if (job.state() == v1::JOB_STATE_QUEUED && job.has_waiting()) return WaitingText(job.waiting(), now);
+  if (job.has_waiting()) return WaitingText(job.waiting(), now);
   // A row must be a single line.
   return absl::StrReplaceAll(job.message(), {{"\n", " "}});
 }

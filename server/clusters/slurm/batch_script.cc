@@ -29,28 +29,33 @@ if ! { echo "$SLURM_JOB_ID $node" >"$attempt/started"; } 2>/dev/null; then
 fi
 set +o noclobber
 @EXPORTS@
-# The first SIGTERM is sent on to all tasks. If the step has not begun, the signal is sent again until it arrives.
+# The first SIGUSR1 and the first SIGTERM are sent on to all tasks. If the step has not begun, the signal is sent again
+# until it arrives.
 step=
-stop=
+signal=
+terminated=
 forward() {
-  stop=1
+  signal=$1
+  [[ $1 != TERM ]] || terminated=1
   [[ -n $step ]] || return
-  trap '' TERM
-  until scancel --signal=TERM "$SLURM_JOB_ID.0" 2>/dev/null || ! kill -0 "$step" 2>/dev/null; do sleep 0.5; done
+  trap '' "$1"
+  until scancel --signal="$1" "$SLURM_JOB_ID.0" 2>/dev/null || ! kill -0 "$step" 2>/dev/null; do sleep 0.5; done
 }
-trap forward TERM
+trap 'forward USR1' USR1
+trap 'forward TERM' TERM
 srun @SRUN@ @TASK@ &
 step=$!
-[[ -z $stop ]] || forward
+[[ -z $signal ]] || forward "$signal"
 wait "$step"
 code=$?
-# The signal interrupts `wait`, which then returns another code.
-if [[ -n $stop ]]; then
+# Each of the two signals interrupts `wait`, which then returns another code.
+for again in 1 2; do
+  [[ -n $signal ]] || break
   wait "$step"
-  again=$?
-  ((again == 127)) || code=$again
-fi
-echo "$code${stop:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
+  next=$?
+  ((next == 127)) || code=$next
+done
+echo "$code${terminated:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.new" "$attempt/ended"
 exit "$code"
 )script";
 

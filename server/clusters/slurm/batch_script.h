@@ -36,8 +36,9 @@ struct BatchScriptOptions {
 };
 
 // Returns the text of a bash script for sbatch. The script runs the command once per task, as one step of
-// srun, and exits with the step's code. If one task fails, Slurm ends the others. The first SIGTERM of the
-// script is sent on to all tasks, and the script waits for their end. All names are quoted for the shell.
+// srun, and exits with the step's code. If one task fails, Slurm ends the others. The first SIGUSR1 and the
+// first SIGTERM of the script are sent on to all tasks, and the script waits for their end. All names are
+// quoted for the shell.
 std::string BatchScript(const BatchScriptOptions& options);
 
 }  // namespace tandem

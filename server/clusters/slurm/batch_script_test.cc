@@ -196,6 +196,46 @@ TEST_F(BatchScriptTest, SendsTheFirstTermOnAndWaits) {
   EXPECT_EQ(ReadText(attempt_ + "/ended"), "5 SIGTERM\n");
 }
 
+TEST_F(BatchScriptTest, SendsTheWarningOfTheTimeLimitOnAndThenTheTerm) {
+  const std::string ready = folder_.path() + "/ready";
+  Fake("scancel", "printf '%s\\n' \"$*\" >>scancel.arguments; kill -${1#--signal=} $(cat task)");
+  options_.command = {"bash", "-c",
+                      absl::StrCat("trap 'touch ", ready, ".2' USR1; trap 'echo saved; exit 5' TERM; touch ",
+                                   ready, "; while true; do sleep 0.05; done")};
+  std::thread terminator([&] {
+    AwaitFile(ready);
+    AwaitFile(folder_.path() + "/task");
+    const pid_t script = ScriptPid();
+    ASSERT_GT(script, 1);
+    kill(script, SIGUSR1);
+    AwaitFile(ready + ".2");
+    kill(script, SIGTERM);
+  });
+  const CommandResult result = Run();
+  terminator.join();
+  EXPECT_EQ(result.exit_code, 5) << result.standard_error;
+  EXPECT_EQ(result.standard_output, "saved\n");
+  EXPECT_EQ(ReadText(folder_.path() + "/scancel.arguments"), "--signal=USR1 12.0\n--signal=TERM 12.0\n");
+  EXPECT_EQ(ReadText(attempt_ + "/ended"), "5 SIGTERM\n");
+}
+
+TEST_F(BatchScriptTest, AWarningOfTheTimeLimitIsNoTermination) {
+  const std::string ready = folder_.path() + "/ready";
+  Fake("scancel", "kill -${1#--signal=} $(cat task)");
+  options_.command = {"bash", "-c",
+                      absl::StrCat("trap 'exit 0' USR1; touch ", ready, "; while true; do sleep 0.05; done")};
+  std::thread terminator([&] {
+    AwaitFile(ready);
+    AwaitFile(folder_.path() + "/task");
+    const pid_t script = ScriptPid();
+    ASSERT_GT(script, 1);
+    kill(script, SIGUSR1);
+  });
+  EXPECT_EQ(Run().exit_code, 0);
+  terminator.join();
+  EXPECT_EQ(ReadText(attempt_ + "/ended"), "0\n");
+}
+
 TEST_F(BatchScriptTest, SendsTheTermAgainUntilTheStepTakesIt) {
   const std::string ready = folder_.path() + "/ready";
   Fake("scancel", "echo try >>tries; [ $(wc -l <tries) -ge 3 ] || exit 1; kill -TERM $(cat task)");

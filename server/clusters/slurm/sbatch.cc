@@ -136,7 +136,8 @@ std::vector<std::string> CommonArguments(const SlurmRequest& request) {
   arguments.push_back(absl::StrCat("--cpus-per-task=", request.cpus_per_task));
   if (request.gpus_per_node > 0) arguments.push_back(absl::StrCat("--gres=gpu:", request.gpus_per_node));
   if (request.time_limit > absl::ZeroDuration()) add("--time", FormatSlurmDuration(request.time_limit));
-  arguments.push_back(absl::StrCat("--signal=B:TERM@", absl::ToInt64Seconds(kSlurmWarning)));
+  // Slurm ends a preempted or cancelled job with SIGTERM. So another signal tells the time limit from these.
+  arguments.push_back(absl::StrCat("--signal=B:USR1@", absl::ToInt64Seconds(kSlurmWarning)));
   arguments.push_back("--no-requeue");
   // sbatch runs with a small environment, so that the daemon's secrets stay out of the job.
   arguments.push_back("--export=ALL");

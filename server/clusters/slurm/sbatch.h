@@ -13,7 +13,7 @@
 
 namespace tandem {
 
-// Slurm sends SIGTERM to the batch script this long before the job's time limit, or up to a minute earlier.
+// Slurm sends SIGUSR1 to the batch script this long before the job's time limit, or up to a minute earlier.
 inline constexpr absl::Duration kSlurmWarning = absl::Seconds(60);
 
 // Returns OK if sbatch can be called with this request. INVALID_ARGUMENT with violations of the fields of

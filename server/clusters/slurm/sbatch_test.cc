@@ -44,7 +44,7 @@ TEST(SbatchTest, SubmitsWithFixedOptions) {
       SubmitArguments(request),
       ElementsAre("--constraint=a100", "--exclusive", "--job-name=lenet | \"x\" 'y'", "--partition=work",
                   "--comment=tandem:lenet-abc:2", "--nodes=2", "--ntasks-per-node=1", "--cpus-per-task=3",
-                  "--gres=gpu:4", "--time=1-06:00:00", "--signal=B:TERM@60", "--no-requeue", "--export=ALL",
+                  "--gres=gpu:4", "--time=1-06:00:00", "--signal=B:USR1@60", "--no-requeue", "--export=ALL",
                   "--chdir=/shared/jobs/a b", "--parsable", "--output=/shared/jobs/50%%j/worker.log",
                   "--open-mode=append", "/shared/jobs/a b/attempt-2/batch.sh"));
 }

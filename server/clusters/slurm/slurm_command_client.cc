@@ -72,6 +72,41 @@ bool LacksReadyNodes(const absl::Status& refusal, const SlurmRequest& request,
          request.nodes <= partition->nodes && request.nodes > partition->ready_nodes;
 }
 
+std::string CountOf(int64_t count, absl::string_view thing) {
+  return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
+}
+
+// Returns "2 nodes with 4 cores and 1 GPU each".
+std::string DescribeNodes(int nodes, int64_t cores, int gpus) {
+  return absl::StrCat(CountOf(nodes, "node"), " with ", CountOf(cores, "core"), " and ", CountOf(gpus, "GPU"),
+                      nodes == 1 ? "" : " each");
+}
+
+// Slurm has the same words for too many nodes, cores and GPUs. Returns the refusal of these with the numbers
+// and the right field, and any other refusal as it is.
+absl::Status ExplainRefusal(const absl::Status& refusal, const SlurmRequest& request,
+                            const SlurmPartition* partition) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(refusal);
+  if (partition == nullptr || violations.size() != 1) return refusal;
+  std::string field = violations[0].field;
+  if (field != "nodes" && field != "cpus_per_task" && field != "gpus_per_node") return refusal;
+  const int64_t cores = int64_t{request.tasks_per_node} * request.cpus_per_task;
+  if (request.nodes > partition->nodes) {
+    field = "nodes";
+  } else if (request.gpus_per_node > partition->gpus_per_node) {
+    field = "gpus_per_node";
+  } else if (cores > partition->cpus_per_node) {
+    field = "cpus_per_task";
+  }
+  std::string asked = DescribeNodes(request.nodes, cores, request.gpus_per_node);
+  for (const std::string& argument : request.extra_arguments) absl::StrAppend(&asked, ", ", argument);
+  return FieldError(
+      field, absl::StrCat(violations[0].description, "; the job asks for ", asked, ", and the partition \"",
+                          partition->name, "\" has ",
+                          DescribeNodes(partition->nodes, partition->cpus_per_node, partition->gpus_per_node),
+                          "; ask for less or name another partition"));
+}
+
 // The order of Find: a job that has not ended, then the lower id.
 std::tuple<bool, size_t, absl::string_view> RankOf(const SlurmJob& job) {
   return {IsEnd(job.state), job.id.size(), job.id};
@@ -110,6 +145,14 @@ absl::StatusOr<std::string> SlurmCommandClient::Ask(const char* program,
                                              result.exit_code, ": \"", errors.substr(0, kMostQuoted), "\""));
 }
 
+absl::Status SlurmCommandClient::CheckInstalled() const {
+  for (const char* const program : {"sbatch", "squeue", "scancel", "sinfo"}) {
+    const absl::Status status = Run(program, {"--version"}).status();
+    if (absl::IsFailedPrecondition(status)) return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> SlurmCommandClient::Submit(const SlurmRequest& request) {
   TANDEM_RETURN_IF_ERROR(CheckSlurmRequest(request, /*is_test=*/false));
   TANDEM_ASSIGN_OR_RETURN(const CommandResult result, Run("sbatch", SubmitArguments(request)));
@@ -123,7 +166,9 @@ absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
   if (!refusal.ok() && !absl::IsInvalidArgument(refusal)) return refusal;
   TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
   const SlurmPartition* const partition = PartitionOf(request, partitions);
-  if (!refusal.ok() && !LacksReadyNodes(refusal, request, partition)) return refusal;
+  if (!refusal.ok() && !LacksReadyNodes(refusal, request, partition)) {
+    return ExplainRefusal(refusal, request, partition);
+  }
   // Unless EnforcePartLimits is set, Slurm takes a job with a longer limit than the partition's, and never
   // starts this job. A quality of service may lift the partition's limit.
   if (partition == nullptr || !request.qos.empty() || request.time_limit <= partition->time_limit) {

@@ -29,6 +29,9 @@ class SlurmCommandClient : public SlurmClient {
 
   explicit SlurmCommandClient(Options options);
 
+  // FAILED_PRECONDITION names a program of Slurm that is not installed.
+  absl::Status CheckInstalled() const;
+
   absl::StatusOr<std::string> Submit(const SlurmRequest& request) override;
   absl::Status Test(const SlurmRequest& request) override;
   absl::StatusOr<std::vector<SlurmJob>> Poll() override;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/temporary_folder.h"
@@ -108,6 +109,15 @@ TEST_F(SlurmCommandClientTest, WithoutSlurmItSaysWhatToInstall) {
   }
 }
 
+TEST_F(SlurmCommandClientTest, NamesTheProgramThatIsNotInstalled) {
+  SlurmCommandClient::Options options;
+  options.path = folder_.path();
+  for (const char* program : {"sbatch", "squeue", "sinfo"}) Fake(program, "exit 1");
+  EXPECT_THAT(std::string(SlurmCommandClient(options).CheckInstalled().message()), HasSubstr("scancel"));
+  Fake("scancel", "exit 0");
+  EXPECT_TRUE(SlurmCommandClient(options).CheckInstalled().ok());
+}
+
 TEST_F(SlurmCommandClientTest, PollAsksOnceForThisUsersJobs) {
   Fake("squeue",
        absl::StrCat("printf '", kHeader, "tandem-job|9|RUNNING|N/A|n1|None|tandem:x:1|tandem-end\\n'"));
@@ -176,6 +186,36 @@ echo 'tandem-partition|work*|up|infinite|2|unk|1|0/0/2/2|(null)|tandem-end')");
   for (const auto& [nodes, can_wait] : kCases) {
     request.nodes = nodes;
     EXPECT_EQ(Client().Test(request).ok(), can_wait) << nodes;
+  }
+}
+
+TEST_F(SlurmCommandClientTest, ARefusalOfNodesSaysTheNumbers) {
+  Fake("sbatch", "echo 'allocation failure: Requested node configuration is not available' >&2; exit 1");
+  Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|4|0/8/0/8|gpu:a100:1|tandem-end'");
+  struct Case {
+    int nodes, tasks, cpus, gpus;
+    const char* field;
+    const char* asked;
+  };
+  const Case kCases[] = {{3, 1, 1, 0, "nodes", "3 nodes with 1 core and 0 GPUs each"},
+                         {1, 2, 3, 1, "cpus_per_task", "1 node with 6 cores and 1 GPU, --exclusive"},
+                         {2, 1, 1, 2, "gpus_per_node", "2 nodes with 1 core and 2 GPUs each"}};
+  for (const Case& one : kCases) {
+    SlurmRequest request = Request();
+    request.nodes = one.nodes;
+    request.tasks_per_node = one.tasks;
+    request.cpus_per_task = one.cpus;
+    request.gpus_per_node = one.gpus;
+    if (one.tasks > 1) request.extra_arguments = {"--exclusive"};
+    const absl::Status status = Client().Test(request);
+    const std::vector<FieldViolation> violations = GetFieldViolations(status);
+    ASSERT_THAT(violations, SizeIs(1)) << status;
+    EXPECT_EQ(violations[0].field, one.field);
+    EXPECT_THAT(
+        violations[0].description,
+        HasSubstr(absl::StrCat("Requested node configuration is not available; the job asks for ", one.asked,
+                               ", and the partition \"work\" has 2 nodes with 4 cores and 1 "
+                               "GPU each; ask for less")));
   }
 }
 
