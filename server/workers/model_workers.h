@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/unique_fd.h"
 #include "server/workers/sandbox_options.h"
-#include "server/workers/unique_fd.h"
 #include "tandem/internal/v1/model_task.pb.h"
 
 namespace tandem {
