@@ -9,6 +9,8 @@
 #include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/cli/job_progress.h"
+#include "client/lib/main_metric.h"
+#include "engine/base/measure_direction.h"
 
 namespace tandem::cli {
 namespace {
@@ -32,7 +34,7 @@ void AppendMeasures(const char* what, const v1::Evaluation& evaluation, std::str
 }
 
 std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
-  const std::string metric = MainMetric(epoch.training());
+  const std::string metric = client::MainMetric(epoch.training());
   const std::string metric_name = metric.empty() ? "metric" : ShortMetricName(metric);
   const bool validated = epoch.has_validation();
   const double seconds = epoch.training_seconds() + epoch.validation_seconds();
@@ -60,11 +62,11 @@ std::string Skipped(const v1::EpochSummary& epoch) {
 std::string EpochTable::Row(const v1::EpochSummary& epoch, int width) {
   std::string headings, row;
   int used = 0;
-  const std::string metric = MainMetric(epoch.validation());
+  const std::string metric = client::MainMetric(epoch.validation());
   bool best = false;
   if (!metric.empty()) {
     const double value = epoch.validation().metrics().at(metric);
-    best = !best_.has_value() || (IsBetterWhenSmaller(metric) ? value < *best_ : value > *best_);
+    best = !best_.has_value() || (IsBetterIfSmaller(metric) ? value < *best_ : value > *best_);
     if (best) best_ = value;
   }
   for (const Cell& cell : Cells(epoch)) {

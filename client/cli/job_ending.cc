@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/format.h"
+#include "client/lib/main_metric.h"
 #include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
@@ -61,7 +62,7 @@ std::string LastMeasures(const JobProgress& job, const Style& style) {
                                          : (epoch.has_validation() ? epoch.validation() : epoch.training());
   std::string text =
       absl::StrCat(": ", validated ? "validation" : "training", " loss ", FormatMeasure(evaluation.loss()));
-  const std::string main = MainMetric(evaluation);
+  const std::string main = client::MainMetric(evaluation);
   for (const auto& [metric, value] : OrderedMetrics(evaluation)) {
     const std::string number = FormatMeasure(value);
     absl::StrAppend(&text, ", ", metric, " ", metric == main ? style.Bold(number) : number);

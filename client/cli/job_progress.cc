@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "client/cli/format.h"
+#include "client/lib/main_metric.h"
 
 namespace tandem::cli {
 
@@ -112,28 +113,14 @@ bool HoldsDevices(v1::JobState state) {
          state == v1::JOB_STATE_PREEMPTING;
 }
 
-std::string MainMetric(const v1::Evaluation& evaluation) {
-  const auto& metrics = evaluation.metrics();
-  if (metrics.contains("accuracy")) return "accuracy";
-  std::string first;
-  for (const auto& [name, value] : metrics) {
-    if (first.empty() || name < first) first = name;
-  }
-  return first;
-}
-
 std::vector<std::pair<std::string, double>> OrderedMetrics(const v1::Evaluation& evaluation) {
-  const std::string main = MainMetric(evaluation);
+  const std::string main = client::MainMetric(evaluation);
   std::vector<std::pair<std::string, double>> ordered(evaluation.metrics().begin(),
                                                       evaluation.metrics().end());
   std::sort(ordered.begin(), ordered.end(), [&](const auto& a, const auto& b) {
     return std::pair(a.first != main, a.first) < std::pair(b.first != main, b.first);
   });
   return ordered;
-}
-
-bool IsBetterWhenSmaller(const std::string& metric) {
-  return metric == "mae" || metric == "rmse" || metric == "perplexity";
 }
 
 std::string ShortMetricName(const std::string& metric) { return metric == "accuracy" ? "acc" : metric; }

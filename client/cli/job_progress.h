@@ -84,14 +84,8 @@ class JobProgress {
 // Returns whether a job in `state` holds devices.
 bool HoldsDevices(v1::JobState state);
 
-// Returns the metric for a single column or curve: "accuracy" if present, otherwise the first by name, or "".
-std::string MainMetric(const v1::Evaluation& evaluation);
-
 // Returns all metrics with their values: the main metric first, the others by name.
 std::vector<std::pair<std::string, double>> OrderedMetrics(const v1::Evaluation& evaluation);
-
-// Returns whether smaller values of the metric are better, as for errors and measures of the loss.
-bool IsBetterWhenSmaller(const std::string& metric);
 
 // Returns "acc" for "accuracy", and other names unchanged.
 std::string ShortMetricName(const std::string& metric);

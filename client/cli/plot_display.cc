@@ -11,6 +11,7 @@
 #include "client/cli/plot.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/style.h"
+#include "client/lib/main_metric.h"
 
 namespace tandem::cli {
 namespace {
@@ -72,7 +73,7 @@ class Curves {
 
   void AddTo(Curve& curve, double x, const v1::Evaluation& evaluation) {
     if (!std::isnan(evaluation.loss())) curve.loss.push_back({x, evaluation.loss()});
-    if (metric_.empty()) metric_ = MainMetric(evaluation);
+    if (metric_.empty()) metric_ = client::MainMetric(evaluation);
     const auto found = evaluation.metrics().find(metric_);
     if (found != evaluation.metrics().end()) curve.metric.push_back({x, found->second});
   }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/cli/format.h"
 #include "client/cli/waiting_text.h"
+#include "client/lib/main_metric.h"
 #include "proto/job_file/enum_names.h"
 
 namespace tandem::cli {
@@ -29,7 +30,7 @@ int Percent(double fraction) { return static_cast<int>(std::floor(fraction * 100
 // Returns "loss 0.3910" and "acc 0.8590".
 std::vector<std::string> Measures(const v1::Evaluation& evaluation) {
   std::vector<std::string> measures = {absl::StrCat("loss ", FormatMeasure(evaluation.loss()))};
-  if (const std::string metric = MainMetric(evaluation); !metric.empty()) {
+  if (const std::string metric = client::MainMetric(evaluation); !metric.empty()) {
     measures.push_back(
         absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric))));
   }

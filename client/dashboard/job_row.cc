@@ -3,11 +3,12 @@
 #include <google/protobuf/util/time_util.h>
 
 #include <cmath>
-#include <map>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
+#include "client/lib/main_metric.h"
+#include "engine/base/measure_direction.h"
 #include "proto/job_file/enum_names.h"
 
 namespace tandem::dashboard {
@@ -55,13 +56,10 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
   if (newest != nullptr) {
     row["loss"] = Number(newest->loss());
-    // A protobuf map has another order in each message.
-    const std::map<std::string, double> metrics(newest->metrics().begin(), newest->metrics().end());
-    const auto accuracy = metrics.find("accuracy");
-    const auto shown = accuracy != metrics.end() ? accuracy : metrics.begin();
-    if (shown != metrics.end()) {
-      row["metric"] = shown->first;
-      row["value"] = Number(shown->second);
+    if (const std::string metric = client::MainMetric(*newest); !metric.empty()) {
+      row["metric"] = metric;
+      row["value"] = Number(newest->metrics().at(metric));
+      if (IsBetterIfSmaller(metric)) row["smaller_is_better"] = true;
     }
   }
   if (job.state() == v1::JOB_STATE_RUNNING && job.has_start_time() && progress.step() > 0 &&

@@ -15,6 +15,7 @@ namespace tandem::dashboard {
 //    "create_time", "start_time", "end_time",          seconds since 1970
 //    "epoch", "epochs", "step", "steps", "rate",       samples a second
 //    "loss", "metric": "accuracy", "value",            the newest validation's, else the newest report's
+//    "smaller_is_better": true,                        missing if larger values of the metric are better
 //    "seconds_left", "devices": ["cpu:0"], "spark": [losses]}
 //
 // Unknown values are missing. A number that is not finite is null. `losses` are the newest training losses,

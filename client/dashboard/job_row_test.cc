@@ -58,6 +58,18 @@ TEST(JobRowTest, TheValidationOfAnEpochCounts) {
   EXPECT_FALSE(row.contains("seconds_left"));
 }
 
+TEST(JobRowTest, AMetricHasItsBetterDirection) {
+  const auto row_of = [](const std::string& metrics) {
+    return JobRow(Job("progress { step: 1 training { " + metrics + " } }"), {}, 10);
+  };
+  const json errors = row_of(R"(metrics { key: "rmse" value: 2 } metrics { key: "mae" value: 1 })");
+  EXPECT_EQ(errors["metric"], "mae");
+  EXPECT_EQ(errors["smaller_is_better"], true);
+  const json answers = row_of(R"(metrics { key: "accuracy" value: 1 } metrics { key: "auc" value: 2 })");
+  EXPECT_EQ(answers["metric"], "accuracy");
+  EXPECT_FALSE(answers.contains("smaller_is_better"));
+}
+
 TEST(JobRowTest, WhatIsNotKnownIsLeftOut) {
   const json row = JobRow(Job(R"(name: "jobs/x" state: JOB_STATE_QUEUED)"), {}, 10);
   for (const char* const key :

@@ -17,37 +17,9 @@ constexpr char kSafety[] =
     "X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n"
     "Cross-Origin-Resource-Policy: same-origin\r\nConnection: close\r\n";
 
-const char* ReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 303:
-      return "See Other";
-    case 400:
-      return "Bad Request";
-    case 401:
-      return "Unauthorized";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 429:
-      return "Too Many Requests";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Error";
-  }
-}
-
-std::string Head(int status, absl::string_view content_type, const WebAnswer::Headers& headers) {
-  std::string head = absl::StrCat("HTTP/1.1 ", status, " ", ReasonPhrase(status),
+std::string Head(const mg_connection* connection, int status, absl::string_view content_type,
+                 const WebAnswer::Headers& headers) {
+  std::string head = absl::StrCat("HTTP/1.1 ", status, " ", mg_get_response_code_text(connection, status),
                                   "\r\nContent-Type: ", content_type, "\r\n", kSafety);
   for (const auto& [name, value] : headers) absl::StrAppend(&head, name, ": ", value, "\r\n");
   return head;
@@ -63,12 +35,13 @@ class Answer : public WebAnswer {
             const Headers& headers) override {
     status_ = status;
     // A browser that has left needs no answer.
-    Write(absl::StrCat(Head(status, content_type, headers), "Content-Length: ", body.size(), "\r\n\r\n"));
+    Write(absl::StrCat(Head(connection_, status, content_type, headers), "Content-Length: ", body.size(),
+                       "\r\n\r\n"));
     Write(body);
   }
   bool Begin(absl::string_view content_type, const Headers& headers) override {
     status_ = 200;
-    return Write(absl::StrCat(Head(200, content_type, headers), "\r\n"));
+    return Write(absl::StrCat(Head(connection_, 200, content_type, headers), "\r\n"));
   }
   bool Write(absl::string_view bytes) override {
     // If the browser is slow, mg_write may take only a part.

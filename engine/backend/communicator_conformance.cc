@@ -506,4 +506,21 @@ TEST_P(CommunicatorConformance, AbortMidwayReachesEveryRank) {
   });
 }
 
+void TestDroppedBroadcasts(const std::vector<std::unique_ptr<Communicator>>& group) {
+  const int world_size = static_cast<int>(group.size());
+  ASSERT_GE(world_size, 3);
+  OnEachRank(group, [&](Communicator& communicator) {
+    const int rank = communicator.rank();
+    for (int root = 0; root < world_size; ++root) {
+      const bool drops = rank == (root + 1) % world_size;
+      std::vector<int32_t> values(100, rank);
+      BufferView view = ViewOf(values);
+      if (drops) view.data = nullptr;
+      EXPECT_TRUE(communicator.Broadcast(view, root).ok());
+      EXPECT_EQ(values, std::vector<int32_t>(100, drops ? rank : root))
+          << "rank " << rank << ", root " << root;
+    }
+  });
+}
+
 }  // namespace tandem

@@ -31,6 +31,10 @@ inline void PrintTo(const CommunicatorMaker& maker, std::ostream* out) { *out <<
 //   ...}));
 class CommunicatorConformance : public testing::TestWithParam<CommunicatorMaker> {};
 
+// Tests that a rank of this new group may pass null data to another rank's Broadcast and then receives
+// nothing. Only groups of host memory offer this. The group needs at least 3 ranks.
+void TestDroppedBroadcasts(const std::vector<std::unique_ptr<Communicator>>& group);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_BACKEND_COMMUNICATOR_CONFORMANCE_H_

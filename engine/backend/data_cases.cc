@@ -18,10 +18,8 @@ constexpr ImageFill kFills[] = {ImageFill::kZero, ImageFill::kReflect, ImageFill
 // Gathers `batch` of `samples` samples of `shape`, followed by the next ops of a training step.
 OpCase Gathering(int64_t samples, Shape shape, int64_t batch) {
   return {absl::StrCat("gather_samples ", batch, " of ", samples, " ", shape.ToString()), [=](CaseGraph& g) {
-            std::vector<int64_t> extents = {samples};
-            extents.insert(extents.end(), shape.extents().begin(), shape.extents().end());
             const ValueId indices = g.Labels("indices", batch, samples);
-            const ValueId images = g.Bytes("images", Shape(extents));
+            const ValueId images = g.Bytes("images", shape.Batched(samples));
             const ValueId labels = g.Labels("labels", samples, 10);
             const ValueId numbers = g.Input("numbers", {samples, 3});
             const std::vector<ValueId> batches =

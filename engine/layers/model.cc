@@ -18,7 +18,7 @@ namespace tandem {
 namespace {
 
 absl::optional<Shape> CheckInputShape(const v1::Model& model, FieldViolations& violations) {
-  const Shape shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  const Shape shape = InputShapeOf(model);
   FieldViolations found;
   if (shape.rank() < 1 || shape.rank() > 3) {
     constexpr char kGive[] =
@@ -67,6 +67,10 @@ void CheckFullNames(const Layers& layers, const std::string& prefix, const std::
 }  // namespace
 
 void FillModelDefaults(v1::Model* model) { FillSequence(model->mutable_layers()); }
+
+Shape InputShapeOf(const v1::Model& model) {
+  return Shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+}
 
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model) {
   FieldViolations violations;

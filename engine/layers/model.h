@@ -23,6 +23,9 @@ void FillModelDefaults(v1::Model* model);
 // checked as far as possible.
 absl::StatusOr<std::vector<Shape>> CheckModel(const v1::Model& model);
 
+// Returns the shape of a sample that the model takes. Not checked.
+Shape InputShapeOf(const v1::Model& model);
+
 // Returns whether an embedding reads the model's input as tokens. Otherwise the input is numbers.
 bool ReadsTokens(const v1::Model& model);
 

@@ -96,9 +96,7 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
     violations.Add("name", absl::StrCat("may have at most ", kMaxModelNameLength, " characters"));
   }
   TemplateData wanted = data;
-  if (model->has_input()) {
-    wanted.sample = Shape(std::vector<int64_t>(model->input().shape().begin(), model->input().shape().end()));
-  }
+  if (model->has_input()) wanted.sample = InputShapeOf(*model);
   if (from.classes() != 0) wanted.outputs = from.classes();
   if (wanted.outputs < 1 || wanted.outputs > kMaxOutputs) {
     violations.Add("template.classes",

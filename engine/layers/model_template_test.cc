@@ -33,9 +33,7 @@ Shape OutputShape(const v1::Model& model) {
 
 std::map<std::string, Shape> Parameters(const v1::Model& model, DType input_type = DType::kFloat32) {
   Graph graph;
-  std::vector<int64_t> extents = {2};
-  for (const int64_t extent : model.input().shape()) extents.push_back(extent);
-  const ValueId input = graph.AddInput("x", input_type, Shape(extents));
+  const ValueId input = graph.AddInput("x", input_type, InputShapeOf(model).Batched(2));
   const auto network = BuildModel(model, input, DType::kFloat32, /*training=*/false, graph);
   EXPECT_TRUE(network.ok()) << network.status();
   std::map<std::string, Shape> parameters;

@@ -70,9 +70,7 @@ class ReshapeLayerKind final : public OneInputLayerKind {
     TANDEM_ASSIGN_OR_RETURN(
         const Shape sample,
         Infer(layer, Shape(std::vector<int64_t>(batched.extents().begin() + 1, batched.extents().end()))));
-    std::vector<int64_t> extents = {batched[0]};
-    extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-    return context.graph.Add(std::make_shared<ReshapeOp>(Shape(std::move(extents))), {input});
+    return context.graph.Add(std::make_shared<ReshapeOp>(sample.Batched(batched[0])), {input});
   }
 };
 

@@ -108,13 +108,8 @@ TEST(LossTest, SaysWhatOutputItNeeds) {
 std::string KindOf(const std::string& text, const Target& target, const Shape& output, LossValues* values) {
   Graph graph;
   const bool numbers = target.kind == TargetKind::kValues || target.kind == TargetKind::kClassProbabilities;
-  const auto batch = [](const Shape& sample) {
-    std::vector<int64_t> extents = {2};
-    extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-    return Shape(std::move(extents));
-  };
-  const ValueId x = graph.AddInput("x", DType::kFloat32, batch(output));
-  const ValueId y = graph.AddInput("y", numbers ? DType::kFloat32 : DType::kInt32, batch(target.shape));
+  const ValueId x = graph.AddInput("x", DType::kFloat32, output.Batched(2));
+  const ValueId y = graph.AddInput("y", numbers ? DType::kFloat32 : DType::kInt32, target.shape.Batched(2));
   const absl::StatusOr<LossValues> loss = AddLoss(Parse(text), x, y, graph);
   EXPECT_TRUE(loss.ok()) << loss.status();
   if (!loss.ok()) return "";

@@ -13,6 +13,7 @@
 #include "engine/graph/ops/accumulate.h"
 #include "engine/graph/ops/classification.h"
 #include "engine/graph/ops/value_loss.h"
+#include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
 
 namespace tandem {
@@ -23,12 +24,6 @@ constexpr int kLoss = 0;
 constexpr int kLossWeight = 1;
 constexpr int kCounted = 2;
 constexpr int kFirstMetric = 3;
-
-std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss) {
-  if (loss.softmax_cross_entropy().has_ignore_index()) return loss.softmax_cross_entropy().ignore_index();
-  if (loss.negative_log_likelihood().has_ignore_index()) return loss.negative_log_likelihood().ignore_index();
-  return std::nullopt;
-}
 
 // A scalar of a graph, and its factor in a sum.
 struct Term {

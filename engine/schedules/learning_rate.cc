@@ -59,8 +59,8 @@ double LearningRate::Rate(int64_t step) const {
   return RateAfterWarmup(0) * (start_factor_ + (1 - start_factor_) * share);
 }
 
-void LearningRate::EndEpoch(int64_t steps, double measure) {
-  if (plateau_ != nullptr && WarmupStep(steps) > warmup_steps_) plateau_->Observe(measure);
+void LearningRate::EndEpoch(int64_t steps, double measure, bool smaller_is_better) {
+  if (plateau_ != nullptr && WarmupStep(steps) > warmup_steps_) plateau_->Observe(measure, smaller_is_better);
 }
 
 std::optional<Plateau::State> LearningRate::state() const {

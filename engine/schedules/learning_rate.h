@@ -34,7 +34,8 @@ class LearningRate {
   // next step.
   bool watches() const { return plateau_ != nullptr; }
   // Ends an epoch, `steps` steps after training began. `measure` is the measure that the schedule watches.
-  void EndEpoch(int64_t steps, double measure);
+  // `smaller_is_better` is the same for all epochs.
+  void EndEpoch(int64_t steps, double measure, bool smaller_is_better);
 
   // Returns the state of the measurements, or nothing if none is watched.
   std::optional<Plateau::State> state() const;

@@ -5,40 +5,19 @@
 
 namespace tandem {
 
-namespace {
+Plateau::Plateau(const v1::PlateauSchedule& spec, double rate) : spec_(spec) { state_.rate = rate; }
 
-// A missing mode stays missing in the spec, so that it follows a metric that a fork changes.
-bool ImprovesDownwards(const v1::PlateauSchedule& spec) {
-  if (spec.mode() != v1::PLATEAU_MODE_UNSPECIFIED) return spec.mode() == v1::PLATEAU_MODE_MIN;
-  switch (spec.metric()) {
-    case v1::METRIC_UNSPECIFIED:
-    case v1::METRIC_MAE:
-    case v1::METRIC_RMSE:
-    case v1::METRIC_PERPLEXITY:
-      return true;
-    default:
-      return false;
-  }
-}
-
-}  // namespace
-
-Plateau::Plateau(const v1::PlateauSchedule& spec, double rate)
-    : spec_(spec), downwards_(ImprovesDownwards(spec)) {
-  state_.rate = rate;
-}
-
-bool Plateau::Improves(double measure) const {
+bool Plateau::Improves(double measure, bool smaller_is_better) const {
   if (!state_.best.has_value()) return !std::isnan(measure);
-  const double margin = downwards_ ? -spec_.threshold() : spec_.threshold();
+  const double margin = smaller_is_better ? -spec_.threshold() : spec_.threshold();
   // With a product, an infinite best can still be improved.
   const double bar =
       spec_.threshold_mode() == v1::THRESHOLD_MODE_ABS ? *state_.best + margin : *state_.best * (1 + margin);
-  return downwards_ ? measure < bar : measure > bar;
+  return smaller_is_better ? measure < bar : measure > bar;
 }
 
-void Plateau::Observe(double measure) {
-  if (Improves(measure)) {
+void Plateau::Observe(double measure, bool smaller_is_better) {
+  if (Improves(measure, smaller_is_better)) {
     state_.best = measure;
     state_.bad_epochs = 0;
   } else {

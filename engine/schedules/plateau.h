@@ -25,13 +25,12 @@ class Plateau {
   const State& state() const { return state_; }
   void Restore(const State& state) { state_ = state; }
   // Call it after each epoch.
-  void Observe(double measure);
+  void Observe(double measure, bool smaller_is_better);
 
  private:
-  bool Improves(double measure) const;
+  bool Improves(double measure, bool smaller_is_better) const;
 
   const v1::PlateauSchedule spec_;
-  const bool downwards_;
   State state_;
 };
 

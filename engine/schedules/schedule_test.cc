@@ -113,24 +113,24 @@ TEST(ScheduleTest, APlateauFollowsWhatItHears) {
   LearningRate rate(OptionsFor("plateau { factor: 0.5 patience: 1 } warmup { length: 1 }", 0.8, 2, 9));
   EXPECT_TRUE(rate.watches());
   EXPECT_NEAR(rate.Rate(1), 0.8 / 3, 1e-12);
-  rate.EndEpoch(2, 0.001);  // Within the warm-up.
+  rate.EndEpoch(2, 0.001, true);  // Within the warm-up.
   std::vector<double> rates;
   int64_t steps = 2;
   for (const double loss : {3.0, 2.0, 2.0, 2.5, 1.0, 1.0, 1.0}) {
     rates.push_back(rate.Rate(steps));
     steps += 2;
-    rate.EndEpoch(steps, loss);
+    rate.EndEpoch(steps, loss, true);
   }
   rates.push_back(rate.Rate(steps));
   ExpectRates(rates, {0.8, 0.8, 0.8, 0.8, 0.4, 0.4, 0.4, 0.2});
 }
 
-TEST(ScheduleTest, APlateauOfTheAccuracyLooksUpwards) {
-  LearningRate rate(OptionsFor("plateau { metric: METRIC_ACCURACY factor: 0.5 patience: 0 }", 1, 1, 9));
-  rate.EndEpoch(1, 0.5);
-  rate.EndEpoch(2, 0.6);
+TEST(ScheduleTest, APlateauOfAMeasureThatIsBetterIfLargerLooksUpwards) {
+  LearningRate rate(OptionsFor("plateau { factor: 0.5 patience: 0 }", 1, 1, 9));
+  rate.EndEpoch(1, 0.5, false);
+  rate.EndEpoch(2, 0.6, false);
   EXPECT_EQ(rate.Rate(2), 1);
-  rate.EndEpoch(3, 0.6);
+  rate.EndEpoch(3, 0.6, false);
   EXPECT_EQ(rate.Rate(3), 0.5);
 }
 
@@ -141,7 +141,7 @@ TEST(ScheduleTest, WhatIsLeftOutFollowsWhatIsChangedLater) {
     for (int64_t step = 0; step < 8; ++step) {
       all.push_back(rate.Rate(step));
       // The loss rises.
-      if (step % 2 == 1) rate.EndEpoch(step + 1, static_cast<double>(step));
+      if (step % 2 == 1) rate.EndEpoch(step + 1, static_cast<double>(step), true);
     }
     return all;
   };
@@ -152,10 +152,7 @@ TEST(ScheduleTest, WhatIsLeftOutFollowsWhatIsChangedLater) {
   std::vector<double> expected = {0.04, 0.04 + 0.96 / 1.4};
   for (int t = 2; t < 8; ++t) expected.push_back(1 - (1 - 4e-6) * (t - 1.4) / 5.6);
   ExpectRates(rates(schedule), expected);
-  // For a plateau of the loss, lower is better.
-  schedule = Parse("plateau { metric: METRIC_ACCURACY factor: 0.5 patience: 0 }");
-  schedule.mutable_plateau()->clear_metric();
-  FillScheduleDefaults(&schedule);
+  schedule = Parse("plateau { factor: 0.5 patience: 0 }");
   ExpectRates(rates(schedule), {1, 1, 1, 1, 0.5, 0.5, 0.25, 0.25});
 }
 
@@ -163,10 +160,10 @@ TEST(ScheduleTest, APlateauGetsOverMeasurementsThatAreNoNumbers) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double first : {std::nan(""), kInfinity}) {
     LearningRate rate(OptionsFor("plateau { factor: 0.5 patience: 1 }", 1, 1, 9));
-    rate.EndEpoch(1, first);
-    rate.EndEpoch(2, 3);
-    rate.EndEpoch(3, 2);
-    rate.EndEpoch(4, 1);
+    rate.EndEpoch(1, first, true);
+    rate.EndEpoch(2, 3, true);
+    rate.EndEpoch(3, 2, true);
+    rate.EndEpoch(4, 1, true);
     EXPECT_EQ(rate.Rate(4), 1) << first;
     EXPECT_EQ(rate.state()->best, 1) << first;
   }

@@ -7,6 +7,12 @@
 
 namespace tandem {
 
+Shape Shape::Batched(int64_t samples) const {
+  std::vector<int64_t> extents = {samples};
+  extents.insert(extents.end(), extents_.begin(), extents_.end());
+  return Shape(std::move(extents));
+}
+
 int64_t Shape::elements() const {
   int64_t product = 1;
   for (const int64_t extent : extents_) {

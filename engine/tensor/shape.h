@@ -24,6 +24,9 @@ class Shape {
   int64_t operator[](int i) const { return extents_[i < 0 ? i + extents_.size() : i]; }
   absl::Span<const int64_t> extents() const { return extents_; }
 
+  // Returns the shape of a batch of so many samples of this shape: [samples, ...].
+  Shape Batched(int64_t samples) const;
+
   // Returns the product of the extents, 1 for {}. Saturates at the largest int64_t.
   int64_t elements() const;
 

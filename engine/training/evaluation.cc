@@ -88,8 +88,7 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   for (const std::string& notice : info.notices) {
     if (request.on_notice) request.on_notice(notice);
   }
-  const Shape input(
-      std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
+  const Shape input = InputShapeOf(spec.model());
   if (info.shape != input) {
     return FieldError("dataset", absl::StrCat("has samples ", info.shape.ToString(), ", but the model takes ",
                                               input.ToString()));

@@ -352,7 +352,7 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
                          const DatasetInfo& dataset, FieldViolations& violations) {
   CheckResident(spec, dataset, violations);
   const v1::Model& model = spec.model();
-  const Shape input(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  const Shape input = InputShapeOf(model);
   if (input.rank() > 0 && input != dataset.shape) {
     violations.Add(
         "model.input.shape",

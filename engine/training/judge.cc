@@ -75,7 +75,7 @@ void Judge::Measure(const v1::Evaluation& evaluation, bool validation, int64_t e
 
 void Judge::EndEpoch(int64_t steps) {
   if (!for_plateau_.has_value()) return;
-  learning_rate_->EndEpoch(steps, *for_plateau_);
+  learning_rate_->EndEpoch(steps, *for_plateau_, plateau_measure_.downwards);
   for_plateau_.reset();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/model.h"
 #include "engine/optimizers/parameter_groups.h"
 
 namespace tandem {
@@ -46,9 +47,7 @@ DType InputTypeOf(const v1::Model& model) {
 absl::StatusOr<LayerTable> ListLayers(const v1::Model& model) {
   LayerTable table;
   Graph graph;
-  std::vector<int64_t> extents = {1};
-  extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
-  const ValueId input = graph.AddInput(kInputName, InputTypeOf(model), Shape(std::move(extents)));
+  const ValueId input = graph.AddInput(kInputName, InputTypeOf(model), InputShapeOf(model).Batched(1));
   TANDEM_ASSIGN_OR_RETURN(Network network, BuildModel(model, input, DType::kFloat32, /*training=*/false,
                                                       graph, {.trace = &table.trace}));
   table.parameters = std::move(network.parameters);

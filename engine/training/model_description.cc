@@ -25,9 +25,8 @@ struct BuiltNetwork {
 };
 
 absl::Status Build(const v1::Model& model, int64_t samples, bool training, BuiltNetwork& built) {
-  std::vector<int64_t> extents = {samples};
-  extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
-  const ValueId input = built.graph.AddInput("input", InputTypeOf(model), Shape(std::move(extents)));
+  const ValueId input =
+      built.graph.AddInput("input", InputTypeOf(model), InputShapeOf(model).Batched(samples));
   RandomSource random;
   if (training) random.step = built.graph.AddInput("step", DType::kInt64, Shape());
   TANDEM_ASSIGN_OR_RETURN(built.network, BuildModel(model, input, DType::kFloat32, training, built.graph,

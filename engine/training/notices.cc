@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/tensor/shape.h"
 #include "engine/training/judge.h"
@@ -37,7 +38,7 @@ std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double fir
 }
 
 std::string LayoutNotice(const v1::Model& model) {
-  const Shape sample(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  const Shape sample = InputShapeOf(model);
   const bool convolves = std::any_of(model.layers().begin(), model.layers().end(),
                                      [](const v1::Layer& layer) { return layer.has_conv2d(); });
   if (!convolves || !LooksChannelsLast(sample)) return "";

@@ -36,9 +36,7 @@ absl::StatusOr<Executable*> Predictor::ExecutableFor(int64_t samples) {
   if (executable != nullptr) return executable.get();
   const v1::Model& model = model_.spec.model();
   Graph graph;
-  std::vector<int64_t> extents = {samples};
-  extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
-  ValueId input = graph.AddInput("input", DTypeOfSamples(type_), Shape(std::move(extents)));
+  ValueId input = graph.AddInput("input", DTypeOfSamples(type_), InputShapeOf(model).Batched(samples));
   if (type_ != SampleType::kTokens) {
     const ResolvedNormalization& normalization = model_.trained_on.normalization;
     TANDEM_ASSIGN_OR_RETURN(

@@ -24,6 +24,7 @@
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/npy_array.h"
 #include "engine/data/formats/npy_numbers.h"
+#include "engine/layers/model.h"
 #include "engine/training/prediction_table.h"
 
 namespace tandem {
@@ -32,16 +33,7 @@ namespace {
 // The most column names in an error.
 constexpr size_t kShownNames = 20;
 
-Shape SampleShape(const TrainedModel& model) {
-  const auto& shape = model.spec.model().input().shape();
-  return Shape(std::vector<int64_t>(shape.begin(), shape.end()));
-}
-
-Shape Batched(int64_t samples, const Shape& sample) {
-  std::vector<int64_t> extents = {samples};
-  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-  return Shape(std::move(extents));
-}
+Shape SampleShape(const TrainedModel& model) { return InputShapeOf(model.spec.model()); }
 
 // Returns the largest whole number that a sample may hold.
 int64_t LargestNumber(const TrainedModel& model) {
@@ -105,7 +97,7 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
   std::vector<uint8_t> planes(image.pixels.size());
   CopyPlanes(image, planes.data());
   const std::vector<double> numbers(planes.begin(), planes.end());
-  return AsSamples(numbers, Batched(1, sample), model);
+  return AsSamples(numbers, sample.Batched(1), model);
 }
 
 // Returns the shapes in which an array may have a sample: as in training, then as the network takes it.
@@ -138,7 +130,7 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
   const Shape& shape = header.shape;
   const std::vector<Shape> shapes = ArrayShapes(model);
   const auto fitting = std::find_if(shapes.begin(), shapes.end(), [&](const Shape& wanted) {
-    const bool many = shape.rank() == wanted.rank() + 1 && shape[0] > 0 && shape == Batched(shape[0], wanted);
+    const bool many = shape.rank() == wanted.rank() + 1 && shape[0] > 0 && shape == wanted.Batched(shape[0]);
     return shape == wanted || many;
   });
   if (fitting == shapes.end()) {
@@ -159,7 +151,7 @@ absl::StatusOr<Tensor> ReadArray(const std::string& file, const TrainedModel& mo
   if (model.trained_on.layout == v1::ARRAY_LAYOUT_NHWC && fitting == shapes.begin() && sample.rank() == 3) {
     numbers = ChannelsFirst(numbers, sample);
   }
-  return AsSamples(numbers, Batched(shape == *fitting ? 1 : shape[0], sample), model);
+  return AsSamples(numbers, sample.Batched(shape == *fitting ? 1 : shape[0]), model);
 }
 
 // Returns whether a row names the columns: no cell is a number. A row of names with a number is a mistake.
@@ -241,7 +233,7 @@ absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, char delimiter,
     ++samples;
   }
   if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");
-  return AsSamples(numbers, Batched(samples, SampleShape(model)), model);
+  return AsSamples(numbers, SampleShape(model).Batched(samples), model);
 }
 
 // Returns the training table's delimiter, or a comma if only a comma splits the first row.
@@ -309,7 +301,7 @@ absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& mod
     ++samples;
   }
   if (samples == 0) return absl::InvalidArgumentError("has no row of numbers");
-  return AsSamples(numbers, Batched(samples, sample), model);
+  return AsSamples(numbers, sample.Batched(samples), model);
 }
 
 }  // namespace

@@ -15,22 +15,16 @@
 namespace tandem {
 namespace {
 
-Shape Batched(int64_t samples, const Shape& sample) {
-  std::vector<int64_t> extents = {samples};
-  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-  return Shape(std::move(extents));
-}
-
 std::string NameOf(DataSplit split, const char* what) {
   return absl::StrCat(kDataPrefix, split == DataSplit::kTraining ? "training_" : "validation_", what);
 }
 
 // Return the types and shapes of a whole split.
 TensorType SamplesOf(const DatasetInfo& data, int64_t size) {
-  return {DTypeOfSamples(data.sample_type), Batched(size, data.shape)};
+  return {DTypeOfSamples(data.sample_type), data.shape.Batched(size)};
 }
 TensorType TargetsOf(const DatasetInfo& data, int64_t size) {
-  return {DTypeOfTargets(data.target_type), Batched(size, data.target_shape)};
+  return {DTypeOfTargets(data.target_type), data.target_shape.Batched(size)};
 }
 
 ImageFill FillOf(v1::FillMode fill) {

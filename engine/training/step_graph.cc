@@ -30,17 +30,6 @@
 namespace tandem {
 namespace {
 
-Shape SampleShape(const v1::JobSpec& spec) {
-  return Shape(
-      std::vector<int64_t>(spec.model().input().shape().begin(), spec.model().input().shape().end()));
-}
-
-Shape Batched(int64_t samples, const Shape& sample) {
-  std::vector<int64_t> extents = {samples};
-  extents.insert(extents.end(), sample.extents().begin(), sample.extents().end());
-  return Shape(std::move(extents));
-}
-
 ValueId AddMeter(const v1::JobSpec& spec, const char* name, Graph& graph) {
   return graph.AddVariable(name, VariableKind::kMeter, DType::kFloat64, MeterShape(spec.training()));
 }
@@ -82,11 +71,11 @@ absl::StatusOr<ResidentBatch> AddBatch(const v1::JobSpec& spec, const DatasetInf
   }
   ResidentBatch batch;
   batch.samples = graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type),
-                                 Batched(shape.samples, SampleShape(spec)));
+                                 InputShapeOf(spec.model()).Batched(shape.samples));
   const TargetType target_type = training ? data.train_target_type() : data.target_type;
   batch.targets =
       graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
-                     Batched(shape.samples, training ? data.train_target_shape() : data.target_shape));
+                     (training ? data.train_target_shape() : data.target_shape).Batched(shape.samples));
   return batch;
 }
 

@@ -29,9 +29,7 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
       return absl::Status(loss.status().code(), absl::StrCat(path, ": ", loss.status().message()));
     *model.spec.mutable_training()->mutable_loss() = *std::move(loss);
   }
-  const Shape sample(std::vector<int64_t>(model.spec.model().input().shape().begin(),
-                                          model.spec.model().input().shape().end()));
-  absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, sample);
+  absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, InputShapeOf(model.spec.model()));
   if (!trained_on.ok()) {
     return absl::Status(trained_on.status().code(), absl::StrCat(path, ": ", trained_on.status().message()));
   }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/measure_direction.h"
 #include "engine/metrics/metric.h"
 
 namespace tandem {
@@ -29,17 +30,9 @@ std::vector<std::string> MeasureNames(const v1::Training& training) {
   return names;
 }
 
-v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode) {
-  if (mode != v1::PLATEAU_MODE_UNSPECIFIED) return mode;
-  // Errors of any kind are better if they are lower. All other metrics count correct answers.
-  constexpr absl::string_view kDownwards[] = {kLossMeasure, "mae", "rmse", "perplexity"};
-  const bool downwards =
-      std::find(std::begin(kDownwards), std::end(kDownwards), metric) != std::end(kDownwards);
-  return downwards ? v1::PLATEAU_MODE_MIN : v1::PLATEAU_MODE_MAX;
-}
-
 WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode) {
-  return {.name = metric, .downwards = ModeOf(metric, mode) == v1::PLATEAU_MODE_MIN};
+  const bool is_given = mode != v1::PLATEAU_MODE_UNSPECIFIED;
+  return {.name = metric, .downwards = is_given ? mode == v1::PLATEAU_MODE_MIN : IsBetterIfSmaller(metric)};
 }
 
 WatchedMeasure BestMeasure(const v1::Training& training) {

@@ -34,12 +34,9 @@ struct WatchedMeasure {
 // Returns the names of all measures of this training: "loss", then the metrics.
 std::vector<std::string> MeasureNames(const v1::Training& training);
 
-// Returns the better direction of a measure, PLATEAU_MODE_MIN or PLATEAU_MODE_MAX: `mode` if given, else the
-// measure's own direction. A missing mode stays missing in a spec, so that it follows a metric that a fork or
-// an override changes.
-v1::PlateauMode ModeOf(absl::string_view metric, v1::PlateauMode mode);
-
-// Returns the measure with this name.
+// Returns the measure with this name. Its better direction is `mode` if given, else the measure's own
+// direction (IsBetterIfSmaller). A missing mode stays missing in a spec, so that it follows a metric that a
+// fork or an override changes.
 WatchedMeasure MakeMeasure(const std::string& metric, v1::PlateauMode mode);
 
 // Returns the measure of the best result: best_model's metric, else early_stopping's metric, else the loss.

@@ -60,7 +60,7 @@ bool TakesValues(const v1::Loss& loss) {
 DatasetInfo FittingData(const v1::JobSpec& spec) {
   const v1::Model& model = spec.model();
   DatasetInfo info;
-  info.shape = Shape(std::vector<int64_t>(model.input().shape().begin(), model.input().shape().end()));
+  info.shape = InputShapeOf(model);
   info.classes = 2;
   for (const v1::Layer& layer : model.layers()) {
     if (layer.dense().units() > 0) info.classes = layer.dense().units();

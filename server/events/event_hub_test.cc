@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <utility>
@@ -18,12 +20,19 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Blocks for the next entry.
+// Returns the entry; null at the end of the log.
+template <typename Entry>
+absl::StatusOr<Entry> EntryOf(absl::StatusOr<std::optional<Entry>> result) {
+  if (!result.ok()) return result.status();
+  return result->value_or(nullptr);
+}
+
+// Blocks for the next entry; null at the end of the log.
 template <typename Item>
-typename Subscription<Item>::Result Next(Subscription<Item>& subscription) {
+absl::StatusOr<std::shared_ptr<const Item>> Next(Subscription<Item>& subscription) {
   Awaited<typename Subscription<Item>::Result> result;
   subscription.Next(result.Done());
-  return result.Get();
+  return EntryOf(result.Get());
 }
 
 class EventHubTest : public testing::Test {
@@ -141,7 +150,7 @@ TEST_F(EventHubTest, AnEndThatOthersFollowIsNone) {
   watcher->Next(next.Done());
   EXPECT_FALSE(next.IsDone());
   LogAndWait("a", 1, /*ends=*/true);
-  const auto event = next.Get();
+  const auto event = EntryOf(next.Get());
   ASSERT_TRUE(event.ok() && *event != nullptr);
   EXPECT_EQ((*event)->sequence(), 5);
   end = Next(*watcher);
@@ -159,7 +168,7 @@ TEST_F(EventHubTest, ReplaysThenFollowsThenEnds) {
   watcher->Next(next.Done());
   EXPECT_FALSE(next.IsDone());
   LogAndWait("a", 1);
-  const auto event = next.Get();
+  const auto event = EntryOf(next.Get());
   ASSERT_TRUE(event.ok() && *event != nullptr);
   EXPECT_EQ((*event)->sequence(), 4);
 
@@ -238,12 +247,12 @@ TEST_F(EventHubTest, ACallbackMayAskForMoreAndDestroyItsSubscription) {
     void Ask() {
       subscription->Next([this](EventSubscription::Result event) {
         ASSERT_TRUE(event.ok()) << event.status();
-        if (*event == nullptr) {
+        if (!event->has_value()) {
           subscription.reset();
           done.Done()(seen);
           return;
         }
-        seen.push_back((*event)->sequence());
+        seen.push_back((**event)->sequence());
         Ask();
       });
     }

@@ -95,7 +95,7 @@ template <typename Item>
 void SubscriptionCore<Item>::Deliver() {
   for (int turn = 0; turn < kTurn; ++turn) {
     Callback callback;
-    Result result = nullptr;
+    Result result = std::nullopt;
     switch (NextStep(&callback, &result)) {
       case Step::kNothing:
         return;
@@ -127,7 +127,7 @@ typename SubscriptionCore<Item>::Step SubscriptionCore<Item>::NextStep(Callback*
     *result = std::move(buffer_.front());
     buffer_.pop_front();
   } else if (ended_) {
-    *result = nullptr;
+    *result = std::nullopt;
   } else if (!failure_.ok()) {
     *result = failure_;
   } else if (!live_) {

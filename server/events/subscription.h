@@ -3,8 +3,7 @@
 
 #include <memory>
 
-#include "absl/functional/any_invocable.h"
-#include "absl/status/statusor.h"
+#include "server/events/item_source.h"
 #include "server/store/records.h"
 
 namespace tandem {
@@ -17,30 +16,29 @@ class SubscriptionCore;
 //
 // A stream reactor calls Next in its constructor and in OnWriteDone, StartWrite or Finish in the callback,
 // and Cancel in OnCancel.
+//
+// An end with OK means that the log has ended; its last entry was given before. Errors:
+// - NOT_FOUND: the job does not exist or was deleted.
+// - OUT_OF_RANGE: the requested position is beyond the log's end.
+// - UNAVAILABLE: the hub was closed.
+// - CANCELLED: Cancel was called.
 template <typename Item>
-class Subscription {
+class Subscription final : public ItemSource<std::shared_ptr<const Item>> {
  public:
-  // An entry, a null pointer or an error. A null pointer means that the log has ended; its last entry was
-  // given before. Nothing follows a null pointer or an error:
-  // - NOT_FOUND: the job does not exist or was deleted.
-  // - OUT_OF_RANGE: the requested position is beyond the log's end.
-  // - UNAVAILABLE: the hub was closed.
-  // - CANCELLED: Cancel was called.
-  using Result = absl::StatusOr<std::shared_ptr<const Item>>;
-  using Callback = absl::AnyInvocable<void(Result)>;
+  using Callback = typename ItemSource<std::shared_ptr<const Item>>::Callback;
 
   explicit Subscription(std::shared_ptr<SubscriptionCore<Item>> core);
   // Drops an outstanding callback without calling it. Blocks if the callback runs on another thread.
-  ~Subscription();
+  ~Subscription() override;
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
   // Calls `callback` with the next entry as soon as it exists, on a thread of the hub and never within Next.
   // The callback must not block. It may call Next and destroy the subscription.
-  void Next(Callback callback);
+  void Next(Callback callback) override;
 
   // Gives CANCELLED to the outstanding callback and every later callback. Idempotent.
-  void Cancel();
+  void Cancel() override;
 
  private:
   const std::shared_ptr<SubscriptionCore<Item>> core_;

@@ -10,26 +10,11 @@
 namespace tandem {
 namespace {
 
-const char* ReasonPhrase(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Error";
-  }
-}
-
 void Answer(mg_connection* connection, const HttpPage& response, bool with_body) {
   // Do not wait for the rest of the request.
   mg_disable_connection_keep_alive(connection);
   const std::string head = absl::StrCat(
-      "HTTP/1.1 ", response.status, " ", ReasonPhrase(response.status),
+      "HTTP/1.1 ", response.status, " ", mg_get_response_code_text(connection, response.status),
       "\r\nContent-Type: ", response.content_type, "\r\nContent-Length: ", response.body.size(),
       response.status == 405 ? "\r\nAllow: GET, HEAD" : "",
       "\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n");

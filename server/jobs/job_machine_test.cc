@@ -520,8 +520,8 @@ TEST_F(JobMachineTest, WatchersSeeTheLogAndTheChanges) {
     events->Next(next.Done());
     const auto event = next.Get();
     ASSERT_TRUE(event.ok()) << event.status();
-    if (*event == nullptr) break;
-    streamed.push_back((*event)->SerializeAsString());
+    if (!event->has_value()) break;
+    streamed.push_back((**event)->SerializeAsString());
   }
   std::vector<std::string> logged;
   for (const v1::JobEvent& event : jobs_.Log(id)) logged.push_back(event.SerializeAsString());
@@ -531,8 +531,8 @@ TEST_F(JobMachineTest, WatchersSeeTheLogAndTheChanges) {
     Awaited<ChangeSubscription::Result> next;
     changes->Next(next.Done());
     const auto change = next.Get();
-    ASSERT_TRUE(change.ok() && *change != nullptr);
-    states.push_back((*change)->event.state_change().to());
+    ASSERT_TRUE(change.ok() && change->has_value());
+    states.push_back((**change)->event.state_change().to());
   }
   EXPECT_THAT(states, ElementsAre(v1::JOB_STATE_QUEUED, v1::JOB_STATE_STARTING, v1::JOB_STATE_RUNNING,
                                   v1::JOB_STATE_SUCCEEDED));

@@ -7,35 +7,35 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/rpc/response_source.h"
+#include "server/events/item_source.h"
 
 namespace tandem::rpc {
 
-// Turns the items of `Pulled`, a Subscription or a ModelCall, into responses. A null item ends the stream.
-// Destroying or cancelling the source cancels `Pulled`.
-template <typename Response, typename Pulled>
-class AdaptedSource : public ResponseSource<Response> {
+// Turns the items of another source into responses. Destroying or cancelling the source cancels the other
+// source.
+template <typename Response, typename Item>
+class AdaptedSource : public ItemSource<Response> {
  public:
-  using Callback = typename ResponseSource<Response>::Callback;
+  using Callback = typename ItemSource<Response>::Callback;
   // Returns an item's response.
-  using Take = std::function<Response(decltype(**std::declval<typename Pulled::Result&>()))>;
-  // Returns the error that the client gets for an error of `Pulled`.
+  using Take = std::function<Response(Item&)>;
+  // Returns the error that the client gets for an error of the other source.
   using Explain = std::function<absl::Status(const absl::Status&)>;
 
   AdaptedSource(
-      std::shared_ptr<Pulled> pulled, Take take,
+      std::shared_ptr<ItemSource<Item>> pulled, Take take,
       Explain explain = [](const absl::Status& status) { return status; })
       : pulled_(std::move(pulled)), take_(std::move(take)), explain_(std::move(explain)) {}
   ~AdaptedSource() override { pulled_->Cancel(); }
 
   void Next(Callback callback) override {
     // The callback may destroy this object.
-    const std::shared_ptr<Pulled> pulled = pulled_;
+    const std::shared_ptr<ItemSource<Item>> pulled = pulled_;
     pulled->Next([take = take_, explain = explain_,
-                  callback = std::move(callback)](typename Pulled::Result item) mutable {
+                  callback = std::move(callback)](typename ItemSource<Item>::Result item) mutable {
       if (!item.ok()) {
         callback(explain(item.status()));
-      } else if (!*item) {
+      } else if (!item->has_value()) {
         callback(std::nullopt);
       } else {
         callback(take(**item));
@@ -46,7 +46,7 @@ class AdaptedSource : public ResponseSource<Response> {
   void Cancel() override { pulled_->Cancel(); }
 
  private:
-  const std::shared_ptr<Pulled> pulled_;
+  const std::shared_ptr<ItemSource<Item>> pulled_;
   const Take take_;
   const Explain explain_;
 };

@@ -19,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "server/events/item_source.h"
 #include "server/rpc/active_streams.h"
 #include "server/rpc/admit_call.h"
 #include "server/rpc/call_log.h"
@@ -26,7 +27,6 @@
 #include "server/rpc/grpc_status.h"
 #include "server/rpc/lifecycle.h"
 #include "server/rpc/request_bytes.h"
-#include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 
 // The common parts of all methods: the call's id, its line in the log, the caller and the caller's rights,
@@ -171,7 +171,7 @@ class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::Byt
   using StreamCall::StreamCall;
 
   // Call once, with the handler's result. If it is an error, `caller` may be unset.
-  void Start(absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> source, const Caller& caller) {
+  void Start(absl::StatusOr<std::unique_ptr<ItemSource<Response>>> source, const Caller& caller) {
     KeepUntilDone();
     if (!source.ok()) {
       FinishOnce(source.status());
@@ -214,12 +214,11 @@ class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::Byt
 
  private:
   void Pull() {
-    source_->Next([this, self = self()](typename ResponseSource<Response>::Result result) {
-      OnNext(std::move(result));
-    });
+    source_->Next(
+        [this, self = self()](typename ItemSource<Response>::Result result) { OnNext(std::move(result)); });
   }
 
-  void OnNext(typename ResponseSource<Response>::Result result) {
+  void OnNext(typename ItemSource<Response>::Result result) {
     absl::Status end;
     {
       MutexLock lock(&mutex_);
@@ -239,8 +238,8 @@ class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::Byt
     }
   }
 
-  std::unique_ptr<ResponseSource<Response>> source_;  // Set before the first callback.
-  grpc::ByteBuffer response_;                         // Written only while no write is in flight.
+  std::unique_ptr<ItemSource<Response>> source_;  // Set before the first callback.
+  grpc::ByteBuffer response_;                     // Written only while no write is in flight.
 };
 
 // Serves a stream of responses. The handler (see handlers.h) returns a source or an error. `prepare` runs on
@@ -271,16 +270,17 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(
     if (prepare != nullptr) prepare(rpc, context, &small);
     reactor->Start(internal::CallHandler(handler, rpc, *caller, small), *caller);
   } else {
-    reactor->Start(std::make_unique<DeferredSource<Response>>(
-                       rpc.pool, caller->user, size,
-                       [&rpc, handler, most_bytes, caller = *caller, bytes = std::move(bytes)]() mutable
-                       -> absl::StatusOr<std::unique_ptr<ResponseSource<Response>>> {
-                         Request large;
-                         absl::Status parsed = ParseRequest(std::exchange(bytes, {}), most_bytes, &large);
-                         if (!parsed.ok()) return parsed;
-                         return internal::CallHandler(handler, rpc, caller, large);
-                       }),
-                   *caller);
+    reactor->Start(
+        std::make_unique<DeferredSource<Response>>(
+            rpc.pool, caller->user, size,
+            [&rpc, handler, most_bytes, caller = *caller,
+             bytes = std::move(bytes)]() mutable -> absl::StatusOr<std::unique_ptr<ItemSource<Response>>> {
+              Request large;
+              absl::Status parsed = ParseRequest(std::exchange(bytes, {}), most_bytes, &large);
+              if (!parsed.ok()) return parsed;
+              return internal::CallHandler(handler, rpc, caller, large);
+            }),
+        *caller);
   }
   return reactor.get();
 }

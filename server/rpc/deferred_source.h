@@ -10,20 +10,20 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
+#include "server/events/item_source.h"
 #include "server/rpc/call_interest.h"
 #include "server/rpc/fair_pool.h"
-#include "server/rpc/response_source.h"
 
 namespace tandem {
 
 // A source whose creation reads the database or files. A pool's thread creates the real source at the first
 // Next.
 template <typename Response>
-class DeferredSource : public ResponseSource<Response> {
+class DeferredSource : public ItemSource<Response> {
  public:
-  using Callback = typename ResponseSource<Response>::Callback;
+  using Callback = typename ItemSource<Response>::Callback;
   // Called once, on the pool. The stream ends with its error.
-  using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>()>;
+  using Open = absl::AnyInvocable<absl::StatusOr<std::unique_ptr<ItemSource<Response>>>()>;
 
   // `pool` must outlive the source. `bytes` is the memory of `open`. If too much of the user's work is
   // waiting, the stream ends with FairPool::Offer's error. Waiting work is dropped if the stream is
@@ -42,7 +42,7 @@ class DeferredSource : public ResponseSource<Response> {
   void Next(Callback callback) override {
     // The callback may destroy this object.
     const std::shared_ptr<State> state = state_;
-    if (ResponseSource<Response>* source = state->Opened()) {
+    if (ItemSource<Response>* source = state->Opened()) {
       source->Next(std::move(callback));
       return;
     }
@@ -65,7 +65,7 @@ class DeferredSource : public ResponseSource<Response> {
    public:
     explicit State(Open open) : open_(std::move(open)) {}
 
-    ResponseSource<Response>* Opened() {
+    ItemSource<Response>* Opened() {
       MutexLock lock(&mutex_);
       return source_.get();
     }
@@ -79,7 +79,7 @@ class DeferredSource : public ResponseSource<Response> {
         callback(opened.status());
         return;
       }
-      ResponseSource<Response>* const source = opened->get();
+      ItemSource<Response>* const source = opened->get();
       bool cancelled;
       {
         MutexLock lock(&mutex_);
@@ -92,7 +92,7 @@ class DeferredSource : public ResponseSource<Response> {
     }
 
     void Cancel() {
-      ResponseSource<Response>* source;
+      ItemSource<Response>* source;
       {
         MutexLock lock(&mutex_);
         interest_->Lose();
@@ -107,7 +107,7 @@ class DeferredSource : public ResponseSource<Response> {
     Open open_;
     Mutex mutex_;
     // Set once.
-    std::unique_ptr<ResponseSource<Response>> source_ ABSL_GUARDED_BY(mutex_);
+    std::unique_ptr<ItemSource<Response>> source_ ABSL_GUARDED_BY(mutex_);
   };
 
   const std::shared_ptr<State> state_;

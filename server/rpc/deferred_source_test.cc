@@ -14,12 +14,12 @@ TEST(DeferredSourceTest, ACancelledStreamWaitsForNoThread) {
   pool.Post("ann", [&end] { end.WaitForNotification(); });
   bool opened = false;
   DeferredSource<int> source(&pool, "ann", 100,
-                             [&opened]() -> absl::StatusOr<std::unique_ptr<ResponseSource<int>>> {
+                             [&opened]() -> absl::StatusOr<std::unique_ptr<ItemSource<int>>> {
                                opened = true;
                                return absl::InternalError("there is none");
                              });
   absl::Status status;
-  source.Next([&status](ResponseSource<int>::Result result) { status = result.status(); });
+  source.Next([&status](ItemSource<int>::Result result) { status = result.status(); });
   pool.DropUnwanted();
   EXPECT_TRUE(status.ok()) << "somebody waits: " << status;
   absl::Status refused;

@@ -52,7 +52,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
   *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
   *task.mutable_evaluate()->mutable_request() = std::move(request);
   TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
-  return std::make_unique<AdaptedSource<v1::EvaluateResponse, ModelCall>>(
+  return std::make_unique<AdaptedSource<v1::EvaluateResponse, internal::v1::ModelTaskOutput>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
 }

@@ -7,9 +7,9 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/empty.pb.h"
 #include "server/auth/token_registry.h"
+#include "server/events/item_source.h"
 #include "server/rpc/reply.h"
 #include "server/rpc/request_sink.h"
-#include "server/rpc/response_source.h"
 #include "server/rpc/rpc_context.h"
 #include "tandem/v1/daemon_service.pb.h"
 #include "tandem/v1/dataset_service.pb.h"
@@ -24,7 +24,7 @@
 namespace tandem::rpc {
 
 template <typename Response>
-using Source = absl::StatusOr<std::unique_ptr<ResponseSource<Response>>>;
+using Source = absl::StatusOr<std::unique_ptr<ItemSource<Response>>>;
 
 void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
                Reply<v1::Job> reply);

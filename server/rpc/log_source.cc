@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-using Callback = ResponseSource<v1::ReadLogResponse>::Callback;
-using Result = ResponseSource<v1::ReadLogResponse>::Result;
+using Callback = ItemSource<v1::ReadLogResponse>::Callback;
+using Result = ItemSource<v1::ReadLogResponse>::Result;
 
 // Shared by the source and its wakers. At most one thread at a time is in Serve.
 class LogFollower : public std::enable_shared_from_this<LogFollower> {
@@ -52,7 +52,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
     request_.until_end->Next([weak = weak_from_this()](EventSubscription::Result event) {
       const std::shared_ptr<LogFollower> self = weak.lock();
       if (self == nullptr) return;
-      if (!event.ok() || *event == nullptr) {
+      if (!event.ok() || !event->has_value()) {
         self->SetEnd(event.status());
         return;
       }
@@ -161,7 +161,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);
 };
 
-class LogSource : public ResponseSource<v1::ReadLogResponse> {
+class LogSource : public ItemSource<v1::ReadLogResponse> {
  public:
   explicit LogSource(std::shared_ptr<LogFollower> follower) : follower_(std::move(follower)) {}
   void Next(Callback callback) override { follower_->Next(std::move(callback)); }
@@ -173,8 +173,8 @@ class LogSource : public ResponseSource<v1::ReadLogResponse> {
 
 }  // namespace
 
-std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
-                                                                   std::string user, FileWatcher* watcher) {
+std::unique_ptr<ItemSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
+                                                               std::string user, FileWatcher* watcher) {
   auto follower = std::make_shared<LogFollower>(std::move(request), pool, std::move(user), watcher);
   follower->Start();
   return std::make_unique<LogSource>(std::move(follower));

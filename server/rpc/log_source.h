@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "server/events/item_source.h"
 #include "server/events/subscription.h"
 #include "server/rpc/fair_pool.h"
 #include "server/rpc/file_watcher.h"
-#include "server/rpc/response_source.h"
 #include "tandem/v1/job_service.pb.h"
 
 namespace tandem {
@@ -26,8 +26,8 @@ struct LogRequest {
 
 // Reads a log in pieces, on `pool`, as `user`. Waits for more without polling: `watcher` and the job's events
 // wake it. `pool` and `watcher` must outlive the source. OUT_OF_RANGE: the offset is beyond the end.
-std::unique_ptr<ResponseSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
-                                                                   std::string user, FileWatcher* watcher);
+std::unique_ptr<ItemSource<v1::ReadLogResponse>> MakeLogSource(LogRequest request, FairPool* pool,
+                                                               std::string user, FileWatcher* watcher);
 
 }  // namespace tandem
 

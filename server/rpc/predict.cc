@@ -57,7 +57,7 @@ Source<v1::PredictResponse> Open(const RpcContext& context, const std::string& u
                           MakeModelTask(context, request.name(), request.artifact()));
   *task.mutable_predict() = std::move(request);
   TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
-  return std::make_unique<AdaptedSource<v1::PredictResponse, ModelCall>>(
+  return std::make_unique<AdaptedSource<v1::PredictResponse, internal::v1::ModelTaskOutput>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
 }

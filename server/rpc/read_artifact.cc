@@ -22,7 +22,7 @@ namespace tandem::rpc {
 namespace {
 
 // The pieces of a file of known size.
-class ArtifactPieces : public ResponseSource<v1::ReadArtifactResponse> {
+class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
  public:
   ArtifactPieces(std::unique_ptr<FileReader> reader, const v1::Artifact& artifact, int64_t offset,
                  FairPool* pool, std::string user)

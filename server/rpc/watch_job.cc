@@ -12,9 +12,9 @@ Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobReque
     return FieldError("after_sequence",
                       absl::StrCat("is ", request.after_sequence(), "; it must be at least 0"));
   }
-  return std::make_unique<AdaptedSource<v1::JobEvent, EventSubscription>>(
+  return std::make_unique<AdaptedSource<v1::JobEvent, std::shared_ptr<const v1::JobEvent>>>(
       context.events->Subscribe(*id, request.after_sequence()),
-      [](const v1::JobEvent& event) { return event; },
+      [](const std::shared_ptr<const v1::JobEvent>& event) { return *event; },
       [name = request.name()](const absl::Status& status) { return ExplainJobError(status, name); });
 }
 

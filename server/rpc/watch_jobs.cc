@@ -6,13 +6,13 @@
 namespace tandem::rpc {
 namespace {
 
-v1::WatchJobsResponse ToResponse(const JobChange& change) {
+v1::WatchJobsResponse ToResponse(const std::shared_ptr<const JobChange>& change) {
   v1::WatchJobsResponse response;
-  response.set_cursor(change.cursor);
-  response.set_job(change.event.job());
-  response.set_sequence(change.event.sequence());
-  *response.mutable_time() = change.event.time();
-  *response.mutable_state_change() = change.event.state_change();
+  response.set_cursor(change->cursor);
+  response.set_job(change->event.job());
+  response.set_sequence(change->event.sequence());
+  *response.mutable_time() = change->event.time();
+  *response.mutable_state_change() = change->event.state_change();
   return response;
 }
 
@@ -24,7 +24,7 @@ Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::Wat
                                                    "; it must be a cursor, 0 for all changes, or -1 for the "
                                                    "changes from now on"));
   }
-  return std::make_unique<AdaptedSource<v1::WatchJobsResponse, ChangeSubscription>>(
+  return std::make_unique<AdaptedSource<v1::WatchJobsResponse, std::shared_ptr<const JobChange>>>(
       context.events->SubscribeChanges(request.after_cursor()), &ToResponse);
 }
 

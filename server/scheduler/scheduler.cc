@@ -422,6 +422,22 @@ Snapshot Scheduler::TakeSnapshot() const {
   return snapshot;
 }
 
+void Scheduler::Hold(const WaitingJob& waiting, Lease lease, std::vector<std::string> devices_of_ranks,
+                     absl::Time now, Orders* orders) {
+  Holder holder;
+  holder.job.set_name(JobName(waiting.id));
+  holder.job.set_user(waiting.user);
+  holder.job.set_sweep(waiting.sweep);
+  holder.job.set_priority(waiting.priority);
+  holder.lease = std::move(lease);
+  holder.lease_time = now;
+  holder.leased_at = clock_->Elapsed();
+  holder.starting = waiting;
+  orders->schedules.push_back({waiting.id, std::move(devices_of_ranks)});
+  holders_[waiting.id] = std::move(holder);
+  ++unanswered_;
+}
+
 void Scheduler::Place(Orders* orders) {
   PlaceOnClusters(orders);
   const Snapshot snapshot = TakeSnapshot();
@@ -430,23 +446,13 @@ void Scheduler::Place(Orders* orders) {
   for (const Placement& placement : decision.placements) {
     const WaitingJob* waiting = queue_.Find(placement.job_id);
     if (waiting == nullptr) continue;
-    Holder holder;
-    holder.lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
+    Lease lease = {placement.devices, waiting->share, waiting->gang.memory_bytes()};
     // A wrong policy must not give a device twice.
-    if (const absl::Status acquired = inventory_->Acquire(placement.job_id, holder.lease); !acquired.ok()) {
+    if (const absl::Status acquired = inventory_->Acquire(placement.job_id, lease); !acquired.ok()) {
       spdlog::error("cannot place a job job={}: {}", placement.job_id, acquired.ToString());
       continue;
     }
-    holder.job.set_name(JobName(placement.job_id));
-    holder.job.set_user(waiting->user);
-    holder.job.set_sweep(waiting->sweep);
-    holder.job.set_priority(waiting->priority);
-    holder.lease_time = snapshot.now;
-    holder.leased_at = clock_->Elapsed();
-    holder.starting = *waiting;
-    orders->schedules.push_back({placement.job_id, DevicesOfRanks(waiting->gang, placement.devices)});
-    holders_[placement.job_id] = std::move(holder);
-    ++unanswered_;
+    Hold(*waiting, std::move(lease), DevicesOfRanks(waiting->gang, placement.devices), snapshot.now, orders);
     queue_.Start(placement.job_id, snapshot.now, placement.was_longest);
   }
   queue_.NoteWaiting(decision.waiting, snapshot.now);

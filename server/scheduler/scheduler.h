@@ -165,6 +165,10 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Run();
   // Starts waiting jobs that run on a cluster. They hold no devices: the cluster has its own queue.
   void PlaceOnClusters(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives a waiting job this lease, and orders its start on the devices of its ranks. Its place in the queue
+  // stays.
+  void Hold(const WaitingJob& waiting, Lease lease, std::vector<std::string> devices_of_ranks, absl::Time now,
+            Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Asks the policy for a decision, and takes the leases.
   void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

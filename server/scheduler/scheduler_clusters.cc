@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <utility>
 
 #include "server/scheduler/scheduler.h"
-#include "server/store/records.h"
 
 // The part of Scheduler about jobs on a cluster.
 
@@ -25,17 +23,7 @@ void Scheduler::PlaceOnClusters(Orders* orders) {
       ++id;
       continue;
     }
-    Holder holder;
-    holder.job.set_name(JobName(waiting->id));
-    holder.job.set_user(waiting->user);
-    holder.job.set_sweep(waiting->sweep);
-    holder.job.set_priority(waiting->priority);
-    holder.lease_time = clock_->Now();
-    holder.leased_at = clock_->Elapsed();
-    holder.starting = *waiting;
-    orders->schedules.push_back({waiting->id, {}});
-    holders_[waiting->id] = std::move(holder);
-    ++unanswered_;
+    Hold(*waiting, /*lease=*/{}, /*devices_of_ranks=*/{}, clock_->Now(), orders);
     queue_.Remove(*id);
     id = cluster_jobs_.erase(id);
   }

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
-#include "server/workers/unique_fd.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 namespace {

@@ -16,11 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/unique_fd.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
 #include "server/workers/kept_weights.h"
 #include "server/workers/owner_mode.h"
-#include "server/workers/unique_fd.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {

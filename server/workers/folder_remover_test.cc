@@ -15,10 +15,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/unique_fd.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/store/without_privileges.h"
-#include "server/workers/unique_fd.h"
 
 namespace tandem {
 namespace {

@@ -97,13 +97,13 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
   const UniqueFd errors(memfd_create("gpu-probe", MFD_CLOEXEC));
   if (!nothing.valid() || !errors.valid())
     return NotKnown(device, "cannot open /dev/null or a file in memory");
-  WorkerProcess::Command command;
+  ProcessGroup::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--probe", device.name()};
   AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment = WorkerEnvironment({device}, /*algorithms_folder=*/"", options_.gpu_uuids);
-  const absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-      WorkerProcess::StartWith(command, {nothing.get(), nothing.get(), errors.get()});
+  const absl::StatusOr<std::unique_ptr<ProcessGroup>> process =
+      ProcessGroup::Start(command, {nothing.get(), nothing.get(), errors.get()});
   if (!process.ok()) return NotKnown(device, process.status().message());
   const absl::Duration deadline = Clock::Real()->Elapsed() + options_.time_limit;
   pollfd events[] = {{(*process)->pidfd(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
@@ -119,7 +119,7 @@ absl::Status GpuProber::Probe(const v1::Device& device) {
     return absl::UnavailableError(
         absl::StrCat("its check did not end within ", absl::FormatDuration(options_.time_limit)));
   }
-  const WorkerProcess::End end = (*process)->Reap();
+  const ProcessGroup::End end = (*process)->Reap();
   if (end.exit_code == kWorkerDone) return absl::OkStatus();
   const std::string line = LastLogLine(absl::StrCat("/proc/self/fd/", errors.get()));
   if (end.exit_code == kWorkerBadLaunch || end.exit_code == kWorkerNotConfined) return NotKnown(device, line);

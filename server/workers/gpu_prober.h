@@ -11,8 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/unique_fd.h"
 #include "server/workers/sandbox_options.h"
-#include "server/workers/unique_fd.h"
 #include "tandem/v1/device.pb.h"
 
 namespace tandem {

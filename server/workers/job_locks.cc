@@ -31,7 +31,7 @@ absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder) {
   if (record.has_value()) {
     running.attempt = record->attempt;
     for (const WorkerRecord::Process& process : record->processes) {
-      const absl::Status found = WorkerProcess::Find(process).status();
+      const absl::Status found = FindWorker(process).status();
       if (found.ok()) running.pids.push_back(process.pid);
       if (!found.ok() && !absl::IsNotFound(found)) return found;
     }
@@ -48,18 +48,17 @@ absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder) {
   return running;
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> FindWorkerProcesses(
+absl::StatusOr<std::vector<std::unique_ptr<ProcessGroup>>> FindWorkerProcesses(
     const JobFolder& folder, int attempt, const std::function<bool()>& stopped) {
   const std::optional<WorkerRecord> record = ReadWorkerRecord(folder.path());
   const bool is_recorded = record.has_value() && record->attempt == attempt;
-  std::vector<std::unique_ptr<WorkerProcess>> processes(is_recorded ? record->workers : CountLocks(folder));
+  std::vector<std::unique_ptr<ProcessGroup>> processes(is_recorded ? record->workers : CountLocks(folder));
   for (size_t i = 0; i < processes.size(); ++i) {
     if (stopped())
       return absl::UnavailableError("cannot find the job's processes: the daemon is shutting down");
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-        is_recorded && i < record->processes.size()
-            ? WorkerProcess::Find(record->processes[i])
-            : WorkerProcess::FindByLock(folder.LockPath(static_cast<int>(i)));
+    absl::StatusOr<std::unique_ptr<ProcessGroup>> process =
+        is_recorded && i < record->processes.size() ? FindWorker(record->processes[i])
+                                                    : FindWorkerByLock(folder.LockPath(static_cast<int>(i)));
     if (process.ok()) {
       processes[i] = *std::move(process);
     } else if (!absl::IsNotFound(process.status())) {
@@ -86,7 +85,7 @@ void RemoveStaleRecords(const std::string& jobs_folder,
     const bool runs =
         record.has_value() && std::any_of(record->processes.begin(), record->processes.end(),
                                           [](const WorkerRecord::Process& process) {
-                                            return !absl::IsNotFound(WorkerProcess::Find(process).status());
+                                            return !absl::IsNotFound(FindWorker(process).status());
                                           });
     if (!runs) RemoveWorkerRecord(folder);
   }

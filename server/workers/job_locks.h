@@ -30,7 +30,7 @@ absl::StatusOr<RunningWorkers> FindRunningWorkers(const JobFolder& folder);
 
 // Returns the processes of a job's workers, by worker; null for ended ones. Uses the record if it is the
 // attempt's. UNAVAILABLE: a process is not known yet, or `stopped` returned true.
-absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> FindWorkerProcesses(
+absl::StatusOr<std::vector<std::unique_ptr<ProcessGroup>>> FindWorkerProcesses(
     const JobFolder& folder, int attempt, const std::function<bool()>& stopped);
 
 // Removes the records of unwatched jobs whose workers have ended.

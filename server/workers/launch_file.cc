@@ -9,8 +9,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/unique_fd.h"
 #include "google/protobuf/text_format.h"
-#include "server/workers/unique_fd.h"
 
 namespace tandem {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -67,15 +66,6 @@ absl::Status StatusOf(const ModelTaskEnd& end) {
   FieldViolations violations;
   for (const auto& violation : end.violations()) violations.Add(violation.field(), violation.description());
   return violations.ToStatus();
-}
-
-// Kills the process, and returns a description of its end.
-std::string Clear(WorkerProcess& process) {
-  process.SignalGroup(SIGKILL);
-  pollfd ended = {process.pidfd(), POLLIN, 0};
-  while (poll(&ended, 1, -1) < 0 && errno == EINTR) {
-  }
-  return DescribeEnd(process.Reap());
 }
 
 }  // namespace
@@ -239,14 +229,14 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
   const UniqueFd outputs(ends[0]);
   UniqueFd worker_end(ends[1]);
 
-  WorkerProcess::Command command;
+  ProcessGroup::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--model-task", call.task_.has_data() ? "a data set" : call.task_.model_path()};
   AddSandboxArguments(options_.sandbox, &command.arguments);
   command.environment =
       WorkerEnvironment({call.task_.device()}, options_.algorithms_folder, /*gpu_uuids=*/{});
-  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process,
-                          WorkerProcess::StartWith(command, {task.get(), worker_end.get(), errors.get()}));
+  TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ProcessGroup> process,
+                          ProcessGroup::Start(command, {task.get(), worker_end.get(), errors.get()}));
   worker_end.Reset();
 
   const absl::Duration deadline = Clock::Real()->Elapsed() + options_.time_limit;
@@ -278,7 +268,7 @@ absl::Status ModelWorkers::Run(ModelCall& call) const {
       if (!*more && !end.has_value()) break;
     }
   }
-  const std::string how = Clear(*process);
+  const std::string how = DescribeEnd(process->Kill(absl::InfiniteDuration()));
   if (end.has_value()) return *end;
   spdlog::warn("a process for a prediction or evaluation {}; its last words: {}", how,
                absl::Utf8SafeCHexEscape(LastWords(errors.get())));

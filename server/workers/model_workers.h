@@ -10,30 +10,23 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "engine/base/mutex.h"
+#include "engine/base/unique_fd.h"
+#include "server/events/item_source.h"
 #include "server/workers/sandbox_options.h"
-#include "server/workers/unique_fd.h"
 #include "tandem/internal/v1/model_task.pb.h"
 
 namespace tandem {
 
 // A task with its own process, from the queue to its end. Thread-safe.
-class ModelCall {
+class ModelCall final : public ItemSource<internal::v1::ModelTaskOutput> {
  public:
-  // An output; nullopt if the task is done; or the error with which it ended.
-  using Result = absl::StatusOr<std::optional<internal::v1::ModelTaskOutput>>;
-  using Callback = absl::AnyInvocable<void(Result)>;
-
-  // Calls `callback` once with the next output, from any thread, perhaps before returning. Only one Next may
-  // be outstanding.
-  void Next(Callback callback) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Next(Callback callback) override ABSL_LOCKS_EXCLUDED(mutex_);
   // Ends the process, or the wait for it, soon. Drops the remaining outputs; the end is CANCELLED.
-  // Idempotent.
-  void Cancel() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Cancel() override ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   friend class ModelWorkers;

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
-#include "server/workers/unique_fd.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 

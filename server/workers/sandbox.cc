@@ -25,9 +25,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/unique_fd.h"
 #include "server/workers/sandbox_support.h"
 #include "server/workers/sanitizer_build.h"
-#include "server/workers/unique_fd.h"
 
 namespace tandem {
 namespace {

@@ -23,12 +23,12 @@ constexpr char kEndedUnwatched[] = "The worker ended while no daemon was running
 
 // Returns true if a device may be at fault: the process got a signal that shows a broken processor or
 // program, or CUDA failed.
-bool IsCrash(const WorkerProcess::End& end) {
+bool IsCrash(const ProcessGroup::End& end) {
   return end.signal == SIGSEGV || end.signal == SIGBUS || end.signal == SIGILL || end.signal == SIGFPE ||
          end.signal == SIGABRT || end.exit_code == kWorkerDeviceFailed;
 }
 
-bool IsRunning(const std::unique_ptr<WorkerProcess>& process) { return process != nullptr; }
+bool IsRunning(const std::unique_ptr<ProcessGroup>& process) { return process != nullptr; }
 
 }  // namespace
 
@@ -160,19 +160,19 @@ bool SupervisedWorker::IsAlone() const {
 }
 
 void SupervisedWorker::SignalAll(int signal) const {
-  for (const std::unique_ptr<WorkerProcess>& process : processes_) {
+  for (const std::unique_ptr<ProcessGroup>& process : processes_) {
     if (IsRunning(process)) process->SignalGroup(signal);
   }
 }
 
-void SupervisedWorker::NoteEnd(int index, const WorkerProcess::End& end, bool killed,
+void SupervisedWorker::NoteEnd(int index, const ProcessGroup::End& end, bool killed,
                                std::optional<int32_t> foreign_protocol) {
   if (!killed && IsCrash(end)) crashed_ = true;
   NoteLoss(index, end, killed);
   if (foreign_protocol.has_value()) lost_message_ = DescribeForeignProtocol(*foreign_protocol);
 }
 
-void SupervisedWorker::NoteLoss(int index, const WorkerProcess::End& end, bool killed) {
+void SupervisedWorker::NoteLoss(int index, const ProcessGroup::End& end, bool killed) {
   // In a group, a worker that did its part is fine. The first worker that failed counts, unless it only
   // noticed another's failure.
   const bool done = end.known && end.exit_code == kWorkerDone;

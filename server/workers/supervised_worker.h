@@ -34,7 +34,7 @@ class SupervisedWorker {
     kRunning,    // it has a process
     kEnded,      // it has no process, or never had one
   };
-  using Processes = std::vector<std::unique_ptr<WorkerProcess>>;
+  using Processes = std::vector<std::unique_ptr<ProcessGroup>>;
 
   // A worker to start. An earlier attempt's worker may block the start until `launch_until`.
   SupervisedWorker(const v1::Job& job, std::vector<v1::Device> devices, absl::Time launch_until);
@@ -77,7 +77,7 @@ class SupervisedWorker {
   const Processes& processes() const { return processes_; }
   bool HasProcess() const;
   // Takes a process that has ended.
-  std::unique_ptr<WorkerProcess> TakeProcess(int index) { return std::move(processes_[index]); }
+  std::unique_ptr<ProcessGroup> TakeProcess(int index) { return std::move(processes_[index]); }
   // The last process has ended. Returns the session, to be closed.
   std::shared_ptr<WorkerSession> End();
 
@@ -116,15 +116,14 @@ class SupervisedWorker {
   bool crashed() const { return crashed_; }
   // The process with this index has ended. `killed` and `foreign_protocol` are as they were at that time. May
   // read the worker's files. For the monitor's thread.
-  void NoteEnd(int index, const WorkerProcess::End& end, bool killed,
-               std::optional<int32_t> foreign_protocol);
+  void NoteEnd(int index, const ProcessGroup::End& end, bool killed, std::optional<int32_t> foreign_protocol);
 
  private:
   // Returns true if no other process of the job would notice that this one hangs.
   bool IsAlone() const;
   void SignalAll(int signal) const;
   // Sets lost_message_. A message about the processes' ends comes before a message about silence.
-  void NoteLoss(int index, const WorkerProcess::End& end, bool killed);
+  void NoteLoss(int index, const ProcessGroup::End& end, bool killed);
   void NoteSilence(absl::Duration limit);
   // Returns "The worker", or the worker's number and ranks if there are several.
   std::string NameOf(int index) const;

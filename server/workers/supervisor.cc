@@ -205,7 +205,7 @@ void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
   if (!is_waiting) worker->ForgetLaunch();
   MutexLock lock(&mutex_);
   if (processes.ok()) {
-    for (const std::unique_ptr<WorkerProcess>& process : *processes) {
+    for (const std::unique_ptr<ProcessGroup>& process : *processes) {
       spdlog::info("worker started job={} attempt={} pid={}", worker->job_id(), worker->attempt(),
                    process->pid());
     }
@@ -394,7 +394,7 @@ void WorkerSupervisor::Monitor() {
       MutexLock lock(&mutex_);
       for (const auto& [job_id, worker] : workers_) {
         if (worker->phase() != Worker::Phase::kRunning) continue;
-        for (const std::unique_ptr<WorkerProcess>& process : worker->processes()) {
+        for (const std::unique_ptr<ProcessGroup>& process : worker->processes()) {
           if (process == nullptr) continue;
           fds.push_back({process->pidfd(), POLLIN, 0});
           watched.emplace_back(worker, static_cast<int>(&process - worker->processes().data()));
@@ -466,7 +466,7 @@ void WorkerSupervisor::Resolve(const std::shared_ptr<Worker>& worker) {
 }
 
 void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int index) {
-  std::unique_ptr<WorkerProcess> process;
+  std::unique_ptr<ProcessGroup> process;
   bool killed;
   std::optional<int32_t> foreign_protocol;
   {
@@ -475,7 +475,7 @@ void WorkerSupervisor::EndProcess(const std::shared_ptr<Worker>& worker, int ind
     killed = worker->killed();
     foreign_protocol = worker->foreign_protocol();
   }
-  const WorkerProcess::End end = process->Reap();
+  const ProcessGroup::End end = process->Reap();
   spdlog::info("worker ended job={} attempt={} pid={}: it {}", worker->job_id(), worker->attempt(),
                process->pid(), DescribeEnd(end));
   worker->NoteEnd(index, end, killed, foreign_protocol);

@@ -304,12 +304,11 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   std::ofstream(folder + "/launch") << text;
   absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(folder + "/worker.lock");
   ASSERT_TRUE(lock.ok());
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process =
-      WorkerProcess::Start({.program = worker_program_,
-                            .arguments = {"--launch", folder + "/launch", "--lock-fd", "3"},
-                            .environment = {},
-                            .log_path = folder + "/log"},
-                           *lock);
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> process =
+      StartWorker({.program = worker_program_,
+                   .arguments = {"--launch", folder + "/launch", "--lock-fd", "3"},
+                   .environment = {}},
+                  folder + "/log", *lock);
   ASSERT_TRUE(process.ok()) << process.status();
   pollfd ended = {(*process)->pidfd(), POLLIN, 0};
   ASSERT_EQ(poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kDeadline))), 1);
@@ -368,16 +367,15 @@ TEST_F(SupervisorTest, AnEarlierHolderOfTheLockIsKilledForTheNextAttempt) {
   const v1::Job job = daemon_->Schedule(id);
   // A worker of an unknown attempt.
   std::filesystem::create_directory(job.folder());
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> process = absl::UnknownError("not started");
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> process = absl::UnknownError("not started");
   {
     absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(JobFolder(job.folder()).LockPath());
     ASSERT_TRUE(lock.ok());
-    process = WorkerProcess::Start(
-        {.program = "/bin/sh",
-         .arguments = {"-c", "sleep 1000; :", "--launch", JobFolder(job.folder()).LaunchPath(0)},
-         .environment = {},
-         .log_path = "/dev/null"},
-        *lock);
+    process =
+        StartWorker({.program = "/bin/sh",
+                     .arguments = {"-c", "sleep 1000; :", "--launch", JobFolder(job.folder()).LaunchPath(0)},
+                     .environment = {}},
+                    "/dev/null", *lock);
     ASSERT_TRUE(process.ok()) << process.status();
     ASSERT_TRUE(lock->SetHolder({.attempt = 0, .pid = (*process)->pid()}).ok());
   }

@@ -49,7 +49,7 @@ absl::Status MakeFolder(const std::string& path) {
 absl::StatusOr<WorkerLock> TakeLock(const std::string& path) {
   absl::StatusOr<WorkerLock> lock = WorkerLock::Acquire(path);
   if (!absl::IsFailedPrecondition(lock.status())) return lock;
-  if (absl::StatusOr<std::unique_ptr<WorkerProcess>> other = WorkerProcess::FindByLock(path); other.ok()) {
+  if (absl::StatusOr<std::unique_ptr<ProcessGroup>> other = FindWorkerByLock(path); other.ok()) {
     (*other)->SignalGroup(SIGKILL);
     pollfd ended = {(*other)->pidfd(), POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) (*other)->Reap();
@@ -179,7 +179,7 @@ absl::StatusOr<internal::v1::WorkerLaunch> WorkerLauncher::MakeLaunch(const v1::
   return launch;
 }
 
-absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
+absl::StatusOr<std::unique_ptr<ProcessGroup>> WorkerLauncher::LaunchOne(
     const internal::v1::WorkerLaunch& launch, WorkerLock& lock) const {
   const JobFolder folder(launch.job_folder());
   const int worker = launch.group().worker();
@@ -193,7 +193,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
 
   const int workers = std::max(1, launch.group().workers());
   const int ranks = launch.devices_size() / workers;
-  WorkerProcess::Command command;
+  ProcessGroup::Command command;
   command.program = options_.worker_program;
   command.arguments = {"--launch", launch_path, "--lock-fd", absl::StrCat(WorkerLock::kInheritedFd)};
   AddSandboxArguments(options_.sandbox, &command.arguments);
@@ -203,15 +203,15 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerLauncher::LaunchOne(
   for (std::string& variable : CollectiveEnvironment(launch)) {
     command.environment.push_back(std::move(variable));
   }
-  command.log_path = folder.LogPath(worker);
-  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(command, lock));
+  TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ProcessGroup> process,
+                          StartWorker(command, folder.LogPath(worker), lock));
   // The worker writes the same; this helps a daemon that takes over before. Ignore errors, because the worker
   // already runs.
   lock.SetHolder({.attempt = launch.attempt(), .pid = process->pid()}).IgnoreError();
   return process;
 }
 
-absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Launch(
+absl::StatusOr<std::vector<std::unique_ptr<ProcessGroup>>> WorkerLauncher::Launch(
     const v1::Job& job, const std::vector<v1::Device>& devices, const std::string& secret) const {
   const JobFolder folder(job.folder());
   TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
@@ -232,12 +232,12 @@ absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> WorkerLauncher::Laun
   // Replace an earlier attempt's record before any process runs that it does not name.
   WorkerRecord record = {.attempt = job.attempt(), .workers = workers};
   TANDEM_RETURN_IF_ERROR(WriteWorkerRecord(folder.path(), record));
-  std::vector<std::unique_ptr<WorkerProcess>> processes;
+  std::vector<std::unique_ptr<ProcessGroup>> processes;
   for (int worker = 0; worker < workers; ++worker) {
     if (workers > 1) launch.mutable_group()->set_worker(worker);
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> process = LaunchOne(launch, locks[worker]);
+    absl::StatusOr<std::unique_ptr<ProcessGroup>> process = LaunchOne(launch, locks[worker]);
     if (!process.ok()) {
-      for (const std::unique_ptr<WorkerProcess>& started : processes) started->Kill();
+      for (const std::unique_ptr<ProcessGroup>& started : processes) started->Kill();
       return process.status();
     }
     const pid_t pid = (*process)->pid();

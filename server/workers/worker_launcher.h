@@ -56,9 +56,9 @@ class WorkerLauncher {
   // Starts the job's workers for Job.attempt on these devices, in the order of ranks, and gives them `secret`
   // (worker_secret.h). UNAVAILABLE: a worker of an earlier attempt held a lock and was killed; try again
   // soon. After other errors no worker runs or will run. Blocks only on the disk.
-  absl::StatusOr<std::vector<std::unique_ptr<WorkerProcess>>> Launch(const v1::Job& job,
-                                                                     const std::vector<v1::Device>& devices,
-                                                                     const std::string& secret) const;
+  absl::StatusOr<std::vector<std::unique_ptr<ProcessGroup>>> Launch(const v1::Job& job,
+                                                                    const std::vector<v1::Device>& devices,
+                                                                    const std::string& secret) const;
 
   // Returns the common launch of all of a job's workers, and creates the folder where several workers meet.
   // The attempt's folder must exist. Blocks only on the disk.
@@ -71,8 +71,8 @@ class WorkerLauncher {
   // the file systems have no hard links, uses the model in place, and tells the job.
   absl::StatusOr<ModelFile> InitialWeightsOf(const v1::Job& job) const;
   // Starts one worker, which inherits `lock`.
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> LaunchOne(const internal::v1::WorkerLaunch& launch,
-                                                           WorkerLock& lock) const;
+  absl::StatusOr<std::unique_ptr<ProcessGroup>> LaunchOne(const internal::v1::WorkerLaunch& launch,
+                                                          WorkerLock& lock) const;
 
   const Options options_;
 };

@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/workers/unique_fd.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 

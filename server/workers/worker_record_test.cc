@@ -86,17 +86,17 @@ TEST_F(WorkerRecordTest, AProcessIsKnownByItsStart) {
   ASSERT_EQ(posix_spawnp(&pid, "sleep", nullptr, nullptr, arguments, environ), 0);
   const uint64_t start = StartOfProcess(pid);
   EXPECT_GT(start, 0);
-  const auto found = WorkerProcess::Find({pid, start});
+  const auto found = FindWorker({pid, start});
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ((*found)->pid(), pid);
   // An earlier process with the same number.
-  EXPECT_EQ(WorkerProcess::Find({pid, start - 1}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindWorker({pid, start - 1}).status().code(), absl::StatusCode::kNotFound);
   kill(pid, SIGKILL);
   siginfo_t info = {};
   ASSERT_EQ(waitid(P_PID, pid, &info, WEXITED | WNOWAIT), 0);
-  EXPECT_EQ(WorkerProcess::Find({pid, start}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindWorker({pid, start}).status().code(), absl::StatusCode::kNotFound);
   ASSERT_EQ(waitpid(pid, nullptr, 0), pid);
-  EXPECT_EQ(WorkerProcess::Find({pid, start}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindWorker({pid, start}).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(StartOfProcess(pid), 0);
 }
 
@@ -110,7 +110,7 @@ TEST_F(WorkerRecordTest, AThreadIsNoProcess) {
     seen.WaitForNotification();
   });
   known.WaitForNotification();
-  EXPECT_EQ(WorkerProcess::Find({thread_id.load(), 1}).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindWorker({thread_id.load(), 1}).status().code(), absl::StatusCode::kNotFound);
   seen.Notify();
   thread.join();
 }

@@ -107,10 +107,11 @@ absl::Status RunScheduleCase(const GoldenCase& golden, GoldenReport& report) {
   if (rate.watches() && static_cast<int64_t>(measures.size()) < steps - 1) {
     return absl::InvalidArgumentError("the case has fewer measures than epochs");
   }
+  const bool smaller_is_better = schedule.plateau().mode() != v1::PLATEAU_MODE_MAX;
   std::vector<double> rates;
   for (int64_t t = 0; t < steps; ++t) {
     rates.push_back(rate.Rate(t));
-    if (t < static_cast<int64_t>(measures.size())) rate.EndEpoch(t + 1, measures[t]);
+    if (t < static_cast<int64_t>(measures.size())) rate.EndEpoch(t + 1, measures[t], smaller_is_better);
   }
   report.Compare("lr", Tensor::Of<double>({steps}, rates), expected);
   return absl::OkStatus();

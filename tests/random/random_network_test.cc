@@ -131,10 +131,9 @@ absl::Status AddUpdates(CaseGraph& g, const Network& network, const std::vector<
 // Builds the network of a seed with its loss and gradients. INVALID_ARGUMENT if the network does not take
 // such batches.
 absl::Status Build(const v1::Model& model, uint64_t seed, const Options& options, CaseGraph& g) {
-  std::vector<int64_t> extents = {options.batch};
-  extents.insert(extents.end(), model.input().shape().begin(), model.input().shape().end());
-  const ValueId input = ReadsTokens(model) ? g.Tokens("samples", Shape(extents), kRandomVocabulary)
-                                           : g.Input("samples", Shape(extents), -2, 2);
+  const Shape samples = InputShapeOf(model).Batched(options.batch);
+  const ValueId input = ReadsTokens(model) ? g.Tokens("samples", samples, kRandomVocabulary)
+                                           : g.Input("samples", samples, -2, 2);
   BuildOptions build;
   build.random = {.seed = seed, .step = g.Number<int64_t>("step", 5), .first_sample = 3};
   const absl::StatusOr<Network> network =

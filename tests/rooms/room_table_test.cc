@@ -34,7 +34,7 @@ TEST(RoomTableTest, TheReverseIsWrong) {
 }
 
 TEST(RoomTableTest, RoomsOfOneRowDoNotKnowEachOther) {
-  EXPECT_THAT(WhyWrong({"//engine/losses:losses", "//engine/metrics:metrics"}),
+  EXPECT_THAT(WhyWrong({"//engine/layers:layers", "//engine/metrics:metrics"}),
               Optional(HasSubstr("one row")));
   EXPECT_THAT(WhyWrong({"//server/admission:a", "//server/scheduler:s"}), Optional(HasSubstr("one row")));
 }

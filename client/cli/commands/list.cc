@@ -9,6 +9,7 @@
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
 #include "client/cli/waiting_text.h"
+#include "client/lib/main_metric.h"
 #include "engine/base/spelling.h"
 #include "proto/job_file/enum_names.h"
 #include "proto/job_file/scalar_text.h"
@@ -37,7 +38,7 @@ std::string Validation(const v1::Job& job) {
   // The finished network may have another validation after its last epoch.
   const v1::Evaluation& evaluation =
       job.summary().has_validation() ? job.summary().validation() : job.last_epoch().validation();
-  const std::string metric = MainMetric(evaluation);
+  const std::string metric = client::MainMetric(evaluation);
   return metric.empty()
              ? absl::StrCat("loss ", FormatMeasure(evaluation.loss()))
              : absl::StrCat(ShortMetricName(metric), " ", FormatMeasure(evaluation.metrics().at(metric)));

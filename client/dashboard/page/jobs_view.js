@@ -12,11 +12,10 @@ const SORTS = {
   state: (a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state) || b.create_time - a.create_time,
   user: (a, b) => collator.compare(a.user, b.user) || b.create_time - a.create_time,
   // Jobs with the same metric are together, best first; then jobs without a metric.
-  value: (a, b) => (a.metric ?? LAST).localeCompare(b.metric ?? LAST) || (LOWER_IS_BETTER.includes(a.metric) ? (a.value ?? Infinity) - (b.value ?? Infinity) : (b.value ?? -Infinity) - (a.value ?? -Infinity)),
+  value: (a, b) => (a.metric ?? LAST).localeCompare(b.metric ?? LAST) || (a.smaller_is_better ? (a.value ?? Infinity) - (b.value ?? Infinity) : (b.value ?? -Infinity) - (a.value ?? -Infinity)),
   loss: (a, b) => (a.loss ?? Infinity) - (b.loss ?? Infinity),
 };
 const SORT_NAMES = {newest: "newest first", name: "by name", state: "by state", user: "by user", value: "best metric first", loss: "lowest loss first"};
-const LOWER_IS_BETTER = ["mae", "rmse", "perplexity"];
 const LAST = "\uffff";
 const ORDER = ["RUNNING", "STARTING", "PREEMPTING", "PAUSING", "CANCELLING", "QUEUED", "PAUSED", "FAILED", "SUCCEEDED", "CANCELLED"];
 

@@ -1,7 +1,6 @@
 #include "engine/data/formats/webdataset.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -140,10 +139,9 @@ absl::StatusOr<Image> DecodeSample(const ShardIndex& shard, const ShardSample& s
 // Writes the pixels of a sample.
 absl::Status DecodeInto(const ShardIndex& shard, const ShardSample& sample, const SampleForm& form,
                         uint8_t* pixels) {
-  TANDEM_ASSIGN_OR_RETURN(Image decoded, DecodeSample(shard, sample));
-  const Image image =
-      ResizeImage(ConvertImage(std::move(decoded), form.shape[0]), form.shape[1], form.shape[2], form.resize);
-  std::memcpy(pixels, image.pixels.data(), form.shape.elements());
+  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeSample(shard, sample));
+  image = ResizeImage(ConvertImage(std::move(image), form.shape[0]), form.shape[1], form.shape[2], form.resize);
+  CopyPlanes(image, pixels);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,5 @@
-#ifndef TANDEM_SERVER_WORKERS_UNIQUE_FD_H_
-#define TANDEM_SERVER_WORKERS_UNIQUE_FD_H_
+#ifndef TANDEM_ENGINE_BASE_UNIQUE_FD_H_
+#define TANDEM_ENGINE_BASE_UNIQUE_FD_H_
 
 #include <unistd.h>
 
@@ -31,4 +31,4 @@ class UniqueFd {
 
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_WORKERS_UNIQUE_FD_H_
+#endif  // TANDEM_ENGINE_BASE_UNIQUE_FD_H_
