@@ -20,12 +20,12 @@ namespace {
 // The query, the key and the value.
 constexpr int64_t kProjections = 3;
 // The last projection, named as in PyTorch.
-constexpr absl::string_view kInnerNames[] = {"out_proj"};
+constexpr char kLastProjection[] = "out_proj";
 
 class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
  public:
   absl::string_view field() const override { return "multi_head_attention"; }
-  absl::Span<const absl::string_view> inner_names() const override { return kInnerNames; }
+  std::vector<std::string> InnerNames(const v1::Layer& /*layer*/) const override { return {kLastProjection}; }
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::MultiHeadAttention* attention = layer->mutable_multi_head_attention();

@@ -8,6 +8,7 @@
 #include "engine/layers/convolution.h"
 #include "engine/layers/dense.h"
 #include "engine/layers/dropout.h"
+#include "engine/layers/embed_categories.h"
 #include "engine/layers/embedding.h"
 #include "engine/layers/group_norm.h"
 #include "engine/layers/layer_norm.h"
@@ -74,6 +75,8 @@ const LayerKind* FindLayerKind(v1::Layer::KindCase kind) {
       return &LstmKind();
     case v1::Layer::kMultiHeadAttention:
       return &MultiHeadAttentionKind();
+    case v1::Layer::kEmbedCategories:
+      return &EmbedCategoriesKind();
     default:
       return nullptr;
   }

@@ -129,9 +129,11 @@ class LayerKind {
   virtual int least_inputs() const { return 1; }
   virtual int most_inputs() const { return 1; }
   // Returns names of inner parts with parameters: "<layer>.<name>.weight".
-  virtual absl::Span<const absl::string_view> inner_names() const { return {}; }
+  virtual std::vector<std::string> InnerNames(const v1::Layer& /*layer*/) const { return {}; }
   // Returns whether the input is int32 tokens, which only a model's input can be. Other kinds read numbers.
   virtual bool reads_tokens() const { return false; }
+  // Returns whether the layer can only be the model's first layer.
+  virtual bool must_be_first() const { return false; }
 
   // The next functions need a layer with its defaults.
 

@@ -54,7 +54,7 @@ void CheckFullNames(const Layers& layers, const std::string& prefix, const std::
       return false;
     };
     if (!claim(name)) return;
-    for (const absl::string_view inner : FindLayerKind(layer.kind_case())->inner_names()) {
+    for (const std::string& inner : FindLayerKind(layer.kind_case())->InnerNames(layer)) {
       if (!claim(absl::StrCat(name, ".", inner))) return;
     }
     ForEachBlock(layer, [&](const Layers& block, const std::string& block_path, const std::string& suffix) {

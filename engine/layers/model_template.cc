@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/layers/embed_categories.h"
 #include "engine/layers/model.h"
 #include "engine/layers/templates/templates.h"
 
@@ -50,7 +51,34 @@ void Expand(const v1::ModelTemplate& from, const TemplateData& data, v1::Model& 
   }
 }
 
+void SetInput(const Shape& sample, v1::Model& model) {
+  model.mutable_input()->clear_shape();
+  for (const int64_t extent : sample.extents()) model.mutable_input()->add_shape(extent);
+}
+
+// Returns whether the model's first layer takes its columns from the data.
+bool TakesColumns(const v1::Model& model) {
+  return !model.layers().empty() && model.layers(0).has_embed_categories() &&
+         model.layers(0).embed_categories().columns().empty();
+}
+
+// Gives the first layer its columns, if it takes columns from the data. The error has no field, and leaves
+// the model unchanged.
+absl::Status GiveColumns(const TemplateData& data, v1::Model& model) {
+  if (!TakesColumns(model)) return absl::OkStatus();
+  if (!data.category_columns.has_value()) {
+    return absl::InvalidArgumentError(
+        "takes the columns of a table, but no table is given; give the job's data set too");
+  }
+  return TakeColumns(*data.category_columns, model.mutable_layers(0)->mutable_embed_categories());
+}
+
 }  // namespace
+
+bool TakesCategoryColumns(const v1::Model& model) {
+  const v1::MlpTemplate& mlp = model.template_().mlp();
+  return TakesColumns(model) || (mlp.has_embed_categories() && mlp.embed_categories().columns().empty());
+}
 
 absl::string_view TemplateName(const v1::ModelTemplate& model_template) {
   const auto* const field =
@@ -84,7 +112,14 @@ bool LooksChannelsLast(const Shape& sample) {
 }
 
 absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
-  if (!model->has_template_()) return absl::OkStatus();
+  if (!model->has_template_()) {
+    if (!TakesColumns(*model)) return absl::OkStatus();
+    if (const absl::Status given = GiveColumns(data, *model); !given.ok()) {
+      return FieldError("layers[0].embed_categories", given.message());
+    }
+    if (!model->has_input()) SetInput(data.sample, *model);
+    return absl::OkStatus();
+  }
   const v1::ModelTemplate& from = model->template_();
   const std::string name(TemplateName(from));
   FieldViolations violations;
@@ -125,11 +160,13 @@ absl::Status ExpandTemplate(const TemplateData& data, v1::Model* model) {
   v1::Model expanded = *model;
   expanded.clear_template_();
   if (expanded.name().empty()) expanded.set_name(name);
-  expanded.mutable_input()->clear_shape();
-  for (const int64_t extent : wanted.sample.extents()) expanded.mutable_input()->add_shape(extent);
+  SetInput(wanted.sample, expanded);
   FieldViolations numbers;
   Expand(from, wanted, expanded, numbers);
   violations.AddAll(field, numbers.ToStatus());
+  if (violations.empty()) {
+    violations.AddAll(absl::StrCat(field, ".embed_categories"), GiveColumns(data, expanded));
+  }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
 
   v1::Model filled = expanded;

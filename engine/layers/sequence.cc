@@ -13,6 +13,8 @@ namespace tandem {
 namespace {
 
 constexpr char kInputName[] = "input";
+// The path of a model's own layers. Paths within blocks are longer.
+constexpr char kModelPath[] = "layers";
 constexpr int kMaxLayerNameLength = 64;
 
 // Positions of layers by name. kInputIndex is the sequence's input.
@@ -58,6 +60,12 @@ class SequenceCheck {
     }
     earlier_.emplace(layer.name(), i);
     if (kind == nullptr) return;
+    if (kind->must_be_first() && (path_ != kModelPath || i > 0)) {
+      violations_.Add(absl::StrCat(PathOf(path_, i), ".", kind->field()),
+                      absl::StrCat("layer \"", layer.name(),
+                                   "\" must be the model's first layer; move the layer to the beginning"));
+      return;
+    }
 
     const absl::Status fields = kind->Check(layer);
     violations_.AddAll(PathOf(path_, i), fields);

@@ -51,6 +51,9 @@ void ExpandMlp(const v1::MlpTemplate& mlp, const TemplateData& data, v1::Model& 
                                          " hidden layers are taken"));
     return;
   }
+  if (mlp.has_embed_categories()) {
+    *model.add_layers()->mutable_embed_categories() = mlp.embed_categories();
+  }
   const auto append = [&](int64_t units) {
     AppendDense("", units, Or(mlp.activation(), v1::ACTIVATION_RELU), model);
     AppendDropout("", mlp.dropout(), model);

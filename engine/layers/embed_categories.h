@@ -1,0 +1,20 @@
+#ifndef TANDEM_ENGINE_LAYERS_EMBED_CATEGORIES_H_
+#define TANDEM_ENGINE_LAYERS_EMBED_CATEGORIES_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "engine/layers/layer_kind.h"
+#include "tandem/v1/layer.pb.h"
+
+namespace tandem {
+
+const LayerKind& EmbedCategoriesKind();
+
+// Sets embed->columns to the columns among `columns` with more inputs than embed->above, and sets their
+// dimensions. `columns` are a table's columns of categories, in the order of their inputs. INVALID_ARGUMENT
+// without a field if no column has so many inputs.
+absl::Status TakeColumns(absl::Span<const v1::EmbeddedColumn> columns, v1::EmbedCategories* embed);
+
+}  // namespace tandem
+
+#endif  // TANDEM_ENGINE_LAYERS_EMBED_CATEGORIES_H_
