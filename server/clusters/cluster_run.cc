@@ -66,6 +66,11 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);
   const std::string output = attempt_folder + "/batch.log";
+  if (const std::string missing = LastLogLine(attempt_folder + "/missing"); !missing.empty()) {
+    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+    loss.message = absl::StrCat(who, ": ", missing, ".");
+    return loss;
+  }
   if (run.seen.has_value() && !was_cancelled && !run.seen->nodes.empty() &&
       !StartOfAttempt(run.folder, run.attempt).has_value() && access(output.c_str(), F_OK) != 0) {
     loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
