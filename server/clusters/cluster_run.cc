@@ -104,4 +104,14 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   return loss;
 }
 
+std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,
+                            const std::string& daemon_target) {
+  const bool has_node = !run.seen->nodes.empty();
+  return absl::StrCat("The worker of ", launcher_name, " job ", run.seen->handle, " has not reported for ",
+                      absl::FormatDuration(limit), ": its node",
+                      has_node ? absl::StrCat(" ", run.seen->nodes.front()) : "",
+                      " may not reach the daemon at ", daemon_target,
+                      " (--worker-listen). The worker's log says more: tandem logs ", run.job_id);
+}
+
 }  // namespace tandem
