@@ -429,41 +429,6 @@ TEST_F(AppTest, FollowingAQueuedJobSaysWhyItWaitsAsTheQueueDoes) {
   EXPECT_THAT(json.out(), Not(HasSubstr("in the queue")));
 }
 
-// The daemon has started the job, and Slurm queues it.
-TEST_F(AppTest, AJobThatWaitsInAClusterSaysWhy) {
-  std::atomic<bool> looked = false;
-  daemon_.watch_job = [&](const v1::WatchJobRequest&, grpc::ServerContext*,
-                          grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-    v1::JobEvent event;
-    event.set_job("jobs/lenet-1");
-    event.set_sequence(1);
-    event.mutable_state_change()->set_to(v1::JOB_STATE_STARTING);
-    writer->Write(event);
-    while (!looked) absl::SleepFor(absl::Milliseconds(1));
-    event.set_sequence(2);
-    event.set_terminal(true);
-    event.mutable_state_change()->set_to(v1::JOB_STATE_CANCELLED);
-    writer->Write(event);
-    return grpc::Status::OK;
-  };
-  int looks = 0;
-  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) {
-    *job = Job("jobs/lenet-1", v1::JOB_STATE_STARTING);
-    job->mutable_spec()->mutable_cluster()->mutable_slurm()->set_nodes(2);
-    job->mutable_waiting()->set_reason(v1::Waiting::REASON_CLUSTER);
-    job->mutable_waiting()->set_message("Slurm job 5 waits: Resources.");
-    // The command's own first call is no look.
-    looked = ++looks > 1;
-    return grpc::Status::OK;
-  };
-  EXPECT_EQ(Run({"watch", "lenet-1"}), 3) << terminal_.err();
-  EXPECT_THAT(terminal_.out(), HasSubstr("waits: Slurm job 5 waits: Resources.\n"));
-  FakeTerminal described;
-  described.environment = terminal_.environment;
-  EXPECT_EQ(RunCommand({"describe", "lenet-1"}, described), 0) << described.err();
-  EXPECT_THAT(described.out(), HasSubstr("waits       Slurm job 5 waits: Resources.\n"));
-}
-
 TEST_F(AppTest, EveryTemplateIsAJob) {
   for (const JobTemplate& job : JobTemplates()) {
     const absl::StatusOr<client::JobFile> file =
@@ -643,15 +608,6 @@ TEST_F(AppTest, ASubmissionThatMayHaveArrivedSaysHowToRepeatIt) {
   const size_t said = terminal_.err().size();
   EXPECT_EQ(Run({"submit", file}), 2);
   EXPECT_EQ(terminal_.err().find("--request-id", said), std::string::npos);
-}
-
-TEST_F(AppTest, AnAnswerOfTheDaemonIsNoLostConnection) {
-  daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
-    return client::UnavailableStatus("cannot check the job: Slurm does not answer");
-  };
-  EXPECT_EQ(Run({"submit", Write("job.yaml", "name: lenet\n"), "--on", "slurm"}), 4);
-  EXPECT_EQ(terminal_.err(), absl::StrCat("tandem: the daemon at ", daemon_.address(),
-                                          " answers: cannot check the job: Slurm does not answer\n"));
 }
 
 TEST_F(AppTest, HelpIsACommandToo) {

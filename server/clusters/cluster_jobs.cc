@@ -124,12 +124,8 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
 }
 
 void ClusterJobs::NoteAnswer(const absl::Status& answer) {
-  if (answer.ok()) {
-    if (!away_.empty()) spdlog::info("{} answers again", launcher_->name());
-    away_.clear();
-    return;
-  }
-  if (away_.empty()) {
+  if (answer.ok() && !away_.empty()) spdlog::info("{} answers again", launcher_->name());
+  if (!answer.ok() && away_.empty()) {
     spdlog::warn("{} does not answer: {}", launcher_->name(), answer.ToString());
     away_since_ = Clock::Real()->Now();
   }
@@ -481,11 +477,8 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       }
       if (seen->state == State::kRunning && run->unreported_since + options_.report_limit <= now) {
         run->unreported_since = absl::InfiniteFuture();
-        news = absl::StrCat("The worker of ", launcher_->name(), " job ", seen->handle,
-                            " has not reported for ", absl::FormatDuration(options_.report_limit),
-                            ": its node", seen->nodes.empty() ? "" : absl::StrCat(" ", seen->nodes.front()),
-                            " may not reach the daemon at ", options_.launch.launch.daemon_target,
-                            " (--worker-listen). The worker's log says more: tandem logs ", run->job_id);
+        news = DescribeSilence(*run, launcher_->name(), options_.report_limit,
+                               options_.launch.launch.daemon_target);
       }
       if (seen->state == State::kEnded) session = run->End(now);
     } else {

@@ -235,6 +235,35 @@ TEST_F(ClusterJobsTest, ANodeWithoutTheAttemptsFolderIsNamed) {
   EXPECT_THAT(jobs_.Get(begun.job_id).message(), HasSubstr("output: no such command"));
 }
 
+// Slurm kills the other tasks, so the script's exit code is theirs.
+TEST_F(ClusterJobsTest, APathThatANodeLacksFailsTheJobAfterOneMoreTry) {
+  Begin();
+  const AttemptId id = Start();
+  std::ofstream(FolderOf(id).AttemptFolder(1) + "/started") << "1 n1\n";
+  std::ofstream(FolderOf(id).AttemptFolder(1) + "/ended") << "137\n";
+  std::ofstream(FolderOf(id).AttemptFolder(1) + "/missing")
+      << "cannot start on node n2: /data is missing; every node needs this path\n";
+  std::ofstream(FolderOf(id).path() + "/worker-0.log") << "worker begins\n";
+  End(id, v1::STATE_REASON_WORKER_LOST, "FAILED");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_THAT(
+      jobs_.Get(id.job_id).message(),
+      HasSubstr("the fake cluster job 1: cannot start on node n2: /data is missing; every node needs this "
+                "path. It starts again in 1 s"));
+  Awaited<absl::StatusOr<v1::Job>> scheduled;
+  jobs_.machine().Schedule(id.job_id, {}, scheduled.Done());
+  scheduled_ = *scheduled.Get();
+  cluster_->Start(scheduled_, {});
+  const AttemptId second = {id.job_id, 2};
+  ASSERT_TRUE(Eventually([&] { return launcher_.submitted().size() == 2; }));
+  std::ofstream(FolderOf(id).AttemptFolder(2) + "/missing")
+      << "cannot start on node n2: /data is missing; every node needs this path\n";
+  End(second, v1::STATE_REASON_WORKER_LOST, "FAILED");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_FAILED));
+  EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_WORKER_START_FAILED);
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("cannot start on node n2: /data is missing"));
+}
+
 TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {
   Begin();
   const AttemptId preempted = Start();

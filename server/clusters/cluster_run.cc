@@ -66,6 +66,11 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);
   const std::string output = attempt_folder + "/batch.log";
+  if (const std::string missing = LastLogLine(attempt_folder + "/missing"); !missing.empty()) {
+    loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
+    loss.message = absl::StrCat(who, ": ", missing, ".");
+    return loss;
+  }
   if (run.seen.has_value() && !was_cancelled && !run.seen->nodes.empty() &&
       !StartOfAttempt(run.folder, run.attempt).has_value() && access(output.c_str(), F_OK) != 0) {
     loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
@@ -97,6 +102,16 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   const std::string line = LastLogLine(output);
   if (!line.empty()) absl::StrAppend(&loss.message, " The last line of the batch script's output: ", line);
   return loss;
+}
+
+std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,
+                            const std::string& daemon_target) {
+  const bool has_node = !run.seen->nodes.empty();
+  return absl::StrCat("The worker of ", launcher_name, " job ", run.seen->handle, " has not reported for ",
+                      absl::FormatDuration(limit), ": its node",
+                      has_node ? absl::StrCat(" ", run.seen->nodes.front()) : "",
+                      " may not reach the daemon at ", daemon_target,
+                      " (--worker-listen). The worker's log says more: tandem logs ", run.job_id);
 }
 
 }  // namespace tandem

@@ -105,6 +105,10 @@ struct AttemptLoss {
 AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
                          absl::Duration absence_limit);
 
+// Describes a running attempt whose worker has not reported for `limit`. `daemon_target` is WorkerLaunch's.
+std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,
+                            const std::string& daemon_target);
+
 }  // namespace tandem
 
 #endif  // TANDEM_SERVER_CLUSTERS_CLUSTER_RUN_H_

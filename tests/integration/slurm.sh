@@ -92,7 +92,9 @@ names_the_node() {
 }
 "$cluster" hide n2 "$scratch/data"
 tandem submit "$here/../../deploy/examples/tabular-regression.yaml" --on slurm --set replicas.count=2 >"$scratch/submitted"
-names_the_node "$(sed -n 's/^submitted //p' "$scratch/submitted")" "cannot start on node n2: $scratch/data/throws.csv is missing"
+tabular=$(sed -n 's/^submitted //p' "$scratch/submitted")
+names_the_node "$tabular" "cannot start on node n2: $scratch/data/throws.csv is missing"
+[[ $(field "$tabular" attempt) == 2 ]] || die "attempts: $(field "$tabular" attempt)"
 "$cluster" show n2 "$scratch/data"
 "$cluster" hide n1 "$scratch/shared"
 submit --on slurm --set max_restarts=0

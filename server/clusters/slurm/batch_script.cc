@@ -60,15 +60,16 @@ exit "$code"
 )script";
 
 // Returns shell code that ends a task if a path is missing on its node.
-std::string CheckOf(const std::vector<std::string>& paths) {
+std::string CheckOf(const std::vector<std::string>& paths, const std::string& attempt_folder) {
   std::string check = "for path in";
   for (const std::string& path : paths) absl::StrAppend(&check, " ", ShellQuote(path));
   absl::StrAppend(
       &check,
       "; do\n  [ -e \"$path\" ] && continue\n"
-      "  echo \"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
-      "needs this path\" >&2\n  exit ",
-      static_cast<int>(kBatchPathMissing), "\ndone\nexec \"$@\"");
+      "  message=\"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
+      "needs this path\"\n  echo \"$message\" >&2\n  { echo \"$message\" >>",
+      ShellQuote(attempt_folder), "/missing; } 2>/dev/null\n  exit ", static_cast<int>(kBatchPathMissing),
+      "\ndone\nexec \"$@\"");
   return check;
 }
 
@@ -94,7 +95,8 @@ std::string BatchScript(const BatchScriptOptions& options) {
   }
   std::string task;
   if (!options.required_paths.empty()) {
-    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options.required_paths)), " tandem-task ");
+    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options.required_paths, options.attempt_folder)),
+                    " tandem-task ");
   }
   for (const std::string& word : options.command) {
     absl::StrAppend(&task, &word == &options.command.front() ? "" : " ", ShellQuote(word));

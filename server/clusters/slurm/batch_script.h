@@ -19,13 +19,16 @@ struct BatchScriptOptions {
   // The folder of this attempt, on a file system of all nodes. The script creates these files in it:
   //   started   created exclusively before the first task: Slurm's job id and the node, "123 n1\n"
   //   ended     created after the last task: the exit code, "0\n". Missing if Slurm killed the script.
+  //   missing   created by a task that lacks a required path: a line with its node and the path. The exit
+  //   code
+  //             of srun may be another task's, which Slurm then kills.
   std::string attempt_folder;
   // The program of each task and its arguments.
   std::vector<std::string> command;
   // Variables of the tasks, besides the environment of sbatch and Slurm's own. Not for secrets: other users
   // can read the script.
   std::vector<std::pair<std::string, std::string>> environment;
-  // Paths that each task's node must have before the task starts.
+  // Paths that each task's node must have before the task starts. Else the task exits with kBatchPathMissing.
   std::vector<std::string> required_paths;
   int nodes = 1;
   int tasks_per_node = 1;

@@ -149,6 +149,8 @@ TEST_F(BatchScriptTest, AMissingPathNamesNodeAndPath) {
   EXPECT_EQ(result.standard_output, "");
   EXPECT_THAT(result.standard_error, HasSubstr("cannot start on node n1: /no/such 'path' is missing"));
   EXPECT_EQ(ReadText(attempt_ + "/ended"), "76\n");
+  EXPECT_EQ(ReadText(attempt_ + "/missing"),
+            "cannot start on node n1: /no/such 'path' is missing; every node needs this path\n");
 }
 
 TEST_F(BatchScriptTest, PresentPathsStartTheTask) {
