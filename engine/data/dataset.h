@@ -17,6 +17,7 @@
 #include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
 #include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/layer.pb.h"
 #include "tandem/v1/table.pb.h"
 
 namespace tandem {
@@ -76,6 +77,8 @@ struct DatasetInfo {
   // How a table's rows were prepared, if they were. Only OpenDataset fits its numbers; before, it has
   // stand-ins of the right sizes.
   std::optional<v1::TablePreparation> preparation = {};
+  // The columns of categories of a prepared table, in the order of their inputs, without a dimension.
+  std::vector<v1::EmbeddedColumn> category_columns = {};
   // All training samples have the same class, if the source knows this without its samples.
   bool one_label = false;
   // A negative number that targets hold in place of a class or token. The loss must ignore it.

@@ -2,7 +2,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/graph/graph.h"
@@ -155,6 +158,75 @@ TEST(ModelTemplateTest, MlpTakesAnySamples) {
   const v1::Model model = Expanded("input { shape: 4 } template { mlp { units: [5, 6, 7] } }", kMnist);
   EXPECT_EQ(Parameters(model).at("dense_1.weight"), Shape({5, 4}));
   EXPECT_EQ(model.layers_size(), 4);
+}
+
+// Returns the data of a table with columns of categories with so many inputs, one behind the other.
+TemplateData TableOf(const std::vector<int64_t>& inputs) {
+  std::vector<v1::EmbeddedColumn> columns;
+  int64_t first = 0;
+  for (const int64_t count : inputs) {
+    v1::EmbeddedColumn& column = columns.emplace_back();
+    column.set_name(absl::StrCat("c", columns.size()));
+    column.set_first_input(first);
+    column.set_inputs(count);
+    first += count;
+  }
+  return {.sample = Shape({first}), .outputs = 2, .category_columns = std::move(columns)};
+}
+
+TEST(ModelTemplateTest, EmbedCategoriesTakesTheColumnsWithManyInputs) {
+  const v1::Model model =
+      Expanded("template { mlp { embed_categories {} units: 5 } }", TableOf({10, 11, 4, 200}));
+  EXPECT_FALSE(TakesCategoryColumns(model));
+  EXPECT_EQ(OutputShape(model), Shape({2}));
+  ASSERT_EQ(model.layers_size(), 3);
+  const v1::EmbedCategories& embed = model.layers(0).embed_categories();
+  EXPECT_EQ(embed.above(), 10);
+  ASSERT_EQ(embed.columns_size(), 2);
+  EXPECT_EQ(embed.columns(0).name(), "c2");
+  EXPECT_EQ(embed.columns(0).first_input(), 10);
+  EXPECT_EQ(embed.columns(0).inputs(), 11);
+  EXPECT_EQ(embed.columns(0).dimension(), 6);
+  EXPECT_EQ(embed.columns(1).first_input(), 25);
+  EXPECT_EQ(embed.columns(1).dimension(), 50);
+  const std::map<std::string, Shape> parameters = Parameters(model);
+  EXPECT_EQ(parameters.at("embed_categories_1.c2.weight"), Shape({6, 11}));
+  EXPECT_EQ(parameters.at("embed_categories_1.c4.weight"), Shape({50, 200}));
+  // 10 and 4 inputs stay.
+  EXPECT_EQ(parameters.at("dense_1.weight"), Shape({5, 10 + 6 + 4 + 50}));
+
+  // Layers in place of a template. The input follows from the table.
+  const std::string layers =
+      "layers { embed_categories { above: 3 dimension: 7 } } layers { dense { units: 2 } }";
+  EXPECT_TRUE(TakesCategoryColumns(FromText<v1::Model>(layers)));
+  const v1::Model plain = Expanded(layers, TableOf({3, 4}));
+  EXPECT_EQ(OutputShape(plain), Shape({2}));
+  ASSERT_EQ(plain.input().shape_size(), 1);
+  EXPECT_EQ(plain.input().shape(0), 7);
+  ASSERT_EQ(plain.layers(0).embed_categories().columns_size(), 1);
+  EXPECT_EQ(plain.layers(0).embed_categories().columns(0).dimension(), 7);
+  // Given columns stay.
+  const std::string given =
+      "input { shape: 9 } layers { embed_categories { columns { name: 'c9' inputs: 2 dimension: 1 } } }";
+  EXPECT_FALSE(TakesCategoryColumns(FromText<v1::Model>(given)));
+  EXPECT_EQ(Expanded(given, TableOf({20})).layers(0).embed_categories().columns(0).name(), "c9");
+}
+
+TEST(ModelTemplateTest, EmbedCategoriesNeedsColumnsOfATable) {
+  const auto expect = [](const TemplateData& data, const std::string& part) {
+    for (const auto& [text, field] :
+         {std::pair("layers { embed_categories {} }", "layers[0].embed_categories"),
+          {"template { mlp { embed_categories {} } }", "template.mlp.embed_categories"}}) {
+      const std::vector<FieldViolation> found = Violations(text, data);
+      ASSERT_EQ(found.size(), 1u) << text;
+      EXPECT_EQ(found[0].field, field);
+      EXPECT_THAT(found[0].description, HasSubstr(part));
+    }
+  };
+  expect(TableOf({3, 8, 4}), "more than 10 inputs, but the largest column of categories, 'c2', has 8");
+  expect({.sample = Shape({4}), .outputs = 2, .category_columns = std::vector<v1::EmbeddedColumn>()},
+         "needs a table with a column of categories, but the data set has none");
+  expect({.sample = Shape({4}), .outputs = 2}, "no table is given");
 }
 
 TEST(ModelTemplateTest, NamesWhatIsWrong) {

@@ -9,6 +9,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
+#include "engine/data/table/cell.h"
 #include "engine/layers/model.h"
 #include "engine/losses/loss.h"
 #include "engine/metrics/metric.h"
@@ -34,6 +35,8 @@ constexpr int kMaxKeptCheckpoints = 100;
 constexpr int kMaxRestarts = 100;
 constexpr double kMaxTimeLimitSeconds = 365.0 * 24 * 3600;
 constexpr double kMinReportSeconds = 0.05;
+// The most wrong columns in an error. More would say the same.
+constexpr int kMostColumnFaults = 3;
 
 // Checks that a required count is in [1, kMaxCount].
 void CheckCount(absl::string_view field, int64_t value, FieldViolations& violations) {
@@ -329,6 +332,33 @@ void CheckSampleType(const v1::Model& model, const DatasetInfo& dataset, FieldVi
   }
 }
 
+// Checks that a first layer embed_categories has columns of the data set. Fields are relative to the Model.
+void CheckCategoryColumns(const v1::Model& model, const DatasetInfo& dataset, FieldViolations& violations) {
+  if (model.layers().empty()) return;
+  const auto& columns = model.layers(0).embed_categories().columns();
+  const std::vector<v1::EmbeddedColumn>& there = dataset.category_columns;
+  int faults = 0;
+  for (int i = 0; i < columns.size() && faults < kMostColumnFaults; ++i) {
+    const v1::EmbeddedColumn& column = columns[i];
+    const auto has_name = [&](const v1::EmbeddedColumn& other) { return other.name() == column.name(); };
+    const bool fits = std::any_of(there.begin(), there.end(), [&](const v1::EmbeddedColumn& other) {
+      return has_name(other) && other.first_input() == column.first_input() &&
+             other.inputs() == column.inputs();
+    });
+    if (fits) continue;
+    ++faults;
+    const auto found = std::find_if(there.begin(), there.end(), has_name);
+    violations.Add(
+        absl::StrCat("layers[0].embed_categories.columns[", i, "]"),
+        absl::StrCat("is ", QuotedCell(column.name()), " with ", column.inputs(), " inputs from input ",
+                     column.first_input(), ", but ",
+                     found == there.end() ? "the data set has no column of categories with this name"
+                                          : absl::StrCat("the data set's column has ", found->inputs(),
+                                                         " inputs from input ", found->first_input()),
+                     "; leave columns out, so that the data set gives them"));
+  }
+}
+
 }  // namespace
 
 std::vector<Shape> CheckFilledJob(const v1::JobSpec& spec, FieldViolations& violations) {
@@ -360,6 +390,7 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
   }
   FieldViolations types;
   CheckSampleType(model, dataset, types);
+  CheckCategoryColumns(model, dataset, types);
   violations.AddAll("model", types.ToStatus());
   if (const size_t replicas = LoadsOf(spec.replicas()).size();
       replicas > static_cast<size_t>(std::max<int64_t>(0, dataset.train_samples))) {

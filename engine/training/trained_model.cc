@@ -57,6 +57,12 @@ absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const s
   return names;
 }
 
+absl::StatusOr<std::optional<v1::TablePreparation>> PreparationInWeights(const std::string& path) {
+  TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
+  TANDEM_ASSIGN_OR_RETURN(DataNames names, NamesInModel(header.metadata));
+  return std::move(names.preparation);
+}
+
 absl::Status WriteWeights(const TrainedModel& model, Variables& variables) {
   for (const auto& [name, value] : model.weights) {
     TANDEM_RETURN_IF_ERROR(variables.Write(name, value));

@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_TRAINING_TRAINED_MODEL_H_
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -10,6 +11,7 @@
 #include "engine/tensor/tensor.h"
 #include "engine/training/model_file.h"
 #include "tandem/v1/job.pb.h"
+#include "tandem/v1/table.pb.h"
 
 namespace tandem {
 
@@ -28,6 +30,10 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
 // loads layers. Columns are matched if the first layer is loaded, classes if the last layer is loaded. Other
 // classes are accepted with a notice. `spec` has its defaults. INVALID_ARGUMENT if the file cannot be read.
 absl::StatusOr<DataNames> NamesOfInitialWeights(const v1::JobSpec& spec, const std::string& path);
+
+// Returns the preparation of the table that the model at `path` was trained on. Nothing if the model has
+// none. INVALID_ARGUMENT if the file cannot be read.
+absl::StatusOr<std::optional<v1::TablePreparation>> PreparationInWeights(const std::string& path);
 
 // Writes the model's weights into the variables of its graph.
 absl::Status WriteWeights(const TrainedModel& model, Variables& variables);

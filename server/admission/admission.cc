@@ -11,6 +11,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/table/table_encoder.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/checkpoint_fit.h"
@@ -76,10 +77,28 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
     info.target_shape = Shape({info.classes});
     info.classes = 0;
   }
+  if (!model.layers().empty()) {
+    const auto& columns = model.layers(0).embed_categories().columns();
+    info.category_columns.assign(columns.begin(), columns.end());
+  }
   info.validation_samples = 1;
   info.train_samples =
       std::max({int64_t{1}, spec.training().global_batch_size(), int64_t{spec.replicas().count()}});
   return info;
+}
+
+// Expands `model`, which takes its columns of categories from the data, with the columns of the table that
+// the weights `source` were trained on. The model's layers then have the names of the weights' layers.
+// Returns whether there are such columns. If not, `model` is unchanged.
+bool ExpandAsWeights(const WeightsFinder& finder, const v1::InitialWeights& source, TemplateData data,
+                     v1::Model* model) {
+  const absl::StatusOr<ModelFile> file = finder.Find(source);
+  if (!file.ok()) return false;
+  const auto preparation = PreparationInWeights(file->path);
+  if (!preparation.ok() || !preparation->has_value()) return false;
+  data.sample = Shape({TableEncoder(**preparation).inputs()});
+  data.category_columns = CategoryColumnsOf(**preparation);
+  return ExpandTemplate(data, model).ok();
 }
 
 }  // namespace
@@ -112,10 +131,18 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   FieldViolations violations;
   absl::StatusOr<DatasetInfo> data = DescribeData(spec, names);
   if (!data.ok() && spec.has_dataset() && !absl::IsInvalidArgument(data.status())) return data.status();
-  const absl::Status expanded = ExpandTemplate(
-      data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_()), job.spec.mutable_model());
+  const TemplateData facts = data.ok() ? TemplateDataOf(*data) : CustomaryData(spec.model().template_());
+  const bool reads_weights = names == nullptr && spec.has_initial_weights();
+  const bool takes_columns = TakesCategoryColumns(spec.model());
+  const bool is_expanded =
+      takes_columns && reads_weights &&
+      ExpandAsWeights(*weights_, spec.initial_weights(), facts, job.spec.mutable_model());
+  // Columns that are unknown because of the data's error are no second error.
+  const bool is_unknown = takes_columns && !is_expanded && !data.ok();
+  absl::Status expanded;
+  if (!is_expanded && !is_unknown) expanded = ExpandTemplate(facts, job.spec.mutable_model());
   // Without layers, nothing else can be checked.
-  if (!expanded.ok()) {
+  if (is_unknown || !expanded.ok()) {
     violations.AddAll("spec.dataset", data.status());
     violations.AddAll("spec.model", expanded);
     return WithReason(violations.ToStatus(), "INVALID_SPEC");
@@ -130,20 +157,26 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   }
   FillDefaults(&job.spec);
   // Reading the data may need the model's names: the model knows the target's column.
-  if (names == nullptr && job.spec.has_initial_weights() && CheckModel(job.spec.model()).ok()) {
+  if (reads_weights && CheckModel(job.spec.model()).ok()) {
     const absl::StatusOr<ModelFile> file = weights_->Find(job.spec.initial_weights());
     const absl::StatusOr<DataNames> known =
         file.ok() ? NamesOfInitialWeights(job.spec, file->path) : file.status();
     // An error of the file is reported below.
-    if (known.ok() && (known->matches_inputs || known->matches_outputs)) {
+    const bool is_matched = known.ok() && (known->matches_inputs || known->matches_outputs);
+    if (is_matched) {
       data = DescribeData(spec, &*known);
       if (!data.ok() && !absl::IsInvalidArgument(data.status())) return data.status();
-      // If the model knows the data's classes, the template gets the model's outputs.
-      if (data.ok() && spec.model().has_template_()) {
-        *job.spec.mutable_model() = spec.model();
-        violations.AddAll("spec.model", ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model()));
-        FillDefaults(&job.spec);
+    }
+    // If the model knows the data's classes, the template gets the model's outputs. Columns are those of the
+    // data, matched or not.
+    if (data.ok() && (takes_columns || (is_matched && spec.model().has_template_()))) {
+      *job.spec.mutable_model() = spec.model();
+      expanded = ExpandTemplate(TemplateDataOf(*data), job.spec.mutable_model());
+      if (!expanded.ok()) {
+        violations.AddAll("spec.model", expanded);
+        return WithReason(violations.ToStatus(), "INVALID_SPEC");
       }
+      FillDefaults(&job.spec);
     }
   }
   violations.AddAll("spec.dataset", data.status());

@@ -114,6 +114,36 @@ void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
   }
 }
 
+namespace {
+
+// Copies the first category_columns of `info`, up to the limits.
+void SetCategoryColumns(const DatasetInfo& info, internal::v1::DataFacts& facts) {
+  size_t bytes = 0;
+  for (const v1::EmbeddedColumn& column : info.category_columns) {
+    bytes += column.name().size();
+    if (bytes > kMostColumnNamesBytes || facts.category_columns_size() == kMostCategoryColumns) return;
+    *facts.add_category_columns() = column;
+  }
+}
+
+// Returns whether the columns lie one behind the other within samples of `shape`.
+template <typename Columns, typename Extents>
+bool ArePossible(const Columns& columns, const Extents& shape) {
+  if (columns.empty()) return true;
+  if (columns.size() > kMostCategoryColumns || shape.size() != 1) return false;
+  int64_t end = 0;
+  for (const v1::EmbeddedColumn& column : columns) {
+    if (column.first_input() < end || column.inputs() < 1 ||
+        column.inputs() > shape[0] - column.first_input()) {
+      return false;
+    }
+    end = column.first_input() + column.inputs();
+  }
+  return true;
+}
+
+}  // namespace
+
 internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   internal::v1::DataFacts facts;
   SetDatasetInfo(info, facts.mutable_dataset());
@@ -123,6 +153,7 @@ internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   facts.set_one_label(info.one_label);
   facts.set_one_class_mend(info.one_class_mend);
   if (info.ignored_label.has_value()) facts.set_ignored_label(*info.ignored_label);
+  SetCategoryColumns(info, facts);
   return facts;
 }
 
@@ -136,6 +167,7 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       dataset.class_names_size() <= std::max<int64_t>(dataset.classes(), 0) &&
       dataset.notices_size() <= kMostNotices && v1::SampleKind_IsValid(dataset.sample_kind()) &&
       v1::TargetKind_IsValid(dataset.target_kind()) &&
+      ArePossible(facts.category_columns(), dataset.shape()) &&
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
   return absl::InternalError(
@@ -160,6 +192,7 @@ absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v
   info.one_label = facts.one_label();
   info.one_class_mend = facts.one_class_mend();
   if (facts.has_ignored_label()) info.ignored_label = facts.ignored_label();
+  info.category_columns.assign(facts.category_columns().begin(), facts.category_columns().end());
   if (info.sample_type == SampleType::kTokens) return info;
   absl::StatusOr<ResolvedNormalization> normalization =
       ResolveNormalization(spec.normalization(), info.shape, DTypeOfSamples(info.sample_type));

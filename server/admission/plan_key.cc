@@ -23,11 +23,16 @@ std::string PlanKey(const v1::JobSpec& spec, const DatasetInfo& data) {
     const FieldDescriptor* const rate = kind->GetDescriptor()->FindFieldByName("learning_rate");
     if (rate != nullptr) kind->GetReflection()->ClearField(kind, rate);
   }
+  std::string columns;
+  for (const v1::EmbeddedColumn& column : data.category_columns) {
+    absl::StrAppend(&columns, column.first_input(), ",", column.inputs(), ",", column.name().size(), ",",
+                    column.name(), ",");
+  }
   const auto extents = [](const Shape& shape) { return absl::StrJoin(shape.extents(), ","); };
   return absl::StrCat(extents(data.shape), ";", extents(data.target_shape), ";", data.classes, ";",
                       data.train_samples, ";", data.validation_samples, ";", data.memory_bytes, ";",
                       static_cast<int>(data.sample_type), ";", static_cast<int>(data.target_type), ";",
-                      data.mixes_classes, ";", data.one_label, ";", key.SerializeAsString());
+                      data.mixes_classes, ";", data.one_label, ";", columns, ";", key.SerializeAsString());
 }
 
 }  // namespace tandem

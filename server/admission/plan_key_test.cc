@@ -1,5 +1,7 @@
 #include "server/admission/plan_key.h"
 
+#include <string>
+
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -29,6 +31,17 @@ TEST(PlanKeyTest, LeavesOutWhatThePlanDoesNotDependOn) {
   data.train_samples = 101;
   EXPECT_NE(PlanKey(spec, data), key);
   data.train_samples = 100;
+  EXPECT_EQ(PlanKey(spec, data), key);
+  // The model's columns must be those of the data.
+  v1::EmbeddedColumn column;
+  column.set_name("a");
+  column.set_inputs(12);
+  data.category_columns = {column};
+  EXPECT_NE(PlanKey(spec, data), key);
+  const std::string with_column = PlanKey(spec, data);
+  data.category_columns[0].set_first_input(1);
+  EXPECT_NE(PlanKey(spec, data), with_column);
+  data.category_columns.clear();
   EXPECT_EQ(PlanKey(spec, data), key);
   // CheckJob refuses such data.
   data.one_label = true;

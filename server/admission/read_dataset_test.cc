@@ -85,10 +85,45 @@ TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
       [](auto& lie) { lie.mutable_dataset()->set_classes(-1); },
       [](auto& lie) { lie.mutable_dataset()->set_class_counts(0, -1); },
       [](auto& lie) { lie.mutable_dataset()->set_sample_kind(static_cast<v1::SampleKind>(77)); },
-      [](auto& lie) { lie.set_memory_bytes(-1); }};
+      [](auto& lie) { lie.set_memory_bytes(-1); },
+      // These samples are pictures.
+      [](auto& lie) { lie.add_category_columns()->set_inputs(1); }};
   for (size_t i = 0; i < lies.size(); ++i) {
     internal::v1::DataFacts lie = *facts;
     lies[i](lie);
+    EXPECT_EQ(CheckFacts(lie).code(), absl::StatusCode::kInternal) << i;
+  }
+}
+
+TEST_F(ReadDatasetTest, FactsOfATableHaveItsColumnsOfCategories) {
+  const std::string path = folder_ + "/table.csv";
+  std::ofstream(path) << "size,city,y,kind\n1,a,2,x\n2,b,3,\n3,a,4,x\n4,b,5,z\n5,a,6,z\n";
+  v1::DatasetSpec spec;
+  spec.mutable_csv()->set_train(path);
+  spec.mutable_csv()->add_target_columns("y");
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(spec);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_TRUE(CheckFacts(*facts).ok()) << CheckFacts(*facts);
+  const absl::StatusOr<DatasetInfo> info = InfoOf(*facts, spec);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_EQ(info->shape, Shape({8}));
+  ASSERT_EQ(info->category_columns.size(), 2);
+  // Two cities, and an input for others.
+  EXPECT_EQ(info->category_columns[0].name(), "city");
+  EXPECT_EQ(info->category_columns[0].first_input(), 1);
+  EXPECT_EQ(info->category_columns[0].inputs(), 3);
+  // Two kinds, an input for others, and an input for missing cells.
+  EXPECT_EQ(info->category_columns[1].name(), "kind");
+  EXPECT_EQ(info->category_columns[1].first_input(), 4);
+  EXPECT_EQ(info->category_columns[1].inputs(), 4);
+
+  const std::vector<std::function<void(v1::EmbeddedColumn&)>> lies = {
+      [](auto& column) { column.set_first_input(2); }, [](auto& column) { column.set_inputs(0); },
+      [](auto& column) { column.set_inputs(5); }, [](auto& column) { column.set_first_input(-1); },
+      [](auto& column) { column.set_first_input(int64_t{1} << 62); }};
+  for (size_t i = 0; i < lies.size(); ++i) {
+    internal::v1::DataFacts lie = *facts;
+    lies[i](*lie.mutable_category_columns(1));
     EXPECT_EQ(CheckFacts(lie).code(), absl::StatusCode::kInternal) << i;
   }
 }

@@ -7,11 +7,13 @@
 
 namespace tandem {
 
-// Returns the facts of a data set that a template uses: the sample's shape, and the number of outputs. The
-// outputs are classes, tokens or the target's numbers.
+// Returns the facts of a data set that a model uses: the sample's shape, the number of outputs and the
+// columns of categories. The outputs are classes, tokens or the target's numbers.
 inline TemplateData TemplateDataOf(const DatasetInfo& info) {
   const bool values = info.target_type == TargetType::kValues;
-  return {.sample = info.shape, .outputs = values ? info.target_shape.elements() : info.classes};
+  return {.sample = info.shape,
+          .outputs = values ? info.target_shape.elements() : info.classes,
+          .category_columns = info.category_columns};
 }
 
 // Returns a network's input for a data set.

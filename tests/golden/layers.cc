@@ -8,6 +8,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/channel_bias.h"
+#include "engine/graph/ops/concat.h"
 #include "engine/graph/ops/convolution.h"
 #include "engine/graph/ops/group_norm.h"
 #include "engine/graph/ops/linear.h"
@@ -184,6 +185,18 @@ absl::StatusOr<ValueId> AddBatchNorm(Graph& graph, Attributes& attributes, Value
   return outputs[0];
 }
 
+// The features from `first_input` on become a vector by the weight [dimension, features]. Others stay.
+absl::StatusOr<ValueId> AddEmbedCategories(Graph& graph, Attributes& attributes, ValueId input,
+                                           ValueId weight) {
+  const int64_t first = attributes.Whole("first_input", 1);
+  const int64_t features = graph.value(weight).shape[1];
+  const std::vector<int64_t> sizes = {first, features, graph.value(input).shape[1] - first - features};
+  TANDEM_ASSIGN_OR_RETURN(std::vector<ValueId> parts,
+                          graph.AddNode(std::make_shared<SplitOp>(1, sizes), {input}));
+  TANDEM_ASSIGN_OR_RETURN(parts[1], graph.Add(std::make_shared<LinearOp>(), {parts[1], weight}));
+  return graph.Add(std::make_shared<ConcatOp>(1), std::move(parts));
+}
+
 absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attributes& attributes,
                                  const json& attrs, absl::Span<const ValueId> inputs,
                                  absl::Span<const ValueId> weights) {
@@ -195,6 +208,7 @@ absl::StatusOr<ValueId> Dispatch(Graph& graph, const std::string& type, Attribut
   if (type == "batch_norm2d" || type == "batch_norm1d") {
     return AddBatchNorm(graph, attributes, inputs[0], weights);
   }
+  if (type == "embed_categories") return AddEmbedCategories(graph, attributes, inputs[0], weights[0]);
   if (type == "max_pool2d") return AddMaxPooling(graph, attributes, inputs[0]);
   if (type == "avg_pool2d") return AddAveragePooling(graph, attributes, inputs[0]);
   if (type == "global_avg_pool2d") return AddGlobalAveragePooling(graph, inputs[0]);
@@ -220,7 +234,8 @@ absl::StatusOr<ValueId> AddOperation(Graph& graph, const json& attrs, absl::Span
   for (const char* key : {"name", "inputs", "weights"}) attributes.Ignore(key);
   const std::string type = attributes.Text("type", "");
   if (inputs.empty()) return absl::InvalidArgumentError(absl::StrCat(type, " has no input"));
-  const bool weighted = type == "conv2d" || type == "conv_transpose2d" || type == "linear";
+  const bool weighted =
+      type == "conv2d" || type == "conv_transpose2d" || type == "linear" || type == "embed_categories";
   if (weighted && weights.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(type, " has no weight"));
   }

@@ -70,6 +70,10 @@ case("log_softmax_batch", {"type": "log_softmax", "dim": 0}, "log_softmax",
      lambda input: F.log_softmax(input, 0), input=(4, 7))
 case("concat_last", {"type": "concat", "dim": -1}, "cat",
      lambda input0, input1: torch.cat([input0, input1], -1), input0=(2, 3, 5), input1=(2, 3, 2))
+case("embed_categories", {"type": "embed_categories", "first_input": 2},
+     "inputs 2 to 6 become a vector of 3, others stay",
+     lambda input, weight: torch.cat([input[:, :2], F.linear(input[:, 2:7], weight), input[:, 7:]], 1),
+     input=(4, 11), weight=(3, 5))
 case("multiply", {"type": "multiply"}, "mul", lambda input0, input1: input0 * input1,
      input0=(2, 3, 5), input1=(2, 3, 5))
 case("group_norm_plain", {"type": "group_norm", "num_groups": 3, "eps": 1e-3}, "group_norm without weights",

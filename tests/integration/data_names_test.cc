@@ -173,6 +173,93 @@ TEST_F(DataNamesTest, PredictionsReadATableAsTraining) {
   expect("header: false", Rows({"a", "b", "y"}, ",", /*header=*/false));
 }
 
+// A number of a town, and of its row.
+int Level(int town) { return town * 17 % 23; }
+
+// Returns rows of y = Level(town) + a, with columns in the given order.
+std::string Towns(const std::vector<std::string>& columns, int towns = 40) {
+  std::string text = absl::StrCat(absl::StrJoin(columns, ","), "\n");
+  for (int row = 0; row < 4 * towns; ++row) {
+    std::vector<std::string> cells;
+    for (const std::string& name : columns) {
+      cells.push_back(name == "town" ? absl::StrCat("t", row % towns)
+                      : name == "a"  ? absl::StrCat(A(row))
+                                     : absl::StrCat(Level(row % towns) + A(row)));
+    }
+    absl::StrAppend(&text, absl::StrJoin(cells, ","), "\n");
+  }
+  return text;
+}
+
+constexpr char kEmbedded[] = R"(
+model: {layers: [{embed_categories: {}}, {dense: {units: 1}}]}
+training: {loss: {mse: {}}, optimizer: {adam: {learning_rate: 0.02}}, global_batch_size: 40, epochs: 200, seed: 1}
+checkpoints: {every_epochs: 200}
+)";
+
+TEST_F(DataNamesTest, CategoriesOfATableAreEmbedded) {
+  WriteData("towns.csv", Towns({"town", "a", "y"}));
+  WriteData("turned.csv", Towns({"a", "town", "y"}));
+  WriteData("rows.csv", Rows({"a", "b", "y"}));
+  const std::string job = Train(absl::StrCat("dataset: {csv: {train: towns.csv}}", kEmbedded));
+  Api api(*daemon_);
+  const v1::JobSpec spec = api.Get(job).spec();
+  ASSERT_EQ(spec.model().input().shape_size(), 1);
+  EXPECT_EQ(spec.model().input().shape(0), 42);
+  ASSERT_EQ(spec.model().layers(0).embed_categories().columns_size(), 1);
+  const v1::EmbeddedColumn& column = spec.model().layers(0).embed_categories().columns(0);
+  EXPECT_EQ(column.name(), "town");
+  // 40 towns, and an input for others.
+  EXPECT_EQ(column.inputs(), 41);
+  EXPECT_EQ(column.dimension(), 21);
+  const nlohmann::json described = Json(cli_.Run({"describe", "--model", job, "-o", "json"}));
+  EXPECT_EQ(described.value("parameters", ""), absl::StrCat(21 * 41 + 22 + 1));
+
+  // Raw rows, also of towns that the training never saw.
+  const std::string raw = scratch_->Write("raw.csv", "a,town\n0,t0\n2,t7\n-3,t39\n1,nowhere\n1,elsewhere\n");
+  const nlohmann::json rows = Json(cli_.Run({"predict", job, raw, "--outputs", "-o", "json"}));
+  ASSERT_EQ(rows.size(), 5u);
+  const auto output = [&](int row) { return rows[row]["outputs"][0].get<double>(); };
+  EXPECT_NEAR(output(0), Level(0), 0.3);
+  EXPECT_NEAR(output(1), Level(7) + 2, 0.3);
+  EXPECT_NEAR(output(2), Level(39) - 3, 0.3);
+  EXPECT_EQ(output(3), output(4));
+  EXPECT_GT(output(3), 0);
+  EXPECT_LT(output(3), 24);
+
+  // Columns in another order are matched by name.
+  EXPECT_LT(Json(EvaluateOn(job, "csv: {train: turned.csv}")).value("loss", 1.0), 0.05);
+  const CliResult forked = cli_.Run(
+      {"fork", job, "--set", "dataset.csv.train=turned.csv", "--set", "training.epochs=201", "--follow"},
+      absl::Minutes(4));
+  ASSERT_EQ(forked.exit_code, 0) << forked;
+  EXPECT_LT(api.Get(Cli::SubmittedJob(forked)).last_epoch().training().loss(), 0.05);
+  // So they are for a job that begins with the weights. Fewer towns change nothing.
+  WriteData("few.csv", Towns({"a", "town", "y"}, 5));
+  const auto begin = [&](const std::string& weights, const std::string& rest) {
+    return absl::StrCat("dataset: {csv: {train: few.csv}}\ninitial_weights: {artifact: {job: ", job, "}",
+                        weights, "}",
+                        absl::StrReplaceAll(kEmbedded, {{"epochs: 200, seed", "epochs: 1, seed"}}), rest);
+  };
+  const std::string second = Train(begin("", "frozen_layers: [embed_categories_1]\n"));
+  EXPECT_LT(api.Get(second).last_epoch().training().loss(), 0.5);
+  EXPECT_EQ(api.Get(second).spec().model().layers(0).embed_categories().columns(0).inputs(), 41);
+  // A first layer that begins anew takes the columns of the job's own table: 5 towns are too few.
+  ExpectInvalid(begin(", except_layers: [embed_categories_1]", ""),
+                {"model.layers[0].embed_categories", "'town', has 6"});
+
+  ExpectInvalid(absl::StrCat("dataset: {csv: {train: few.csv}}", kEmbedded),
+                {"model.layers[0].embed_categories", "more than 10 inputs", "'town', has 6"});
+  ExpectInvalid(absl::StrCat("dataset: {csv: {train: rows.csv}}", kEmbedded),
+                {"model.layers[0].embed_categories", "needs a table with a column of categories"});
+  ExpectInvalid(
+      absl::StrCat("dataset: {csv: {train: towns.csv}}",
+                   absl::StrReplaceAll(kEmbedded, {{"{embed_categories: {}}, {dense: {units: 1}}",
+                                                    "{dense: {units: 1}}, {embed_categories: {}}"},
+                                                   {"model: {", "model: {input: {shape: [42]}, "}})),
+      {"model.layers[1].embed_categories", "must be the model's first layer"});
+}
+
 // Pictures of one brightness each.
 void WriteImages(const std::string& folder, const std::vector<std::pair<std::string, char>>& classes) {
   for (const auto& [name, pixel] : classes) {

@@ -290,6 +290,22 @@ v1::Model Beginning(Dice& dice) {
     layer.mutable_embedding()->set_vocabulary_size(kRandomVocabulary);
     layer.mutable_embedding()->set_dimension(dice.Of({1, 4, 6}));
     if (dice.Once(2)) layer.mutable_embedding()->set_padding_token(dice.Below(kRandomVocabulary));
+  } else if (shape.size() == 1 && dice.Once(3)) {
+    v1::Layer& layer = *model.add_layers();
+    layer.set_name("categories");
+    v1::EmbeddedColumn* column = layer.mutable_embed_categories()->add_columns();
+    column->set_name("first");
+    column->set_first_input(dice.Below(2));
+    column->set_inputs(1 + dice.Below(2));
+    column->set_dimension(dice.Of({1, 3, 6}));
+    if (!dice.Once(3)) {
+      // The last column, directly behind the first or with inputs between them.
+      column = layer.mutable_embed_categories()->add_columns();
+      column->set_name("last");
+      column->set_first_input(3);
+      column->set_inputs(shape[0] - 3);
+      column->set_dimension(dice.Of({1, 2, 5}));
+    }
   } else {
     // The first layer learns, so that every network has parameters.
     v1::Layer& layer = *model.add_layers();

@@ -297,7 +297,10 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   }
   for (std::string& notice : tables.columns.notices) info.notices.push_back(std::move(notice));
   int64_t inputs = static_cast<int64_t>(tables.train.features.size());
-  if (info.preparation.has_value()) inputs = TableEncoder(*info.preparation).inputs();
+  if (info.preparation.has_value()) {
+    inputs = TableEncoder(*info.preparation).inputs();
+    info.category_columns = CategoryColumnsOf(*info.preparation);
+  }
   info.shape = Shape({inputs});
   return absl::OkStatus();
 }

@@ -80,6 +80,22 @@ int64_t InputsOf(const v1::PreparedColumn& column) {
   return inputs + (column.missing_indicator() ? 1 : 0);
 }
 
+std::vector<v1::EmbeddedColumn> CategoryColumnsOf(const v1::TablePreparation& preparation) {
+  std::vector<v1::EmbeddedColumn> columns;
+  int64_t first = 0;
+  for (const v1::PreparedColumn& column : preparation.columns()) {
+    const int64_t inputs = InputsOf(column);
+    if (column.kind() == v1::COLUMN_KIND_CATEGORY) {
+      v1::EmbeddedColumn& embedded = columns.emplace_back();
+      embedded.set_name(column.name());
+      embedded.set_first_input(first);
+      embedded.set_inputs(inputs);
+    }
+    first += inputs;
+  }
+  return columns;
+}
+
 std::array<double, kDateParts> DateParts(const TableDate& date) {
   return {static_cast<double>(date.year), static_cast<double>(date.month), static_cast<double>(date.day),
           static_cast<double>(date.Weekday()), date.hour};

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/data/table/cell.h"
+#include "tandem/v1/layer.pb.h"
 #include "tandem/v1/table.pb.h"
 
 namespace tandem {
@@ -47,6 +48,9 @@ class TableEncoder {
 
 // Returns the number of inputs that a column becomes.
 int64_t InputsOf(const v1::PreparedColumn& column);
+
+// Returns the columns of categories in the order of their inputs, without a dimension.
+std::vector<v1::EmbeddedColumn> CategoryColumnsOf(const v1::TablePreparation& preparation);
 
 // Returns the parts of a date, in the order of PreparedColumn.numbers: year, month, day, weekday, hour.
 inline constexpr int kDateParts = 5;
