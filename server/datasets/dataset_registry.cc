@@ -101,7 +101,7 @@ absl::Status CheckSourcePath(absl::string_view path, const std::string& uploads_
 
 // Returns `spec` with each relative path of its source made absolute below `files_folder`, the folder of its
 // upload. INVALID_ARGUMENT if no upload can have the path, or if an absolute path is below `uploads_folder`,
-// the folder of all uploads. The same holds for each path that a pattern of shards stands for.
+// the folder of all uploads. Checks each path of a pattern of shards in the same way.
 absl::StatusOr<v1::DatasetSpec> AtUploadedFiles(v1::DatasetSpec spec, const std::string& uploads_folder,
                                                 const std::string& files_folder) {
   FieldViolations violations;

@@ -183,8 +183,10 @@ expect_text "accuracy 1" "$scratch/out"
 tenths=$(requests | grep -c "/tenth/set-")
 ((tenths >= 110 && tenths <= 113)) || die "$tenths requests for 100 shards"
 echo "The same shards from S3, by a pattern and as a folder."
-shards "s3://data/set-{00..99}.tar"
-expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+for path in "s3://data/set-{00..99}.tar" s3://data/; do
+  shards "$path"
+  expect_code 0 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
+done
 shards "s3://data/set-{00..100}.tar"
 expect_code 2 "$scratch/out" "$tandem" validate "$scratch/job.yaml"
 expect_text "dataset.webdataset.train" "$scratch/out"

@@ -41,8 +41,9 @@ struct ShardIndex {
 inline constexpr int64_t kMaxShardPictureBytes = int64_t{1} << 28;
 
 // Reads the headers and labels of a shard, but no picture. WebDatasetSource describes shards.
-// INVALID_ARGUMENT, with the path: the file cannot be read, or is no plain tar archive. The archive is damaged
-// or truncated, or has data behind its end. It has no samples, or a sample without a picture or a label.
+// INVALID_ARGUMENT, with the path: the file cannot be read, or is no plain tar archive. The archive is
+// damaged or truncated, or has data behind its end. It has no samples, or a sample without a picture or a
+// label.
 absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path);
 
 // Reads the first `most` bytes of a sample's picture, fewer if it is shorter. INVALID_ARGUMENT, with the

@@ -92,8 +92,7 @@ absl::Status CheckRest(CompressedFile& file) {
     if (!std::all_of(buffer.begin(), buffer.begin() + count, [](char c) { return c == '\0'; })) {
       return file.Error(
           "has data behind the block that ends a tar archive, as joined archives have; keep each archive in "
-          "a "
-          "file of its own");
+          "its own file");
     }
   }
 }
