@@ -28,10 +28,6 @@ constexpr absl::Duration kRetryInterval = absl::Seconds(2);
 // Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
 
-bool IsToStopForNow(v1::JobState state) {
-  return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
-}
-
 }  // namespace
 
 ClusterJobs::ClusterJobs(Options options, Launcher* launcher, JobMachine* jobs)

@@ -38,12 +38,6 @@ double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::
 // A counter's increments must be finite and not negative.
 double AtLeastZero(double value) { return std::isfinite(value) ? std::max(0.0, value) : 0; }
 
-bool HoldsDevices(v1::JobState state) {
-  return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING ||
-         state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING ||
-         state == v1::JOB_STATE_PREEMPTING;
-}
-
 }  // namespace
 
 std::string LabelOf(absl::string_view name, absl::string_view prefix) {
@@ -185,7 +179,7 @@ void JobMetrics::OnStateChange(const std::string& id, const v1::JobEvent& event)
   } else if (queued != queued_since_.end()) {
     queued_since_.erase(queued);
   }
-  if (!HoldsDevices(change.to())) Forget(id);
+  if (!IsHolding(change.to())) Forget(id);
 }
 
 void JobMetrics::OnProgressReport(const std::string& id, const v1::JobEvent& event) {

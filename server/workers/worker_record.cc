@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/env.h"
+#include "engine/base/status_macros.h"
 #include "server/jobs/boot_clock.h"
 
 namespace tandem {
@@ -61,10 +61,7 @@ absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord
     absl::StrAppend(&text, "pid=", process.pid, " start=", process.start, "\n");
   }
   const std::string path = WorkerRecordPath(job_folder);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
-  }
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(ParentFolder(path)));
   // The processes do not survive a crash of the machine.
   return WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) { return file.Append(text); },
                              {.durable = AtomicWrite::Durable::kNothing, .is_private = true});
