@@ -163,6 +163,8 @@ absl::Status WriteFileAtomically(Env* env, const std::string& path,
   return env->SyncDirectory(ParentFolder(path));
 }
 
+std::string ContentOrEmpty(const std::string& path) { return Env::Real()->ReadFile(path).value_or(""); }
+
 std::string ParentFolder(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

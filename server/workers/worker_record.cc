@@ -5,8 +5,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -22,11 +20,6 @@ namespace {
 
 // Counted in /proc/PID/stat after the program's name.
 constexpr size_t kStartField = 19;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // Identifies the boot and container in which pids are valid; empty if unknown.
 const std::string& ProcessesOf() {
@@ -68,7 +61,7 @@ absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord
 }
 
 std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
-  std::istringstream lines(ReadText(WorkerRecordPath(job_folder)));
+  std::istringstream lines(ContentOrEmpty(WorkerRecordPath(job_folder)));
   std::string line;
   if (!std::getline(lines, line)) return std::nullopt;
   WorkerRecord record;
@@ -95,7 +88,7 @@ void RemoveWorkerRecord(const std::string& job_folder) {
 }
 
 uint64_t StartOfProcess(pid_t pid) {
-  const std::string text = ReadText(absl::StrCat("/proc/", pid, "/stat"));
+  const std::string text = ContentOrEmpty(absl::StrCat("/proc/", pid, "/stat"));
   // The program chooses its name, which may have any characters.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;
