@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
@@ -27,10 +28,6 @@ Family<prometheus::Counter>& Counters(Metrics* metrics, const char* name, const 
 prometheus::Histogram& NewHistogram(Metrics* metrics, const char* name, const char* help,
                                     const std::vector<double>& buckets) {
   return BuildHistogram().Name(name).Help(help).Register(metrics->registry()).Add({}, buckets);
-}
-
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
 }
 
 double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
