@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "client/cli/cluster_checks.h"
 #include "client/cli/format.h"
 #include "client/cli/tls_file_checks.h"
+#include "engine/base/env.h"
 
 namespace tandem::cli {
 namespace {
@@ -39,16 +39,10 @@ constexpr int64_t kFewFiles = 4096;
 constexpr int64_t kFewProcesses = 2048;
 constexpr char kNvidiaVendor[] = "0x10de";
 
-// Returns "" if the file cannot be read.
-std::string Read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
 // Returns the process that holds the state folder, as the daemon wrote it, or 0 if none does.
 int64_t DaemonProcess(const v1::Daemon& daemon, const std::string& root) {
   int64_t pid = 0;
-  const std::string text = Read(daemon.state_folder() + "/daemon.lock");
+  const std::string text = ContentOrEmpty(daemon.state_folder() + "/daemon.lock");
   if (!absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &pid) || pid <= 0) return 0;
   std::error_code error;
   return std::filesystem::exists(absl::StrCat(root, "/proc/", pid), error) ? pid : 0;
@@ -159,7 +153,7 @@ int64_t SoftLimit(const std::string& limits, absl::string_view name) {
 }
 
 void CheckLimits(int64_t pid, const std::string& root, Findings* findings) {
-  const std::string limits = Read(absl::StrCat(root, "/proc/", pid, "/limits"));
+  const std::string limits = ContentOrEmpty(absl::StrCat(root, "/proc/", pid, "/limits"));
   if (limits.empty()) {
     AddNote(findings, "limits", "this user may not read the daemon's limits");
     return;
@@ -185,7 +179,7 @@ double SmallestLimit(const std::string& root, std::string group, const std::stri
                      double (*parse)(const std::string& text)) {
   double smallest = -1;
   while (true) {
-    const double limit = parse(Read(absl::StrCat(root, "/sys/fs/cgroup", group, "/", file)));
+    const double limit = parse(ContentOrEmpty(absl::StrCat(root, "/sys/fs/cgroup", group, "/", file)));
     if (limit >= 0 && (smallest < 0 || limit < smallest)) smallest = limit;
     const size_t slash = group.rfind('/');
     if (group.empty() || slash == std::string::npos) return smallest;
@@ -196,7 +190,8 @@ double SmallestLimit(const std::string& root, std::string group, const std::stri
 void CheckControlGroup(int64_t pid, const std::string& root, const std::vector<v1::Device>& devices,
                        Findings* findings) {
   std::string group;
-  for (absl::string_view line : absl::StrSplit(Read(absl::StrCat(root, "/proc/", pid, "/cgroup")), '\n')) {
+  for (absl::string_view line :
+       absl::StrSplit(ContentOrEmpty(absl::StrCat(root, "/proc/", pid, "/cgroup")), '\n')) {
     // The line of control groups version 2, which have a single hierarchy.
     if (absl::ConsumePrefix(&line, "0::")) group = std::string(line == "/" ? "" : line);
   }
@@ -236,8 +231,8 @@ void CheckControlGroup(int64_t pid, const std::string& root, const std::vector<v
 
 // Checks the kernel's features for confining workers. `tandemd --check` also knows the daemon's options.
 void CheckSandbox(const std::string& root, Findings* findings) {
-  const std::string modules = Read(root + "/sys/kernel/security/lsm");
-  const std::string actions = Read(root + "/proc/sys/kernel/seccomp/actions_avail");
+  const std::string modules = ContentOrEmpty(root + "/sys/kernel/security/lsm");
+  const std::string actions = ContentOrEmpty(root + "/proc/sys/kernel/seccomp/actions_avail");
   std::vector<absl::string_view> missing;
   // Some machines let only root read the list of modules.
   if (!modules.empty() && !absl::StrContains(modules, "landlock")) missing.push_back("Landlock");
@@ -259,12 +254,12 @@ void CheckDriver(const std::string& root, int64_t gpus, Findings* findings) {
   int64_t cards = 0;
   for (const auto& entry : std::filesystem::directory_iterator(root + "/sys/bus/pci/devices", error)) {
     // Display controllers have the class 0x03.
-    if (absl::StripAsciiWhitespace(Read(entry.path().string() + "/vendor")) == kNvidiaVendor &&
-        absl::StartsWith(Read(entry.path().string() + "/class"), "0x03")) {
+    if (absl::StripAsciiWhitespace(ContentOrEmpty(entry.path().string() + "/vendor")) == kNvidiaVendor &&
+        absl::StartsWith(ContentOrEmpty(entry.path().string() + "/class"), "0x03")) {
       ++cards;
     }
   }
-  const std::string version = Read(root + "/proc/driver/nvidia/version");
+  const std::string version = ContentOrEmpty(root + "/proc/driver/nvidia/version");
   if (version.empty()) {
     if (cards > 0) {
       AddProblem(findings, "GPU driver",

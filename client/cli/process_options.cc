@@ -1,8 +1,6 @@
 #include "client/cli/process_options.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,15 +11,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/base/env.h"
 
 namespace tandem::cli {
 namespace {
-
-// Returns "" if the file cannot be read.
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // Returns the options with a value, as "--name value" or "--name=value". The last occurrence counts.
 std::map<std::string, std::string> ParseCommandLine(const std::string& text) {
@@ -64,11 +57,11 @@ std::map<std::string, std::string> ParseConfig(const std::string& text) {
 
 ProcessOptions::ProcessOptions(int64_t pid, const std::string& root) {
   const std::string process = absl::StrCat(root, "/proc/", pid);
-  values_ = ParseCommandLine(ReadText(process + "/cmdline"));
+  values_ = ParseCommandLine(ContentOrEmpty(process + "/cmdline"));
   std::error_code error;
   folder_ = std::filesystem::read_symlink(process + "/cwd", error);
   if (const std::string config = Path("config"); !config.empty()) {
-    values_.merge(ParseConfig(ReadText(config)));
+    values_.merge(ParseConfig(ContentOrEmpty(config)));
   }
 }
 

@@ -36,12 +36,6 @@ std::vector<uid_t> TrustedListeners(const ConnectionOptions& options) {
   return is_needed ? options.trusted_listeners : std::vector<uid_t>();
 }
 
-// Returns the function that makes a stream's final status: `refused` if the call was not made, otherwise the
-// daemon's status. `refused` must outlive the function.
-std::function<absl::Status(const grpc::Status&)> EndOf(const absl::Status& refused) {
-  return [&refused](const grpc::Status& status) { return refused.ok() ? FromGrpcStatus(status) : refused; };
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ConnectionOptions& options,
@@ -127,6 +121,25 @@ absl::StatusOr<Response> Client::LongCall(Stub& stub,
   return WhileFetching(fetch_observer_, [&] { return CallWith(stub, method, request, timeout, wait); });
 }
 
+template <typename Item, typename Stub, typename Request, typename Response, typename Items>
+absl::StatusOr<std::vector<Item>> Client::ListAll(
+    Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+    Request request, absl::Duration timeout, const Items& items, absl::optional<int> limit) {
+  std::vector<Item> all;
+  while (true) {
+    if (limit.has_value()) {
+      const int wanted = *limit == 0 ? kLargestPage : *limit - static_cast<int>(all.size());
+      request.set_page_size(std::min(wanted, kLargestPage));
+    }
+    absl::StatusOr<Response> page = Call(stub, method, request, timeout);
+    if (!page.ok()) return page.status();
+    for (Item& item : *items(*page)) all.push_back(std::move(item));
+    const bool enough = limit.value_or(0) != 0 && all.size() >= static_cast<size_t>(*limit);
+    if (page->next_page_token().empty() || enough) return all;
+    request.set_page_token(page->next_page_token());
+  }
+}
+
 bool Client::AwaitRetry(const absl::Status& status, absl::Duration give_up) const {
   const absl::optional<absl::Duration> delay = ShortRetryDelay(status);
   if (!delay.has_value() || SteadyNow() + *delay > give_up) return false;
@@ -176,18 +189,9 @@ absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const ListJobsOptions& opt
   v1::ListJobsRequest request;
   for (const v1::JobState state : options.states) request.add_states(state);
   request.set_order_by(options.order_by);
-  std::vector<v1::Job> jobs;
-  while (true) {
-    const int wanted = options.limit == 0 ? kLargestPage : options.limit - static_cast<int>(jobs.size());
-    request.set_page_size(std::min(wanted, kLargestPage));
-    absl::StatusOr<v1::ListJobsResponse> page =
-        Call(*jobs_, &v1::JobService::Stub::ListJobs, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Job& job : *page->mutable_jobs()) jobs.push_back(std::move(job));
-    const bool enough = options.limit != 0 && jobs.size() >= static_cast<size_t>(options.limit);
-    if (page->next_page_token().empty() || enough) return jobs;
-    request.set_page_token(page->next_page_token());
-  }
+  return ListAll<v1::Job>(
+      *jobs_, &v1::JobService::Stub::ListJobs, std::move(request), timeout_,
+      [](auto& page) { return page.mutable_jobs(); }, options.limit);
 }
 
 absl::StatusOr<v1::Job> Client::SetPriority(absl::string_view name, int priority) {
@@ -224,15 +228,8 @@ absl::StatusOr<v1::Job> Client::ForkJob(const v1::ForkJobRequest& request) {
 absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string_view name) {
   v1::ListCheckpointsRequest request;
   request.set_job(std::string(name));
-  std::vector<v1::Checkpoint> all;
-  do {
-    absl::StatusOr<v1::ListCheckpointsResponse> page =
-        Call(*jobs_, &v1::JobService::Stub::ListCheckpoints, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Checkpoint& one : *page->mutable_checkpoints()) all.push_back(std::move(one));
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return all;
+  return ListAll<v1::Checkpoint>(*jobs_, &v1::JobService::Stub::ListCheckpoints, std::move(request), timeout_,
+                                 [](auto& page) { return page.mutable_checkpoints(); });
 }
 
 absl::Status Client::DeleteJob(absl::string_view name) {
@@ -283,19 +280,9 @@ absl::StatusOr<v1::Sweep> Client::FollowSweep(absl::string_view name, StreamObse
 }
 
 absl::StatusOr<std::vector<v1::Sweep>> Client::ListSweeps(int limit) {
-  v1::ListSweepsRequest request;
-  std::vector<v1::Sweep> sweeps;
-  while (true) {
-    const int wanted = limit == 0 ? kLargestPage : limit - static_cast<int>(sweeps.size());
-    request.set_page_size(std::min(wanted, kLargestPage));
-    absl::StatusOr<v1::ListSweepsResponse> page =
-        Call(*sweeps_, &v1::SweepService::Stub::ListSweeps, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Sweep& sweep : *page->mutable_sweeps()) sweeps.push_back(std::move(sweep));
-    const bool enough = limit != 0 && sweeps.size() >= static_cast<size_t>(limit);
-    if (page->next_page_token().empty() || enough) return sweeps;
-    request.set_page_token(page->next_page_token());
-  }
+  return ListAll<v1::Sweep>(
+      *sweeps_, &v1::SweepService::Stub::ListSweeps, v1::ListSweepsRequest(), timeout_,
+      [](auto& page) { return page.mutable_sweeps(); }, limit);
 }
 
 absl::StatusOr<v1::Sweep> Client::CancelSweep(absl::string_view name) {
@@ -386,16 +373,8 @@ absl::StatusOr<v1::CreateTokenResponse> Client::CreateToken(const v1::Token& tok
 }
 
 absl::StatusOr<std::vector<v1::Token>> Client::ListTokens() {
-  v1::ListTokensRequest request;
-  std::vector<v1::Token> all;
-  do {
-    absl::StatusOr<v1::ListTokensResponse> page =
-        Call(*daemon_, &v1::DaemonService::Stub::ListTokens, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Token& one : *page->mutable_tokens()) all.push_back(std::move(one));
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return all;
+  return ListAll<v1::Token>(*daemon_, &v1::DaemonService::Stub::ListTokens, v1::ListTokensRequest(), timeout_,
+                            [](auto& page) { return page.mutable_tokens(); });
 }
 
 absl::StatusOr<v1::Token> Client::RevokeToken(absl::string_view name) {
@@ -410,29 +389,14 @@ absl::StatusOr<v1::Backup> Client::CreateBackup() {
 }
 
 absl::StatusOr<std::vector<v1::Backup>> Client::ListBackups() {
-  v1::ListBackupsRequest request;
-  std::vector<v1::Backup> all;
-  do {
-    absl::StatusOr<v1::ListBackupsResponse> page =
-        Call(*daemon_, &v1::DaemonService::Stub::ListBackups, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Backup& one : *page->mutable_backups()) all.push_back(std::move(one));
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return all;
+  return ListAll<v1::Backup>(*daemon_, &v1::DaemonService::Stub::ListBackups, v1::ListBackupsRequest(),
+                             timeout_, [](auto& page) { return page.mutable_backups(); });
 }
 
 absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
-  v1::ListDatasetsRequest request;
-  std::vector<v1::Dataset> all;
-  do {
-    absl::StatusOr<v1::ListDatasetsResponse> page =
-        Call(*daemon_, &v1::DaemonService::Stub::ListDatasets, request, std::max(timeout_, kReadingTimeout));
-    if (!page.ok()) return page.status();
-    for (v1::Dataset& one : *page->mutable_datasets()) all.push_back(std::move(one));
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return all;
+  return ListAll<v1::Dataset>(*daemon_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest(),
+                              std::max(timeout_, kReadingTimeout),
+                              [](auto& page) { return page.mutable_datasets(); });
 }
 
 absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
@@ -459,16 +423,8 @@ absl::StatusOr<v1::Upload> Client::CreateUpload(const UploadPlan& plan) {
 }
 
 absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads() {
-  v1::ListUploadsRequest request;
-  std::vector<v1::Upload> all;
-  do {
-    absl::StatusOr<v1::ListUploadsResponse> page =
-        Call(*datasets_, &v1::DatasetService::Stub::ListUploads, request, timeout_);
-    if (!page.ok()) return page.status();
-    for (v1::Upload& one : *page->mutable_uploads()) all.push_back(std::move(one));
-    request.set_page_token(page->next_page_token());
-  } while (!request.page_token().empty());
-  return all;
+  return ListAll<v1::Upload>(*datasets_, &v1::DatasetService::Stub::ListUploads, v1::ListUploadsRequest(),
+                             timeout_, [](auto& page) { return page.mutable_uploads(); });
 }
 
 absl::Status Client::DeleteUpload(absl::string_view name) {
@@ -503,167 +459,8 @@ absl::StatusOr<int> Client::Shutdown(bool cancel_jobs) {
   return response->cancelled_jobs();
 }
 
-absl::Status Client::WatchJob(absl::string_view name, int64_t after_sequence, StreamObserver& observer,
-                              const std::function<void(const v1::JobEvent&)>& on_event) {
-  v1::WatchJobRequest request;
-  request.set_name(std::string(name));
-  request.set_after_sequence(after_sequence);
-  bool terminal = false;
-  absl::Status refused;
-  return RunResumableStream<v1::JobEvent>(
-      reconnect_, channel_.get(), observer,
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
-        return jobs_->PrepareAsyncWatchJob(context, request, queue);
-      },
-      [&](const v1::JobEvent& event) -> absl::Status {
-        const int64_t last = request.after_sequence();
-        if (event.sequence() <= last) return absl::OkStatus();
-        if (event.sequence() != last + 1) {
-          return absl::DataLossError(absl::StrCat("cannot follow ", event.job(), ": the daemon sent event ",
-                                                  event.sequence(), " after event ", last,
-                                                  "; watch the job again, and report this fault"));
-        }
-        request.set_after_sequence(event.sequence());
-        terminal = event.terminal();
-        on_event(event);
-        return absl::OkStatus();
-      },
-      EndOf(refused),
-      // A stream that starts after the terminal event has no events.
-      [&](const absl::Status& status) {
-        return terminal || (status.ok() && after_sequence > 0 && request.after_sequence() == after_sequence);
-      });
-}
-
-absl::Status Client::WatchJobs(int64_t after_cursor, StreamObserver& observer,
-                               const std::function<void(const v1::WatchJobsResponse&)>& on_change) {
-  v1::WatchJobsRequest request;
-  request.set_after_cursor(after_cursor);
-  absl::Status refused;
-  return RunResumableStream<v1::WatchJobsResponse>(
-      reconnect_, channel_.get(), observer,
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
-        return jobs_->PrepareAsyncWatchJobs(context, request, queue);
-      },
-      [&](const v1::WatchJobsResponse& change) -> absl::Status {
-        request.set_after_cursor(change.cursor());
-        on_change(change);
-        return absl::OkStatus();
-      },
-      EndOf(refused), [](const absl::Status&) { return false; },
-      [&](const grpc::ClientContext& context) {
-        // Without this cursor, a break before the first change would lose the changes during the break.
-        const auto& metadata = context.GetServerInitialMetadata();
-        const auto cursor = metadata.find("tandem-cursor");
-        int64_t value = 0;
-        if (request.after_cursor() == -1 && cursor != metadata.end() &&
-            absl::SimpleAtoi(absl::string_view(cursor->second.data(), cursor->second.size()), &value)) {
-          request.set_after_cursor(value);
-        }
-      });
-}
-
-absl::Status Client::ReadLog(absl::string_view name, int rank, int64_t offset, bool follow,
-                             StreamObserver& observer,
-                             const std::function<absl::Status(absl::string_view)>& on_data) {
-  v1::ReadLogRequest request;
-  request.set_name(std::string(name));
-  request.set_rank(rank);
-  request.set_offset(offset);
-  request.set_follow(follow);
-  absl::Status refused;
-  return RunResumableStream<v1::ReadLogResponse>(
-      reconnect_, channel_.get(), observer,
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
-        return jobs_->PrepareAsyncReadLog(context, request, queue);
-      },
-      [&](const v1::ReadLogResponse& piece) -> absl::Status {
-        if (piece.offset() != request.offset()) {
-          return absl::DataLossError(absl::StrCat("cannot read the log of ", name, ": the daemon sent byte ",
-                                                  piece.offset(), " instead of byte ", request.offset(),
-                                                  "; read the log again, and report this fault"));
-        }
-        request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
-        return on_data(piece.data());
-      },
-      EndOf(refused), [](const absl::Status& status) { return status.ok(); });
-}
-
-absl::Status Client::ReadArtifact(
-    absl::string_view name, absl::string_view artifact, int64_t offset, StreamObserver& observer,
-    const std::function<absl::Status(const v1::ReadArtifactResponse&)>& on_piece) {
-  v1::ReadArtifactRequest request;
-  request.set_name(std::string(name));
-  request.set_artifact(std::string(artifact));
-  request.set_offset(offset);
-  absl::Status refused;
-  return RunResumableStream<v1::ReadArtifactResponse>(
-      reconnect_, channel_.get(), observer,
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
-        return jobs_->PrepareAsyncReadArtifact(context, request, queue);
-      },
-      [&](const v1::ReadArtifactResponse& piece) -> absl::Status {
-        if (piece.offset() != request.offset()) {
-          return absl::DataLossError(absl::StrCat(
-              "cannot read ", artifact, " of ", name, ": the daemon sent byte ", piece.offset(),
-              " instead of byte ", request.offset(), "; read the file again, and report this fault"));
-        }
-        request.set_offset(request.offset() + static_cast<int64_t>(piece.data().size()));
-        return on_piece(piece);
-      },
-      EndOf(refused), [](const absl::Status& status) { return status.ok(); });
-}
-
 absl::StatusOr<v1::ModelDescription> Client::DescribeModel(const v1::DescribeModelRequest& request) {
   return LongCall(*models_, &v1::ModelService::Stub::DescribeModel, request, timeout_);
-}
-
-absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
-                             const std::function<void(const v1::Prediction&)>& on_prediction) {
-  absl::Status refused;
-  return RunStreamOnce<v1::PredictResponse>(
-      [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-        PrepareStream(context, &refused);
-        return models_->PrepareAsyncPredict(context, request, queue);
-      },
-      [](const grpc::ClientContext&) {},
-      [&](const v1::PredictResponse& response) {
-        for (const v1::Prediction& prediction : response.predictions()) on_prediction(prediction);
-        return absl::OkStatus();
-      },
-      EndOf(refused), observer);
-}
-
-absl::StatusOr<v1::Evaluation> Client::Evaluate(
-    const v1::EvaluateRequest& request, StreamObserver& observer,
-    const std::function<void(const v1::EvaluateResponse&)>& on_progress) {
-  v1::EvaluateResponse last;
-  absl::Status refused;
-  const absl::Status status = WhileFetching(fetch_observer_, [&]() -> absl::StatusOr<bool> {
-                                const absl::Status ended = RunStreamOnce<v1::EvaluateResponse>(
-                                    [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
-                                      PrepareStream(context, &refused);
-                                      return models_->PrepareAsyncEvaluate(context, request, queue);
-                                    },
-                                    [](const grpc::ClientContext&) {},
-                                    [&](const v1::EvaluateResponse& response) {
-                                      on_progress(response);
-                                      last = response;
-                                      return absl::OkStatus();
-                                    },
-                                    EndOf(refused), observer);
-                                if (!ended.ok()) return ended;
-                                return true;
-                              }).status();
-  if (!status.ok()) return status;
-  if (!last.has_evaluation())
-    return absl::DataLossError(
-        "cannot evaluate the model: the daemon's stream ended without a result; try again");
-  return last.evaluation();
 }
 
 }  // namespace tandem::client

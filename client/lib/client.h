@@ -208,6 +208,12 @@ class Client {
                                     grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
                                                                  Response*),
                                     const Request& request, absl::Duration timeout);
+  // Calls `method` for each page, and returns the `items(page)` of all pages, at most `limit` (0: all).
+  // Without a limit the daemon chooses the size of the pages.
+  template <typename Item, typename Stub, typename Request, typename Response, typename Items>
+  absl::StatusOr<std::vector<Item>> ListAll(
+      Stub& stub, grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+      Request request, absl::Duration timeout, const Items& items, absl::optional<int> limit = absl::nullopt);
   // The common part of Call and LongCall. `wait(context, call)` runs the call.
   template <typename Stub, typename Request, typename Response, typename Wait>
   absl::StatusOr<Response> CallWith(Stub& stub,

@@ -8,57 +8,40 @@
 #include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem::client {
 namespace {
 
-// A socket that closes itself.
-class Socket {
- public:
-  explicit Socket(int fd) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-// Returns a connected socket, or -1.
-int Connect(const std::string& address, absl::Duration timeout) {
+// Returns a connected socket, or none.
+UniqueFd Connect(const std::string& address, absl::Duration timeout) {
   const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return -1;
+  if (colon == std::string::npos) return UniqueFd();
   absl::string_view host = absl::string_view(address).substr(0, colon);
   if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (getaddrinfo(std::string(host).c_str(), address.c_str() + colon + 1, &hints, &found) != 0) return -1;
-  int connected = -1;
-  for (const addrinfo* one = found; one != nullptr && connected < 0; one = one->ai_next) {
-    const int fd = socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) continue;
+  if (getaddrinfo(std::string(host).c_str(), address.c_str() + colon + 1, &hints, &found) != 0)
+    return UniqueFd();
+  UniqueFd connected;
+  for (const addrinfo* one = found; one != nullptr && !connected.valid(); one = one->ai_next) {
+    UniqueFd fd(socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd.valid()) continue;
     const timeval limit = absl::ToTimeval(timeout);
     // On Linux the second limit also applies to connecting.
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-    if (connect(fd, one->ai_addr, one->ai_addrlen) == 0) {
-      connected = fd;
-    } else {
-      close(fd);
-    }
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    if (connect(fd.get(), one->ai_addr, one->ai_addrlen) == 0) connected = std::move(fd);
   }
   freeaddrinfo(found);
   return connected;
@@ -107,8 +90,8 @@ absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, a
     return absl::UnavailableError(absl::StrCat("cannot read the certificate at ", address,
                                                ": no server there speaks TLS; check the address"));
   };
-  const Socket socket(Connect(address, timeout));
-  if (socket.fd() < 0) return error();
+  const UniqueFd socket = Connect(address, timeout);
+  if (!socket.valid()) return error();
   const std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (context == nullptr) return error();
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
@@ -116,7 +99,7 @@ absl::StatusOr<TlsCertificate> FetchTlsCertificate(const std::string& address, a
   if (ssl == nullptr) return error();
   static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   SSL_set_alpn_protos(ssl.get(), kHttp2, sizeof(kHttp2));
-  SSL_set_fd(ssl.get(), socket.fd());
+  SSL_set_fd(ssl.get(), socket.get());
   // SSL_connect may fail because the server wants a client certificate. The server has shown its own
   // certificate by then.
   SSL_connect(ssl.get());

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -130,12 +131,6 @@ class RealEnv final : public Env {
   }
 };
 
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 absl::Status WriteTemporary(Env* env, const std::string& path,
                             const std::function<absl::Status(WritableFile&)>& write,
                             const AtomicWrite& options) {
@@ -165,7 +160,20 @@ absl::Status WriteFileAtomically(Env* env, const std::string& path,
     return status;
   }
   if (options.durable != AtomicWrite::Durable::kContentAndName) return absl::OkStatus();
-  return env->SyncDirectory(FolderOf(path));
+  return env->SyncDirectory(ParentFolder(path));
+}
+
+std::string ContentOrEmpty(const std::string& path) { return Env::Real()->ReadFile(path).value_or(""); }
+
+std::string ParentFolder(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+absl::Status EnsureOwnerFolder(const std::string& path) {
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  return SystemError("make the folder", path);
 }
 
 }  // namespace tandem

@@ -69,6 +69,16 @@ absl::Status WriteFileAtomically(Env* env, const std::string& path,
                                  const std::function<absl::Status(WritableFile&)>& write,
                                  const AtomicWrite& options = {});
 
+// Returns the content of a file, or "" if the file cannot be read.
+std::string ContentOrEmpty(const std::string& path);
+
+// Returns the folder of the file `path`: "." for a bare name.
+std::string ParentFolder(const std::string& path);
+
+// Makes a folder that only its owner may use. Does nothing if `path` exists. NOT_FOUND: its parent does not
+// exist.
+absl::Status EnsureOwnerFolder(const std::string& path);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_BASE_ENV_H_

@@ -29,10 +29,6 @@ constexpr char kDevices[] = "devices/";
 constexpr std::pair<const char*, v1::DeviceKind> kKinds[] = {
     {"cpu", v1::DEVICE_KIND_CPU}, {"gpu", v1::DEVICE_KIND_GPU}, {"reference", v1::DEVICE_KIND_REFERENCE}};
 
-bool IsOpen(v1::DeviceKind kind) {
-  return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
-}
-
 bool TakesAll(const v1::Replicas& replicas) {
   return replicas.devices_size() == 1 && replicas.devices(0) == kAllDevices;
 }
@@ -85,7 +81,7 @@ void CheckDevices(const v1::Replicas& replicas, FieldViolations& violations) {
                                          "number share them"));
     } else if (!first.has_value()) {
       first = kind;
-      if (!IsOpen(replicas.device_kind()) && *kind != replicas.device_kind()) {
+      if (!IsAnyKind(replicas.device_kind()) && *kind != replicas.device_kind()) {
         violations.Add(field, absl::StrCat("is ", name, ", but device_kind asks for ",
                                            WordFor(replicas.device_kind()), " devices"));
       }
@@ -209,6 +205,10 @@ void CheckMode(const v1::Replicas& replicas, FieldViolations& violations) {
 
 }  // namespace
 
+bool IsAnyKind(v1::DeviceKind kind) {
+  return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
+}
+
 void FillReplicasDefaults(v1::Replicas* replicas) {
   if (!TakesAll(*replicas)) {
     for (std::string& name : *replicas->mutable_devices()) {
@@ -220,7 +220,7 @@ void FillReplicasDefaults(v1::Replicas* replicas) {
         std::max({1, TakesAll(*replicas) ? 1 : replicas->devices_size(), replicas->worker_load_size()}));
   }
   if (replicas->device_kind() == v1::DEVICE_KIND_ANY) replicas->set_device_kind(v1::DEVICE_KIND_UNSPECIFIED);
-  if (IsOpen(replicas->device_kind()) && !replicas->devices().empty()) {
+  if (IsAnyKind(replicas->device_kind()) && !replicas->devices().empty()) {
     replicas->set_device_kind(KindOf(replicas->devices(0)).value_or(v1::DEVICE_KIND_UNSPECIFIED));
   }
   if (replicas->replicas_per_device() == 0) replicas->set_replicas_per_device(1);

@@ -15,6 +15,9 @@ inline constexpr char kAllDevices[] = "all";
 // The least measured load, relative to the largest.
 inline constexpr double kLeastMeasuredLoad = 0.25;
 
+// Returns whether replicas with this kind of device take devices of any kind.
+bool IsAnyKind(v1::DeviceKind kind);
+
 // Sets missing fields with a default: the count, the kind of the named devices, the parallelism and its
 // settings. Completes device names ("devices/cpu:0"). Wrong fields stay.
 void FillReplicasDefaults(v1::Replicas* replicas);

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
+#include "engine/training/replica_spec.h"
 
 namespace tandem {
 namespace {
@@ -18,10 +19,6 @@ constexpr int kMostCores = 1024;
 // Slurm announces the end up to two minutes before it. With less, an attempt would only start and stop.
 constexpr double kLeastSeconds = 180;
 constexpr double kMostSeconds = 31536000;
-
-bool IsOpen(v1::DeviceKind kind) {
-  return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
-}
 
 // Returns the name of an option such as "--constraint=fast"; empty if the text has another form.
 absl::string_view NameOf(absl::string_view argument) {
@@ -107,7 +104,7 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
                                 "; on a cluster each replica has its own device; leave it out"));
   }
   const bool gpus_are_right = between("gpus_per_node", slurm->gpus_per_node(), 1, kMostCores);
-  if (IsOpen(replicas->device_kind())) {
+  if (IsAnyKind(replicas->device_kind())) {
     replicas->set_device_kind(slurm->gpus_per_node() > 0 ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
   }
   const int on_node = each * std::max(1, workers / std::max(1, slurm->nodes()));

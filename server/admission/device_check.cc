@@ -42,10 +42,6 @@ BackendKind BackendOf(v1::DeviceKind kind) {
   }
 }
 
-bool IsOpen(v1::DeviceKind kind) {
-  return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<v1::DeviceKind>> ParseDevicePriority(absl::string_view text) {
@@ -94,7 +90,7 @@ int DeviceCheck::Count(v1::DeviceKind kind) const {
 }
 
 v1::DeviceKind DeviceCheck::KindFor(const v1::Replicas& replicas) const {
-  if (!IsOpen(replicas.device_kind())) return replicas.device_kind();
+  if (!IsAnyKind(replicas.device_kind())) return replicas.device_kind();
   for (const v1::DeviceKind kind : priority_) {
     if (Count(kind) >= DeviceCountOf(replicas)) return kind;
   }
@@ -104,7 +100,7 @@ v1::DeviceKind DeviceCheck::KindFor(const v1::Replicas& replicas) const {
 absl::Status DeviceCheck::ResolveAll(v1::Replicas* replicas) const {
   if (replicas->devices_size() != 1 || replicas->devices(0) != kAllDevices) return absl::OkStatus();
   v1::DeviceKind kind = replicas->device_kind();
-  if (IsOpen(kind)) {
+  if (IsAnyKind(kind)) {
     const auto has = [this](v1::DeviceKind one) { return Count(one) > 0; };
     const auto first = std::find_if(priority_.begin(), priority_.end(), has);
     kind = first == priority_.end() ? priority_.back() : *first;

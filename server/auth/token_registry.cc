@@ -12,6 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
 #include "server/auth/token.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
@@ -28,9 +29,7 @@ bool IsUserName(absl::string_view user) {
 
 // Returns the token's time of expiry.
 absl::Time ExpiryOf(const v1::Token& token) {
-  if (!token.has_expire_time()) return absl::InfiniteFuture();
-  return absl::FromUnixSeconds(token.expire_time().seconds()) +
-         absl::Nanoseconds(token.expire_time().nanos());
+  return token.has_expire_time() ? TimeOf(token.expire_time()) : absl::InfiniteFuture();
 }
 
 bool IsTime(const google::protobuf::Timestamp& time) {
@@ -118,7 +117,7 @@ void TokenRegistry::Create(const v1::Token& wanted, Done<Made> done) {
   if (wanted.has_max_queued_jobs()) token.set_max_queued_jobs(wanted.max_queued_jobs());
   if (wanted.has_max_disk_bytes()) token.set_max_disk_bytes(wanted.max_disk_bytes());
   if (wanted.has_max_streams()) token.set_max_streams(wanted.max_streams());
-  *token.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+  *token.mutable_create_time() = TimestampOf(clock_->Now());
   store_->Write([made](Transaction& transaction) { return transaction.InsertToken(made); },
                 [this, made, secret = *secret, done = std::move(done)](absl::Status status) mutable {
                   if (absl::IsAlreadyExists(status)) status = AlreadyExists(made.token.user());

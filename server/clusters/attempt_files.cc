@@ -91,17 +91,12 @@ absl::Status Link(const std::string& from, const std::string& to) {
   return status;
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
-}
-
 }  // namespace
 
 absl::Status PrepareAttemptFolder(const JobFolder& folder, int attempt, int workers) {
-  TANDEM_RETURN_IF_ERROR(MakeFolder(folder.path()));
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(folder.path()));
   const std::string own = folder.AttemptFolder(attempt);
-  TANDEM_RETURN_IF_ERROR(MakeFolder(own));
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(own));
   TANDEM_ASSIGN_OR_RETURN(const std::set<std::string> names, FilesIn(folder.path()));
   for (const std::string& name : names) {
     // The model of an earlier end is not the attempt's.

@@ -12,6 +12,7 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/clusters/attempt_files.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/worker_protocol.h"
@@ -27,10 +28,6 @@ constexpr absl::Duration kRetryInterval = absl::Seconds(2);
 
 // Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
-
-bool IsToStopForNow(v1::JobState state) {
-  return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
-}
 
 }  // namespace
 
@@ -107,8 +104,7 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
     waiting.set_message(absl::StrCat(name, " job ", run.seen->handle, " waits",
                                      run.seen->detail.empty() ? "" : ": ", run.seen->detail, "."));
     if (run.seen->start.has_value()) {
-      *waiting.mutable_estimated_start_time() =
-          google::protobuf::util::TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(*run.seen->start));
+      *waiting.mutable_estimated_start_time() = TimestampOf(*run.seen->start);
     }
   } else if (run.phase == Run::Phase::kSubmit || run.phase == Run::Phase::kFind) {
     waiting.set_message(absl::StrCat("The daemon submits it to ", name, "."));

@@ -3,37 +3,25 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/env.h"
 
 namespace tandem {
-namespace {
-
-// Returns the file's content; empty if the file cannot be read.
-std::string ContentOf(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
-
-}  // namespace
 
 int64_t AvailableMemory(const std::string& root) {
   int64_t bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   const auto take = [&bytes](const std::string& file) {
     // "max" in version 2, and a huge number in version 1, mean no limit.
     int64_t limit = 0;
-    if (absl::SimpleAtoi(ContentOf(file), &limit) && limit > 0) bytes = std::min(bytes, limit);
+    if (absl::SimpleAtoi(ContentOrEmpty(file), &limit) && limit > 0) bytes = std::min(bytes, limit);
   };
   // Each line is "<number>:<controllers>:<group>". Version 2 has the number 0 and no controllers.
   for (const absl::string_view line :
-       absl::StrSplit(ContentOf(absl::StrCat(root, "/proc/self/cgroup")), '\n', absl::SkipEmpty())) {
+       absl::StrSplit(ContentOrEmpty(absl::StrCat(root, "/proc/self/cgroup")), '\n', absl::SkipEmpty())) {
     const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     const std::vector<std::string> controllers = absl::StrSplit(parts[1], ',');

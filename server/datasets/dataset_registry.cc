@@ -31,6 +31,7 @@
 #include "server/datasets/upload_path.h"
 #include "server/store/request_owner.h"
 #include "server/store/scheduling_records.h"
+#include "server/store/timestamps.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/dataset_service.pb.h"
 
@@ -229,8 +230,7 @@ absl::StatusOr<v1::Dataset> DatasetRegistry::Create(const v1::CreateDatasetReque
   stored.dataset.set_user(user);
   stored.dataset.set_description(request.dataset().description());
   *stored.dataset.mutable_spec() = spec;
-  *stored.dataset.mutable_create_time() =
-      TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+  *stored.dataset.mutable_create_time() = TimestampOf(clock_->Now());
   stored.dataset.set_etag(NewEtag());
   stored.request_id = request.request_id();
   if (!stored.request_id.empty()) stored.request = DigestOf(request);

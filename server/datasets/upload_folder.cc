@@ -1,9 +1,6 @@
 #include "server/datasets/upload_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -43,17 +40,12 @@ int64_t NewFolders(absl::string_view last, absl::string_view path) {
   return std::count(path.begin() + same, path.end(), '/');
 }
 
-absl::Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<UploadFolder>> UploadFolder::Create(Env* env, const std::string& folder,
                                                                    const v1::Upload& declared) {
-  TANDEM_RETURN_IF_ERROR(MakeFolder(folder));
-  TANDEM_RETURN_IF_ERROR(MakeFolder(FilesFolder(folder)));
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(folder));
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(FilesFolder(folder)));
   const auto write = [&](const char* name, const std::string& content) {
     return WriteFileAtomically(env, absl::StrCat(folder, "/", name),
                                [&](WritableFile& file) { return file.Append(content); });
@@ -272,7 +264,7 @@ absl::Status UploadFolder::EndFile() {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     absl::StrAppend(&made, "/", parts[i]);
     if (!unsynced_folders_.insert(made).second) continue;
-    TANDEM_RETURN_IF_ERROR(MakeFolder(made));
+    TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(made));
     std::error_code error;
     if (!fs::is_directory(made, error)) {
       return FieldError("file.path", absl::StrCat("is '", absl::CHexEscape(path), "', but '",

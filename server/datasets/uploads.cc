@@ -17,6 +17,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/store/timestamps.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -75,7 +76,7 @@ v1::Upload Declare(const std::string& id, const v1::Upload& wanted, absl::Time n
   declared.set_files(wanted.files());
   declared.set_bytes(wanted.bytes());
   declared.set_user(wanted.user());
-  *declared.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(now));
+  *declared.mutable_create_time() = TimestampOf(now);
   return declared;
 }
 
@@ -197,8 +198,7 @@ void Uploads::Restore(const std::string& id) {
     const absl::Duration age =
         std::clamp(clock_->Now() - LastActive(FolderOf(id)), absl::ZeroDuration(), most_age);
     entry->active = ElapsedMicros() - absl::ToInt64Microseconds(age);
-    entry->stays = IsFromBeforeRestoration(
-        absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(entry->declared.create_time())));
+    entry->stays = IsFromBeforeRestoration(TimeOf(entry->declared.create_time()));
   }
   MutexLock lock(&mutex_);
   uploads_.emplace(id, std::move(entry));

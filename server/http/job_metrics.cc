@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/strip.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
@@ -29,20 +30,10 @@ prometheus::Histogram& NewHistogram(Metrics* metrics, const char* name, const ch
   return BuildHistogram().Name(name).Help(help).Register(metrics->registry()).Add({}, buckets);
 }
 
-absl::Time TimeOf(const google::protobuf::Timestamp& time) {
-  return absl::FromUnixSeconds(time.seconds()) + absl::Nanoseconds(time.nanos());
-}
-
 double UnixSeconds(absl::Time time) { return absl::ToDoubleSeconds(time - absl::UnixEpoch()); }
 
 // A counter's increments must be finite and not negative.
 double AtLeastZero(double value) { return std::isfinite(value) ? std::max(0.0, value) : 0; }
-
-bool HoldsDevices(v1::JobState state) {
-  return state == v1::JOB_STATE_STARTING || state == v1::JOB_STATE_RUNNING ||
-         state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING ||
-         state == v1::JOB_STATE_PREEMPTING;
-}
 
 }  // namespace
 
@@ -185,7 +176,7 @@ void JobMetrics::OnStateChange(const std::string& id, const v1::JobEvent& event)
   } else if (queued != queued_since_.end()) {
     queued_since_.erase(queued);
   }
-  if (!HoldsDevices(change.to())) Forget(id);
+  if (!IsHolding(change.to())) Forget(id);
 }
 
 void JobMetrics::OnProgressReport(const std::string& id, const v1::JobEvent& event) {

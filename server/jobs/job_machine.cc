@@ -13,19 +13,18 @@
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/jobs/job_edit.h"
 #include "server/jobs/new_job.h"
 #include "server/jobs/refusal.h"
 #include "server/jobs/worker_events.h"
 #include "server/jobs/worker_loss.h"
 #include "server/store/request_owner.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
 
 using google::protobuf::Timestamp;
-using google::protobuf::util::TimeUtil;
 
 // ALREADY_EXISTS if the request was another user's or for another spec.
 absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, const std::string& request_id,
@@ -50,8 +49,6 @@ absl::Status CheckSameSource(const StoredRequest& known, const JobMachine::NewJo
                                                "\" was already used for another request, of \"",
                                                known.job.job.name(), "\"; use a new one for a new job"));
 }
-
-Timestamp TimestampOf(absl::Time time) { return TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(time)); }
 
 }  // namespace
 

@@ -5,18 +5,16 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/message_differencer.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/jobs/job_edit.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/new_job.h"
 #include "server/store/request_owner.h"
+#include "server/store/timestamps.h"
 
 // The methods of JobMachine that change many jobs at once.
 
 namespace tandem {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // ALREADY_EXISTS if the request was another user's or for another sweep.
 absl::Status CheckRepeated(const StoredSweepRequest& known, const std::string& user,
@@ -76,8 +74,7 @@ void JobMachine::CreateSweep(NewSweep sweep, Done<StoredSweep> done) {
         made->sweep = sweep.sweep;
         made->sweep.set_jobs(added);
         made->sweep.set_user(sweep.user);
-        *made->sweep.mutable_create_time() =
-            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+        *made->sweep.mutable_create_time() = TimestampOf(clock_->Now());
         absl::Status inserted;
         for (int i = 0; i < kIdAttempts; ++i) {
           made->sweep.set_name(SweepName(NewId(made->sweep.display_name(), "sweep")));
@@ -133,8 +130,7 @@ void JobMachine::CancelSweep(const std::string& id, Done<StoredSweep> done) {
           return absl::FailedPreconditionError(
               absl::StrCat("cannot cancel the sweep \"sweeps/", id, "\": all its jobs have ended"));
         }
-        const google::protobuf::Timestamp now =
-            TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(clock_->Now()));
+        const google::protobuf::Timestamp now = TimestampOf(clock_->Now());
         for (StoredJob& job : cancelled->jobs) {
           if (IsTerminal(job.job.state())) continue;
           JobChanges change(&leases_);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
@@ -29,9 +30,7 @@ constexpr absl::Duration kLongestHold = absl::Hours(24);
 // observed.
 constexpr absl::Duration kTolerance = absl::Minutes(1);
 
-absl::Time EndOf(const v1::Job& job) {
-  return absl::FromUnixSeconds(job.end_time().seconds()) + absl::Nanoseconds(job.end_time().nanos());
-}
+absl::Time EndOf(const v1::Job& job) { return TimeOf(job.end_time()); }
 
 }  // namespace
 

@@ -18,8 +18,6 @@ absl::Duration HeldByTheClock(const v1::Job& job, absl::Time now) {
 
 }  // namespace
 
-bool IsHolding(v1::JobState state) { return state != v1::JOB_STATE_QUEUED && !IsAtRest(state); }
-
 void LeaseTimes::Begin(const v1::Job& job) {
   const absl::Duration held = HeldByTheClock(job, clock_->Now());
   MutexLock lock(&mutex_);

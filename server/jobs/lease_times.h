@@ -13,9 +13,6 @@
 
 namespace tandem {
 
-// Returns true if a job in this state has a worker and holds devices.
-bool IsHolding(v1::JobState state);
-
 // Measures how long jobs have held their devices, by Clock::Elapsed(), so that setting the clock does not
 // change a job's run time. For leases of an earlier daemon, Begin trusts the wall clock once. Thread-safe.
 class LeaseTimes {

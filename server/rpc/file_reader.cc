@@ -12,14 +12,10 @@
 
 namespace tandem {
 
-FileReader::~FileReader() {
-  if (fd_ >= 0) close(fd_);
-}
-
 absl::StatusOr<bool> FileReader::Open() {
-  if (fd_ >= 0) return true;
-  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (fd_ >= 0) return true;
+  if (fd_.valid()) return true;
+  fd_ = UniqueFd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (fd_.valid()) return true;
   if (errno == ENOENT) return false;
   return absl::InternalError(absl::StrCat("cannot open ", path_, ": ", strerror(errno)));
 }
@@ -31,7 +27,7 @@ absl::StatusOr<std::string> FileReader::Read(int64_t offset) {
   piece.resize(kPieceBytes);
   ssize_t got;
   do {
-    got = pread(fd_, piece.data(), piece.size(), offset);
+    got = pread(fd_.get(), piece.data(), piece.size(), offset);
   } while (got < 0 && errno == EINTR);
   if (got < 0) return absl::InternalError(absl::StrCat("cannot read ", path_, ": ", strerror(errno)));
   piece.resize(got);
@@ -42,7 +38,7 @@ absl::StatusOr<int64_t> FileReader::Size() {
   TANDEM_ASSIGN_OR_RETURN(const bool exists, Open());
   if (!exists) return 0;
   struct stat info;
-  if (fstat(fd_, &info) != 0)
+  if (fstat(fd_.get(), &info) != 0)
     return absl::InternalError(absl::StrCat("cannot inspect ", path_, ": ", strerror(errno)));
   return info.st_size;
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 
@@ -15,9 +16,6 @@ class FileReader {
   static constexpr int64_t kPieceBytes = 256 * 1024;
 
   explicit FileReader(std::string path) : path_(std::move(path)) {}
-  ~FileReader();
-  FileReader(const FileReader&) = delete;
-  FileReader& operator=(const FileReader&) = delete;
 
   // Returns the next piece from `offset` on. Empty at the file's current end, or if the file does not exist
   // yet.
@@ -30,7 +28,7 @@ class FileReader {
   absl::StatusOr<bool> Open();
 
   const std::string path_;
-  int fd_ = -1;
+  UniqueFd fd_;
 };
 
 }  // namespace tandem

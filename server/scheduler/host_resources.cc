@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <thread>
 #include <vector>
 
@@ -13,23 +11,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/base/env.h"
 
 namespace tandem {
 namespace {
-
-// Returns the file's content; empty if the file cannot be read.
-std::string ContentOf(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 // Returns the folders of this process's control group and of its parent groups, innermost first.
 std::vector<std::string> ControlGroupFolders() {
   const std::string root = "/sys/fs/cgroup";
   std::vector<std::string> folders;
-  for (absl::string_view line : absl::StrSplit(ContentOf("/proc/self/cgroup"), '\n')) {
+  for (absl::string_view line : absl::StrSplit(ContentOrEmpty("/proc/self/cgroup"), '\n')) {
     if (!absl::ConsumePrefix(&line, "0::")) continue;
     std::string group(line);
     while (!group.empty() && group != "/") {
@@ -48,7 +39,7 @@ int AffinityCores() {
 }
 
 std::string CpuModel() {
-  for (absl::string_view line : absl::StrSplit(ContentOf("/proc/cpuinfo"), '\n')) {
+  for (absl::string_view line : absl::StrSplit(ContentOrEmpty("/proc/cpuinfo"), '\n')) {
     if (!absl::ConsumePrefix(&line, "model name")) continue;
     return std::string(absl::StripAsciiWhitespace(absl::StripPrefix(absl::StripAsciiWhitespace(line), ":")));
   }
@@ -65,11 +56,11 @@ HostResources ProbeHost() {
   host.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   for (const std::string& folder : ControlGroupFolders()) {
     int64_t limit;
-    if (absl::SimpleAtoi(ContentOf(folder + "/memory.max"), &limit)) {
+    if (absl::SimpleAtoi(ContentOrEmpty(folder + "/memory.max"), &limit)) {
       host.memory_bytes = std::min(host.memory_bytes, limit);
     }
     // The file is "<microseconds> <period>" or "max ...".
-    const std::vector<std::string> quota = absl::StrSplit(ContentOf(folder + "/cpu.max"), ' ');
+    const std::vector<std::string> quota = absl::StrSplit(ContentOrEmpty(folder + "/cpu.max"), ' ');
     int64_t period;
     if (quota.size() == 2 && absl::SimpleAtoi(quota[0], &limit) && absl::SimpleAtoi(quota[1], &period) &&
         period > 0) {

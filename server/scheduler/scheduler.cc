@@ -8,25 +8,19 @@
 #include "absl/time/time.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/scheduler/device_plan.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // The delay after a failure of the store to start a job.
 constexpr absl::Duration kRetryAfter = absl::Seconds(1);
 
 // The longest restart delay, even if the clock jumped while no daemon ran.
 constexpr absl::Duration kLongestDelay = absl::Seconds(300);
-
-absl::Time TimeOf(const google::protobuf::Timestamp& timestamp) {
-  return absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(timestamp));
-}
 
 double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
 

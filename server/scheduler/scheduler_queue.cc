@@ -5,16 +5,14 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/scheduler/scheduler.h"
 #include "server/store/records.h"
+#include "server/store/timestamps.h"
 
 // The part of Scheduler that describes the queue.
 
 namespace tandem {
 namespace {
-
-using google::protobuf::util::TimeUtil;
 
 // The greatest age of an explanation without changes. Estimated starts follow the progress of other jobs.
 constexpr absl::Duration kExplanationAge = absl::Seconds(1);
@@ -92,7 +90,7 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
     if (waiting->expected_run_time != absl::InfiniteDuration()) {
       job.set_expected_seconds(absl::ToDoubleSeconds(waiting->expected_run_time));
     }
-    *job.mutable_create_time() = TimeUtil::MicrosecondsToTimestamp(absl::ToUnixMicros(waiting->create_time));
+    *job.mutable_create_time() = TimestampOf(waiting->create_time);
     *job.mutable_waiting() = explanation.waiting;
   }
   for (v1::QueuedJob& job :

@@ -1,9 +1,6 @@
 #include "server/store/backups.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +14,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/base/env.h"
 #include "engine/base/random_access_env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
@@ -116,9 +114,7 @@ absl::StatusOr<v1::Backup> Backups::Make(const std::string& kind, Connection* co
     absl::SleepFor(kMakingInterval);
   }
   absl::StatusOr<v1::Backup> made = [&]() -> absl::StatusOr<v1::Backup> {
-    if (mkdir(options_.folder.c_str(), 0700) != 0 && errno != EEXIST) {
-      return absl::ErrnoToStatus(errno, absl::StrCat("cannot create the folder ", options_.folder));
-    }
+    TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(options_.folder));
     const absl::Time now = options_.clock->Now();
     const std::string first = absl::StrCat(absl::FormatTime(kTimeFormat, now, absl::UTCTimeZone()), kind);
     std::string id = first;

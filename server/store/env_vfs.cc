@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/env.h"
 #include "engine/base/mutex.h"
 
 namespace tandem {
@@ -63,11 +64,6 @@ Shared& SharedOf(sqlite3_vfs* vfs) { return *static_cast<Shared*>(vfs->pAppData)
 int CodeOf(const absl::Status& status, int otherwise) {
   if (status.ok()) return SQLITE_OK;
   return status.code() == absl::StatusCode::kResourceExhausted ? SQLITE_FULL : otherwise;
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
 // The methods of a file.
@@ -160,7 +156,7 @@ int Sync(sqlite3_file* file, int) {
   if (const absl::Status status = open.file->Sync(); !status.ok()) return CodeOf(status, SQLITE_IOERR_FSYNC);
   if (!open.folder_to_sync) return SQLITE_OK;
   open.folder_to_sync = false;
-  return CodeOf(open.shared->env->SyncDirectory(FolderOf(open.path)), SQLITE_IOERR_DIR_FSYNC);
+  return CodeOf(open.shared->env->SyncDirectory(ParentFolder(open.path)), SQLITE_IOERR_DIR_FSYNC);
 }
 
 int FileSize(sqlite3_file* file, sqlite3_int64* size) {
@@ -282,7 +278,7 @@ int Delete(sqlite3_vfs* vfs, const char* path, int sync_folder) {
   if (absl::IsNotFound(removed)) return SQLITE_IOERR_DELETE_NOENT;
   if (!removed.ok()) return CodeOf(removed, SQLITE_IOERR_DELETE);
   if (sync_folder == 0) return SQLITE_OK;
-  return CodeOf(shared.env->SyncDirectory(FolderOf(path)), SQLITE_IOERR_DIR_FSYNC);
+  return CodeOf(shared.env->SyncDirectory(ParentFolder(path)), SQLITE_IOERR_DIR_FSYNC);
 }
 
 int Access(sqlite3_vfs* vfs, const char* path, int, int* result) {

@@ -34,4 +34,10 @@ bool IsTerminal(v1::JobState state) {
 
 bool IsAtRest(v1::JobState state) { return IsTerminal(state) || state == v1::JOB_STATE_PAUSED; }
 
+bool IsHolding(v1::JobState state) { return state != v1::JOB_STATE_QUEUED && !IsAtRest(state); }
+
+bool IsToStopForNow(v1::JobState state) {
+  return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
+}
+
 }  // namespace tandem

@@ -30,6 +30,11 @@ std::string DatasetId(const std::string& name_or_id);
 bool IsTerminal(v1::JobState state);
 // Returns true if a job in this state has ended or is paused. A remaining worker is about to exit.
 bool IsAtRest(v1::JobState state);
+// Returns true if a job in this state has a worker and holds devices.
+bool IsHolding(v1::JobState state);
+// Returns true if the worker of a job in this state must write a checkpoint and stop, so that the job may
+// continue later.
+bool IsToStopForNow(v1::JobState state);
 
 // A job in the store.
 struct StoredJob {

@@ -1,7 +1,5 @@
 #include "server/workers/kept_weights.h"
 
-#include <sys/stat.h>
-
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -54,9 +52,7 @@ std::optional<std::string> FindKeptWeights(const std::string& job_folder) {
 absl::Status KeepWeights(const std::string& model, const std::string& job_folder, const LinkFunction& link) {
   const std::string kept = KeptWeightsPath(job_folder);
   const std::filesystem::path folder = std::filesystem::path(kept).parent_path();
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder.string()));
-  }
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(folder.string()));
   // Also sync an existing folder, because its creator may have died before.
   TANDEM_RETURN_IF_ERROR(Env::Real()->SyncDirectory(folder.parent_path().string()));
   std::error_code unknown;  // If the file does not exist, link reports it.

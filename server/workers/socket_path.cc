@@ -30,9 +30,7 @@ std::string Fingerprint(absl::string_view text) {
 
 // ALREADY_EXISTS: the name belongs to another user or is no folder.
 absl::Status MakePrivateFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
-  }
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(path));
   struct stat found;
   if (lstat(path.c_str(), &found) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 
 namespace tandem {
@@ -39,11 +40,6 @@ uint32_t Checksum(const char* record, uint32_t payload_size) {
 
 absl::Status SpoolError(const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("the event spool: ", status.message()));
-}
-
-std::string FolderOf(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
 }  // namespace
@@ -83,7 +79,7 @@ absl::Status SpoolWriter::Append(const WorkerEvent& event) {
 absl::Status SpoolWriter::Sync() {
   absl::Status status = file_->Sync();
   if (status.ok() && !is_name_durable_) {
-    status = env_->SyncDirectory(FolderOf(path_));
+    status = env_->SyncDirectory(ParentFolder(path_));
     is_name_durable_ = status.ok();
   }
   return status.ok() ? status : SpoolError(status);

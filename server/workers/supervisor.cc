@@ -56,11 +56,6 @@ constexpr absl::Duration kGroupGrace = absl::Seconds(5);
 // Returns Clock::Elapsed() as an absl::Time, which does not jump.
 absl::Time MonotonicNow() { return absl::UnixEpoch() + Clock::Real()->Elapsed(); }
 
-// Returns true if a worker must write a checkpoint and stop.
-bool IsToStopForNow(v1::JobState state) {
-  return state == v1::JOB_STATE_PAUSING || state == v1::JOB_STATE_PREEMPTING;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WorkerSupervisor>> WorkerSupervisor::Create(Options options,

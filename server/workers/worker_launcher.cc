@@ -2,11 +2,9 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -35,14 +33,11 @@ namespace {
 constexpr char kCollectiveTimeLimit[] = "TANDEM_COLLECTIVE_TIME_LIMIT";
 
 absl::Status MakeFolder(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return absl::OkStatus();
+  absl::Status made = EnsureOwnerFolder(path);
+  if (!absl::IsNotFound(made)) return made;
   // Somebody removed the parent of all jobs' folders.
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  if (errno == ENOENT && (mkdir(parent.c_str(), 0700) == 0 || errno == EEXIST) &&
-      (mkdir(path.c_str(), 0700) == 0 || errno == EEXIST)) {
-    return absl::OkStatus();
-  }
-  return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", path));
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(ParentFolder(path)));
+  return EnsureOwnerFolder(path);
 }
 
 // UNAVAILABLE: a worker of an earlier attempt held the lock and was killed.

@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -19,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/unique_fd.h"
 #include "server/workers/exit_codes.h"
@@ -48,8 +47,7 @@ bool HasOpen(pid_t pid, const struct stat& file) {
 // Returns true if the process was started as a worker of the job with this folder. Other processes may have
 // the job's files open.
 bool IsWorkerOf(pid_t pid, const std::string& job_folder) {
-  std::ifstream file(absl::StrCat("/proc/", pid, "/cmdline"));
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string text = ContentOrEmpty(absl::StrCat("/proc/", pid, "/cmdline"));
   const std::vector<absl::string_view> arguments = absl::StrSplit(text, '\0');
   const auto launch = std::find(arguments.begin(), arguments.end(), "--launch");
   const std::string attempts =

@@ -3,11 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <system_error>
 
@@ -15,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/base/env.h"
+#include "engine/base/status_macros.h"
 #include "server/jobs/boot_clock.h"
 
 namespace tandem {
@@ -22,11 +20,6 @@ namespace {
 
 // Counted in /proc/PID/stat after the program's name.
 constexpr size_t kStartField = 19;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
 
 // Identifies the boot and container in which pids are valid; empty if unknown.
 const std::string& ProcessesOf() {
@@ -61,17 +54,14 @@ absl::Status WriteWorkerRecord(const std::string& job_folder, const WorkerRecord
     absl::StrAppend(&text, "pid=", process.pid, " start=", process.start, "\n");
   }
   const std::string path = WorkerRecordPath(job_folder);
-  const std::string folder = std::filesystem::path(path).parent_path().string();
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("cannot make the folder ", folder));
-  }
+  TANDEM_RETURN_IF_ERROR(EnsureOwnerFolder(ParentFolder(path)));
   // The processes do not survive a crash of the machine.
   return WriteFileAtomically(Env::Real(), path, [&](WritableFile& file) { return file.Append(text); },
                              {.durable = AtomicWrite::Durable::kNothing, .is_private = true});
 }
 
 std::optional<WorkerRecord> ReadWorkerRecord(const std::string& job_folder) {
-  std::istringstream lines(ReadText(WorkerRecordPath(job_folder)));
+  std::istringstream lines(ContentOrEmpty(WorkerRecordPath(job_folder)));
   std::string line;
   if (!std::getline(lines, line)) return std::nullopt;
   WorkerRecord record;
@@ -98,7 +88,7 @@ void RemoveWorkerRecord(const std::string& job_folder) {
 }
 
 uint64_t StartOfProcess(pid_t pid) {
-  const std::string text = ReadText(absl::StrCat("/proc/", pid, "/stat"));
+  const std::string text = ContentOrEmpty(absl::StrCat("/proc/", pid, "/stat"));
   // The program chooses its name, which may have any characters.
   const size_t name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 > text.size()) return 0;

@@ -25,6 +25,7 @@
 #include "engine/base/clock.h"
 #include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/unique_fd.h"
 
 // The protocol: a connection has a single question and its answer. The question has its kind ('J'oin,
 // 'P'ublish or 'A'wait), the limit of the answer in milliseconds, the key and the value. The answer says
@@ -57,26 +58,18 @@ constexpr char kOuterHost[] = "outer-host";
 class Socket {
  public:
   explicit Socket(int fd = -1) : fd_(fd) {}
-  ~Socket() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Socket& operator=(Socket&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  int fd() const { return fd_; }
-  bool open() const { return fd_ >= 0; }
+  int fd() const { return fd_.get(); }
+  bool open() const { return fd_.valid(); }
 
   // Sets the longest wait of a read.
   void SetPatience(absl::Duration patience) const {
     const timeval time = absl::ToTimeval(patience);
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
-    setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
+    setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+    setsockopt(fd(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time));
   }
   bool Write(absl::string_view bytes) const {
     while (!bytes.empty()) {
-      const ssize_t count = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t count = send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count <= 0) return false;
       bytes.remove_prefix(count);
     }
@@ -85,7 +78,7 @@ class Socket {
   bool Read(void* data, size_t bytes) const {
     auto* free = static_cast<char*>(data);
     while (bytes > 0) {
-      const ssize_t count = recv(fd_, free, bytes, 0);
+      const ssize_t count = recv(fd(), free, bytes, 0);
       if (count <= 0) return false;
       free += count;
       bytes -= count;
@@ -100,7 +93,7 @@ class Socket {
   }
 
  private:
-  int fd_;
+  UniqueFd fd_;
 };
 
 void AppendText(const std::string& text, std::string* bytes) {

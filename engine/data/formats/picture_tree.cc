@@ -20,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/unique_fd.h"
 #include "engine/data/formats/archive.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/data/formats/tar.h"
@@ -103,15 +104,12 @@ class ZipTree final : public PictureTree {
 class TarTree final : public PictureTree {
  public:
   explicit TarTree(const std::string& path) : PictureTree(path), path_(path) {}
-  ~TarTree() override {
-    if (fd_ >= 0) ::close(fd_);
-  }
 
   absl::Status List() {
     TANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<CompressedFile> file, CompressedFile::Open(path_));
     if (file->is_plain()) {
-      fd_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-      if (fd_ < 0) return file->Error(absl::StrCat("cannot be opened: ", std::strerror(errno)));
+      fd_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!fd_.valid()) return file->Error(absl::StrCat("cannot be opened: ", std::strerror(errno)));
     }
     const int64_t most = CompressedFile::MostInMemory(kMostBytesInMemory, 1);
     int64_t bytes = 0;
@@ -135,15 +133,15 @@ class TarTree final : public PictureTree {
   }
 
   absl::StatusOr<std::string> Read(const File& file, int64_t most) const override {
-    if (fd_ < 0) {
+    if (!fd_.valid()) {
       if (!IsPictureName(file.path))
         return absl::InvalidArgumentError(absl::StrCat(Shown(file.path), " is no picture"));
       return contents_[file.place].substr(0, most);
     }
     std::string content(std::min(most, file.bytes), '\0');
     for (size_t done = 0; done < content.size();) {
-      const ssize_t count =
-          ::pread(fd_, content.data() + done, content.size() - done, file.place + static_cast<int64_t>(done));
+      const ssize_t count = ::pread(fd_.get(), content.data() + done, content.size() - done,
+                                    file.place + static_cast<int64_t>(done));
       if (count <= 0) return absl::InvalidArgumentError(absl::StrCat(Shown(file.path), " cannot be read"));
       done += count;
     }
@@ -165,7 +163,7 @@ class TarTree final : public PictureTree {
   }
 
   const std::string path_;
-  int fd_ = -1;                        // Of a plain archive.
+  UniqueFd fd_;                        // Of a plain archive.
   std::vector<std::string> contents_;  // Pictures of a compressed archive.
 };
 

@@ -131,16 +131,6 @@ bool IsZip(absl::string_view begin) {
   return absl::StartsWith(begin, "PK\x03\x04") || absl::StartsWith(begin, "PK\x05\x06");
 }
 
-ZipFile::ZipFile(ZipFile&& other) noexcept
-    : path_(other.path_),
-      fd_(std::exchange(other.fd_, -1)),
-      file_bytes_(other.file_bytes_),
-      members_(std::move(other.members_)) {}
-
-ZipFile::~ZipFile() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 absl::Status ZipFile::Error(const std::string& what) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, " ", what));
 }
@@ -163,7 +153,7 @@ absl::Status ZipFile::ReadAt(int64_t offset, int64_t size, void* data) const {
     return Error("is damaged or truncated: a part of the archive lies outside the file");
   }
   for (int64_t done = 0; done < size;) {
-    const ssize_t count = ::pread(fd_, static_cast<char*>(data) + done, size - done, offset + done);
+    const ssize_t count = ::pread(fd_.get(), static_cast<char*>(data) + done, size - done, offset + done);
     if (count <= 0) return Error("cannot be read");
     done += count;
   }

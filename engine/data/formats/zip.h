@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 
@@ -46,9 +47,8 @@ bool IsZip(absl::string_view begin);
 class ZipFile {
  public:
   static absl::StatusOr<ZipFile> Open(const std::string& path);
-  ZipFile(ZipFile&& other) noexcept;
+  ZipFile(ZipFile&&) = default;
   ZipFile& operator=(ZipFile&&) = delete;
-  ~ZipFile();
 
   const std::vector<ZipMember>& members() const { return members_; }
   // Returns a reader of a member. The archive and the member must outlive the reader. INVALID_ARGUMENT if the
@@ -75,7 +75,7 @@ class ZipFile {
   absl::Status Error(const std::string& what) const;
 
   const std::string path_;
-  int fd_;
+  UniqueFd fd_;
   int64_t file_bytes_ = 0;
   std::vector<ZipMember> members_;
 };
