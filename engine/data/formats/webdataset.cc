@@ -140,7 +140,8 @@ absl::StatusOr<Image> DecodeSample(const ShardIndex& shard, const ShardSample& s
 absl::Status DecodeInto(const ShardIndex& shard, const ShardSample& sample, const SampleForm& form,
                         uint8_t* pixels) {
   TANDEM_ASSIGN_OR_RETURN(Image image, DecodeSample(shard, sample));
-  image = ResizeImage(ConvertImage(std::move(image), form.shape[0]), form.shape[1], form.shape[2], form.resize);
+  image =
+      ResizeImage(ConvertImage(std::move(image), form.shape[0]), form.shape[1], form.shape[2], form.resize);
   CopyPlanes(image, pixels);
   return absl::OkStatus();
 }
