@@ -260,6 +260,16 @@ std::string ModelScalingFault(v1::NumberScaling scaling, const DataNames& model)
   return "";
 }
 
+// Returns whether a model's table had more than numbers without missing cells. Targets are then scaled by
+// default.
+bool IsMixed(const v1::TablePreparation& preparation) {
+  return preparation.target_deviation() > 0 ||
+         std::any_of(preparation.columns().begin(), preparation.columns().end(),
+                     [](const v1::PreparedColumn& column) {
+                       return column.kind() != v1::COLUMN_KIND_NUMBER || column.missing_indicator();
+                     });
+}
+
 // Decides how features and targets become numbers. Their scales are not known yet.
 absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, const TrainingRows& rows,
                        Tables& tables) {
@@ -278,9 +288,10 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
     TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));
     tables.train.features = tables.columns.features;
   }
-  const bool scales_target =
-      source.target_scaling() == v1::NUMBER_SCALING_STANDARD ||
-      (source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && tables.columns.scales);
+  const bool is_mixed = model.matches_inputs ? model.preparation.has_value() && IsMixed(*model.preparation)
+                                             : tables.columns.scales;
+  const bool scales_target = source.target_scaling() == v1::NUMBER_SCALING_STANDARD ||
+                             (source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && is_mixed);
   const bool has_scale = info.preparation.has_value() && model.matches_outputs;
   tables.scales_target = are_values && tables.train.targets.size() == 1 && scales_target && !has_scale;
   if (info.preparation.has_value()) {

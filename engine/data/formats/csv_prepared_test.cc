@@ -157,6 +157,24 @@ TEST_F(PreparedTest, AModelsTargetsKeepTheirScale) {
   EXPECT_EQ(fault("STANDARD", model), "");
 }
 
+TEST_F(PreparedTest, ANewLastLayerScalesItsTargetsAnew) {
+  const OpenedDataset scaled = Open(Spec("a,y\n1,100\n,300\n"));
+  // A model of classes has no scale.
+  const OpenedDataset classes = Open(Spec("a,y\n1,no\n,yes\n"));
+  ASSERT_EQ(classes.info.preparation->target_deviation(), 0);
+  for (const OpenedDataset* trained : {&scaled, &classes}) {
+    DataNames model{.features = {"a"}, .targets = {"y"}, .preparation = trained->info.preparation};
+    model.matches_outputs = false;
+    const OpenedDataset tuned = Open(Spec("a,y\n1,10\n3,50\n"), &model);
+    EXPECT_THAT(Targets<float>(*tuned.train), ElementsAre(-1, 1));
+    EXPECT_EQ(tuned.info.preparation->target_mean(), 30);
+    EXPECT_EQ(tuned.info.preparation->target_deviation(), 20);
+    const OpenedDataset plain =
+        Open(Spec("a,y\n1,10\n3,50\n", "target_scaling: NUMBER_SCALING_NONE"), &model);
+    EXPECT_THAT(Targets<float>(*plain.train), ElementsAre(10, 50));
+  }
+}
+
 TEST_F(PreparedTest, OnlyTrainingRowsAreFitted) {
   const std::string table = "t,c,y\n1,a,0\n2,a,1\n3,,2\n9,b,3\n100,b,4\n";
   const OpenedDataset opened = Open(Spec(table, "", "validation_split { fraction: 0.4 time_column: 't' }"));

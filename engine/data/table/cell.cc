@@ -123,6 +123,8 @@ std::string QuotedCell(absl::string_view cell) {
                       cell.size() > 60 ? "..." : "", "'");
 }
 
+bool IsHexadecimal(absl::string_view text) { return text.find_first_of("xX") != absl::string_view::npos; }
+
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) {
   text = StripCell(text);
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
@@ -133,6 +135,7 @@ bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number) 
     text = absl::string_view(copy, text.size());
   }
   if (ParsePlainNumber(text, number)) return true;
+  if (IsHexadecimal(text)) return false;
   const absl::from_chars_result result = absl::from_chars(text.data(), text.data() + text.size(), *number);
   return !text.empty() && result.ec == std::errc() && result.ptr == text.data() + text.size() &&
          std::abs(*number) <= std::numeric_limits<float>::max();

@@ -33,7 +33,12 @@ inline absl::string_view StripCell(absl::string_view cell) {
 // Returns a cell for messages, in quotes and at most 60 characters.
 std::string QuotedCell(absl::string_view cell);
 
-// Parses a number that is finite as a float. Blanks around it are allowed. Returns false if it is none.
+// Returns whether a text that Abseil reads as a number is hexadecimal, such as 0x10. Tables have such texts
+// as names, so they are no numbers.
+bool IsHexadecimal(absl::string_view text);
+
+// Parses a decimal number that is finite as a float. Blanks around the number are allowed. Returns false if
+// `text` is no such number.
 bool ParseCsvNumber(absl::string_view text, bool decimal_comma, double* number);
 
 // A date of a cell, perhaps with a time.

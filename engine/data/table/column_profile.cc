@@ -37,7 +37,7 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
     has_several_texts_ = true;
   }
   double number = 0;
-  if (absl::SimpleAtod(cell, &number)) ++odd_numbers_;
+  if (!IsHexadecimal(cell) && absl::SimpleAtod(cell, &number)) ++odd_numbers_;
   const auto add_date = [&](bool day_first, int64_t* dates) {
     // If any text before is no date in this order, the order does not matter.
     const bool matters = *dates == texts_ || *dates * kCellsForMistake >= texts_ * (kCellsForMistake - 1);

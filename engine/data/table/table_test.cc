@@ -76,7 +76,8 @@ TEST(CellTest, NumbersAreTheNearest) {
     EXPECT_TRUE(ParseCsvNumber(text, false, &number)) << text;
     EXPECT_EQ(number, std::strtod(text, nullptr)) << text;
   }
-  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39"}) {
+  for (const char* text : {"", "-", ".", "-.", "1..2", "1-2", "--1", "1 2", "1e", "nan", "1e39", "0x10",
+                           "0X1F", "-0x1", "0x1p3", "0x"}) {
     EXPECT_FALSE(ParseCsvNumber(text, false, &number)) << text;
   }
 }
@@ -109,6 +110,9 @@ TEST(ColumnProfileTest, KindsAreFound) {
   EXPECT_EQ(ProfileOf({"", "NA"}).Kind(), v1::COLUMN_KIND_IGNORED);
   EXPECT_EQ(ProfileOf({"x", "x"}).Kind(), v1::COLUMN_KIND_IGNORED);
   EXPECT_EQ(ProfileOf({"1", "2"}, v1::COLUMN_KIND_CATEGORY).Kind(), v1::COLUMN_KIND_CATEGORY);
+  // Hexadecimal texts are names.
+  EXPECT_EQ(ProfileOf({"0x10", "0x1f", "0x10", "0x1f"}).Kind(), v1::COLUMN_KIND_CATEGORY);
+  EXPECT_EQ(ProfileOf({"0x10", "0x1f", "0x2a"}).Kind(), v1::COLUMN_KIND_TEXT);
   EXPECT_TRUE(ProfileOf({"31/05/2024", "01/02/2024"}).day_first());
   EXPECT_FALSE(ProfileOf({"05/31/2024", "01/02/2024"}).day_first());
   EXPECT_TRUE(ProfileOf({"05/03/2024", "01/02/2024"}).is_order_unknown());
