@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <system_error>
 #include <vector>
@@ -17,12 +19,17 @@
 #include "absl/strings/strip.h"
 #include "client/cli/format.h"
 #include "client/lib/tls_certificate.h"
-#include "engine/base/env.h"
 
 namespace tandem::cli {
 namespace {
 
 constexpr absl::Duration kFileExpiresSoon = absl::Hours(24 * 14);
+
+// Returns "" if the file cannot be read.
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
 
 // Returns the options with a value, as "--name value" or "--name=value". The last occurrence counts.
 std::map<std::string, std::string> ParseCommandLine(const std::string& text) {
@@ -66,7 +73,7 @@ std::map<std::string, std::string> ParseConfig(const std::string& text) {
 Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, absl::TimeZone zone) {
   Findings findings;
   const std::string process = absl::StrCat(root, "/proc/", pid);
-  std::map<std::string, std::string> options = ParseCommandLine(ContentOrEmpty(process + "/cmdline"));
+  std::map<std::string, std::string> options = ParseCommandLine(ReadText(process + "/cmdline"));
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::read_symlink(process + "/cwd", error);
   // The daemon resolves relative paths from its own folder.
@@ -75,7 +82,7 @@ Findings CheckTlsFiles(int64_t pid, const std::string& root, absl::Time now, abs
     return path.empty() ? path : (folder / path).string();
   };
   if (const std::string config = path_of("config"); !config.empty())
-    options.merge(ParseConfig(ContentOrEmpty(config)));
+    options.merge(ParseConfig(ReadText(config)));
   const client::TlsFilePaths paths = {path_of("tls-cert"), path_of("tls-key"), path_of("tls-client-ca")};
   if (paths.certificate.empty()) return findings;
   const absl::StatusOr<client::TlsCertificate> certificate = client::ReadTlsFiles(paths);
