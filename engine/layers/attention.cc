@@ -94,7 +94,7 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
     TANDEM_ASSIGN_OR_RETURN(const ValueId heads,
                             graph.Add(std::make_shared<MatmulOp>(), {weights, parts[2]}));
     TANDEM_ASSIGN_OR_RETURN(const ValueId joined, graph.Add(std::make_shared<MergeHeadsOp>(), {heads}));
-    return Project(layer, absl::StrCat(kInnerNames[0], "."), joined, features,
+    return Project(layer, absl::StrCat(kLastProjection, "."), joined, features,
                    attention.output_weight_initializer(), attention.use_output_bias(), context);
   }
 };
