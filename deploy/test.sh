@@ -168,7 +168,7 @@ export TANDEM_BIN_DIR TANDEM_WHOLE=$whole
 alone=(tests/fault/hostile_clients.sh)
 # All other scripts run side by side, because they mostly wait. The longest start first.
 together=(
-  tests/fault/full_disk.sh tests/integration/{slurm_commands,dashboard,fetch,slurm,package,bundle,tensorboard}.sh
+  tests/fault/{slurm_kills,full_disk}.sh tests/integration/{slurm_commands,dashboard,fetch,slurm,package,bundle,tensorboard}.sh
   tests/accuracy/{examples,tables}.sh
 )
 for script in tests/integration/*.sh tests/fault/*.sh tests/accuracy/*.sh tests/gpu/report_test.py; do
