@@ -129,7 +129,9 @@ TEST_F(WorkerLossTest, APlannedEndAfterACheckpointIsNotCounted) {
     ASSERT_TRUE(jobs_.Schedule(id).ok());
   }
   // This attempt only repeats the report of its first checkpoint.
-  ASSERT_TRUE(jobs_.Apply(id, 5, {Started(1), CheckpointOf(2, 40)}).ok());
+  internal::v1::WorkerEvent resumed = Started(1);
+  resumed.mutable_started()->set_step(40);
+  ASSERT_TRUE(jobs_.Apply(id, 5, {resumed, CheckpointOf(2, 40)}).ok());
   EXPECT_EQ(Lose(id, 5, v1::STATE_REASON_CLUSTER_TIME_LIMIT)->restarts(), 1);
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   // Other losses are counted after a checkpoint, too.
