@@ -345,7 +345,13 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
     // The daemon may have been replaced before it published the files of the last attempt.
     TANDEM_RETURN_IF_ERROR(Publish(run->folder, run->attempt - 1));
     TANDEM_ASSIGN_OR_RETURN(const LaunchRequest request, preparer_.Prepare(run->job, run->folder, secret));
-    return launcher_->Submit(request);
+    absl::StatusOr<LaunchedAttempt> answer = launcher_->Submit(request);
+    // Another error may come from this machine, such as a full disk, and says nothing about the cluster.
+    if (answer.ok() || absl::IsUnavailable(answer.status()) || absl::IsFailedPrecondition(answer.status())) {
+      MutexLock lock(&mutex_);
+      NoteAnswer(answer.status());
+    }
+    return answer;
   };
   launched = submit();
   if (launched.ok()) {
@@ -358,7 +364,6 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   }
   const absl::Time now = MonotonicNow();
   MutexLock lock(&mutex_);
-  NoteAnswer(absl::IsUnavailable(launched.status()) ? launched.status() : absl::OkStatus());
   if (launched.ok()) {
     run->phase = Run::Phase::kWatched;
     run->seen = *std::move(launched);

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,12 +15,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "server/clusters/fake_launcher.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/workers/launch_file.h"
 #include "server/workers/spool.h"
 #include "server/workers/worker_protocol.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -37,6 +41,27 @@ bool Eventually(const std::function<bool()>& holds) {
   }
   return false;
 }
+
+// Keeps the lines of the log while it exists.
+class KeptLog {
+ public:
+  KeptLog() { spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink_)); }
+  ~KeptLog() { spdlog::set_default_logger(before_); }
+  KeptLog(const KeptLog&) = delete;
+  KeptLog& operator=(const KeptLog&) = delete;
+
+  // Returns the number of lines that contain `text`.
+  int Count(absl::string_view text) const {
+    const std::vector<std::string> lines = sink_->last_formatted();
+    return static_cast<int>(std::count_if(
+        lines.begin(), lines.end(), [&](const std::string& line) { return absl::StrContains(line, text); }));
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> sink_ =
+      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(1000);
+};
 
 class ClusterJobsTest : public testing::Test {
  protected:
@@ -317,6 +342,7 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
 }
 
 TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
+  const KeptLog log;
   Begin();
   const AttemptId id = Start();
   launcher_.SetAway(true);
@@ -326,12 +352,26 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   EXPECT_THAT(first, testing::MatchesRegex(
                          "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
                          "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+  // This submission fails before the cluster is asked, so its error is no answer.
+  launcher_.RefuseNext(absl::InternalError("the disk is broken"));
+  const AttemptId other = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(WaitForState(other.job_id, v1::JOB_STATE_QUEUED));
   const int before = launcher_.observations();
-  absl::SleepFor(absl::Milliseconds(1100));
   ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 3; }));
   EXPECT_EQ(message(), first);
+  EXPECT_EQ(log.Count("does not answer"), 1);
+  EXPECT_EQ(log.Count("answers again"), 0);
   launcher_.SetAway(false);
   ASSERT_TRUE(Eventually([&] { return !absl::StrContains(message(), "has not answered"); }));
+  EXPECT_EQ(log.Count("answers again"), 1);
+  // Without its programs, the cluster gives no answer either.
+  launcher_.RefuseNext(absl::FailedPreconditionError("cannot run sbatch"));
+  const AttemptId last = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(WaitForState(last.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(log.Count("the fake cluster does not answer: FAILED_PRECONDITION: cannot run sbatch"), 1);
+  cluster_->Stop();
 }
 
 TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
