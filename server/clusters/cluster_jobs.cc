@@ -193,7 +193,7 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
-    run.unreported_since = absl::InfiniteFuture();
+    run.is_unreported = false;
     if (run.cancelling) session->Cancel();
     if (run.pausing) session->Pause();
     former = std::exchange(run.session, session);
@@ -454,11 +454,10 @@ void ClusterJobs::Observe() {
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<AttemptEnd> end;
-  bool was_started = true;
-  if (seen == nullptr) {
-    end = EndOfAttempt(run->folder, run->attempt);
-    was_started = StartOfAttempt(run->folder, run->attempt).has_value();
-  }
+  if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
+  // A job in the queue has no such file. Do not look for the files of a long queue.
+  const bool was_started = (seen == nullptr || seen->state != State::kWaiting) &&
+                           StartOfAttempt(run->folder, run->attempt).has_value();
   std::shared_ptr<WorkerSession> session;
   std::string news;
   {
@@ -469,15 +468,17 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->seen = *seen;
       if (seen->state == State::kRunning && !run->told_nodes) {
         run->told_nodes = true;
-        if (run->session == nullptr) run->unreported_since = now;
         // An earlier daemon may have told.
         if (!run->is_adopted && !seen->nodes.empty()) {
           news = absl::StrCat(launcher_->name(), " job ", seen->handle, " runs on ",
                               absl::StrJoin(seen->nodes, ", "), ".");
         }
       }
-      if (seen->state == State::kRunning && run->unreported_since + options_.report_limit <= now) {
-        run->unreported_since = absl::InfiniteFuture();
+      // Before the script, the cluster may run its own programs for minutes.
+      if (was_started) run->begun_at = std::min(run->begun_at, now);
+      if (seen->state == State::kRunning && run->is_unreported &&
+          run->begun_at + options_.report_limit <= now) {
+        run->is_unreported = false;
         news = DescribeSilence(*run, launcher_->name(), options_.report_limit,
                                options_.launch.launch.daemon_target);
       }

@@ -54,7 +54,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     absl::Duration observe_every = absl::Seconds(3);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
-    // The time after an attempt's start in which its worker should report. After this time, the job gets a
+    // The time after an attempt's start in which its worker should connect. After this time, the job gets a
     // notice.
     absl::Duration report_limit = absl::Minutes(2);
   };

@@ -215,7 +215,7 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
 }
 
-TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
+TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
   Begin();
   const AttemptId id = Start();
   launcher_.Change(id, [](LaunchedAttempt& attempt) {
@@ -225,20 +225,27 @@ TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
   const auto notices = [&] {
     std::vector<std::string> texts;
     for (const v1::JobEvent& event : jobs_.Log(id.job_id)) {
-      if (absl::StrContains(event.notice().message(), "has not reported")) {
+      if (absl::StrContains(event.notice().message(), "has not connected")) {
         texts.push_back(event.notice().message());
       }
     }
     return texts;
   };
+  const auto observe_for_long = [&] {
+    const int before = launcher_.observations();
+    ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  };
+  // The node still runs the cluster's own programs.
+  observe_for_long();
+  EXPECT_THAT(notices(), IsEmpty());
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n7\n";
   ASSERT_TRUE(Eventually([&] { return !notices().empty(); }));
-  const int before = launcher_.observations();
-  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  observe_for_long();
   EXPECT_THAT(notices(),
               ElementsAre(absl::StrCat(
-                  "The worker of the fake cluster job 1 has not reported for 150ms: its node n7 may "
-                  "not reach the daemon at ipv4:127.0.0.1:1 (--worker-listen). The worker's log says "
-                  "more: tandem logs ",
+                  "The worker of the fake cluster job 1 has not connected 150ms after its start: its node n7 "
+                  "may not reach the daemon at 127.0.0.1:1 (--worker-listen). The worker's log says more: "
+                  "tandem logs ",
                   id.job_id)));
 }
 
