@@ -137,6 +137,8 @@ TEST_F(WorkerLossTest, APlannedEndAfterACheckpointIsNotCounted) {
   // Other losses are counted after a checkpoint, too.
   ASSERT_TRUE(jobs_.Apply(id, 6, {Started(1), CheckpointOf(2, 60)}).ok());
   EXPECT_EQ(Lose(id, 6, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);
+  const std::string without = StartingJob(1);
+  EXPECT_EQ(Lose(without, 1, v1::STATE_REASON_CLUSTER_PREEMPTED)->restarts(), 1);
 }
 
 // The next attempt must repeat the epoch, and may die in the same way.
