@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "client/cli/format.h"
 #include "client/cli/process_options.h"
@@ -78,9 +79,13 @@ Findings CheckClusterOptions(int64_t pid, const std::string& root) {
   CheckSharedFolder(shared, &findings);
   // The daemon listens there with TLS.
   if (client::FetchTlsCertificate(address, kLongestConnect).ok()) {
-    AddFine(&findings, "worker address",
-            absl::StrCat("the daemon listens at ", address,
-                         "; to try it from a node: srun bash -c ': >/dev/tcp/HOST/PORT'"));
+    // bash takes an IPv6 address without brackets.
+    const size_t colon = address.rfind(':');
+    const std::string host = absl::StrReplaceAll(address.substr(0, colon), {{"[", ""}, {"]", ""}});
+    AddFine(
+        &findings, "worker address",
+        absl::StrCat("the daemon listens at ", address, "; to try it from a node: srun bash -c ': >/dev/tcp/",
+                     host, "/", address.substr(colon + 1), "'"));
   } else {
     AddProblem(
         &findings, "worker address",

@@ -15,41 +15,56 @@ namespace {
 
 using ::testing::HasSubstr;
 
-using ClusterCommandsTest = AppFixture;
+class ClusterCommandsTest : public AppFixture {
+ protected:
+  // Streams a STARTING job on a cluster, and ends the job after the command's first look at the job. GetJob
+  // says that the job waits with the message `waiting`. If this message is empty, the job does not wait.
+  void WatchFirstLook(const std::string& waiting) {
+    daemon_.watch_job = [this](const v1::WatchJobRequest&, grpc::ServerContext* context,
+                               grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+      v1::JobEvent event;
+      event.set_job("jobs/lenet-1");
+      event.set_sequence(1);
+      event.mutable_state_change()->set_to(v1::JOB_STATE_STARTING);
+      writer->Write(event);
+      // The command's own first call is no look.
+      while (calls_ < 2 && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+      event.set_sequence(2);
+      event.set_terminal(true);
+      event.mutable_state_change()->set_to(v1::JOB_STATE_CANCELLED);
+      writer->Write(event);
+      return grpc::Status::OK;
+    };
+    daemon_.get_job = [this, waiting](const v1::GetJobRequest&, v1::Job* job) {
+      *job = Job("jobs/lenet-1", v1::JOB_STATE_STARTING);
+      job->mutable_spec()->mutable_cluster()->mutable_slurm()->set_nodes(2);
+      if (!waiting.empty()) {
+        job->mutable_waiting()->set_reason(v1::Waiting::REASON_CLUSTER);
+        job->mutable_waiting()->set_message(waiting);
+      }
+      ++calls_;
+      return grpc::Status::OK;
+    };
+    EXPECT_EQ(Run({"watch", "lenet-1"}), 3) << terminal_.err();
+  }
+
+  // The calls of GetJob.
+  std::atomic<int> calls_ = 0;
+};
 
 // The daemon has started the job, and Slurm queues it.
 TEST_F(ClusterCommandsTest, AJobThatWaitsInAClusterSaysWhy) {
-  std::atomic<bool> looked = false;
-  daemon_.watch_job = [&](const v1::WatchJobRequest&, grpc::ServerContext*,
-                          grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
-    v1::JobEvent event;
-    event.set_job("jobs/lenet-1");
-    event.set_sequence(1);
-    event.mutable_state_change()->set_to(v1::JOB_STATE_STARTING);
-    writer->Write(event);
-    while (!looked) absl::SleepFor(absl::Milliseconds(1));
-    event.set_sequence(2);
-    event.set_terminal(true);
-    event.mutable_state_change()->set_to(v1::JOB_STATE_CANCELLED);
-    writer->Write(event);
-    return grpc::Status::OK;
-  };
-  int looks = 0;
-  daemon_.get_job = [&](const v1::GetJobRequest&, v1::Job* job) {
-    *job = Job("jobs/lenet-1", v1::JOB_STATE_STARTING);
-    job->mutable_spec()->mutable_cluster()->mutable_slurm()->set_nodes(2);
-    job->mutable_waiting()->set_reason(v1::Waiting::REASON_CLUSTER);
-    job->mutable_waiting()->set_message("Slurm job 5 waits: Resources.");
-    // The command's own first call is no look.
-    looked = ++looks > 1;
-    return grpc::Status::OK;
-  };
-  EXPECT_EQ(Run({"watch", "lenet-1"}), 3) << terminal_.err();
+  WatchFirstLook("Slurm job 5 waits: Resources.");
   EXPECT_THAT(terminal_.out(), HasSubstr("waits: Slurm job 5 waits: Resources.\n"));
   FakeTerminal described;
   described.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"describe", "lenet-1"}, described), 0) << described.err();
   EXPECT_THAT(described.out(), HasSubstr("waits       Slurm job 5 waits: Resources.\n"));
+}
+
+TEST_F(ClusterCommandsTest, AJobWhoseWorkerHasNotReportedSaysSo) {
+  WatchFirstLook("");
+  EXPECT_THAT(terminal_.out(), HasSubstr("waits: The cluster runs it; its worker has not reported yet.\n"));
 }
 
 TEST_F(ClusterCommandsTest, AnAnswerOfTheDaemonIsNoLostConnection) {

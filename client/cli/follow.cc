@@ -40,15 +40,18 @@ class WaitingLooks {
     const absl::StatusOr<v1::Job> job = client_.GetJob(name_, kLongestLook);
     next_ = client::SteadyNow() + kInterval;
     if (!job.ok()) return;
+    v1::Waiting waiting = job->waiting();
     if (job->state() == v1::JOB_STATE_STARTING && job->spec().has_cluster()) {
-      // The cluster is about to start it, or its worker is about to report.
-      if (!job->has_waiting()) return;
+      if (!job->has_waiting()) {
+        // Replaces the cluster's last reason, which no longer holds.
+        waiting.set_reason(v1::Waiting::REASON_CLUSTER);
+        waiting.set_message("The cluster runs it; its worker has not reported yet.");
+      }
     } else if (job->state() != v1::JOB_STATE_QUEUED) {
       // The job's events show the rest.
       next_ = absl::InfiniteDuration();
       return;
     }
-    v1::Waiting waiting = job->waiting();
     session_.MakeShowable(&waiting);
     display_.OnWaiting(waiting);
   }

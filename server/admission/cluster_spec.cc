@@ -70,17 +70,22 @@ absl::Status FillCluster(const ClusterRules& rules, v1::JobSpec* spec) {
           : static_cast<int>(std::count_if(replicas->worker_load().begin(), replicas->worker_load().end(),
                                            [](double load) { return load > 0; }));
   if (between("nodes", slurm->nodes(), 1, kMostNodes)) {
-    if (slurm->nodes() == 0) {
-      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
-    }
     // Without a count, each worker gets a replica.
     const bool has_count = replicas->count() > 0 || !replicas->worker_load().empty();
-    if (has_count && slurm->nodes() > wanted) {
+    const std::string replicas_text = absl::StrCat(wanted, wanted == 1 ? " replica" : " replicas");
+    if (slurm->nodes() == 0) {
+      slurm->set_nodes(std::clamp(replicas->workers() > 0 ? replicas->workers() : wanted, 1, kMostNodes));
+    } else if (has_count && slurm->nodes() > wanted) {
       violations.Add("cluster.slurm.nodes",
-                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", wanted,
-                                  wanted == 1 ? " replica" : " replicas",
+                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
                                   "; each node needs a replica: set replicas.count to ", slurm->nodes(),
                                   " or more, or ask for fewer nodes"));
+    } else if (has_count && replicas->workers() == 0 && wanted % slurm->nodes() != 0) {
+      violations.Add("cluster.slurm.nodes",
+                     absl::StrCat("is ", slurm->nodes(), ", and the job has ", replicas_text,
+                                  "; each node has the same number of replicas: ask for a number of nodes "
+                                  "that divides ",
+                                  wanted));
     }
     if (replicas->workers() == 0) replicas->set_workers(slurm->nodes());
     if (replicas->workers() % slurm->nodes() != 0) {

@@ -85,6 +85,11 @@ TEST_F(ClusterSpecTest, NamesEachWrongField) {
   spec_.mutable_replicas()->set_count(2);
   ExpectWrong("cluster.slurm.nodes",
               "is 4, and the job has 2 replicas; each node needs a replica: set replicas.count to 4 or more");
+  slurm_->set_nodes(3);
+  spec_.mutable_replicas()->set_count(4);
+  ExpectWrong("cluster.slurm.nodes",
+              "is 3, and the job has 4 replicas; each node has the same number of replicas: ask for a number "
+              "of nodes that divides 4");
   spec_.mutable_replicas()->clear_count();
   slurm_->clear_nodes();
   for (const double seconds : {5.0, 179.0, -1.0, 4e7, std::nan("")}) {
@@ -101,6 +106,16 @@ TEST_F(ClusterSpecTest, NamesEachWrongField) {
   slurm_->set_gpus_per_node(1);
   spec_.mutable_replicas()->set_count(2);
   ExpectWrong("cluster.slurm.gpus_per_node", "has 2 replicas");
+}
+
+// CheckReplicas then refuses replicas.workers, the field that the user set.
+TEST_F(ClusterSpecTest, BlamesNoFieldThatTheUserDidNotSet) {
+  spec_.mutable_replicas()->set_count(2);
+  spec_.mutable_replicas()->set_workers(4);
+  const absl::Status status = FillCluster(rules_, &spec_);
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(spec_.replicas().workers(), 4);
+  EXPECT_EQ(spec_.replicas().count(), 2);
 }
 
 TEST_F(ClusterSpecTest, AllowsTheAdministratorsArgumentsAlone) {

@@ -193,7 +193,7 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
     spdlog::info("worker connected job={} attempt={} host={}", run.job_id, run.attempt,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
-    run.unreported_since = absl::InfiniteFuture();
+    run.is_unreported = false;
     if (run.cancelling) session->Cancel();
     if (run.pausing) session->Pause();
     former = std::exchange(run.session, session);
@@ -345,7 +345,13 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
     // The daemon may have been replaced before it published the files of the last attempt.
     TANDEM_RETURN_IF_ERROR(Publish(run->folder, run->attempt - 1));
     TANDEM_ASSIGN_OR_RETURN(const LaunchRequest request, preparer_.Prepare(run->job, run->folder, secret));
-    return launcher_->Submit(request);
+    absl::StatusOr<LaunchedAttempt> answer = launcher_->Submit(request);
+    // Another error may come from this machine, such as a full disk, and says nothing about the cluster.
+    if (answer.ok() || absl::IsUnavailable(answer.status()) || absl::IsFailedPrecondition(answer.status())) {
+      MutexLock lock(&mutex_);
+      NoteAnswer(answer.status());
+    }
+    return answer;
   };
   launched = submit();
   if (launched.ok()) {
@@ -358,7 +364,6 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   }
   const absl::Time now = MonotonicNow();
   MutexLock lock(&mutex_);
-  NoteAnswer(absl::IsUnavailable(launched.status()) ? launched.status() : absl::OkStatus());
   if (launched.ok()) {
     run->phase = Run::Phase::kWatched;
     run->seen = *std::move(launched);
@@ -449,11 +454,10 @@ void ClusterJobs::Observe() {
 
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<AttemptEnd> end;
-  bool was_started = true;
-  if (seen == nullptr) {
-    end = EndOfAttempt(run->folder, run->attempt);
-    was_started = StartOfAttempt(run->folder, run->attempt).has_value();
-  }
+  if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
+  // A job in the queue has no such file. Do not look for the files of a long queue.
+  const bool was_started = (seen == nullptr || seen->state != State::kWaiting) &&
+                           StartOfAttempt(run->folder, run->attempt).has_value();
   std::shared_ptr<WorkerSession> session;
   std::string news;
   {
@@ -464,15 +468,17 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->seen = *seen;
       if (seen->state == State::kRunning && !run->told_nodes) {
         run->told_nodes = true;
-        if (run->session == nullptr) run->unreported_since = now;
         // An earlier daemon may have told.
         if (!run->is_adopted && !seen->nodes.empty()) {
           news = absl::StrCat(launcher_->name(), " job ", seen->handle, " runs on ",
                               absl::StrJoin(seen->nodes, ", "), ".");
         }
       }
-      if (seen->state == State::kRunning && run->unreported_since + options_.report_limit <= now) {
-        run->unreported_since = absl::InfiniteFuture();
+      // Before the script, the cluster may run its own programs for minutes.
+      if (was_started) run->begun_at = std::min(run->begun_at, now);
+      if (seen->state == State::kRunning && run->is_unreported &&
+          run->begun_at + options_.report_limit <= now) {
+        run->is_unreported = false;
         news = DescribeSilence(*run, launcher_->name(), options_.report_limit,
                                options_.launch.launch.daemon_target);
       }

@@ -54,7 +54,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     absl::Duration observe_every = absl::Seconds(3);
     absl::Duration absence_limit = absl::Minutes(5);
     absl::Duration unstarted_absence_limit = absl::Seconds(30);
-    // The time after an attempt's start in which its worker should report. After it, a notice says so.
+    // The time after an attempt's start in which its worker should connect. After this time, the job gets a
+    // notice.
     absl::Duration report_limit = absl::Minutes(2);
   };
   // Scheduler::ReleaseLease. Called on any thread.
@@ -108,7 +109,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Returns the run of the job's newest attempt; null if none.
   Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Notes if the launcher answers. An error means that it gave no answer.
+  // Records the launcher's answer. An error means that the launcher gave no answer.
   void NoteAnswer(const absl::Status& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = true; }
   bool Stopping();

@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/sinks/ringbuffer_sink.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -13,12 +15,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "server/clusters/fake_launcher.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/workers/launch_file.h"
 #include "server/workers/spool.h"
 #include "server/workers/worker_protocol.h"
+#include "third_party/spdlog/log.h"
 
 namespace tandem {
 namespace {
@@ -37,6 +41,27 @@ bool Eventually(const std::function<bool()>& holds) {
   }
   return false;
 }
+
+// Keeps the lines of the log while it exists.
+class KeptLog {
+ public:
+  KeptLog() { spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", sink_)); }
+  ~KeptLog() { spdlog::set_default_logger(before_); }
+  KeptLog(const KeptLog&) = delete;
+  KeptLog& operator=(const KeptLog&) = delete;
+
+  // Returns the number of lines that contain `text`.
+  int Count(absl::string_view text) const {
+    const std::vector<std::string> lines = sink_->last_formatted();
+    return static_cast<int>(std::count_if(
+        lines.begin(), lines.end(), [&](const std::string& line) { return absl::StrContains(line, text); }));
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> sink_ =
+      std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(1000);
+};
 
 class ClusterJobsTest : public testing::Test {
  protected:
@@ -190,7 +215,7 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
 }
 
-TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
+TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
   Begin();
   const AttemptId id = Start();
   launcher_.Change(id, [](LaunchedAttempt& attempt) {
@@ -200,20 +225,27 @@ TEST_F(ClusterJobsTest, AWorkerThatDoesNotReportIsToldOnce) {
   const auto notices = [&] {
     std::vector<std::string> texts;
     for (const v1::JobEvent& event : jobs_.Log(id.job_id)) {
-      if (absl::StrContains(event.notice().message(), "has not reported")) {
+      if (absl::StrContains(event.notice().message(), "has not connected")) {
         texts.push_back(event.notice().message());
       }
     }
     return texts;
   };
+  const auto observe_for_long = [&] {
+    const int before = launcher_.observations();
+    ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  };
+  // The node still runs the cluster's own programs.
+  observe_for_long();
+  EXPECT_THAT(notices(), IsEmpty());
+  std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n7\n";
   ASSERT_TRUE(Eventually([&] { return !notices().empty(); }));
-  const int before = launcher_.observations();
-  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  observe_for_long();
   EXPECT_THAT(notices(),
               ElementsAre(absl::StrCat(
-                  "The worker of the fake cluster job 1 has not reported for 150ms: its node n7 may "
-                  "not reach the daemon at ipv4:127.0.0.1:1 (--worker-listen). The worker's log says "
-                  "more: tandem logs ",
+                  "The worker of the fake cluster job 1 has not connected 150ms after its start: its node n7 "
+                  "may not reach the daemon at 127.0.0.1:1 (--worker-listen). The worker's log says more: "
+                  "tandem logs ",
                   id.job_id)));
 }
 
@@ -317,6 +349,7 @@ TEST_F(ClusterJobsTest, AbsenceIsNoFailureUntilWholeAnswersLackTheAttemptForLong
 }
 
 TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
+  const KeptLog log;
   Begin();
   const AttemptId id = Start();
   launcher_.SetAway(true);
@@ -326,12 +359,26 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   EXPECT_THAT(first, testing::MatchesRegex(
                          "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
                          "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+  // This submission fails before the cluster is asked, so its error is no answer.
+  launcher_.RefuseNext(absl::InternalError("the disk is broken"));
+  const AttemptId other = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(WaitForState(other.job_id, v1::JOB_STATE_QUEUED));
   const int before = launcher_.observations();
-  absl::SleepFor(absl::Milliseconds(1100));
   ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 3; }));
   EXPECT_EQ(message(), first);
+  EXPECT_EQ(log.Count("does not answer"), 1);
+  EXPECT_EQ(log.Count("answers again"), 0);
   launcher_.SetAway(false);
   ASSERT_TRUE(Eventually([&] { return !absl::StrContains(message(), "has not answered"); }));
+  EXPECT_EQ(log.Count("answers again"), 1);
+  // Without its programs, the cluster gives no answer either.
+  launcher_.RefuseNext(absl::FailedPreconditionError("cannot run sbatch"));
+  const AttemptId last = Schedule();
+  cluster_->Start(scheduled_, {});
+  ASSERT_TRUE(WaitForState(last.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(log.Count("the fake cluster does not answer: FAILED_PRECONDITION: cannot run sbatch"), 1);
+  cluster_->Stop();
 }
 
 TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {

@@ -6,6 +6,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "server/clusters/attempt_files.h"
 #include "server/clusters/slurm/batch_script.h"
 #include "server/workers/exit_codes.h"
@@ -27,6 +29,11 @@ bool WasCancelledByAPerson(const ClusterRun& run) {
   const std::optional<AttemptEnd> end = EndOfAttempt(run.folder, run.attempt);
   if (end.has_value() && !end->was_terminated) return false;
   return !run.seen->start.has_value() || *run.seen->start <= *start + kClockDifference;
+}
+
+// Returns "10.0.0.1:7448" for gRPC's target "ipv4:10.0.0.1:7448".
+absl::string_view AddressOf(absl::string_view target) {
+  return absl::StripPrefix(absl::StripPrefix(target, "ipv4:"), "ipv6:");
 }
 
 }  // namespace
@@ -107,10 +114,10 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
 std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,
                             const std::string& daemon_target) {
   const bool has_node = !run.seen->nodes.empty();
-  return absl::StrCat("The worker of ", launcher_name, " job ", run.seen->handle, " has not reported for ",
-                      absl::FormatDuration(limit), ": its node",
+  return absl::StrCat("The worker of ", launcher_name, " job ", run.seen->handle, " has not connected ",
+                      absl::FormatDuration(limit), " after its start: its node",
                       has_node ? absl::StrCat(" ", run.seen->nodes.front()) : "",
-                      " may not reach the daemon at ", daemon_target,
+                      " may not reach the daemon at ", AddressOf(daemon_target),
                       " (--worker-listen). The worker's log says more: tandem logs ", run.job_id);
 }
 

@@ -77,8 +77,10 @@ struct ClusterRun {
   std::string secret;
   std::optional<LaunchedAttempt> seen;
   bool told_nodes = false;
-  // When this daemon first saw it running. InfiniteFuture if it did not, or if the worker has reported since.
-  absl::Time unreported_since = absl::InfiniteFuture();
+  // When this daemon first saw that the attempt's script had begun. InfiniteFuture before.
+  absl::Time begun_at = absl::InfiniteFuture();
+  // True until the worker connects, or until a notice says that the worker has not connected.
+  bool is_unreported = true;
   absl::Time absent_since = absl::InfiniteFuture();
   // InfiniteFuture while connected.
   absl::Time silent_since = absl::InfiniteFuture();
@@ -105,7 +107,8 @@ struct AttemptLoss {
 AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
                          absl::Duration absence_limit);
 
-// Describes a running attempt whose worker has not reported for `limit`. `daemon_target` is WorkerLaunch's.
+// Describes a running attempt whose worker has not connected within `limit` after its start. `daemon_target`
+// is WorkerLaunch's.
 std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,
                             const std::string& daemon_target);
 

@@ -25,6 +25,31 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using Verdict = Check::Verdict;
 
+// A port of 127.0.0.1 that is in use while this object exists.
+class TakenPort {
+ public:
+  TakenPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    auto* const any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(bind(socket_, any, size), 0);
+    EXPECT_EQ(listen(socket_, 1), 0);
+    EXPECT_EQ(getsockname(socket_, any, &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(socket_); }
+  TakenPort(const TakenPort&) = delete;
+  TakenPort& operator=(const TakenPort&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  const int socket_;
+  int port_ = 0;
+};
+
 class CheckTest : public testing::Test {
  protected:
   CheckTest() {
@@ -66,27 +91,19 @@ TEST_F(CheckTest, OneThatRunsIsNoProblem) {
 TEST_F(CheckTest, APortThatSomebodyElseHas) {
   const auto state = StateFolder::Lock(options_.state_folder);
   ASSERT_TRUE(state.ok()) << state.status();
-  const int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  ASSERT_EQ(bind(taken, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(listen(taken, 1), 0);
-  ASSERT_EQ(getsockname(taken, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  options_.listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const TakenPort taken;
+  options_.listen = absl::StrCat("127.0.0.1:", taken.port());
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen " + options_.listen));
   std::ofstream(options_.state_folder + "/address") << options_.listen << "\n";
   EXPECT_EQ(Wrong(), "");
   // The running daemon listens at another host with this port.
-  std::ofstream(options_.state_folder + "/address") << "127.0.0.2:" << ntohs(address.sin_port) << "\n";
+  std::ofstream(options_.state_folder + "/address") << "127.0.0.2:" << taken.port() << "\n";
   EXPECT_EQ(Wrong(), "");
-  std::ofstream(options_.state_folder + "/address") << "127.0.0.1:" << ntohs(address.sin_port) + 1 << "\n";
+  std::ofstream(options_.state_folder + "/address") << "127.0.0.1:" << taken.port() + 1 << "\n";
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --listen " + options_.listen));
   std::ofstream(options_.state_folder + "/address") << options_.listen << "\n";
   options_.metrics_listen = options_.listen;
   EXPECT_EQ(Wrong(), "");
-  close(taken);
 }
 
 TEST_F(CheckTest, ADatabaseThatIsMissing) {
@@ -165,22 +182,13 @@ TEST_F(CheckTest, AddressesThatMustNotBe) {
 
 // Each message names the option for another address.
 TEST_F(CheckTest, APortThatIsTaken) {
-  const int taken = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(taken, any, size), 0);
-  ASSERT_EQ(listen(taken, 1), 0);
-  ASSERT_EQ(getsockname(taken, any, &size), 0);
-  options_.metrics_listen = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const TakenPort taken;
+  options_.metrics_listen = absl::StrCat("127.0.0.1:", taken.port());
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --metrics-listen"), HasSubstr("the port is in use"),
                              HasSubstr("choose another with --metrics-listen")));
   options_.listen = options_.metrics_listen;
   options_.metrics_listen.clear();
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --listen"), HasSubstr("choose another with --listen")));
-  close(taken);
 }
 
 TEST_F(CheckTest, FilesThatAreNotAsTheyMustBe) {
@@ -212,7 +220,7 @@ class ClusterCheckTest : public CheckTest {
  protected:
   ClusterCheckTest() {
     options_.shared_folder = folder_.path() + "/shared";
-    // An address of no machine: only this documentation uses it.
+    // An address for documentation: no machine has it.
     options_.worker_listen = "192.0.2.1:7448";
     std::filesystem::create_directories(options_.shared_folder);
     std::filesystem::create_directories(folder_.path() + "/programs");
@@ -236,21 +244,39 @@ TEST_F(ClusterCheckTest, TheAddressIsOfThisMachine) {
   EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --worker-listen 192.0.2.1:7448: "),
                              HasSubstr("the host is not an address of this machine; choose another with "
                                        "--worker-listen\n")));
-  options_.worker_listen = "127.0.0.1:7448";
-  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM cluster: --worker-listen is '127.0.0.1:7448', which only this"));
+}
+
+// Only a port in use may be the running daemon's.
+TEST_F(ClusterCheckTest, ARunningDaemonExcusesNoWrongAddress) {
+  const auto state = StateFolder::Lock(options_.state_folder);
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --worker-listen 192.0.2.1:7448: cannot listen on"));
+  const TakenPort taken;
+  options_.worker_listen = absl::StrCat("127.0.0.1:", taken.port());
+  EXPECT_THAT(Wrong(), Not(HasSubstr("--worker-listen")));
 }
 
 TEST_F(ClusterCheckTest, TheSharedFolderIsWritableAndFree) {
   EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
   std::ofstream(options_.shared_folder + "/tandem-daemon") << "/other/state\n";
-  EXPECT_THAT(Wrong(), HasSubstr("PROBLEM shared folder " + options_.shared_folder +
-                                 ": the daemon of the state folder /other/state uses it"));
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM shared folder " + options_.shared_folder + ": "),
+                             HasSubstr(": the daemon of the state folder /other/state uses it")));
   std::filesystem::create_directories(options_.state_folder);
   std::ofstream(options_.shared_folder + "/tandem-daemon")
       << std::filesystem::canonical(options_.state_folder).string() << "\n";
   EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
   options_.shared_folder += "/none";
-  EXPECT_THAT(Wrong(), HasSubstr("/none: user "));
+  EXPECT_THAT(Wrong(), HasSubstr("/none: No such file or directory; it must exist"));
+}
+
+// An earlier daemon without a cluster has jobs.
+TEST_F(ClusterCheckTest, TheStateFolderCanBeShared) {
+  std::filesystem::create_directories(options_.state_folder + "/jobs/lenet-1");
+  EXPECT_THAT(Wrong(), HasSubstr("/state/jobs with a cluster: it has content; stop the daemon, move its "
+                                 "content to "));
+  EXPECT_TRUE(std::filesystem::is_empty(options_.shared_folder)) << "the check changed it";
+  std::filesystem::remove(options_.state_folder + "/jobs/lenet-1");
+  EXPECT_THAT(Wrong(), Not(HasSubstr("shared folder")));
 }
 
 TEST_F(ClusterCheckTest, SlurmsProgramsAreThere) {

@@ -52,7 +52,9 @@ absl::Status CheckClusterOptions(const DaemonOptions& options) {
   const bool is_numeric = inet_pton(is_v6 ? AF_INET6 : AF_INET, address->host.c_str(), &bytes) == 1;
   if (!is_numeric || address->port == 0) return wrong("");
   if (address->IsLoopback()) return wrong(", which only this machine reaches");
-  if (address->host == "0.0.0.0" || address->host == "::") return wrong(", which is no single address");
+  if (address->host == "0.0.0.0" || (is_v6 && IN6_IS_ADDR_UNSPECIFIED(&bytes))) {
+    return wrong(", which is no single address");
+  }
   return absl::OkStatus();
 }
 

@@ -269,8 +269,9 @@ TEST(DaemonOptionsTest, AClusterNeedsAFolderAndAnAddress) {
   EXPECT_THAT(ErrorOf({"--shared-folder", "/shared"}), HasSubstr("must be given together"));
   EXPECT_THAT(ErrorOf({"--shared-folder", "shared", "--worker-listen", "10.0.0.1:1"}),
               HasSubstr("absolute path"));
-  for (const char* address : {"login:7448", "0.0.0.0:7448", "[::]:7448", "10.0.0.1:0", "10.0.0.1",
-                              "10.0.0.1:", "[10.0.0.1]:7448", "::1:7448", "127.0.0.1:7448", "[::1]:7448"}) {
+  for (const char* address :
+       {"login:7448", "0.0.0.0:7448", "[::]:7448", "[0::0]:7448", "10.0.0.1:0", "10.0.0.1",
+        "10.0.0.1:", "[10.0.0.1]:7448", "::1:7448", "127.0.0.1:7448", "[::1]:7448"}) {
     EXPECT_THAT(
         ErrorOf({"--shared-folder", "/shared", "--worker-listen", address}),
         HasSubstr("an address of this machine that the nodes reach, and a port, such as 10.0.0.1:7448"))

@@ -19,7 +19,7 @@ std::string Sentence(const std::string& message) {
   return absl::EndsWith(message, ".") ? message : absl::StrCat(message, ".");
 }
 
-// Returns true if the cluster ended attempts as planned: the job is not at fault.
+// Returns true if the cluster ended the attempt by its own rules, so the job is not at fault.
 bool IsPlannedEnd(v1::StateReason reason) {
   return reason == v1::STATE_REASON_CLUSTER_TIME_LIMIT || reason == v1::STATE_REASON_CLUSTER_PREEMPTED;
 }

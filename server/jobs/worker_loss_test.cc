@@ -129,12 +129,16 @@ TEST_F(WorkerLossTest, APlannedEndAfterACheckpointIsNotCounted) {
     ASSERT_TRUE(jobs_.Schedule(id).ok());
   }
   // This attempt only repeats the report of its first checkpoint.
-  ASSERT_TRUE(jobs_.Apply(id, 5, {Started(1), CheckpointOf(2, 40)}).ok());
+  internal::v1::WorkerEvent resumed = Started(1);
+  resumed.mutable_started()->set_step(40);
+  ASSERT_TRUE(jobs_.Apply(id, 5, {resumed, CheckpointOf(2, 40)}).ok());
   EXPECT_EQ(Lose(id, 5, v1::STATE_REASON_CLUSTER_TIME_LIMIT)->restarts(), 1);
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   // Other losses are counted after a checkpoint, too.
   ASSERT_TRUE(jobs_.Apply(id, 6, {Started(1), CheckpointOf(2, 60)}).ok());
   EXPECT_EQ(Lose(id, 6, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);
+  const std::string without = StartingJob(1);
+  EXPECT_EQ(Lose(without, 1, v1::STATE_REASON_CLUSTER_PREEMPTED)->restarts(), 1);
 }
 
 // The next attempt must repeat the epoch, and may die in the same way.

@@ -76,6 +76,26 @@ class FakeStarter : public WorkerStarter {
   std::deque<Started> started_ ABSL_GUARDED_BY(mutex_);
 };
 
+// Keeps the jobs that held devices or ran on a cluster at the last decision. Thread-safe.
+class RecordingPolicy : public BackfillPolicy {
+ public:
+  Decision Decide(const Snapshot& snapshot) const override {
+    {
+      MutexLock lock(&mutex_);
+      holding_ = snapshot.holding;
+    }
+    return BackfillPolicy::Decide(snapshot);
+  }
+  std::vector<HoldingJob> holding() const {
+    MutexLock lock(&mutex_);
+    return holding_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  mutable std::vector<HoldingJob> holding_ ABSL_GUARDED_BY(mutex_);
+};
+
 // A scheduler over a store, with a settable clock and recorded workers.
 class SchedulerTest : public testing::Test {
  protected:
@@ -216,7 +236,7 @@ class SchedulerTest : public testing::Test {
   }
 
   JobMachineFixture jobs_;
-  const BackfillPolicy policy_;
+  RecordingPolicy policy_;
   // The quota of each user.
   std::atomic<int> most_devices_ = 0;
   absl::Duration ageing_interval_ = absl::Hours(1);

@@ -1,4 +1,6 @@
 // Tests waits and their ends: priorities, preemption, time limits, restarts.
+#include <algorithm>
+
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -47,6 +49,23 @@ TEST_F(SchedulerTest, AHigherPriorityHasAJobMakeRoomThatGoesOnLater) {
   const FakeStarter::Started again = starter_.Take();
   EXPECT_EQ(JobId(again.job.name()), low);
   EXPECT_EQ(again.job.attempt(), 2);
+}
+
+// Its lease_time is unset until its training begins.
+TEST_F(SchedulerTest, AJobInAClustersQueueHoldsSinceItsStart) {
+  OpenAndStart(1);
+  v1::JobSpec spec;
+  spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  const std::string id = NewJob(1, spec);
+  EXPECT_FALSE(starter_.Take().job.has_lease_time());
+  // The next decision sees the answered start.
+  NewJob(1);
+  starter_.Take();
+  const std::vector<HoldingJob> holding = policy_.holding();
+  const auto held =
+      std::find_if(holding.begin(), holding.end(), [&id](const HoldingJob& job) { return job.id == id; });
+  ASSERT_TRUE(held != holding.end());
+  EXPECT_EQ(held->lease_time, jobs_.clock().Now());
 }
 
 TEST_F(SchedulerTest, TimeInWhichAJobRanIsNoWait) {

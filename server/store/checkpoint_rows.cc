@@ -42,8 +42,9 @@ absl::Status Transaction::PutCheckpoint(const StoredJob& job, const v1::Checkpoi
 }
 
 absl::StatusOr<bool> Transaction::HasCheckpointOfAttempt(const StoredJob& job) {
+  if (!job.job.has_last_checkpoint()) return false;
   return WithoutExceptions("find a checkpoint of an attempt", [&]() -> absl::StatusOr<bool> {
-    Query query(connection_, "SELECT event FROM events WHERE job = ? ORDER BY sequence DESC LIMIT 100000");
+    Query query(connection_, "SELECT event FROM events WHERE job = ? ORDER BY sequence DESC");
     query.Int(job.number);
     while (query.Next()) {
       v1::JobEvent event;

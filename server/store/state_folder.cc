@@ -8,8 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -122,6 +124,46 @@ absl::Status CheckNobodyElseWrites(const std::filesystem::path& folder) {
                       folder.string(), info.st_mode & 07777, folder.string()));
 }
 
+// The folders that a cluster's nodes need.
+constexpr const char* kSharedFolders[] = {"jobs", "uploads", "cache", "public", "kept-weights"};
+// The empty folders of a cache that was never used: a daemon without a cluster may have started earlier.
+constexpr const char* kUnusedCache[] = {"entries", "partial"};
+
+// Returns the path of the file that names the state folder of the shared folder's daemon.
+std::string OwnerPath(const std::string& shared) { return shared + "/tandem-daemon"; }
+
+// Returns true if the folder is empty, or has only the folders of an unused cache.
+bool IsUnused(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    const bool is_part =
+        std::find(std::begin(kUnusedCache), std::end(kUnusedCache), name) != std::end(kUnusedCache);
+    if (!is_part || !entry->is_directory(error) || !std::filesystem::is_empty(entry->path(), error)) {
+      return false;
+    }
+  }
+  return !error;
+}
+
+// Checks that a link to `target` can replace the folder `here`, or already has replaced it.
+absl::Status CheckReplaceable(const std::string& here, const std::string& target) {
+  std::error_code error;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(here, error).type();
+  if (type == std::filesystem::file_type::not_found) return absl::OkStatus();
+  if (std::filesystem::equivalent(here, target, error)) return absl::OkStatus();
+  // ShareThrough creates a missing target of its link.
+  if (std::filesystem::read_symlink(here, error) == target) return absl::OkStatus();
+  const bool is_folder = type == std::filesystem::file_type::directory;
+  if (is_folder && IsUnused(here)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "cannot share ", here,
+      " with a cluster: ", is_folder ? "it has content" : "it is a link to another place, or not a folder",
+      "; stop the daemon, move its content to ", target, " and remove ", here,
+      ", or use a new state folder"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view path) {
@@ -149,40 +191,59 @@ absl::StatusOr<std::unique_ptr<StateFolder>> StateFolder::Lock(absl::string_view
   return state_folder;
 }
 
-absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared) const {
+absl::Status StateFolder::CheckShare(const std::string& state, const std::string& shared) {
   std::error_code error;
   const std::string folder = std::filesystem::canonical(shared, error).string();
   if (error) {
-    return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot use the shared folder ", shared,
-                                                           "; it must exist, on a file system of all nodes"));
+    return absl::Status(absl::ErrnoToStatusCode(error.value()),
+                        absl::StrCat("cannot use the shared folder ", shared, ": ", error.message(),
+                                     "; it must exist, on a file system of all nodes"));
   }
-  // Two daemons with one shared folder would remove each other's files.
-  const std::string owner_path = folder + "/tandem-daemon";
-  const absl::StatusOr<std::string> owner = Env::Real()->ReadFile(owner_path);
-  const std::string own = absl::StrCat(path_, "\n");
-  if (absl::IsNotFound(owner.status())) {
-    TANDEM_RETURN_IF_ERROR(
-        WriteFileAtomically(Env::Real(), owner_path, [&](WritableFile& file) { return file.Append(own); }));
-  } else if (!owner.ok()) {
-    return owner.status();
-  } else if (*owner != own) {
+  const std::string cannot = absl::StrCat("cannot use the shared folder ", folder);
+  if (!std::filesystem::is_directory(folder, error)) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cannot use the shared folder ", folder, ": the daemon of the state folder ",
-                     absl::StripAsciiWhitespace(*owner), " uses it; use another folder, or remove ",
-                     owner_path, " if that daemon is gone"));
+        absl::StrCat(cannot, ": it is not a folder; name a folder on a file system of all nodes"));
   }
-  for (const char* name : {"jobs", "uploads", "cache", "public", "kept-weights"}) {
+  if (access(folder.c_str(), R_OK | W_OK | X_OK) != 0) {
+    return absl::Status(absl::ErrnoToStatusCode(errno),
+                        absl::StrCat(cannot, ": user ", geteuid(), " may not write to it: ", strerror(errno),
+                                     "; give it to the user that runs tandemd"));
+  }
+  const std::filesystem::path absolute = std::filesystem::absolute(state, error);
+  const std::string own = error ? "" : std::filesystem::weakly_canonical(absolute, error).string();
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find the state folder ", state));
+  // Two daemons with one shared folder would remove each other's files.
+  const std::string owner_path = OwnerPath(folder);
+  const absl::StatusOr<std::string> owner = Env::Real()->ReadFile(owner_path);
+  if (!owner.ok() && !absl::IsNotFound(owner.status())) return owner.status();
+  if (owner.ok() && absl::StripAsciiWhitespace(*owner) != own) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(cannot, ": the daemon of the state folder ", absl::StripAsciiWhitespace(*owner),
+                     " uses it; use another folder, or remove ", owner_path, " if that daemon is gone"));
+  }
+  for (const char* const name : kSharedFolders) {
+    TANDEM_RETURN_IF_ERROR(CheckReplaceable(absl::StrCat(own, "/", name), absl::StrCat(folder, "/", name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> StateFolder::ShareThrough(const std::string& shared) const {
+  TANDEM_RETURN_IF_ERROR(CheckShare(path_, shared));
+  std::error_code error;
+  const std::string folder = std::filesystem::canonical(shared, error).string();
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot find ", shared));
+  const std::string owner_path = OwnerPath(folder);
+  if (!std::filesystem::exists(owner_path, error)) {
+    TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+        Env::Real(), owner_path, [&](WritableFile& file) { return file.Append(absl::StrCat(path_, "\n")); }));
+  }
+  for (const char* const name : kSharedFolders) {
     const std::string target = absl::StrCat(folder, "/", name), here = absl::StrCat(path_, "/", name);
     TANDEM_RETURN_IF_ERROR(MakeFolder(target));
     if (std::filesystem::exists(here, error) && std::filesystem::equivalent(here, target, error)) continue;
-    // A daemon without a cluster may have started here before. An unused cache has two empty folders.
-    for (const char* const part : {"/entries", "/partial"}) rmdir(absl::StrCat(here, part).c_str());
-    // Fails if the folder has content, or if it is a link.
+    for (const char* const part : kUnusedCache) rmdir(absl::StrCat(here, "/", part).c_str());
     if (rmdir(here.c_str()) != 0 && errno != ENOENT) {
-      return absl::FailedPreconditionError(absl::StrCat("cannot share ", here,
-                                                        " with a cluster: ", strerror(errno),
-                                                        "; stop the daemon, move its content to ", target,
-                                                        " and remove ", here, ", or use a new state folder"));
+      return absl::ErrnoToStatus(errno, absl::StrCat("cannot replace ", here, " by a link to ", target));
     }
     if (symlink(target.c_str(), here.c_str()) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", here, " to ", target));

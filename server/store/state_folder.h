@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -29,9 +30,13 @@ class StateFolder {
 
   // Moves the folders that a cluster's nodes need into `shared`, an existing folder that the nodes see at the
   // same path: jobs, uploads, the cache, public data and kept weights. Here, links take their place. Returns
-  // `shared` without symbolic links. FAILED_PRECONDITION if a folder here has content or links to another
-  // place, or if another state folder uses `shared`. The message names the mend. Idempotent.
+  // `shared` without symbolic links. Errors as CheckShare. Idempotent.
   absl::StatusOr<std::string> ShareThrough(const std::string& shared) const;
+  // Checks if ShareThrough could move the folders of the state folder `state` into `shared`. Changes nothing.
+  // `state` need not exist. FAILED_PRECONDITION if a folder in `state` has content or links to another place,
+  // if another state folder uses `shared`, or if `shared` is not a folder. NOT_FOUND, PERMISSION_DENIED and
+  // others: the system refused. The message names the mend.
+  static absl::Status CheckShare(const std::string& state, const std::string& shared);
 
   // Tells later callers of Lock to wait for this holder's end.
   void AnnounceStop() const;

@@ -180,6 +180,7 @@ TEST(StateFolderTest, SharesItsFoldersThroughLinks) {
   const absl::Status refused = (*other)->ShareThrough(shared).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("uses it; use another folder"));
+  EXPECT_EQ(StateFolder::CheckShare(parent.path() + "/other", shared), refused);
 }
 
 TEST(StateFolderTest, SharesAnUnusedCache) {
@@ -191,6 +192,9 @@ TEST(StateFolderTest, SharesAnUnusedCache) {
   const std::string cache = parent.path() + "/state/cache";
   std::filesystem::create_directories(cache + "/entries");
   std::filesystem::create_directories(cache + "/partial");
+  const absl::Status possible = StateFolder::CheckShare(parent.path() + "/state", shared);
+  EXPECT_TRUE(possible.ok()) << possible;
+  EXPECT_TRUE(std::filesystem::is_empty(shared)) << "the check changed it";
   const auto real = (*folder)->ShareThrough(shared);
   ASSERT_TRUE(real.ok()) << real.status();
   EXPECT_TRUE(std::filesystem::equivalent(cache, shared + "/cache"));
@@ -206,7 +210,18 @@ TEST(StateFolderTest, SharesNoFolderThatHasContent) {
   std::filesystem::create_directories(parent.path() + "/state/cache/entries/data");
   const absl::Status refused = (*folder)->ShareThrough(shared).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("move its content to"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("state/jobs with a cluster: it has content; stop the "
+                                                        "daemon, move its content to " +
+                                                        shared + "/jobs and remove "));
+  EXPECT_EQ(StateFolder::CheckShare(parent.path() + "/state", shared), refused);
+  EXPECT_TRUE(std::filesystem::is_empty(shared)) << "a refusal changed it";
+  std::filesystem::remove((*folder)->JobsFolder() + "/job");
+  EXPECT_THAT(std::string((*folder)->ShareThrough(shared).status().message()),
+              HasSubstr("state/cache with a cluster: it has content"));
+  std::filesystem::remove_all(parent.path() + "/state/cache");
+  std::filesystem::create_directory_symlink(parent.path(), parent.path() + "/state/cache");
+  EXPECT_THAT(std::string((*folder)->ShareThrough(shared).status().message()),
+              HasSubstr("state/cache with a cluster: it is a link to another place"));
   EXPECT_EQ((*folder)->ShareThrough(parent.path() + "/none").status().code(), absl::StatusCode::kNotFound);
 }
 

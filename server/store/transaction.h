@@ -74,7 +74,8 @@ class Transaction {
   // the newest with a best result.
   absl::Status PutCheckpoint(const StoredJob& job, const v1::Checkpoint& checkpoint, int keep_last,
                              bool keep_best);
-  // Returns true if the newest 100,000 events of the job's current attempt have a checkpoint.
+  // Returns true if the events of the job's current attempt have a checkpoint. Reads them from the newest
+  // back to the checkpoint.
   absl::StatusOr<bool> HasCheckpointOfAttempt(const StoredJob& job);
 
   // Adds a sweep without its jobs, and sets its `number`. `request_id` may be empty; `submitted` is then not

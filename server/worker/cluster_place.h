@@ -31,7 +31,8 @@ struct AnnouncedEnd {
 };
 
 // Returns the end that the signal announces. SIGUSR1 announces the time limit of the job or its partition
-// (sbatch's --signal). SIGTERM announces any other end.
+// (sbatch's --signal). SIGTERM announces any other end. Wrong if PreemptParameters in slurm.conf has
+// send_user_signal and the partition has a GraceTime: Slurm then announces a preemption by SIGUSR1, too.
 AnnouncedEnd EndOfSignal(int signal);
 
 }  // namespace tandem

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
@@ -240,13 +242,15 @@ void EventReporter::Complain() {
                                 std::max(absl::ZeroDuration(), next_complaint_ - Clock::Real()->Elapsed()));
     if (is_over) return;
     const absl::Duration now = Clock::Real()->Elapsed();
+    const absl::string_view target = options_.daemon_target;
     spdlog::warn(
-        "cannot reach the daemon at {} for {}: no answer; training continues, and the spool keeps the "
+        "cannot reach the daemon at {}: no answer for {}; training continues, and the spool keeps the "
         "events{}",
-        options_.daemon_target, absl::FormatDuration(absl::Trunc(now - silent_since_, absl::Seconds(1))),
+        std::string(absl::StripPrefix(absl::StripPrefix(target, "ipv4:"), "ipv6:")),
+        absl::FormatDuration(absl::Trunc(now - silent_since_, absl::Seconds(1))),
         options_.daemon_certificate.empty()
             ? ""
-            : "; this node must reach that address (tandemd --worker-listen)");
+            : "; this node must reach this address (tandemd --worker-listen)");
     next_complaint_ = now + options_.complaint_interval;
   }
 }

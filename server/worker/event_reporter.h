@@ -59,8 +59,9 @@ class EventReporter {
     absl::Duration room_patience = absl::Minutes(5);
     // Must outlive the reporter.
     RandomAccessEnv* env = RandomAccessEnv::Real();
-    // The time without an answer of the daemon until the log says so, and the time between two such lines.
+    // The time without an answer of the daemon until the log says so. Default 10 s.
     absl::Duration first_complaint = absl::Seconds(10);
+    // The time between two such lines of the log. Default 5 minutes.
     absl::Duration complaint_interval = absl::Minutes(5);
     // Acknowledged events are dropped from the spool once they take this many bytes.
     int64_t trim_bytes = int64_t{1} << 20;

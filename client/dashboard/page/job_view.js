@@ -138,7 +138,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
       ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
       ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
-      ["waits", now === "QUEUED" && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
+      ["waits", ["QUEUED", "STARTING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
     update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
   }

@@ -19,9 +19,8 @@ struct BatchScriptOptions {
   // The folder of this attempt, on a file system of all nodes. The script creates these files in it:
   //   started   created exclusively before the first task: Slurm's job id and the node, "123 n1\n"
   //   ended     created after the last task: the exit code, "0\n". Missing if Slurm killed the script.
-  //   missing   created by a task that lacks a required path: a line with its node and the path. The exit
-  //   code
-  //             of srun may be another task's, which Slurm then kills.
+  //   missing   created by a task that lacks a required path: a line with its node and the path. Slurm then
+  //             kills the other tasks, so srun may exit with their code.
   std::string attempt_folder;
   // The program of each task and its arguments.
   std::vector<std::string> command;

@@ -123,8 +123,10 @@ void Join(const PartitionRecord& record, SlurmPartition& partition) {
   partition.nodes += record.nodes;
   partition.cpus_per_node =
       is_first ? record.cpus_per_node : std::min(partition.cpus_per_node, record.cpus_per_node);
+  partition.most_cpus_per_node = std::max(partition.most_cpus_per_node, record.cpus_per_node);
   partition.gpus_per_node =
       is_first ? record.gpus_per_node : std::min(partition.gpus_per_node, record.gpus_per_node);
+  partition.most_gpus_per_node = std::max(partition.most_gpus_per_node, record.gpus_per_node);
   partition.cpus += record.cpus;
   partition.free_cpus += record.idle_cpus;
   partition.gpus += record.nodes * record.gpus_per_node;

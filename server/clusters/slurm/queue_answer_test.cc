@@ -108,9 +108,11 @@ TEST(PartitionAnswerTest, JoinsTheRecordsOfAPartition) {
   EXPECT_EQ(work.free_nodes, 3);
   EXPECT_EQ(work.ready_nodes, 4);
   EXPECT_EQ(work.cpus_per_node, 8);
+  EXPECT_EQ(work.most_cpus_per_node, 16);
   EXPECT_EQ(work.cpus, 48);
   EXPECT_EQ(work.free_cpus, 36);
   EXPECT_EQ(work.gpus_per_node, 0);
+  EXPECT_EQ(work.most_gpus_per_node, 4);
   EXPECT_EQ(work.gpus, 16);
   EXPECT_EQ(work.free_gpus, 12);
   const SlurmPartition& brief = (*partitions)[1];

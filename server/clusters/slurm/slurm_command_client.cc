@@ -77,9 +77,20 @@ std::string CountOf(int64_t count, absl::string_view thing) {
 }
 
 // Returns "2 nodes with 4 cores and 1 GPU each".
-std::string DescribeNodes(int nodes, int64_t cores, int gpus) {
+std::string DescribeRequest(int nodes, int64_t cores, int gpus) {
   return absl::StrCat(CountOf(nodes, "node"), " with ", CountOf(cores, "core"), " and ", CountOf(gpus, "GPU"),
                       nodes == 1 ? "" : " each");
+}
+
+// Returns "2 nodes with 4 cores and up to 1 GPU each" if only the GPUs of the nodes differ.
+std::string DescribeNodes(const SlurmPartition& partition) {
+  const auto up_to = [](int least, int most, absl::string_view thing) {
+    return absl::StrCat(least == most ? "" : "up to ", CountOf(most, thing));
+  };
+  return absl::StrCat(CountOf(partition.nodes, "node"), " with ",
+                      up_to(partition.cpus_per_node, partition.most_cpus_per_node, "core"), " and ",
+                      up_to(partition.gpus_per_node, partition.most_gpus_per_node, "GPU"),
+                      partition.nodes == 1 ? "" : " each");
 }
 
 // Slurm has the same words for too many nodes, cores and GPUs. Returns the refusal of these with the numbers
@@ -93,17 +104,16 @@ absl::Status ExplainRefusal(const absl::Status& refusal, const SlurmRequest& req
   const int64_t cores = int64_t{request.tasks_per_node} * request.cpus_per_task;
   if (request.nodes > partition->nodes) {
     field = "nodes";
-  } else if (request.gpus_per_node > partition->gpus_per_node) {
+  } else if (request.gpus_per_node > partition->most_gpus_per_node) {
     field = "gpus_per_node";
-  } else if (cores > partition->cpus_per_node) {
+  } else if (cores > partition->most_cpus_per_node) {
     field = "cpus_per_task";
   }
-  std::string asked = DescribeNodes(request.nodes, cores, request.gpus_per_node);
+  std::string asked = DescribeRequest(request.nodes, cores, request.gpus_per_node);
   for (const std::string& argument : request.extra_arguments) absl::StrAppend(&asked, ", ", argument);
   return FieldError(
       field, absl::StrCat(violations[0].description, "; the job asks for ", asked, ", and the partition \"",
-                          partition->name, "\" has ",
-                          DescribeNodes(partition->nodes, partition->cpus_per_node, partition->gpus_per_node),
+                          partition->name, "\" has ", DescribeNodes(*partition),
                           "; ask for less or name another partition"));
 }
 

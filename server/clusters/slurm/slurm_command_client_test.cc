@@ -219,6 +219,26 @@ TEST_F(SlurmCommandClientTest, ARefusalOfNodesSaysTheNumbers) {
   }
 }
 
+// Each node could give the cores or the GPUs, but no node gives both.
+TEST_F(SlurmCommandClientTest, ARefusalInAMixedPartitionBlamesNoFieldThatFits) {
+  Fake("sbatch", "echo 'allocation failure: Requested node configuration is not available' >&2; exit 1");
+  Fake("sinfo", R"(echo 'tandem-partition|work*|up|infinite|2|idle|64|0/128/0/128|(null)|tandem-end'
+echo 'tandem-partition|work*|up|infinite|1|idle|8|0/8/0/8|gpu:a100:8|tandem-end')");
+  SlurmRequest request = Request();
+  request.gpus_per_node = 4;
+  request.cpus_per_task = 16;
+  absl::Status status = Client().Test(request);
+  ASSERT_THAT(GetFieldViolations(status), SizeIs(1)) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "nodes");
+  EXPECT_THAT(GetFieldViolations(status)[0].description,
+              HasSubstr("the job asks for 1 node with 16 cores and 4 GPUs, and the partition \"work\" has 3 "
+                        "nodes with up to 64 cores and up to 8 GPUs each; ask for less"));
+  request.gpus_per_node = 9;
+  status = Client().Test(request);
+  ASSERT_THAT(GetFieldViolations(status), SizeIs(1)) << status;
+  EXPECT_EQ(GetFieldViolations(status)[0].field, "gpus_per_node");
+}
+
 TEST_F(SlurmCommandClientTest, ListsPartitions) {
   Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'");
   const auto partitions = Client().Partitions();

@@ -72,10 +72,14 @@ struct SlurmPartition {
   int free_nodes = 0;
   // Nodes that are free, in use, or partly in use. Other nodes are down, drained or not yet known.
   int ready_nodes = 0;
-  // Of the smallest node, if nodes differ.
+  // Of the smallest node, if nodes differ. A node that has not registered yet counts 1 core.
   int cpus_per_node = 0;
+  // Of the largest node.
+  int most_cpus_per_node = 0;
   // Of the node with the fewest GPUs, if nodes differ.
   int gpus_per_node = 0;
+  // Of the node with the most GPUs. Another node may have the most cores.
+  int most_gpus_per_node = 0;
   // Sums over all nodes. A part of a node can be free.
   int cpus = 0;
   int free_cpus = 0;
