@@ -242,9 +242,17 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePattern(const std::string& te
   for (const std::string& data_folder : data_folders_) {
     std::error_code error;
     const fs::path folder = fs::canonical(data_folder, error);
-    if (error || fs::path(text).is_absolute() || !fs::exists(folder / shards.front(), error)) continue;
-    base = absl::StrCat(folder.string(), "/");
+    if (error || fs::path(text).is_absolute()) continue;
+    std::string inside = absl::StrCat(folder.string(), "/");
+    if (!ResolvePath(inside + shards.front(), PathKind::kFile, uploaded).ok()) continue;
+    base = std::move(inside);
     break;
+  }
+  // The reader of the data set expands the whole path again.
+  if (IsShardPattern(base)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", Quote(text), ", which is a pattern in the data folder ", base,
+                     ", whose name has braces; rename the data folder, or give a folder of shards"));
   }
   for (const std::string& shard : shards) {
     TANDEM_RETURN_IF_ERROR(ResolvePath(base + shard, PathKind::kFile, uploaded).status());

@@ -315,10 +315,27 @@ TEST_F(DatasetCatalogTest, ResolvesPatternsOfShards) {
   EXPECT_THAT(refusal("set/{0..100000}.tar"), HasSubstr("more than 100000 shards"));
   EXPECT_THAT(refusal("set/{0.tar,../../../etc/passwd}"), HasSubstr("not inside a data folder"));
   std::ofstream(outside_ + "/2.tar") << "x";
+  // The refusal does not tell whether the file exists.
+  for (const char* name : {"/2.tar", "/3.tar"}) {
+    const std::string file = std::filesystem::relative(outside_ + name, other_).string();
+    EXPECT_THAT(refusal(absl::StrCat("{", file, ",x}")),
+                HasSubstr(absl::StrCat("is '", file, "', which is not inside a data folder")));
+  }
   std::filesystem::create_symlink(outside_ + "/2.tar", other_ + "/set/2.tar");
   EXPECT_THAT(refusal("set/{0..2}.tar"), HasSubstr("not inside a data folder"));
   std::ofstream(other_ + "/set/{0..1}.tar") << "x";
   EXPECT_THAT(refusal("set/{0..1}.tar"), HasSubstr("also the name of a file"));
+}
+
+// Whoever expands such a path again gets other files.
+TEST_F(DatasetCatalogTest, RefusesAPatternInADataFolderWithBraces) {
+  const std::string folder = data_ + "/{a,b}";
+  std::filesystem::create_directories(folder);
+  for (const char* name : {"/0.tar", "/1.tar"}) std::ofstream(folder + name) << "x";
+  const DatasetCatalog catalog({folder}, &reader_);
+  v1::DatasetSpec spec;
+  spec.mutable_webdataset()->set_train("{0..1}.tar");
+  EXPECT_THAT(Violation(catalog.Resolve(spec).status()).description, HasSubstr("whose name has braces"));
 }
 
 // If a folder cannot be read, for example because too many files are open, its links are unknown.

@@ -63,10 +63,11 @@ class RemoteData {
   virtual void Ensure(const v1::DatasetSpec& spec, const std::string& user, absl::Duration wait,
                       Done done) = 0;
 
-  // Returns the absolute path of the file or folder that Ensure fetched for a URL. A pinned URL gives the
-  // pinned content, any other URL the newest content. Fetches nothing, so any user may call. INVALID_ARGUMENT
-  // if the cache does not have the content, or has another kind. The content stays for some minutes at least.
-  // It also stays as long as a job that has not ended, or a registered data set, names it.
+  // Returns the absolute path of the file or folder that Ensure fetched for a URL. For a pattern of shards,
+  // returns the absolute pattern of the fetched files. A pinned URL gives the pinned content, any other URL
+  // the newest content. Fetches nothing, so any user may call. INVALID_ARGUMENT if the cache does not have
+  // the content, or has another kind. The content stays for some minutes at least. It also stays as long as a
+  // job that has not ended, or a registered data set, names it.
   virtual absl::StatusOr<std::string> LocalPath(const std::string& url, PathKind kind) const = 0;
 
   // Fetches the public set `name` ("mnist") for `user` into the folder of public sets, where the catalog

@@ -117,13 +117,18 @@ absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text) {
   return url;
 }
 
+absl::string_view WithoutQuery(const DataUrl& url) {
+  const absl::string_view location = url.location;
+  return url.is_s3() ? location : location.substr(0, location.find('?'));
+}
+
 std::string Pin(const DataUrl& url, absl::string_view sha256) {
   return absl::StrCat(url.location, kFragment, sha256);
 }
 
 std::string FileNameOf(const DataUrl& url) {
-  const std::string path = url.location.substr(0, url.is_s3() ? std::string::npos : url.location.find('?'));
-  std::string name = path.substr(path.rfind('/') + 1);
+  const absl::string_view path = WithoutQuery(url);
+  std::string name(path.substr(path.rfind('/') + 1));
   for (char& c : name) {
     if (!absl::ascii_isalnum(c) && c != '.' && c != '-' && c != '_') c = '_';
   }

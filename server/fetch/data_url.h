@@ -35,6 +35,10 @@ struct DataUrl {
 // name.
 absl::StatusOr<DataUrl> ParseDataUrl(absl::string_view text);
 
+// Returns the URL without its query: the text in which braces mean a pattern of shards. S3 URLs have no
+// query.
+absl::string_view WithoutQuery(const DataUrl& url);
+
 // Returns `url` with its content pinned.
 std::string Pin(const DataUrl& url, absl::string_view sha256);
 

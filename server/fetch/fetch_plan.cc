@@ -20,12 +20,6 @@ namespace {
 // A larger listing is probably a whole store, named by mistake.
 constexpr size_t kMostObjects = 2000000;
 
-// Returns the URL up to its query. An object's key has no query.
-absl::string_view WithoutQuery(const DataUrl& url) {
-  const absl::string_view location = url.location;
-  return url.is_s3() ? location : location.substr(0, location.find('?'));
-}
-
 }  // namespace
 
 std::string WhyNoPath(const std::string& path) {

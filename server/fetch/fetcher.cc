@@ -14,6 +14,7 @@
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "proto/data_folder/shards.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/public_sets.h"
 #include "third_party/spdlog/log.h"
@@ -205,7 +206,11 @@ absl::StatusOr<std::string> Fetcher::LocalPath(const std::string& url, PathKind 
         absl::StrCat("is ", parsed.shown, ", which is a ",
                      entry->folder() ? "folder; it must be a file" : "file; must be a folder"));
   }
-  return cache_->PathOf(*entry);
+  const std::string path = cache_->PathOf(*entry);
+  const absl::string_view pattern = WithoutQuery(parsed);
+  if (kind != PathKind::kShards || !entry->folder() || !IsShardPattern(pattern)) return path;
+  // A pattern may name shards of several parts of a data set. A folder may not.
+  return absl::StrCat(path, "/", pattern.substr(FolderOfPattern(pattern).size()));
 }
 
 void Fetcher::AddNeeded(const v1::DatasetSpec& spec, Cache::Needed* needed) {

@@ -14,6 +14,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
+#include "proto/data_folder/shards.h"
 #include "server/fetch/data_url.h"
 #include "server/fetch/fake_transport.h"
 #include "server/fetch/public_sets.h"
@@ -127,6 +128,12 @@ class FetcherTest : public ::testing::Test {
     const absl::StatusOr<std::string> path = fetcher_->LocalPath(url, kind);
     EXPECT_TRUE(path.ok()) << path.status();
     return path.ok() ? *path : "";
+  }
+  // Returns the paths of the fetched shards; empty paths after an error.
+  std::vector<std::string> LocalShards(const std::string& url) {
+    const absl::StatusOr<std::vector<std::string>> shards = ListShards(Local(url, PathKind::kShards));
+    EXPECT_TRUE(shards.ok()) << shards.status();
+    return shards.value_or(std::vector<std::string>(100));
   }
   // Adds a page of a bucket's listing. An object's content is its key, size and tag.
   void PutPage(const std::string& query, const std::vector<std::string>& keys, const std::string& next = "") {
@@ -361,13 +368,28 @@ TEST_F(FetcherTest, AHundredShardsSurviveOneFailingRequestInTen) {
   const std::string pinned = spec->webdataset().train();
   EXPECT_THAT(pinned, ::testing::StartsWith(pattern + "#sha256="));
   EXPECT_EQ(web_->requests().size(), 110);
-  const std::string folder = Local(pinned, PathKind::kShards);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 100);
-  EXPECT_EQ(ReadAll(folder + "/a-07.tar"), absl::StrCat("shard 7", std::string(300, 'x')));
-  EXPECT_EQ(ReadAll(folder + "/b-40.tar"), absl::StrCat("shard 90", std::string(300, 'x')));
+  const std::vector<std::string> shards = LocalShards(pinned);
+  ASSERT_EQ(shards.size(), 100);
+  EXPECT_EQ(ReadAll(shards[7]), absl::StrCat("shard 7", std::string(300, 'x')));
+  EXPECT_EQ(ReadAll(shards[90]), absl::StrCat("shard 90", std::string(300, 'x')));
   // A job keeps its shards. The pinned pattern needs no request.
   EXPECT_EQ(Ensure(*spec)->webdataset().train(), pinned);
   EXPECT_EQ(web_->requests().size(), 110);
+}
+
+// A folder with such shards is refused. A pattern names them on purpose.
+TEST_F(FetcherTest, APatternMayNameShardsOfSeveralParts) {
+  const std::string pattern = "https://example.com/set/{train,val}-{0..1}.tar?key=secret";
+  for (const char* name : {"train-0", "train-1", "val-0", "val-1"}) {
+    web_->Put(absl::StrCat("https://example.com/set/", name, ".tar?key=secret"), name);
+  }
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Shards(pattern));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string local = Local(spec->webdataset().train(), PathKind::kShards);
+  EXPECT_THAT(local, ::testing::EndsWith("/{train,val}-{0..1}.tar"));
+  std::vector<std::string> contents;
+  for (const std::string& shard : LocalShards(spec->webdataset().train())) contents.push_back(ReadAll(shard));
+  EXPECT_THAT(contents, ElementsAre("train-0", "train-1", "val-0", "val-1"));
 }
 
 TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
@@ -382,9 +404,9 @@ TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
   clock_.Advance(absl::Minutes(1));
   const std::string after = Ensure(Shards(pattern))->webdataset().train();
   EXPECT_NE(after, before);
-  EXPECT_EQ(ReadAll(Local(after, PathKind::kShards) + "/0.tar"), "zero");
-  EXPECT_EQ(ReadAll(Local(after, PathKind::kShards) + "/1.tar"), "uno");
-  EXPECT_EQ(ReadAll(Local(before, PathKind::kShards) + "/1.tar"), "one");
+  EXPECT_EQ(ReadAll(LocalShards(after)[0]), "zero");
+  EXPECT_EQ(ReadAll(LocalShards(after)[1]), "uno");
+  EXPECT_EQ(ReadAll(LocalShards(before)[1]), "one");
 }
 
 TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
@@ -404,7 +426,7 @@ TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
   put();
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Shards(pattern));
   ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_EQ(ReadAll(Local(spec->webdataset().train(), PathKind::kShards) + "/0.tar"), "0");
+  EXPECT_EQ(ReadAll(LocalShards(spec->webdataset().train())[0]), "0");
   const std::vector<HttpRequest> requests = web_->requests();
   EXPECT_EQ(std::count_if(requests.begin(), requests.end(),
                           [](const HttpRequest& request) {
@@ -422,7 +444,7 @@ TEST_F(FetcherTest, ShardsOfS3AreAFileAFolderOrAPattern) {
   }
   const absl::StatusOr<v1::DatasetSpec> pattern = Ensure(Shards("s3://bucket/set/{0..1}.tar"));
   ASSERT_TRUE(pattern.ok()) << pattern.status();
-  EXPECT_EQ(ReadAll(Local(pattern->webdataset().train(), PathKind::kShards) + "/1.tar"), "set/1.tar");
+  EXPECT_EQ(ReadAll(LocalShards(pattern->webdataset().train())[1]), "set/1.tar");
   PutPage("list-type=2&prefix=folder", {"folder/0.tar", "folder/README.md", "folder/b/1.tar"});
   const absl::StatusOr<v1::DatasetSpec> folder = Ensure(Shards("s3://bucket/folder"));
   ASSERT_TRUE(folder.ok()) << folder.status();
