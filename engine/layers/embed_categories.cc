@@ -43,7 +43,7 @@ std::vector<std::string> NamesInParameters(const v1::EmbedCategories& embed) {
     for (char& c : plain) {
       if (!absl::ascii_isalnum(c) && c != '_' && c != '-') c = '_';
     }
-    if (plain.empty()) plain = "_";
+    if (plain.empty()) plain.push_back('_');
     int& number = numbers.emplace(plain, 1).first->second;
     std::string name = plain;
     while (!taken.insert(name).second) name = absl::StrCat(plain, "_", ++number);

@@ -111,7 +111,7 @@ int64_t Prepare(const std::vector<std::string>& files, const Augmentations& augm
   for (size_t i = 0; i < files.size(); ++i) indices[i] = static_cast<uint32_t>(i);
   std::vector<uint8_t> batch(bytes * static_cast<int64_t>(files.size()));
   std::vector<int32_t> targets(files.size());
-  augmented->GatherEpoch(1, indices, batch.data(), targets.data());
+  if (!augmented->GatherEpoch(1, indices, batch.data(), targets.data()).ok()) std::abort();
   for (const uint8_t byte : batch) sum += byte;
   return sum;
 }
