@@ -230,6 +230,19 @@ waits: Slurm job 5 waits: Resources.
 )");
 }
 
+TEST(PlainDisplayTest, AClustersQueueIsNoTimeOfTheJob) {
+  FakeTerminal terminal;
+  Story story(terminal);
+  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
+  display->SetOnCluster();
+  display->OnEvent(story.State(v1::JOB_STATE_STARTING));
+  terminal.now += absl::Hours(1);
+  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  terminal.now += absl::Seconds(4);
+  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED));
+  EXPECT_THAT(terminal.out(), HasSubstr("succeeded after 4.00 s"));
+}
+
 TEST(PlainDisplayTest, ACancelledJobSaysWhatItLeaves) {
   FakeTerminal terminal;
   Story story(terminal);

@@ -72,10 +72,12 @@ class WaitingLooks {
 
 }  // namespace
 
-int FollowJob(Session& session, client::Client& client, const std::string& name, int64_t after_sequence,
+int FollowJob(Session& session, client::Client& client, const v1::Job& job, int64_t after_sequence,
               bool plot) {
+  const std::string& name = job.name();
   const std::string id = JobId(name);
   const std::unique_ptr<JobDisplay> display = MakeDisplay(session, id, plot);
+  if (job.spec().has_cluster()) display->SetOnCluster();
   WaitingLooks looks(session, client, name, *display);
   StreamNotes observer(
       session.terminal(), [&](absl::string_view note) { display->OnNote(note); },
@@ -99,8 +101,8 @@ int FollowJob(Session& session, client::Client& client, const std::string& name,
   if (status.ok()) {
     // A stream that starts after the last event has no events.
     if (state != v1::JOB_STATE_UNSPECIFIED) return ExitCodeOf(state);
-    const absl::StatusOr<v1::Job> job = client.GetJob(name);
-    return job.ok() ? ExitCodeOf(job->state()) : session.Fail(job.status());
+    const absl::StatusOr<v1::Job> ended = client.GetJob(name);
+    return ended.ok() ? ExitCodeOf(ended->state()) : session.Fail(ended.status());
   }
   if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   if (absl::IsCancelled(status) && session.terminal().Interrupted()) {

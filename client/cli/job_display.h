@@ -16,6 +16,8 @@ namespace tandem::cli {
 class JobDisplay {
  public:
   virtual ~JobDisplay() = default;
+  // Tells that the job trains on a cluster, as JobProgress::SetOnCluster. Called before the first event.
+  virtual void SetOnCluster() {}
   virtual void OnEvent(const v1::JobEvent& event) = 0;
   virtual void OnTick() {}
   // The reason why a QUEUED job waits. Called every few seconds.

@@ -29,7 +29,8 @@ void JobProgress::Add(const v1::JobEvent& event, absl::Time received) {
       if (state_ == v1::JOB_STATE_RUNNING) RemoveModel();
       state_since_ = received;
       if (HoldsDevices(state_)) {
-        if (!held_since_.has_value()) held_since_ = time;
+        const bool may_begin = !is_on_cluster_ || state_ == v1::JOB_STATE_RUNNING;
+        if (may_begin && !held_since_.has_value()) held_since_ = time;
       } else if (held_since_.has_value()) {
         held_ += time - *held_since_;
         held_since_ = absl::nullopt;

@@ -16,6 +16,10 @@ namespace tandem::cli {
 // thread-safe.
 class JobProgress {
  public:
+  // Tells that the job trains on a cluster. The time in the cluster's queue is then no part of Elapsed. Call
+  // before Add.
+  void SetOnCluster() { is_on_cluster_ = true; }
+
   // Takes the next event. `received` is the time on this machine, whose clock may differ from the event's
   // clock.
   void Add(const v1::JobEvent& event, absl::Time received);
@@ -41,7 +45,8 @@ class JobProgress {
   absl::optional<absl::Duration> TimeLeft(absl::Time now) const;
 
   // Returns the time for which the job has held its devices, over all attempts, until its newest event and by
-  // the daemon's clock. Before the first attempt, returns the time since its first event.
+  // the daemon's clock. On a cluster, a job holds its devices from the start of its training. Before the
+  // first attempt, returns the time since its first event.
   absl::Duration Elapsed() const;
   // Returns the newest artifact of each name.
   const std::vector<v1::Artifact>& artifacts() const { return artifacts_; }
@@ -55,6 +60,7 @@ class JobProgress {
   void RemoveModel();
   void AddStep(int64_t step, int64_t steps, absl::Time time, absl::Time received);
 
+  bool is_on_cluster_ = false;
   v1::JobState state_ = v1::JOB_STATE_UNSPECIFIED;
   bool terminal_ = false;
   v1::StateChange last_change_;

@@ -102,6 +102,11 @@ class PlotDisplay : public JobDisplay {
         plain_(MakePlainDisplay(terminal, job)),
         block_(terminal) {}
 
+  void SetOnCluster() override {
+    progress_.SetOnCluster();
+    plain_->SetOnCluster();
+  }
+
   void OnEvent(const v1::JobEvent& event) override {
     progress_.Add(event, terminal_.Now());
     curves_.Add(event);

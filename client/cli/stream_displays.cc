@@ -41,6 +41,8 @@ class PlainDisplay : public JobDisplay {
   PlainDisplay(Terminal& terminal, const std::string& job, absl::Duration interval)
       : terminal_(terminal), job_(job), interval_(interval) {}
 
+  void SetOnCluster() override { progress_.SetOnCluster(); }
+
   void OnEvent(const v1::JobEvent& event) override {
     const absl::Time now = terminal_.Now();
     progress_.Add(event, now);

@@ -53,13 +53,13 @@ int RunFork(Session& session, const ForkOptions& options) {
     return kSucceeded;
   }
   if (session.structured()) {
-    if (options.follow) return FollowJob(session, **client, job->name(), 0, /*plot=*/false);
+    if (options.follow) return FollowJob(session, **client, *job, 0, /*plot=*/false);
     session.terminal().Out(Structured(session.options.output, *job));
     return kSucceeded;
   }
   const std::string id = JobId(job->name());
   session.terminal().Out(absl::StrCat("submitted ", session.style().Bold(id), "\nit will ", source, "\n"));
-  if (options.follow) return FollowJob(session, **client, job->name(), 0, /*plot=*/false);
+  if (options.follow) return FollowJob(session, **client, *job, 0, /*plot=*/false);
   session.terminal().Out(absl::StrCat("follow it with: tandem watch ", id, "\n"));
   return kSucceeded;
 }

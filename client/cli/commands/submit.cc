@@ -43,13 +43,13 @@ int RunSubmit(Session& session, const SubmitOptions& options) {
   const std::string id = JobId(job->name());
   const bool follow = options.follow || options.plot;
   if (session.structured()) {
-    if (follow) return FollowJob(session, **client, job->name(), 0, options.plot);
+    if (follow) return FollowJob(session, **client, *job, 0, options.plot);
     session.terminal().Out(Structured(session.options.output, *job));
     return kSucceeded;
   }
   const Style& style = session.style();
   session.terminal().Out(absl::StrCat("submitted ", style.Bold(id), "\n"));
-  if (follow) return FollowJob(session, **client, job->name(), 0, options.plot);
+  if (follow) return FollowJob(session, **client, *job, 0, options.plot);
   session.terminal().Out(absl::StrCat("follow it with: tandem watch ", id, "\n"));
   return kSucceeded;
 }

@@ -59,7 +59,7 @@ int RunWatch(Session& session, const WatchOptions& options) {
   }
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
-  return FollowJob(session, **client, job->name(), std::max<int64_t>(0, options.after), options.plot);
+  return FollowJob(session, **client, *job, std::max<int64_t>(0, options.after), options.plot);
 }
 
 }  // namespace
