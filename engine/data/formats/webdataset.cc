@@ -335,6 +335,7 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
              is_resized ? source.height() : sizes.height, is_resized ? source.width() : sizes.width});
   info.train_samples = shards.train.size();
   info.validation_samples = shards.validation.size();
+  info.stays_in_files = true;
   info.shard_ends = shards.train.ends;
   info.shuffle_buffer = source.shuffle_buffer() == 0 ? kDefaultShuffleBuffer : source.shuffle_buffer();
   info.memory_bytes =
@@ -352,6 +353,7 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
 absl::StatusOr<DatasetInfo> DescribeWebDataset(const v1::WebDatasetSource& source) {
   TANDEM_ASSIGN_OR_RETURN(FoundShards shards, LookIntoShards(source, /*checks=*/true));
   shards.info.shard_ends.clear();
+  shards.info.shuffle_buffer = 0;
   return std::move(shards.info);
 }
 

@@ -87,6 +87,9 @@ TEST_F(WebDatasetTest, ReadsTheSamplesOfAllShardsInOrder) {
     EXPECT_EQ(described->classes, 3);
     EXPECT_EQ(described->train_samples, 6);
     EXPECT_EQ(described->validation_samples, 2);
+    EXPECT_TRUE(described->stays_in_files);
+    EXPECT_THAT(described->shard_ends, ElementsAre());
+    EXPECT_EQ(described->shuffle_buffer, 0);
     ASSERT_EQ(described->notices.size(), 2);
     EXPECT_EQ(described->notices[0],
               "webdataset.train: skipped 6 members that are neither picture nor label: 6 .json");
@@ -94,6 +97,7 @@ TEST_F(WebDatasetTest, ReadsTheSamplesOfAllShardsInOrder) {
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_THAT(opened->info.shard_ends, ElementsAre(3, 4, 6));
     EXPECT_EQ(opened->info.shuffle_buffer, 10000);
+    EXPECT_TRUE(opened->info.stays_in_files);
     EXPECT_THAT(Values(*opened->train), ElementsAre(0, 1, 2, 3, 4, 5));
     EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(0, 1, 2, 0, 1, 2));
     EXPECT_THAT(Values(*opened->validation), ElementsAre(7, 8));
