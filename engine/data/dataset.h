@@ -83,6 +83,8 @@ struct DatasetInfo {
   bool one_label = false;
   // A negative number that targets hold in place of a class or token. The loss must ignore it.
   std::optional<int32_t> ignored_label = {};
+  // Whether samples stay in their files and are decoded for each batch, as samples in shards are.
+  bool stays_in_files = false;
   // For samples in shards: the number of training samples up to the end of each shard, ascending, and the
   // samples of the shuffling buffer. Only OpenDataset returns them. Empty for other samples.
   std::vector<int64_t> shard_ends = {};

@@ -106,7 +106,7 @@ std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool pl
   }
   std::string why = no_memory.empty() ? WhyNotResident(spec, data) : no_memory;
   if (why.empty() && !planned) why = "beside all else they are too many for gpu.memory_limit_bytes";
-  return why.empty() ? "" : absl::StrCat("the samples stay in the host's memory: ", why);
+  return why.empty() ? "" : absl::StrCat("the GPU does not keep the samples: ", why);
 }
 
 }  // namespace tandem

@@ -447,6 +447,12 @@ TEST(PlanTest, SamplesThatMustLieOnTheGpuAreOffered) {
   DatasetInfo mixed = kFashion;
   mixed.mixes_classes = true;
   ExpectViolation(Lenet(must), "gpu.data", "mixup and cutmix", mixed);
+  DatasetInfo shards = kFashion;
+  shards.stays_in_files = true;
+  ExpectViolation(Lenet(must), "gpu.data", "pictures in shards are decoded for each batch", shards);
+  const absl::StatusOr<JobPlan> plan = PlanJob(Lenet("replicas { device_kind: DEVICE_KIND_GPU }"), shards);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->resident_bytes, 0);
   DatasetInfo floats = kFashion;
   floats.sample_type = SampleType::kFloats;
   ExpectViolation(Lenet(must + "dataset { augmentation { crop { padding: 2 } } }"), "gpu.data",

@@ -104,6 +104,7 @@ class Picks final : public Dataset {
 
 std::string WhyNotResident(const v1::JobSpec& spec, const DatasetInfo& data) {
   if (data.sample_type == SampleType::kTokens) return "the samples are tokens, which stay on the host";
+  if (data.stays_in_files) return "pictures in shards are decoded for each batch, on the host";
   if (data.mixes_classes) return "mixup and cutmix are made on the host alone";
   const Augmentations& augmentations = spec.dataset().augmentation();
   if (augmentations.empty()) return "";

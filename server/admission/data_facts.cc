@@ -190,6 +190,7 @@ absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v
   info.class_names.assign(dataset.class_names().begin(), dataset.class_names().end());
   info.notices.assign(dataset.notices().begin(), dataset.notices().end());
   info.one_label = facts.one_label();
+  info.stays_in_files = spec.has_webdataset();
   info.one_class_mend = facts.one_class_mend();
   if (facts.has_ignored_label()) info.ignored_label = facts.ignored_label();
   info.category_columns.assign(facts.category_columns().begin(), facts.category_columns().end());

@@ -95,6 +95,18 @@ TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
   }
 }
 
+TEST_F(ReadDatasetTest, OnlySamplesInShardsStayInTheirFiles) {
+  const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes());
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_FALSE(InfoOf(*facts, Shapes())->stays_in_files);
+  v1::DatasetSpec shards;
+  shards.mutable_webdataset()->set_train("0.tar");
+  const absl::StatusOr<DatasetInfo> info = InfoOf(*facts, shards);
+  ASSERT_TRUE(info.ok()) << info.status();
+  EXPECT_TRUE(info->stays_in_files);
+  EXPECT_TRUE(DescribeFromSource(shards, info)->stays_in_files);
+}
+
 TEST_F(ReadDatasetTest, FactsOfATableHaveItsColumnsOfCategories) {
   const std::string path = folder_ + "/table.csv";
   std::ofstream(path) << "size,city,y,kind\n1,a,2,x\n2,b,3,\n3,a,4,x\n4,b,5,z\n5,a,6,z\n";

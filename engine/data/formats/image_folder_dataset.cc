@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -19,11 +18,10 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
-#include "engine/base/utf8.h"
+#include "engine/data/formats/bad_images.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/picture_tree.h"
 #include "engine/data/memory_dataset.h"
-#include "engine/data/parallel.h"
 #include "proto/data_folder/data_folder.h"
 #include "proto/data_folder/shards.h"
 
@@ -40,10 +38,7 @@ constexpr int64_t kHeaderBytes = 1 << 16;
 constexpr int64_t kCheckedBytes = int64_t{32} << 20;
 // The bytes of images that are decoded together, if they are not kept.
 constexpr size_t kStreamedImageBytes = size_t{16} << 20;
-// The most bad images that are named, and the most endings of skipped files.
-constexpr size_t kNamedImages = 20;
-// The room of all named images together in the daemon's answer (server/rpc/grpc_status.cc).
-constexpr size_t kNamedBytes = 1760;
+// The most endings of skipped files that are named.
 constexpr size_t kNamedEndings = 5;
 
 struct Entry {
@@ -273,96 +268,26 @@ absl::StatusOr<Image> DecodeEntry(const FolderSplit& split, const Entry& entry) 
   return image;
 }
 
-// As RunInParallel, but also continues after a bad image.
-std::vector<absl::Status> ReadAll(size_t count, const std::function<absl::Status(size_t)>& work) {
-  std::vector<absl::Status> bad(count);
-  std::vector<absl::Status> statuses = RunInParallel(count, [&](size_t i) {
-    absl::Status status = work(i);
-    if (!absl::IsInvalidArgument(status)) return status;
-    bad[i] = std::move(status);
-    return absl::OkStatus();
-  });
-  for (size_t i = 0; i < count; ++i) {
-    if (statuses[i].ok()) statuses[i] = std::move(bad[i]);
+// Returns the bad images among the split's images from number `first` on, by their statuses. Other errors
+// than INVALID_ARGUMENT are no fault of an image: returns the first such error.
+absl::StatusOr<BadImages> FindBadImages(const FolderSplit& split, const std::vector<absl::Status>& statuses,
+                                        size_t first = 0) {
+  BadImages bad;
+  bad.field = split.field;
+  bad.images = statuses.size();
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    if (statuses[i].ok()) continue;
+    if (!absl::IsInvalidArgument(statuses[i])) return statuses[i];
+    ++bad.bad;
+    if (bad.first.size() == kNamedImages) continue;
+    absl::string_view fault = statuses[i].message();
+    const std::string path = split.PathOf(split.entries[first + i]);
+    const bool has_path = absl::ConsumePrefix(&fault, path);
+    bad.first.push_back({has_path ? path : "", std::string(fault)});
   }
-  return statuses;
+  if (bad.bad > 0) bad.folder = absl::StrCat(split.place.Shown(), "/");
+  return bad;
 }
-
-// Cuts out the middle of a name that is longer than `most` bytes, between UTF-8 characters. `most` is at
-// least 8.
-std::string ShortName(const std::string& name, size_t most) {
-  if (name.size() <= most) return name;
-  const auto is_inside = [&](size_t at) { return (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80; };
-  // The end of the name tells files apart better than the begin.
-  size_t begin = (most - 3) / 3;
-  size_t end = name.size() - (most - 3 - begin);
-  while (begin > 0 && is_inside(begin)) --begin;
-  while (end < name.size() && is_inside(end)) ++end;
-  return absl::StrCat(name.substr(0, begin), "...", name.substr(end));
-}
-
-// Gathers the bad images of a data set. Names the first ones.
-class BadImages {
- public:
-  // Adds the errors of a split's images from number `first` on. Returns the first error that is no fault of
-  // an image.
-  absl::Status Add(const FolderSplit& split, const std::vector<absl::Status>& statuses, size_t first = 0) {
-    Faults faults{.split = &split, .images = statuses.size()};
-    for (size_t i = 0; i < statuses.size(); ++i) {
-      if (statuses[i].ok()) continue;
-      if (!absl::IsInvalidArgument(statuses[i])) return statuses[i];
-      ++faults.bad;
-      if (named_ == kNamedImages) continue;
-      ++named_;
-      absl::string_view fault = statuses[i].message();
-      const std::string path = split.PathOf(split.entries[first + i]);
-      const bool has_path = absl::ConsumePrefix(&fault, path);
-      faults.named.emplace_back(has_path ? path : "", fault);
-    }
-    if (faults.bad > 0) faults_.push_back(std::move(faults));
-    return absl::OkStatus();
-  }
-
-  absl::Status ToStatus() const {
-    FieldViolations violations;
-    size_t bad = 0;
-    for (const Faults& faults : faults_) bad += faults.bad;
-    for (const Faults& faults : faults_) {
-      // An answer may be cut at its end, so the number of bad images is its beginning.
-      if (bad > named_) {
-        violations.Add(faults.split->field, absl::StrCat("has bad images, ", faults.bad, " of ",
-                                                         faults.images, "; mend or remove them"));
-      }
-      const std::string folder = absl::StrCat(faults.split->place.Shown(), "/");
-      for (const auto& [path, fault] : faults.named) {
-        violations.Add(faults.split->field,
-                       bad == 1 ? path + fault : Shortened(absl::StripPrefix(path, folder), fault));
-      }
-    }
-    return violations.ToStatus();
-  }
-
- private:
-  struct Faults {
-    const FolderSplit* split;
-    size_t images;
-    size_t bad = 0;
-    std::vector<std::pair<std::string, std::string>> named = {};  // Paths and faults.
-  };
-
-  // Returns a name and its fault in the share of an answer that an image has.
-  std::string Shortened(absl::string_view path, absl::string_view fault) const {
-    const size_t most = kNamedBytes / named_;
-    const std::string name = ToUtf8(path);
-    if (name.size() + fault.size() <= most) return absl::StrCat(name, fault);
-    // The text behind a colon explains the fault in detail.
-    const absl::string_view brief = fault.substr(0, std::min(fault.find(':'), most / 2));
-    return absl::StrCat(ShortName(name, most - brief.size()), brief);
-  }
-
-  std::vector<Faults> faults_;
-  size_t named_ = 0;
-};
 
 struct Folders {
   DatasetInfo info;
@@ -416,18 +341,20 @@ void AddNotices(const FolderSplit& split, std::vector<std::string>& notices) {
 
 // Decodes the images of splits with few bytes. Other images have their headers read. Reports all bad images.
 absl::Status CheckImages(Folders& folders, bool decode) {
-  BadImages bad;
+  std::vector<BadImages> bad;
   for (FolderSplit* split : {&folders.train, &folders.validation}) {
     std::vector<Entry>& entries = split->entries;
     int64_t bytes = 0;
     for (const Entry& entry : entries) bytes += split->FileOf(entry).bytes;
     const bool whole = decode && bytes <= kCheckedBytes;
-    TANDEM_RETURN_IF_ERROR(bad.Add(*split, ReadAll(entries.size(), [&](size_t i) -> absl::Status {
+    const std::vector<absl::Status> statuses = ReadAll(entries.size(), [&](size_t i) -> absl::Status {
       TANDEM_RETURN_IF_ERROR(ReadHeader(*split, entries[i]));
       return whole ? DecodeEntry(*split, entries[i]).status() : absl::OkStatus();
-    })));
+    });
+    TANDEM_ASSIGN_OR_RETURN(BadImages found, FindBadImages(*split, statuses));
+    bad.push_back(std::move(found));
   }
-  return bad.ToStatus();
+  return BadImagesStatus(bad);
 }
 
 // Opens the folders or archives of the source. Takes the parts of a data set, see ImageFolderSource.train.
@@ -526,9 +453,8 @@ absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, co
     labels[i] = entry.label;
     return absl::OkStatus();
   };
-  BadImages bad;
-  TANDEM_RETURN_IF_ERROR(bad.Add(split, ReadAll(count, decode), first));
-  return bad.ToStatus();
+  TANDEM_ASSIGN_OR_RETURN(const BadImages bad, FindBadImages(split, ReadAll(count, decode), first));
+  return BadImagesStatus({bad});
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(const FolderSplit& split, const Shape& shape,

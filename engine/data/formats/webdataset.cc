@@ -1,17 +1,25 @@
 #include "engine/data/formats/webdataset.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/data/formats/bad_images.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/shard_index.h"
 #include "engine/data/parallel.h"
@@ -19,6 +27,8 @@
 
 namespace tandem {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr int64_t kMaxSampleSide = 1 << 14;
 constexpr int64_t kDefaultShuffleBuffer = 10000;
@@ -28,13 +38,16 @@ constexpr int64_t kSampleHeaderBytes[] = {1 << 12, 1 << 16, kMaxShardPictureByte
 constexpr int64_t kCheckedShardBytes = int64_t{32} << 20;
 // The fewest bytes of pictures for which a thread is started.
 constexpr int64_t kThreadBytes = 1 << 16;
+// The number of pictures that a thread examines one after the other.
+constexpr int64_t kPiecePictures = 16;
 // The bytes of decoded pictures that are streamed together.
 constexpr int64_t kStreamedShardBytes = int64_t{16} << 20;
 constexpr size_t kNamedMemberEndings = 5;
 
 // The shards of a split.
 struct ShardSplit {
-  std::string field;  // "webdataset.train"
+  std::string field;   // "webdataset.train"
+  std::string folder;  // The folder of all shards, with the slash at its end.
   std::vector<ShardIndex> shards;
   std::vector<int64_t> ends;  // The number of samples in the shards up to each shard.
 
@@ -44,6 +57,14 @@ struct ShardSplit {
   }
   const ShardSample& SampleIn(size_t shard, int64_t index) const {
     return shards[shard].samples[index - (shard == 0 ? 0 : ends[shard - 1])];
+  }
+  // Returns the bytes of all pictures.
+  int64_t picture_bytes() const {
+    int64_t bytes = 0;
+    for (const ShardIndex& shard : shards) {
+      for (const ShardSample& sample : shard.samples) bytes += sample.picture_bytes;
+    }
+    return bytes;
   }
 };
 
@@ -56,7 +77,7 @@ struct SampleForm {
 absl::Status CheckShardSource(const v1::WebDatasetSource& source) {
   FieldViolations violations;
   if (source.train().empty()) {
-    violations.Add("webdataset.train", "is required: a shard, a folder with shards, or a pattern");
+    violations.Add("webdataset.train", "is required; give a shard, a folder with shards, or a pattern");
   }
   for (const auto& [field, side] :
        {std::pair("webdataset.height", source.height()), std::pair("webdataset.width", source.width())}) {
@@ -83,24 +104,21 @@ absl::Status CheckShardSource(const v1::WebDatasetSource& source) {
   return violations.ToStatus();
 }
 
-// Returns the first error. Puts the field before the errors of shards and pictures.
-absl::Status FirstShardError(const std::string& field, const std::vector<absl::Status>& statuses) {
-  for (const absl::Status& status : statuses) {
-    if (status.ok()) continue;
-    return absl::IsInvalidArgument(status) ? FieldError(field, status.message()) : status;
-  }
-  return absl::OkStatus();
-}
-
 absl::Status IndexShards(const std::string& path, ShardSplit& split) {
   const absl::StatusOr<std::vector<std::string>> paths = ListShards(path);
   if (!paths.ok()) return FieldError(split.field, paths.status().message());
+  std::error_code ignored;
+  split.folder = fs::is_directory(path, ignored) ? absl::StrCat(absl::StripSuffix(path, "/"), "/")
+                                                 : std::string(FolderOfPattern(path));
   split.shards.resize(paths->size());
-  TANDEM_RETURN_IF_ERROR(
-      FirstShardError(split.field, RunInParallel(paths->size(), [&](size_t i) -> absl::Status {
-                        TANDEM_ASSIGN_OR_RETURN(split.shards[i], ReadShardIndex((*paths)[i]));
-                        return absl::OkStatus();
-                      })));
+  const auto read = [&](size_t i) -> absl::Status {
+    TANDEM_ASSIGN_OR_RETURN(split.shards[i], ReadShardIndex((*paths)[i]));
+    return absl::OkStatus();
+  };
+  for (const absl::Status& status : ReadAll(paths->size(), read)) {
+    if (absl::IsInvalidArgument(status)) return FieldError(split.field, status.message());
+    TANDEM_RETURN_IF_ERROR(status);
+  }
   int64_t samples = 0;
   for (ShardIndex& shard : split.shards) {
     shard.samples.shrink_to_fit();
@@ -112,38 +130,117 @@ absl::Status IndexShards(const std::string& path, ShardSplit& split) {
                     absl::StrCat("has ", samples, " samples; at most ", kMaxSamples, " are read"));
 }
 
-absl::Status WithShardPicture(const ShardIndex& shard, const ShardSample& sample,
-                              const absl::Status& status) {
-  return absl::Status(status.code(), absl::StrCat(ShownPicture(shard, sample), " ", status.message()));
+// Returns the fault of a picture with the picture's name. Errors of a shard's file already name the shard.
+ImageFault FaultOf(const ShardIndex& shard, const ShardSample& sample, const absl::Status& status) {
+  const absl::string_view fault = status.message();
+  if (absl::StartsWith(fault, shard.path)) return {"", std::string(fault)};
+  return {ShownPicture(shard, sample), absl::StrCat(" ", fault)};
 }
+
+// The functions below return INVALID_ARGUMENT as FaultOf takes it, without the picture's name. To find a
+// name, the shard is read again.
 
 absl::StatusOr<Image> ReadSampleHeader(const ShardIndex& shard, const ShardSample& sample) {
   for (const int64_t most : kSampleHeaderBytes) {
     TANDEM_ASSIGN_OR_RETURN(const std::string begin, ReadShardPicture(shard, sample, most));
     absl::StatusOr<Image> header = ReadImageHeader(begin);
-    if (header.ok()) return header;
-    if (static_cast<int64_t>(begin.size()) == sample.picture_bytes) {
-      return WithShardPicture(shard, sample, header.status());
-    }
+    if (header.ok() || static_cast<int64_t>(begin.size()) == sample.picture_bytes) return header;
   }
   return absl::InternalError("a picture is longer than a picture may be");
 }
 
-absl::StatusOr<Image> DecodeSample(const ShardIndex& shard, const ShardSample& sample) {
+// Decodes a picture, and returns its header.
+absl::StatusOr<Image> CheckSample(const ShardIndex& shard, const ShardSample& sample) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadShardPicture(shard, sample, kMaxShardPictureBytes));
-  absl::StatusOr<Image> image = DecodeImage(content);
-  if (!image.ok()) return WithShardPicture(shard, sample, image.status());
-  return image;
+  TANDEM_ASSIGN_OR_RETURN(Image header, ReadImageHeader(content));
+  TANDEM_RETURN_IF_ERROR(DecodeImage(content).status());
+  return header;
 }
 
 // Writes the pixels of a sample.
 absl::Status DecodeInto(const ShardIndex& shard, const ShardSample& sample, const SampleForm& form,
                         uint8_t* pixels) {
-  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeSample(shard, sample));
+  TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadShardPicture(shard, sample, kMaxShardPictureBytes));
+  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(content));
   image =
       ResizeImage(ConvertImage(std::move(image), form.shape[0]), form.shape[1], form.shape[2], form.resize);
   CopyPlanes(image, pixels);
   return absl::OkStatus();
+}
+
+// A picture by its number in the split.
+struct SizedPicture {
+  int64_t index = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  bool HasSizeOf(const SizedPicture& other) const { return height == other.height && width == other.width; }
+};
+
+// The pictures of a split, or of a piece of it.
+struct ExaminedPictures {
+  std::optional<SizedPicture> first;                  // The first good picture.
+  std::optional<SizedPicture> other;                  // The first picture of another size than `first`.
+  bool grey = true;                                   // All good pictures are grey.
+  std::vector<std::pair<int64_t, absl::Status>> bad;  // The numbers of the bad pictures, in order.
+
+  // Adds the pictures behind these.
+  void Append(ExaminedPictures next) {
+    std::move(next.bad.begin(), next.bad.end(), std::back_inserter(bad));
+    grey = grey && next.grey;
+    if (!first.has_value()) {
+      first = next.first;
+      other = next.other;
+    } else if (!other.has_value() && next.first.has_value()) {
+      other = next.first->HasSizeOf(*first) ? next.other : next.first;
+    }
+  }
+};
+
+// Calls `read` for `count` pictures from number `first` on, on several threads. `read` returns a picture's
+// header, or INVALID_ARGUMENT for a bad picture. Returns the first other error.
+absl::StatusOr<ExaminedPictures> Examine(
+    const ShardSplit& split, int64_t first, int64_t count,
+    absl::FunctionRef<absl::StatusOr<Image>(const ShardIndex&, const ShardSample&, int64_t index)> read) {
+  std::vector<ExaminedPictures> pieces((count + kPiecePictures - 1) / kPiecePictures);
+  const auto examine = [&](size_t piece) -> absl::Status {
+    const int64_t begin = first + static_cast<int64_t>(piece) * kPiecePictures;
+    const int64_t end = std::min(begin + kPiecePictures, first + count);
+    for (int64_t i = begin; i < end; ++i) {
+      const size_t shard = split.ShardOf(i);
+      const absl::StatusOr<Image> header = read(split.shards[shard], split.SampleIn(shard, i), i);
+      ExaminedPictures one;
+      if (header.ok()) {
+        one.first = SizedPicture{.index = i, .height = header->height, .width = header->width};
+        one.grey = header->channels == 1;
+      } else if (absl::IsInvalidArgument(header.status())) {
+        one.bad.emplace_back(i, header.status());
+      } else {
+        return header.status();
+      }
+      pieces[piece].Append(std::move(one));
+    }
+    return absl::OkStatus();
+  };
+  for (const absl::Status& status : RunInParallel(pieces.size(), examine)) TANDEM_RETURN_IF_ERROR(status);
+  ExaminedPictures all;
+  for (ExaminedPictures& piece : pieces) all.Append(std::move(piece));
+  return all;
+}
+
+// Returns the bad pictures among `count` examined pictures.
+BadImages BadOf(const ShardSplit& split, int64_t count, const ExaminedPictures& pictures) {
+  BadImages bad;
+  bad.field = split.field;
+  bad.folder = split.folder;
+  bad.images = count;
+  bad.bad = pictures.bad.size();
+  for (const auto& [index, status] : pictures.bad) {
+    if (bad.first.size() == kNamedImages) break;
+    const size_t shard = split.ShardOf(index);
+    bad.first.push_back(FaultOf(split.shards[shard], split.SampleIn(shard, index), status));
+  }
+  return bad;
 }
 
 // Decodes the pictures on as many threads as their bytes are worth.
@@ -158,8 +255,15 @@ absl::Status DecodeSamples(const ShardSplit& split, const SampleForm& form,
   const size_t pieces = std::clamp<size_t>(bytes / kThreadBytes, 1, std::max<size_t>(1, indices.size()));
   const auto decode = [&](size_t piece) -> absl::Status {
     for (size_t i = piece; i < indices.size(); i += pieces) {
-      TANDEM_RETURN_IF_ERROR(DecodeInto(split.shards[shards[i]], split.SampleIn(shards[i], indices[i]), form,
-                                        pixels + static_cast<int64_t>(i) * form.shape.elements()));
+      const ShardIndex& shard = split.shards[shards[i]];
+      const ShardSample& sample = split.SampleIn(shards[i], indices[i]);
+      absl::Status status =
+          DecodeInto(shard, sample, form, pixels + static_cast<int64_t>(i) * form.shape.elements());
+      if (absl::IsInvalidArgument(status)) {
+        const ImageFault fault = FaultOf(shard, sample, status);
+        status = absl::InvalidArgumentError(fault.path + fault.fault);
+      }
+      TANDEM_RETURN_IF_ERROR(std::move(status));
     }
     return absl::OkStatus();
   };
@@ -195,62 +299,24 @@ class ShardDataset final : public Dataset {
 
 struct FoundShards {
   DatasetInfo info;
-  ShardSplit train{.field = "webdataset.train", .shards = {}, .ends = {}};
-  ShardSplit validation{.field = "webdataset.validation", .shards = {}, .ends = {}};
+  ShardSplit train{.field = "webdataset.train", .folder = {}, .shards = {}, .ends = {}};
+  ShardSplit validation{.field = "webdataset.validation", .folder = {}, .shards = {}, .ends = {}};
 };
 
-// The size and the channels of a split's pictures.
-struct PictureSizes {
-  int64_t height = 0;
-  int64_t width = 0;
-  bool grey = true;
-};
-
-// Reads the headers of all pictures. If `fixed` is given, all pictures must have its size.
-absl::StatusOr<PictureSizes> FindSizes(const ShardSplit& split, bool is_resized, const PictureSizes* fixed) {
-  std::vector<uint8_t> grey(split.shards.size());
-  PictureSizes sizes;
-  if (fixed != nullptr) {
-    sizes = *fixed;
-  } else {
-    const absl::StatusOr<Image> first = ReadSampleHeader(split.shards[0], split.shards[0].samples[0]);
-    TANDEM_RETURN_IF_ERROR(FirstShardError(split.field, {first.status()}));
-    sizes.height = first->height;
-    sizes.width = first->width;
-  }
-  const auto read = [&](size_t i) -> absl::Status {
-    const ShardIndex& shard = split.shards[i];
-    grey[i] = 1;
-    for (const ShardSample& sample : shard.samples) {
-      TANDEM_ASSIGN_OR_RETURN(const Image header, ReadSampleHeader(shard, sample));
-      if (header.channels != 1) grey[i] = 0;
-      if (is_resized || (header.height == sizes.height && header.width == sizes.width)) continue;
-      return WithShardPicture(
-          shard, sample,
-          absl::InvalidArgumentError(absl::StrCat(
-              "has ", header.height, " x ", header.width,
-              " pixels (height x width), but the first picture has ", sizes.height, " x ", sizes.width,
-              "; give webdataset.height and width to bring all pictures to one size")));
-    }
-    return absl::OkStatus();
-  };
-  TANDEM_RETURN_IF_ERROR(FirstShardError(split.field, RunInParallel(split.shards.size(), read)));
-  sizes.grey = std::all_of(grey.begin(), grey.end(), [](uint8_t one) { return one != 0; });
-  return sizes;
-}
-
-// Decodes the pictures of a split with few bytes, so that a bad picture is reported early.
-absl::Status CheckShardPictures(const ShardSplit& split) {
-  int64_t bytes = 0;
-  for (const ShardIndex& shard : split.shards) {
-    for (const ShardSample& sample : shard.samples) bytes += sample.picture_bytes;
-  }
-  if (bytes > kCheckedShardBytes) return absl::OkStatus();
-  return FirstShardError(
-      split.field, RunInParallel(split.size(), [&](size_t i) {
-        const size_t shard = split.ShardOf(static_cast<int64_t>(i));
-        return DecodeSample(split.shards[shard], split.SampleIn(shard, static_cast<int64_t>(i))).status();
-      }));
+// Checks that all pictures of a split have the size of the first training picture.
+absl::Status CheckOneSize(const ShardSplit& split, const ExaminedPictures& pictures,
+                          const SizedPicture& first) {
+  if (!pictures.first.has_value()) return absl::OkStatus();
+  const std::optional<SizedPicture> other =
+      pictures.first->HasSizeOf(first) ? pictures.other : pictures.first;
+  if (!other.has_value()) return absl::OkStatus();
+  const size_t shard = split.ShardOf(other->index);
+  return FieldError(
+      split.field,
+      absl::StrCat(ShownPicture(split.shards[shard], split.SampleIn(shard, other->index)), " has ",
+                   other->height, " x ", other->width,
+                   " pixels (height x width), but the first training picture has ", first.height, " x ",
+                   first.width, "; give webdataset.height and width to bring all pictures to one size"));
 }
 
 void AddSkippedNotice(const ShardSplit& split, std::vector<std::string>& notices) {
@@ -317,24 +383,34 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
   DatasetInfo& info = shards.info;
   TANDEM_RETURN_IF_ERROR(CountLabels(source.classes(), shards));
   const bool is_resized = source.height() != 0;
-  PictureSizes sizes;
-  if (!is_resized || source.channels() == 0) {
-    TANDEM_ASSIGN_OR_RETURN(sizes, FindSizes(shards.train, is_resized, /*fixed=*/nullptr));
-    if (!is_resized && shards.validation.size() > 0) {
-      TANDEM_RETURN_IF_ERROR(FindSizes(shards.validation, is_resized, &sizes).status());
-    }
-  }
+  const bool needs_grey = source.channels() == 0;
+  ExaminedPictures training, validation;
+  std::vector<BadImages> bad;
   for (const ShardSplit* split : {&shards.train, &shards.validation}) {
-    if (checks) TANDEM_RETURN_IF_ERROR(CheckShardPictures(*split));
-    AddSkippedNotice(*split, info.notices);
+    const bool decodes = checks && split->picture_bytes() <= kCheckedShardBytes;
+    const bool is_training = split == &shards.train;
+    if (is_resized && !decodes && !(is_training && needs_grey)) continue;
+    const auto read = [&](const ShardIndex& shard, const ShardSample& sample, int64_t /*index*/) {
+      return decodes ? CheckSample(shard, sample) : ReadSampleHeader(shard, sample);
+    };
+    TANDEM_ASSIGN_OR_RETURN(ExaminedPictures pictures, Examine(*split, 0, split->size(), read));
+    bad.push_back(BadOf(*split, split->size(), pictures));
+    (is_training ? training : validation) = std::move(pictures);
   }
-  info.shape =
-      Shape({source.channels() != 0 ? source.channels()
-             : sizes.grey           ? 1
-                                    : 3,
-             is_resized ? source.height() : sizes.height, is_resized ? source.width() : sizes.width});
+  TANDEM_RETURN_IF_ERROR(BadImagesStatus(bad));
+  if (!is_resized) {
+    TANDEM_RETURN_IF_ERROR(CheckOneSize(shards.train, training, *training.first));
+    TANDEM_RETURN_IF_ERROR(CheckOneSize(shards.validation, validation, *training.first));
+  }
+  for (const ShardSplit* split : {&shards.train, &shards.validation}) AddSkippedNotice(*split, info.notices);
+  info.shape = Shape({source.channels() != 0 ? source.channels()
+                      : training.grey        ? 1
+                                             : 3,
+                      is_resized ? source.height() : training.first->height,
+                      is_resized ? source.width() : training.first->width});
   info.train_samples = shards.train.size();
   info.validation_samples = shards.validation.size();
+  info.stays_in_files = true;
   info.shard_ends = shards.train.ends;
   info.shuffle_buffer = source.shuffle_buffer() == 0 ? kDefaultShuffleBuffer : source.shuffle_buffer();
   info.memory_bytes =
@@ -352,6 +428,7 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
 absl::StatusOr<DatasetInfo> DescribeWebDataset(const v1::WebDatasetSource& source) {
   TANDEM_ASSIGN_OR_RETURN(FoundShards shards, LookIntoShards(source, /*checks=*/true));
   shards.info.shard_ends.clear();
+  shards.info.shuffle_buffer = 0;
   return std::move(shards.info);
 }
 
@@ -378,9 +455,15 @@ absl::Status StreamWebDataset(const v1::WebDatasetSource& source, UseSamples use
     std::vector<uint32_t> indices(std::min(at_once, shards.train.size() - first));
     std::iota(indices.begin(), indices.end(), static_cast<uint32_t>(first));
     CopyShardLabels(shards.train, indices, labels.data());
-    TANDEM_RETURN_IF_ERROR(
-        FirstShardError(shards.train.field, {DecodeSamples(shards.train, form, indices, pixels.data())}));
-    use(first, static_cast<int64_t>(indices.size()), pixels.data(), labels.data());
+    const auto count = static_cast<int64_t>(indices.size());
+    const auto decode = [&](const ShardIndex& shard, const ShardSample& sample,
+                            int64_t index) -> absl::StatusOr<Image> {
+      TANDEM_RETURN_IF_ERROR(DecodeInto(shard, sample, form, pixels.data() + (index - first) * bytes));
+      return Image();
+    };
+    TANDEM_ASSIGN_OR_RETURN(const ExaminedPictures pictures, Examine(shards.train, first, count, decode));
+    TANDEM_RETURN_IF_ERROR(BadImagesStatus({BadOf(shards.train, count, pictures)}));
+    use(first, count, pixels.data(), labels.data());
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
 #include <png.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using Members = std::vector<std::pair<std::string, std::string>>;
 
 // Returns a PNG file of one value, grey or coloured.
@@ -87,6 +89,9 @@ TEST_F(WebDatasetTest, ReadsTheSamplesOfAllShardsInOrder) {
     EXPECT_EQ(described->classes, 3);
     EXPECT_EQ(described->train_samples, 6);
     EXPECT_EQ(described->validation_samples, 2);
+    EXPECT_TRUE(described->stays_in_files);
+    EXPECT_THAT(described->shard_ends, ElementsAre());
+    EXPECT_EQ(described->shuffle_buffer, 0);
     ASSERT_EQ(described->notices.size(), 2);
     EXPECT_EQ(described->notices[0],
               "webdataset.train: skipped 6 members that are neither picture nor label: 6 .json");
@@ -94,6 +99,7 @@ TEST_F(WebDatasetTest, ReadsTheSamplesOfAllShardsInOrder) {
     ASSERT_TRUE(opened.ok()) << opened.status();
     EXPECT_THAT(opened->info.shard_ends, ElementsAre(3, 4, 6));
     EXPECT_EQ(opened->info.shuffle_buffer, 10000);
+    EXPECT_TRUE(opened->info.stays_in_files);
     EXPECT_THAT(Values(*opened->train), ElementsAre(0, 1, 2, 3, 4, 5));
     EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(0, 1, 2, 0, 1, 2));
     EXPECT_THAT(Values(*opened->validation), ElementsAre(7, 8));
@@ -184,6 +190,44 @@ TEST_F(WebDatasetTest, BadShardsAreRefusedByName) {
   ExpectViolation(Spec("none.tar"), "webdataset.train", "none.tar does not exist");
   ExpectViolation(Spec("{0..1"), "webdataset.train", "'{' without a '}'");
   ExpectViolation(Spec("{0..100000}.tar"), "webdataset.train", "more than 100000 shards");
+}
+
+TEST_F(WebDatasetTest, TheFirstBadPicturesAreNamedInOneAnswer) {
+  // Of the 15 pictures of a shard, 12 are bad.
+  Members members;
+  for (int i = 10; i < 25; ++i) {
+    members.emplace_back(absl::StrCat(i, ".png"), i % 5 == 0 ? Png(3, 2, 1) : "no picture");
+    members.emplace_back(absl::StrCat(i, ".cls"), "0");
+  }
+  for (const char* name : {"/a.tar", "/b.tar"}) WriteFile(folder_ + name, Tar(members));
+  WriteFile(folder_ + "/v.tar", Tar({{"x.png", "no picture"}, {"x.cls", "0"}}));
+  v1::DatasetSpec spec = Spec("{a,b}.tar");
+  spec.mutable_webdataset()->set_validation(folder_ + "/v.tar");
+  // The pictures are read by their headers, or decoded.
+  for (const int side : {0, 2}) {
+    spec.mutable_webdataset()->set_height(side);
+    spec.mutable_webdataset()->set_width(side);
+    spec.mutable_webdataset()->set_channels(side / 2);
+    const std::vector<FieldViolation> violations = GetFieldViolations(DescribeDataset(spec).status());
+    ASSERT_EQ(violations.size(), 22);
+    EXPECT_EQ(violations[0].field, "webdataset.train");
+    EXPECT_EQ(violations[0].description, "has bad images, 24 of 30; mend or remove them");
+    for (int i = 0; i < 20; ++i) {
+      const int number = i % 12;
+      EXPECT_THAT(violations[1 + i].description,
+                  StartsWith(absl::StrCat(i < 12 ? "a" : "b", ".tar/", 11 + number + number / 4,
+                                          ".png is no picture")));
+    }
+    EXPECT_EQ(violations[21].field, "webdataset.validation");
+    EXPECT_EQ(violations[21].description, "has bad images, 1 of 1; mend or remove them");
+  }
+}
+
+TEST_F(WebDatasetTest, TheFirstBadShardIsNamed) {
+  for (int i = 10; i < 30; ++i)
+    WriteFile(absl::StrCat(folder_, "/", i, ".tar"), i < 13 ? Tar({}) : "no archive");
+  Shard("10.tar", 0, 3);
+  ExpectViolation(Spec(""), "webdataset.train", "11.tar has no samples");
 }
 
 TEST_F(WebDatasetTest, PartsOfADataSetAreNotMixed) {
@@ -289,6 +333,8 @@ TEST_F(WebDatasetTest, AShardThatChangesWhileItIsOpenIsAnError) {
   // A new file with other samples of the same sizes.
   fs::remove(folder_ + "/0.tar");
   Shard("0.tar", 3, 3);
+  // The new file may have the inode and the time of the old file.
+  fs::last_write_time(folder_ + "/0.tar", fs::last_write_time(folder_ + "/0.tar") + std::chrono::seconds(1));
   const absl::Status status = opened->train->Gather({1}, sample.data(), &label);
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr("0.tar has changed since it was opened"));
