@@ -1,6 +1,7 @@
 #include "engine/base/process_group.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -42,6 +43,12 @@ class ProcessGroupTest : public testing::Test {
     return line;
   }
 
+  // Waits for the end of the process, at most a minute. Returns whether the process has ended.
+  static bool AwaitEnd(const ProcessGroup& process) {
+    pollfd ended = {.fd = process.pidfd(), .events = POLLIN, .revents = 0};
+    return poll(&ended, 1, 60000) == 1;
+  }
+
   const UniqueFd nothing_ = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   UniqueFd read_end_, write_end_;
 };
@@ -52,7 +59,7 @@ TEST_F(ProcessGroupTest, AProcessLeadsItsSessionAndSaysHowItEnded) {
   const pid_t pid = process->pid();
   EXPECT_EQ(Line(), absl::StrCat(pid, " ", pid, " ", pid));
   EXPECT_EQ(Line(), "1");
-  while (!process->HasEnded()) usleep(1000);
+  ASSERT_TRUE(AwaitEnd(*process));
   const ProcessGroup::End end = process->Reap();
   EXPECT_TRUE(end.known);
   EXPECT_EQ(end.exit_code, 3);
@@ -70,7 +77,7 @@ TEST_F(ProcessGroupTest, AProcessHasTheFilesGivenAndNoOthers) {
   ASSERT_TRUE(process.ok()) << process.status();
   write_end_.Reset();
   for (const char* line : {"0", "0", "1", "2", "3", ""}) EXPECT_EQ(Line(), line);
-  while (!(*process)->HasEnded()) usleep(1000);
+  ASSERT_TRUE(AwaitEnd(**process));
   EXPECT_TRUE((*process)->Reap().known);
 }
 
@@ -79,7 +86,7 @@ TEST_F(ProcessGroupTest, IgnoredSignalsHaveTheirDefaultAgain) {
   const auto process = Shell("kill -TERM $$; echo lives");
   signal(SIGTERM, before);
   ASSERT_NE(process, nullptr);
-  while (!process->HasEnded()) usleep(1000);
+  ASSERT_TRUE(AwaitEnd(*process));
   EXPECT_EQ(process->Reap().signal, SIGTERM);
 }
 

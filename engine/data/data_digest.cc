@@ -1,6 +1,7 @@
 #include "engine/data/data_digest.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -44,12 +45,26 @@ absl::StatusOr<std::string> DigestFiles(const std::vector<std::string>& files, s
   return all.Finish();
 }
 
+// As DigestFiles, with the sizes of files in place of their contents.
+absl::StatusOr<std::string> DigestSizes(const std::vector<std::string>& files, size_t cut) {
+  Sha256 all;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const uintmax_t bytes = fs::file_size(file, error);
+    if (error) {
+      return absl::InvalidArgumentError(absl::StrCat(file, " cannot be read: ", error.message()));
+    }
+    all.Add(absl::StrCat(file.substr(cut), absl::string_view("\0", 1), bytes, "\n"));
+  }
+  return all.Finish();
+}
+
 absl::StatusOr<std::string> DigestPath(const SourcePath& source, bool images) {
   const std::string& path = *source.path;
   std::error_code ignored;
   if (source.kind == PathKind::kShards) {
     TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> shards, ListShards(path));
-    return DigestFiles(shards, fs::is_directory(path, ignored) ? path.size() : FolderOfPattern(path).size());
+    return DigestSizes(shards, fs::is_directory(path, ignored) ? path.size() : FolderOfPattern(path).size());
   }
   if (!fs::is_directory(path, ignored)) return Sha256OfFile(path);
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, images ? ImagesIn(path) : FilesIn(path));

@@ -259,24 +259,15 @@ absl::Status ResolveFromData(const Dataset& train, DatasetInfo& info) {
   return absl::OkStatus();
 }
 
-// Counts the chosen samples up to the end of each shard. `chosen` is ascending. Leaves shards out that have
-// none.
-void ChooseInShards(absl::Span<const uint32_t> chosen, std::vector<int64_t>& ends) {
+// Counts the chosen samples up to the end of each shard. `count_below` returns the number of chosen samples
+// with an index below `end`. Leaves shards out that have none.
+void ChooseInShards(absl::FunctionRef<int64_t(int64_t end)> count_below, std::vector<int64_t>& ends) {
   std::vector<int64_t> left;
   for (const int64_t end : ends) {
-    const int64_t count = std::lower_bound(chosen.begin(), chosen.end(), end) - chosen.begin();
+    const int64_t count = count_below(end);
     if (count > (left.empty() ? 0 : left.back())) left.push_back(count);
   }
   ends = std::move(left);
-}
-
-// Shortens the shards to the first `samples` samples.
-void LimitShards(int64_t samples, std::vector<int64_t>& ends) {
-  for (size_t i = 0; i < ends.size(); ++i) {
-    if (ends[i] < samples) continue;
-    ends.resize(i + 1);
-    ends[i] = samples;
-  }
 }
 
 }  // namespace
@@ -403,12 +394,16 @@ absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const Dat
     SplitIndices split = SplitAtRandom(source.info.train_samples, validation, spec.validation_split().seed());
     split.train.resize(opened.info.train_samples);
     split.validation.resize(opened.info.validation_samples);
-    ChooseInShards(split.train, opened.info.shard_ends);
+    const auto count_below = [&](int64_t end) -> int64_t {
+      return std::lower_bound(split.train.begin(), split.train.end(), end) - split.train.begin();
+    };
+    ChooseInShards(count_below, opened.info.shard_ends);
     const std::shared_ptr<const Dataset> whole = std::move(source.train);
     opened.train = std::make_unique<Subset>(whole, std::move(split.train));
     opened.validation = std::make_unique<Subset>(whole, std::move(split.validation));
   } else {
-    LimitShards(opened.info.train_samples, opened.info.shard_ends);
+    const int64_t samples = opened.info.train_samples;
+    ChooseInShards([&](int64_t end) { return std::min(end, samples); }, opened.info.shard_ends);
     opened.train = FirstOf(std::move(source.train), opened.info.train_samples);
     opened.validation = FirstOf(std::move(source.validation), opened.info.validation_samples);
   }

@@ -89,6 +89,9 @@ struct DatasetInfo {
   // samples of the shuffling buffer. Only OpenDataset returns them. Empty for other samples.
   std::vector<int64_t> shard_ends = {};
   int64_t shuffle_buffer = 0;
+  // For samples in shards: the SHA-256 of the labels, positions and lengths of all pictures, in hexadecimal
+  // digits. Only OpenDataset returns it. Empty for other samples.
+  std::string samples_sha256 = {};
   // For data with a single class: the likely mistake, and how to mend it.
   std::string one_class_mend = {};
   // Sentences for people about unexpected properties.

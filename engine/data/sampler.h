@@ -42,7 +42,7 @@ class Sampler {
     int64_t batch = 0;          // In a global batch; at least 1. An epoch's last batch may be smaller.
     std::vector<double> loads;  // An entry for each replica. See DealSamples.
     bool shuffle = false;
-    // If given and without `classes`, shuffled epochs have ShardedOrder of these.
+    // If given and without `classes`, shuffled epochs have ShardedOrder of shard_ends and shuffle_buffer.
     std::vector<int64_t> shard_ends = {};
     int64_t shuffle_buffer = 0;
     // If given, shuffled epochs have BalancedOrder of these. May be shared by samplers.

@@ -24,8 +24,8 @@ class Subset final : public Dataset {
   absl::Status GatherTargets(absl::Span<const uint32_t> indices, void* targets) const override;
 
  private:
-  // Calls `gather` with pieces of `indices`, mapped to those of `whole_`, and with the number of earlier
-  // ones.
+  // Calls `gather` with pieces of `indices`, as indices of `whole_`, and with the number of indices before
+  // the piece.
   absl::Status ForPieces(
       absl::Span<const uint32_t> indices,
       absl::FunctionRef<absl::Status(absl::Span<const uint32_t> mapped, int64_t done)> gather) const;

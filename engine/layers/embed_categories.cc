@@ -181,8 +181,9 @@ const LayerKind& EmbedCategoriesKind() {
 absl::Status TakeColumns(absl::Span<const v1::EmbeddedColumn> columns, v1::EmbedCategories* embed) {
   if (columns.empty()) {
     return absl::InvalidArgumentError(
-        "needs a table with a column of categories, but the data set has none; remove embed_categories, or "
-        "give a column the kind category in csv.columns");
+        "needs a table with a column of categories, but the data set has none, or more than 10,000, or more "
+        "than 128 KiB of their names; remove embed_categories, or choose columns of the kind category in "
+        "csv.columns");
   }
   const int64_t above = embed->has_above() ? embed->above() : kDefaultAbove;
   const v1::EmbeddedColumn* largest = nullptr;

@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -100,6 +101,48 @@ TEST_F(MatchedDataTest, DataThatStayedAreNoNotice) {
   ASSERT_TRUE(TrainWithFiles(Job(Rows({"a", "b", "y"}), 2), "cpu", &env, &recorder).status.ok());
   EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("changed"))));
   EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("begins anew"))));
+}
+
+// Returns a BMP file of 2 x 2 pixels of one value.
+std::string Bmp(char value) {
+  std::string file(54, '\0');
+  file[0] = 'B', file[1] = 'M', file[2] = 70, file[10] = 54, file[14] = 40;
+  // The width, the height, the planes and the bits of a pixel.
+  file[18] = 2, file[22] = 2, file[26] = 1, file[28] = 24;
+  // Two rows of two pixels, each filled up to 8 bytes.
+  return file + std::string(16, value);
+}
+
+TEST_F(MatchedDataTest, OtherLabelsInShardsOfTheSameSizeAreNoticed) {
+  const auto job = [&](const std::vector<std::string>& labels, int epochs) {
+    v1::JobSpec spec;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat(
+            "model { input { shape: [3, 2, 2] } layers { dense { units: 3 } } } ",
+            "training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } ",
+            "global_batch_size: 2 seed: 3 epochs: ", epochs, " }"),
+        &spec));
+    std::vector<std::pair<std::string, std::string>> members;
+    for (size_t i = 0; i < labels.size(); ++i) {
+      members.emplace_back(absl::StrCat(i, ".bmp"), Bmp(static_cast<char>(20 * i)));
+      members.emplace_back(absl::StrCat(i, ".cls"), labels[i]);
+    }
+    v1::WebDatasetSource& source = *spec.mutable_dataset()->mutable_webdataset();
+    source.set_train(WriteFile(folder_ + "/0.tar", Tar(members)));
+    source.set_channels(3);
+    return spec;
+  };
+  FaultyEnv env;
+  Recorder recorder;
+  Result result = TrainWithFiles(job({"0", "1", "2", "0"}, 1), "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  result = TrainWithFiles(job({"0", "1", "2", "0"}, 2), "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_THAT(recorder.notices, Not(Contains(HasSubstr("changed"))));
+  result = TrainWithFiles(job({"0", "2", "1", "0"}, 3), "cpu", &env, &recorder);
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  EXPECT_THAT(recorder.notices,
+              Contains("The data changed since the checkpoint of step 4 was written: samples."));
 }
 
 TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {

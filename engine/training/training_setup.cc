@@ -91,6 +91,7 @@ absl::Status TrainingSetup::CompareData() {
   absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
   if (!digest.ok()) return absl::DataLossError(digest.status().message());
   data_digest_ = *std::move(digest);
+  if (!data_.info.samples_sha256.empty()) data_digest_[kDataSamples] = data_.info.samples_sha256;
   const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
   Notify(notice);
   if (!notice.empty()) Notify(NormalizationNotice(options_.dataset));

@@ -116,14 +116,13 @@ void SetClassNames(const DatasetInfo& info, v1::Dataset* dataset) {
 
 namespace {
 
-// Copies the first category_columns of `info`, up to the limits.
+// Copies the category_columns of `info`, or none if they are above the limits. embed_categories then refuses
+// the data set, because a part of the columns would give another network than the user expects.
 void SetCategoryColumns(const DatasetInfo& info, internal::v1::DataFacts& facts) {
   size_t bytes = 0;
-  for (const v1::EmbeddedColumn& column : info.category_columns) {
-    bytes += column.name().size();
-    if (bytes > kMostColumnNamesBytes || facts.category_columns_size() == kMostCategoryColumns) return;
-    *facts.add_category_columns() = column;
-  }
+  for (const v1::EmbeddedColumn& column : info.category_columns) bytes += column.name().size();
+  if (bytes > kMostColumnNamesBytes || info.category_columns.size() > kMostCategoryColumns) return;
+  facts.mutable_category_columns()->Add(info.category_columns.begin(), info.category_columns.end());
 }
 
 // Returns whether the columns lie one behind the other within samples of `shape`.

@@ -18,7 +18,8 @@ namespace tandem {
 inline constexpr size_t kMostDataEntries = 10000;
 // The most bytes of all class_names together.
 inline constexpr size_t kMostClassNamesBytes = 256 << 10;
-// The most category_columns, and the most bytes of all their names together.
+// The most category_columns, and the most bytes of all their names together. The facts of a table above these
+// limits have no category_columns. embed_categories.cc names the limits.
 inline constexpr int kMostCategoryColumns = 10000;
 inline constexpr size_t kMostColumnNamesBytes = 128 << 10;
 // The most notices, and the most bytes of a notice.

@@ -95,6 +95,24 @@ TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
   }
 }
 
+// A part of the columns would give another network than the user expects.
+TEST_F(ReadDatasetTest, FactsHaveAllColumnsOfCategoriesOrNone) {
+  DatasetInfo info;
+  for (int i = 0; i < kMostCategoryColumns; ++i) {
+    v1::EmbeddedColumn& column = info.category_columns.emplace_back();
+    column.set_name("c");
+    column.set_first_input(2 * i);
+    column.set_inputs(2);
+  }
+  EXPECT_EQ(FactsOf(info).category_columns_size(), kMostCategoryColumns);
+  EXPECT_EQ(FactsOf(info).category_columns(1).first_input(), 2);
+  info.category_columns.back().set_name(std::string(kMostColumnNamesBytes, 'c'));
+  EXPECT_EQ(FactsOf(info).category_columns_size(), 0);
+  info.category_columns.back().set_name("c");
+  info.category_columns.push_back(info.category_columns.back());
+  EXPECT_EQ(FactsOf(info).category_columns_size(), 0);
+}
+
 TEST_F(ReadDatasetTest, OnlySamplesInShardsStayInTheirFiles) {
   const absl::StatusOr<internal::v1::DataFacts> facts = Read(Shapes());
   ASSERT_TRUE(facts.ok()) << facts.status();

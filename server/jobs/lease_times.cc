@@ -2,18 +2,14 @@
 
 #include <algorithm>
 
-#include "google/protobuf/util/time_util.h"
-#include "server/store/records.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 namespace {
 
-using google::protobuf::util::TimeUtil;
-
 // Never negative.
 absl::Duration HeldByTheClock(const v1::Job& job, absl::Time now) {
-  const absl::Time begun = absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(job.lease_time()));
-  return std::max(now - begun, absl::ZeroDuration());
+  return std::max(now - TimeOf(job.lease_time()), absl::ZeroDuration());
 }
 
 }  // namespace
@@ -32,7 +28,7 @@ absl::Duration LeaseTimes::Held(const v1::Job& job, const google::protobuf::Time
       return std::max(clock_->Elapsed() - lease->second.begun, absl::ZeroDuration());
     }
   }
-  return HeldByTheClock(job, absl::FromUnixMicros(TimeUtil::TimestampToMicroseconds(time)));
+  return HeldByTheClock(job, TimeOf(time));
 }
 
 void LeaseTimes::Forget(const v1::Job& job) {

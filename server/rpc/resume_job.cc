@@ -43,8 +43,8 @@ absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) 
 }
 
 // Checks that the job's data are unchanged since its newest checkpoint, by the checkpoint's digests.
-// `dataset` is the job's, with its data here. Reads all data. FAILED_PRECONDITION with the reason
-// DATA_CHANGED.
+// `dataset` is the job's, with its data here. Reads all data, except shards, of which the next attempt also
+// compares the labels. FAILED_PRECONDITION with the reason DATA_CHANGED.
 absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
                                 const v1::DatasetSpec& dataset) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,

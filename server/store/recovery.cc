@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "engine/base/env.h"
 #include "engine/base/random_access_env.h"
 #include "engine/base/status_macros.h"
 #include "server/store/connection.h"
@@ -40,8 +41,6 @@ bool Exists(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
 }
-
-std::string FolderOf(const std::string& path) { return std::filesystem::path(path).parent_path().string(); }
 
 // FAILED_PRECONDITION: a newer program wrote the database.
 absl::Status CheckNotNewer(const std::string& path, int64_t version, absl::Span<const Migration> migrations) {
@@ -148,13 +147,13 @@ absl::StatusOr<Restoration> Exchange(const std::string& database_path, const Clo
   if (Exists(database_path + kLog))
     TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kLog, aside + kLog));
   if (Exists(database_path + kLogIndex)) TANDEM_RETURN_IF_ERROR(env->RemoveFile(database_path + kLogIndex));
-  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(ParentFolder(database_path)));
   if (is_there) TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path, aside));
   // Write the mark first, so that a restored database always has its mark.
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kMark, restoration));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(database_path + kRestored, database_path));
   env->RemoveFile(database_path + kSuspect).IgnoreError();
-  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(ParentFolder(database_path)));
   env->RemoveFile(pending).IgnoreError();
   return restoration;
 }
@@ -194,7 +193,7 @@ absl::StatusOr<Restoration> RestoreDatabase(const std::string& database_path, co
   pending.damage = wanted.damage;
   TANDEM_RETURN_IF_ERROR(WriteRestorationMark(database_path + kPendingMark, pending));
   TANDEM_RETURN_IF_ERROR(env->RenameFile(restoring, database_path + kRestored));
-  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(FolderOf(database_path)));
+  TANDEM_RETURN_IF_ERROR(env->SyncDirectory(ParentFolder(database_path)));
   return Exchange(database_path, clock);
 }
 

@@ -12,7 +12,8 @@
 namespace tandem {
 
 // Starts a worker. The process inherits only `lock`, at WorkerLock::kInheritedFd. Appends its stdout and
-// stderr to the file `log_path`. Errors: the log cannot be opened, or the program cannot be run.
+// stderr to the file `log_path`. NOT_FOUND: no such program or interpreter, or the log's folder does not
+// exist. Other errors: the log cannot be opened, or the program cannot be run.
 absl::StatusOr<std::unique_ptr<ProcessGroup>> StartWorker(const ProcessGroup::Command& command,
                                                           const std::string& log_path,
                                                           const WorkerLock& lock);

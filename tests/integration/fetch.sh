@@ -236,7 +236,7 @@ for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   killed=$(sed -n 's/^submitted //p' "$scratch/out")
   for attempt in 1 2 3; do
     await 60 in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
-    kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed")" || die "there is no worker to kill"
+    kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed" | head -n 1)" || die "there is no worker to kill"
   done
   await 120 state_is "$killed" SUCCEEDED || die "the killed job does not end: $("$tandem" describe "$killed")"
   packed_job "$scratch/data/packed" "$replicas"

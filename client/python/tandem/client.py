@@ -138,11 +138,12 @@ class Datasets:
 
     def add(self, name: str, path: Union[str, "os.PathLike[str]"], *, validation: Union[str, "os.PathLike[str]", None] = None,
             spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
-        """Uploads a folder of images, with a subfolder for each class, or a CSV file, and registers it for jobs.
+        """Uploads a folder of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
 
         An upload that broke goes on where it ended, in a later call and in another process, too. `spec` has further fields of the
-        data set as in a job file: {"csv": {"target_columns": ["price"]}}. With a source that is neither of these,
-        such as {"npy": {...}}, all files of the folder `path` are uploaded, and the source's paths are relative to it.
+        data set as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and `validation` are
+        shards, or folders of shards. With another source, such as {"npy": {...}}, or if webdataset has a `train`, all files of
+        the folder `path` are uploaded. The source's paths are then relative to `path`, and InvalidRequest refuses `validation`.
         """
         files, source = _plan(pathlib.Path(path), None if validation is None else pathlib.Path(validation), dict(spec or {}))
         parsed = self._client.parse({"dataset": source}).dataset
@@ -208,7 +209,12 @@ def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str
     for _, part in parts:
         if not part.exists():
             raise InvalidRequest(f"cannot add {part}: no such file or folder", "INVALID_ARGUMENT")
-    if given not in (None, "image_folder", "csv") and path.is_dir():
+    has_train = given == "webdataset" and "train" in (spec[given] or {})
+    names_files = has_train or given not in (None, "image_folder", "csv", "webdataset")
+    if names_files and path.is_dir():
+        if validation is not None:
+            raise InvalidRequest(f"cannot add {validation}: {given} names its files by paths in {path}; put the files there, and name "
+                                 f"them in {given} too", "INVALID_ARGUMENT")
         return _files(path, ""), spec
     kind = given or ("image_folder" if path.is_dir() else "csv")
     source = dict(spec.get(kind) or {})

@@ -18,7 +18,7 @@ constexpr int64_t kMostAtOnce = int64_t{1} << 30;
 
 class Bzip2File final : public CompressedFile {
  public:
-  Bzip2File(std::string path, int fd) : CompressedFile(std::move(path)), input_(fd) {}
+  Bzip2File(std::string path, int fd) : CompressedFile(std::move(path)), input_(UniqueFd(fd)) {}
   ~Bzip2File() override {
     if (started_) ::BZ2_bzDecompressEnd(&stream_);
   }

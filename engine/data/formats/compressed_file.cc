@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/unique_fd.h"
 #include "engine/data/formats/bzip2_file.h"
 #include "engine/data/formats/zip.h"
 #include "engine/data/formats/zip_content.h"
@@ -71,10 +72,7 @@ class XzFile final : public CompressedFile {
  public:
   XzFile(std::string path, int fd, int64_t file_bytes)
       : CompressedFile(std::move(path)), fd_(fd), file_bytes_(file_bytes), input_(kInflatedChunk) {}
-  ~XzFile() override {
-    ::lzma_end(&stream_);
-    ::close(fd_);
-  }
+  ~XzFile() override { ::lzma_end(&stream_); }
 
   absl::Status Start() {
     if (::lzma_stream_decoder(&stream_, kXzMemory, LZMA_CONCATENATED) == LZMA_OK) return absl::OkStatus();
@@ -102,19 +100,19 @@ class XzFile final : public CompressedFile {
     lzma_stream stream = LZMA_STREAM_INIT;
     lzma_index* index = nullptr;
     int64_t length = -1;
-    const int64_t position = ::lseek(fd_, 0, SEEK_CUR);
+    const int64_t position = ::lseek(fd_.get(), 0, SEEK_CUR);
     if (::lzma_file_info_decoder(&stream, &index, kXzIndexMemory, file_bytes_) == LZMA_OK) {
       std::vector<uint8_t> input(kInflatedChunk);
-      ::lseek(fd_, 0, SEEK_SET);
+      ::lseek(fd_.get(), 0, SEEK_SET);
       bool input_ended = false;
       for (lzma_ret code = LZMA_OK; code == LZMA_OK || code == LZMA_SEEK_NEEDED;) {
         if (code == LZMA_SEEK_NEEDED) {
-          if (::lseek(fd_, static_cast<off_t>(stream.seek_pos), SEEK_SET) < 0) break;
+          if (::lseek(fd_.get(), static_cast<off_t>(stream.seek_pos), SEEK_SET) < 0) break;
           stream.avail_in = 0;
           input_ended = false;
         }
         if (stream.avail_in == 0 && !input_ended) {
-          const ssize_t count = ::read(fd_, input.data(), input.size());
+          const ssize_t count = ::read(fd_.get(), input.data(), input.size());
           if (count < 0) break;
           input_ended = count == 0;
           stream.next_in = input.data();
@@ -130,14 +128,14 @@ class XzFile final : public CompressedFile {
     }
     ::lzma_index_end(index, nullptr);
     ::lzma_end(&stream);
-    ::lseek(fd_, position, SEEK_SET);
+    ::lseek(fd_.get(), position, SEEK_SET);
     return length;
   }
 
  private:
   absl::Status Refill(lzma_stream& stream) {
     if (stream.avail_in > 0 || input_ended_) return absl::OkStatus();
-    const ssize_t count = ::read(fd_, input_.data(), input_.size());
+    const ssize_t count = ::read(fd_.get(), input_.data(), input_.size());
     if (count < 0) return Error(absl::StrCat("cannot be read: ", std::strerror(errno)));
     input_ended_ = count == 0;
     stream.next_in = input_.data();
@@ -159,7 +157,7 @@ class XzFile final : public CompressedFile {
     }
   }
 
-  const int fd_;
+  const UniqueFd fd_;
   const int64_t file_bytes_;
   std::vector<uint8_t> input_;
   lzma_stream stream_ = LZMA_STREAM_INIT;

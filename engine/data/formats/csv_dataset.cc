@@ -260,13 +260,19 @@ std::string ModelScalingFault(v1::NumberScaling scaling, const DataNames& model)
   return "";
 }
 
-// Returns whether a model's table had more than numbers without missing cells. Targets are then scaled by
-// default.
-bool IsMixed(const v1::TablePreparation& preparation) {
-  return preparation.target_deviation() > 0 ||
+// Returns whether a new job on a model's table would scale its targets by default, as CsvColumns::scales.
+// Columns that the table left out show by the scales of the others, unless `source` asks for scales.
+bool IsMixed(const v1::CsvSource& source, const v1::TablePreparation& preparation) {
+  const bool shows_by_scales = source.scaling() == v1::NUMBER_SCALING_UNSPECIFIED;
+  const auto is_scaled = [](const v1::PreparedNumber& number) {
+    return number.deviation() != 1 || number.quantiles_size() > 0;
+  };
+  return preparation.target_deviation() > 0 || source.columns_size() > 0 ||
          std::any_of(preparation.columns().begin(), preparation.columns().end(),
-                     [](const v1::PreparedColumn& column) {
-                       return column.kind() != v1::COLUMN_KIND_NUMBER || column.missing_indicator();
+                     [&](const v1::PreparedColumn& column) {
+                       return column.kind() != v1::COLUMN_KIND_NUMBER || column.missing_indicator() ||
+                              (shows_by_scales &&
+                               std::any_of(column.numbers().begin(), column.numbers().end(), is_scaled));
                      });
 }
 
@@ -288,8 +294,9 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
     TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));
     tables.train.features = tables.columns.features;
   }
-  const bool is_mixed = model.matches_inputs ? model.preparation.has_value() && IsMixed(*model.preparation)
-                                             : tables.columns.scales;
+  const bool is_mixed = model.matches_inputs
+                            ? model.preparation.has_value() && IsMixed(source, *model.preparation)
+                            : tables.columns.scales;
   const bool scales_target = source.target_scaling() == v1::NUMBER_SCALING_STANDARD ||
                              (source.target_scaling() == v1::NUMBER_SCALING_UNSPECIFIED && is_mixed);
   const bool has_scale = info.preparation.has_value() && model.matches_outputs;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/field_violations.h"
@@ -162,7 +163,13 @@ TEST_F(PreparedTest, ANewLastLayerScalesItsTargetsAnew) {
   // A model of classes has no scale.
   const OpenedDataset classes = Open(Spec("a,y\n1,no\n,yes\n"));
   ASSERT_EQ(classes.info.preparation->target_deviation(), 0);
-  for (const OpenedDataset* trained : {&scaled, &classes}) {
+  // The model's table left a text out, or has a gap without an indicator.
+  const OpenedDataset text = Open(Spec("a,t,y\n1,Ann B.,no\n5,Bob C.,yes\n"));
+  const OpenedDataset gap =
+      Open(Spec("a,y\n1,no\n5,yes\n,no\n", "columns { name: 'a' missing_indicator: false }"));
+  for (const OpenedDataset* trained : {&scaled, &classes, &text, &gap}) {
+    ASSERT_TRUE(trained->info.preparation.has_value());
+    ASSERT_THAT(trained->info.feature_names, ElementsAre("a"));
     DataNames model{.features = {"a"}, .targets = {"y"}, .preparation = trained->info.preparation};
     model.matches_outputs = false;
     const OpenedDataset tuned = Open(Spec("a,y\n1,10\n3,50\n"), &model);
@@ -172,6 +179,16 @@ TEST_F(PreparedTest, ANewLastLayerScalesItsTargetsAnew) {
     const OpenedDataset plain =
         Open(Spec("a,y\n1,10\n3,50\n", "target_scaling: NUMBER_SCALING_NONE"), &model);
     EXPECT_THAT(Targets<float>(*plain.train), ElementsAre(10, 50));
+  }
+  // Numbers that the job itself scales leave the target as it is, with a model and without.
+  const std::string standard = "scaling: NUMBER_SCALING_STANDARD";
+  DataNames model{.features = {"a"}, .targets = {"y"}};
+  model.preparation = Open(Spec("a,y\n1,no\n5,yes\n", standard)).info.preparation;
+  ASSERT_TRUE(model.preparation.has_value());
+  model.matches_outputs = false;
+  for (const DataNames* names : {static_cast<const DataNames*>(nullptr), &std::as_const(model)}) {
+    const OpenedDataset opened = Open(Spec("a,y\n1,10\n3,50\n", standard), names);
+    EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(10, 50));
   }
 }
 

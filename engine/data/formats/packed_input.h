@@ -7,25 +7,24 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/unique_fd.h"
 
 namespace tandem {
 
-// The bytes of a compressed file, in pieces. Owns and closes the file descriptor. Not thread-safe.
+// The bytes of a compressed file, in pieces. Not thread-safe.
 class PackedInput {
  public:
-  explicit PackedInput(int fd) : fd_(fd), piece_(kPieceBytes) {}
-  ~PackedInput() { ::close(fd_); }
-  PackedInput(const PackedInput&) = delete;
-  PackedInput& operator=(const PackedInput&) = delete;
+  explicit PackedInput(UniqueFd fd) : fd_(std::move(fd)), piece_(kPieceBytes) {}
 
   // Reads the next piece, and returns its number of bytes. Returns 0 at the end of the file. INVALID_ARGUMENT
   // without a path if the file cannot be read.
   absl::StatusOr<int64_t> Next() {
-    const ssize_t count = ::read(fd_, piece_.data(), piece_.size());
+    const ssize_t count = ::read(fd_.get(), piece_.data(), piece_.size());
     if (count >= 0) return count;
     return absl::InvalidArgumentError(absl::StrCat("cannot be read: ", std::strerror(errno)));
   }
@@ -34,7 +33,7 @@ class PackedInput {
 
  private:
   static constexpr int64_t kPieceBytes = int64_t{1} << 18;
-  const int fd_;
+  const UniqueFd fd_;
   std::vector<char> piece_;
 };
 

@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/foreign_format.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/unique_fd.h"
 #include "engine/base/utf8.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/compressed_file.h"
@@ -39,25 +40,23 @@ class PlainFile final : public CompressedFile {
  public:
   static absl::StatusOr<std::unique_ptr<PlainFile>> Open(const std::string& path) {
     // Without O_NONBLOCK, opening a named pipe would block.
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (!fd.valid()) {
       const int error = errno;
       return absl::InvalidArgumentError(
           error == ENOENT ? absl::StrCat(path, " does not exist")
                           : absl::StrCat(path, " cannot be opened: ", std::strerror(error)));
     }
     struct stat stat;
-    if (::fstat(fd, &stat) != 0 || !S_ISREG(stat.st_mode)) {
-      ::close(fd);
+    if (::fstat(fd.get(), &stat) != 0 || !S_ISREG(stat.st_mode)) {
       return absl::InvalidArgumentError(absl::StrCat(path, " is not a regular file"));
     }
     ShardVersion version = {
         .bytes = stat.st_size,
         .modify_time_nanos = int64_t{stat.st_mtim.tv_sec} * 1000000000 + stat.st_mtim.tv_nsec,
         .inode = stat.st_ino};
-    return std::unique_ptr<PlainFile>(new PlainFile(path, fd, version));
+    return std::unique_ptr<PlainFile>(new PlainFile(path, std::move(fd), version));
   }
-  ~PlainFile() override { ::close(fd_); }
 
   const ShardVersion& version() const { return version_; }
 
@@ -79,7 +78,7 @@ class PlainFile final : public CompressedFile {
   absl::StatusOr<int64_t> ReadAt(int64_t place, void* data, int64_t size) const {
     int64_t done = 0;
     while (done < size) {
-      const ssize_t count = ::pread(fd_, static_cast<char*>(data) + done, size - done, place + done);
+      const ssize_t count = ::pread(fd_.get(), static_cast<char*>(data) + done, size - done, place + done);
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) return Error(absl::StrCat("cannot be read: ", std::strerror(errno)));
       if (count == 0) break;
@@ -89,10 +88,10 @@ class PlainFile final : public CompressedFile {
   }
 
  private:
-  PlainFile(const std::string& path, int fd, ShardVersion version)
-      : CompressedFile(path, version.bytes), fd_(fd), version_(version) {}
+  PlainFile(const std::string& path, UniqueFd fd, ShardVersion version)
+      : CompressedFile(path, version.bytes), fd_(std::move(fd)), version_(version) {}
 
-  const int fd_;
+  const UniqueFd fd_;
   const ShardVersion version_;
   int64_t at_ = 0;
 };

@@ -18,6 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
 #include "engine/data/formats/bad_images.h"
 #include "engine/data/formats/image_file.h"
@@ -423,6 +424,20 @@ absl::StatusOr<FoundShards> LookIntoShards(const v1::WebDatasetSource& source, b
   return shards;
 }
 
+// Returns the SHA-256 of the labels, positions and lengths of all pictures.
+absl::StatusOr<std::string> DigestSamples(const FoundShards& shards) {
+  static_assert(sizeof(ShardSample) == 16, "the bytes between the members of a sample are undefined");
+  Sha256 all;
+  for (const ShardSplit* split : {&shards.train, &shards.validation}) {
+    for (const ShardIndex& shard : split->shards) {
+      const std::vector<ShardSample>& samples = shard.samples;
+      all.Add(absl::StrCat(split->field, " ", samples.size(), "\n"));
+      all.Add({reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(ShardSample)});
+    }
+  }
+  return all.Finish();
+}
+
 }  // namespace
 
 absl::StatusOr<DatasetInfo> DescribeWebDataset(const v1::WebDatasetSource& source) {
@@ -435,6 +450,7 @@ absl::StatusOr<DatasetInfo> DescribeWebDataset(const v1::WebDatasetSource& sourc
 absl::StatusOr<OpenedDataset> OpenWebDataset(const v1::WebDatasetSource& source) {
   TANDEM_ASSIGN_OR_RETURN(FoundShards shards, LookIntoShards(source, /*checks=*/false));
   OpenedDataset opened;
+  TANDEM_ASSIGN_OR_RETURN(shards.info.samples_sha256, DigestSamples(shards));
   opened.info = std::move(shards.info);
   const SampleForm form = {.shape = opened.info.shape, .resize = source.resize()};
   opened.train = std::make_unique<ShardDataset>(std::move(shards.train), form);

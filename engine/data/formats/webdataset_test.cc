@@ -350,8 +350,34 @@ TEST_F(WebDatasetTest, ADigestCoversAllShardsOfAPattern) {
   const absl::StatusOr<DataDigest> before = DigestData(spec);
   ASSERT_TRUE(before.ok()) << before.status();
   EXPECT_EQ(*DigestData(spec), *before);
-  Shard("1.tar", 4, 3);
+  Shard("1.tar", 3, 4);
   EXPECT_THAT(ChangedFields(*before, *DigestData(spec)), ElementsAre("webdataset.train"));
+  fs::remove(folder_ + "/1.tar");
+  EXPECT_FALSE(DigestData(spec).ok());
+}
+
+// DigestData reads no shard, so that a job of large shards starts soon.
+TEST_F(WebDatasetTest, OpenedShardsHaveADigestOfTheirLabelsAndLengths) {
+  const auto open = [&](const Members& members) {
+    WriteFile(folder_ + "/0.tar", Tar(members));
+    const absl::StatusOr<OpenedDataset> opened = OpenDataset(Spec("0.tar"));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return std::pair(*DigestData(Spec("0.tar")), opened.ok() ? opened->info.samples_sha256 : "");
+  };
+  const std::string png = Png(3, 2, 1);
+  const auto [files, samples] = open({{"x.png", png}, {"x.cls", "0"}, {"y.png", png}, {"y.cls", "1"}});
+  EXPECT_EQ(samples.size(), 64);
+  EXPECT_EQ(open({{"x.png", png}, {"x.cls", "0"}, {"y.png", png}, {"y.cls", "1"}}),
+            std::pair(files, samples));
+  // Another label, and a longer picture. The file keeps its size.
+  for (const Members& members :
+       {Members{{"x.png", png}, {"x.cls", "1"}, {"y.png", png}, {"y.cls", "1"}},
+        Members{{"x.png", Png(3, 2, 1, false)}, {"x.cls", "0"}, {"y.png", png}, {"y.cls", "1"}}}) {
+    const auto changed = open(members);
+    EXPECT_EQ(changed.first, files);
+    EXPECT_NE(changed.second, samples);
+  }
+  EXPECT_EQ(DescribeDataset(Spec("0.tar"))->samples_sha256, "");
 }
 
 TEST_F(WebDatasetTest, CountsWithoutHoldingAllSamples) {

@@ -18,7 +18,9 @@ constexpr int kWindowLog = 27;
 class ZstdFile final : public CompressedFile {
  public:
   ZstdFile(std::string path, int fd)
-      : CompressedFile(std::move(path)), input_(fd), stream_(ZSTD_createDStream(), ZSTD_freeDStream) {}
+      : CompressedFile(std::move(path)),
+        input_(UniqueFd(fd)),
+        stream_(ZSTD_createDStream(), ZSTD_freeDStream) {}
 
   absl::Status Start() {
     if (stream_ == nullptr ||

@@ -1,15 +1,19 @@
 """Checks the installed client against a running daemon: check.py TANDEM SCRATCH. The address and the token are in the environment."""
 
 import asyncio
+import io
 import json
 import os
 import pathlib
 import random
 import socket
+import struct
 import subprocess
 import sys
+import tarfile
 import threading
 import types
+import zlib
 from concurrent import futures
 
 import grpc
@@ -267,6 +271,35 @@ def check_datasets(client: tandem.Client) -> None:
     assert "datasets/table" in [one.name for one in client.datasets.list()]
     client.datasets.remove("table")
     assert "datasets/table" not in [one.name for one in client.datasets.list()]
+    for part, samples in (("first", 4), ("second", 2)):
+        (SCRATCH / part).mkdir()
+        write_shard(SCRATCH / part / "0.tar", samples)
+    dataset = client.datasets.add("shards", SCRATCH / "first", validation=SCRATCH / "second", spec={"webdataset": {"classes": 2}})
+    assert (dataset.train_samples, dataset.validation_samples) == (4, 2), dataset
+    client.datasets.remove("shards")
+    dataset = client.datasets.add("shards", SCRATCH / "first", spec={"webdataset": {"train": "0.tar"}})
+    assert (dataset.train_samples, dataset.validation_samples) == (4, 0), dataset
+    client.datasets.remove("shards")
+    try:
+        client.datasets.add("shards", SCRATCH / "first", validation=SCRATCH / "second", spec={"webdataset": {"train": "0.tar"}})
+        raise SystemExit("validation was left out")
+    except tandem.InvalidRequest as error:
+        assert "names its files by paths" in error.message and error.mend, error
+
+
+def write_shard(path: pathlib.Path, samples: int) -> None:
+    """Writes a shard of grey pictures with 8 x 8 pixels."""
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    with tarfile.open(path, "w") as tar:
+        for i in range(samples):
+            picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) + \
+                chunk(b"IDAT", zlib.compress((b"\0" + bytes([i] * 8)) * 8)) + chunk(b"IEND", b"")
+            for ending, content in (("png", picture), ("cls", b"%d" % (i % 2))):
+                member = tarfile.TarInfo(f"{i}.{ending}")
+                member.size = len(content)
+                tar.addfile(member, io.BytesIO(content))
 
 
 def check_every_method(client: tandem.Client) -> None:
