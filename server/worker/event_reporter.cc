@@ -240,8 +240,9 @@ void EventReporter::Complain() {
                                     },
                                     this),
                                 std::max(absl::ZeroDuration(), next_complaint_ - Clock::Real()->Elapsed()));
-    if (is_over) return;
     const absl::Duration now = Clock::Real()->Elapsed();
+    // A refused connection is over at once.
+    if (is_over && (answered_ || stopping_ || now < next_complaint_)) return;
     const absl::string_view target = options_.daemon_target;
     spdlog::warn(
         "cannot reach the daemon at {}: no answer for {}; training continues, and the spool keeps the "
@@ -252,6 +253,7 @@ void EventReporter::Complain() {
             ? ""
             : "; this node must reach this address (tandemd --worker-listen)");
     next_complaint_ = now + options_.complaint_interval;
+    if (is_over) return;
   }
 }
 
