@@ -212,9 +212,10 @@ bool EventReporter::Talk() {
     answered_ = false;
     stream_ended_ = false;
   }
+  // The next call blocks until a daemon is there.
+  std::thread complainer([this] { Complain(); });
   std::unique_ptr<Stream> stream = stub_->Connect(&context);
   std::thread listener([this, &stream] { Listen(*stream); });
-  std::thread complainer([this] { Complain(); });
   Send(*stream);
   context.TryCancel();
   listener.join();
