@@ -210,9 +210,10 @@ TEST(StateFolderTest, SharesNoFolderThatHasContent) {
   std::filesystem::create_directories(parent.path() + "/state/cache/entries/data");
   const absl::Status refused = (*folder)->ShareThrough(shared).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("state/jobs with a cluster: it has content; stop the "
-                                                        "daemon, move its content to " +
-                                                        shared + "/jobs and remove "));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("state/jobs with a cluster: it has content; stop the "
+                        "daemon, move its content to " +
+                        std::filesystem::canonical(shared).string() + "/jobs and remove "));
   EXPECT_EQ(StateFolder::CheckShare(parent.path() + "/state", shared), refused);
   EXPECT_TRUE(std::filesystem::is_empty(shared)) << "a refusal changed it";
   std::filesystem::remove((*folder)->JobsFolder() + "/job");
