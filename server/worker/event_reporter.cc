@@ -212,9 +212,10 @@ bool EventReporter::Talk() {
     answered_ = false;
     stream_ended_ = false;
   }
+  // The next call blocks until a daemon is there.
+  std::thread complainer([this] { Complain(); });
   std::unique_ptr<Stream> stream = stub_->Connect(&context);
   std::thread listener([this, &stream] { Listen(*stream); });
-  std::thread complainer([this] { Complain(); });
   Send(*stream);
   context.TryCancel();
   listener.join();
@@ -240,9 +241,8 @@ void EventReporter::Complain() {
                                     },
                                     this),
                                 std::max(absl::ZeroDuration(), next_complaint_ - Clock::Real()->Elapsed()));
+    if (is_over) return;
     const absl::Duration now = Clock::Real()->Elapsed();
-    // A refused connection is over at once.
-    if (is_over && (answered_ || stopping_ || now < next_complaint_)) return;
     const absl::string_view target = options_.daemon_target;
     spdlog::warn(
         "cannot reach the daemon at {}: no answer for {}; training continues, and the spool keeps the "
@@ -253,7 +253,6 @@ void EventReporter::Complain() {
             ? ""
             : "; this node must reach this address (tandemd --worker-listen)");
     next_complaint_ = now + options_.complaint_interval;
-    if (is_over) return;
   }
 }
 
