@@ -10,7 +10,8 @@ network and type with the best of each and their ratio.
 --steps, --warmup, --threads, --ddp and --channels-last and prints a JSON line with images_per_second.
 OMP_WAIT_POLICY=passive and OPENBLAS_NUM_THREADS=1 are set for it: without them PyTorch's threads spin against each
 other on a small machine. Configurations take turns, --rounds times, and the best run of each side counts. Memory is
-the most that a run's processes have resident together.
+the most that a run's processes have resident together. With TANDEM_CPU_ISA=avx512 and
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment, neither side uses AMX.
 """
 import argparse
 import json
