@@ -288,12 +288,14 @@ TEST_F(ClusterJobsTest, APathThatANodeLacksFailsTheJobAfterOneMoreTry) {
   cluster_->Start(scheduled_, {});
   const AttemptId second = {id.job_id, 2};
   ASSERT_TRUE(Eventually([&] { return launcher_.submitted().size() == 2; }));
-  std::ofstream(FolderOf(id).AttemptFolder(2) + "/missing")
-      << "cannot start on node n2: /data is missing; every node needs this path\n";
+  // A node without the shared folder cannot write the file "missing".
+  std::ofstream(FolderOf(id).AttemptFolder(2) + "/batch.log")
+      << "cannot start on node n2: /shared is missing; every node needs this path\n"
+      << "srun: error: n2: task 1: Exited with exit code 76\n";
   End(second, v1::STATE_REASON_WORKER_LOST, "FAILED");
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_FAILED));
   EXPECT_EQ(jobs_.Get(id.job_id).reason(), v1::STATE_REASON_WORKER_START_FAILED);
-  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("cannot start on node n2: /data is missing"));
+  EXPECT_THAT(jobs_.Get(id.job_id).message(), HasSubstr("cannot start on node n2: /shared is missing"));
 }
 
 TEST_F(ClusterJobsTest, AnEndOfTheClusterRestartsTheJobOrFailsIt) {

@@ -6,8 +6,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "engine/base/env.h"
 #include "server/clusters/attempt_files.h"
 #include "server/clusters/slurm/batch_script.h"
 #include "server/workers/exit_codes.h"
@@ -34,6 +36,16 @@ bool WasCancelledByAPerson(const ClusterRun& run) {
 // Returns "10.0.0.1:7448" for gRPC's target "ipv4:10.0.0.1:7448".
 absl::string_view AddressOf(absl::string_view target) {
   return absl::StripPrefix(absl::StripPrefix(target, "ipv4:"), "ipv6:");
+}
+
+// Returns the line in which a task names a path that its node lacks, or "". See BatchScriptOptions.
+std::string MissingPath(const std::string& attempt_folder) {
+  if (std::string line = LastLogLine(attempt_folder + "/missing"); !line.empty()) return line;
+  const std::string output = ContentOrEmpty(attempt_folder + "/batch.log");
+  for (const absl::string_view line : absl::StrSplit(output, '\n')) {
+    if (absl::StartsWith(line, "cannot start on node ")) return std::string(line);
+  }
+  return "";
 }
 
 }  // namespace
@@ -73,7 +85,7 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   if (loss.reason != v1::STATE_REASON_WORKER_LOST) return loss;
   const std::string attempt_folder = run.folder.AttemptFolder(run.attempt);
   const std::string output = attempt_folder + "/batch.log";
-  if (const std::string missing = LastLogLine(attempt_folder + "/missing"); !missing.empty()) {
+  if (const std::string missing = MissingPath(attempt_folder); !missing.empty()) {
     loss.reason = v1::STATE_REASON_WORKER_START_FAILED;
     loss.message = absl::StrCat(who, ": ", missing, ".");
     return loss;

@@ -10,7 +10,6 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "server/clusters/slurm/batch_script.h"
-#include "server/clusters/slurm/slurm_text.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 
@@ -107,7 +106,7 @@ absl::StatusOr<LaunchedAttempt> SlurmLauncher::Submit(const LaunchRequest& launc
   script.tasks_per_node = request.tasks_per_node;
   script.cpus_per_task = request.cpus_per_task;
   // LogPath of each worker. The first worker's log has no number.
-  script.task_output = EscapeSlurmPattern(folder.path()) + "/worker-%t.log";
+  script.task_output = folder.path() + "/worker-";
   const std::string text = BatchScript(script);
   TANDEM_RETURN_IF_ERROR(WriteFileAtomically(Env::Real(), request.script_path,
                                              [&](WritableFile& file) { return file.Append(text); }));

@@ -100,6 +100,10 @@ names_the_node "$tabular" "cannot start on node n2: $scratch/data/throws.csv is 
 submit --on slurm --set max_restarts=0
 names_the_node "$job" "cannot start on node n1: .* every node needs the folder $scratch/shared/jobs/$job/attempt-1"
 "$cluster" show n1 "$scratch/shared"
+"$cluster" hide n2 "$scratch/shared"
+submit --on slurm --set replicas.count=2 --set max_restarts=0
+names_the_node "$job" "cannot start on node n2: $scratch/shared/jobs/$job/attempt-1 is missing"
+"$cluster" show n2 "$scratch/shared"
 
 echo "-- tandem logs reads the log of each rank"
 for rank in 0 1; do

@@ -106,11 +106,8 @@ class SlurmTest : public ::testing::Test {
     EXPECT_THAT(ReadText(path), HasSubstr(text));
   }
 
-  // Returns the path of a rank's output. The file is not in the test's own folder, because this folder's name
-  // has a "%".
-  static std::string RankFile(absl::string_view rank) {
-    return absl::StrCat(getenv("TANDEM_SHARED_FOLDER"), "/rank-", rank, "-", getpid());
-  }
+  // Returns the path of the output of a rank.
+  std::string RankFile(int rank) const { return absl::StrCat(script_.task_output, rank, ".log"); }
 
   SlurmCommandClient slurm_;
   std::string folder_;
@@ -126,7 +123,7 @@ TEST_F(SlurmCommandsTest, RunsAJobOnTwoNodes) {
   script_.command = {"sh", "-c", "echo \"$SLURM_PROCID of $SLURM_NTASKS on $(hostname) in $(pwd), $A, $TZ\""};
   script_.environment = {{"A", "it's"}};
   script_.required_paths = {folder_};
-  script_.task_output = RankFile("%t");
+  script_.task_output = folder_ + "/rank-";
   ASSERT_TRUE(slurm_.Test(request_).ok()) << slurm_.Test(request_);
   const auto id = Submit();
   ASSERT_TRUE(id.ok()) << id.status();
@@ -138,7 +135,7 @@ TEST_F(SlurmCommandsTest, RunsAJobOnTwoNodes) {
   EXPECT_EQ(ReadText(script_.attempt_folder + "/started"), absl::StrCat(*id, " n1\n"));
   EXPECT_EQ(ReadText(script_.attempt_folder + "/ended"), "0\n");
   for (int rank = 0; rank < 2; ++rank) {
-    EXPECT_EQ(ReadText(RankFile(absl::StrCat(rank))),
+    EXPECT_EQ(ReadText(RankFile(rank)),
               absl::StrCat(rank, " of 2 on n", rank + 1, " in ", folder_, ", it's, UTC\n"));
   }
 }
@@ -367,11 +364,11 @@ TEST_F(SlurmNodeTest, StartsAJobThatLasts) {
   request_.nodes = 2;
   request_.comment = kLastingComment;
   script_.command = {"sh", "-c", "echo runs; sleep 300"};
-  script_.task_output = RankFile("%t");
+  script_.task_output = folder_ + "/rank-";
   const auto id = Submit();
   ASSERT_TRUE(id.ok()) << id.status();
   // If a node fails before srun starts its task, the job's state is FAILED instead of NODE_FAIL.
-  for (const std::string rank : {"0", "1"}) AwaitText(RankFile(rank), "runs");
+  for (const int rank : {0, 1}) AwaitText(RankFile(rank), "runs");
 }
 
 TEST_F(SlurmNodeTest, TheJobEndsWithItsNode) {

@@ -59,31 +59,30 @@ echo "$code${terminated:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.
 exit "$code"
 )script";
 
-// Returns shell code that ends a task if a path is missing on its node.
-std::string CheckOf(const std::vector<std::string>& paths, const std::string& attempt_folder) {
-  std::string check = "for path in";
-  for (const std::string& path : paths) absl::StrAppend(&check, " ", ShellQuote(path));
+// Returns shell code that runs a task: it ends if a path is missing on its node, opens the task's log, and
+// becomes the command. srun itself would open the log before the check, and wait for ever if it cannot.
+std::string TaskCode(const BatchScriptOptions& options) {
+  std::string code = absl::StrCat("for path in ", ShellQuote(options.attempt_folder));
+  for (const std::string& path : options.required_paths) absl::StrAppend(&code, " ", ShellQuote(path));
   absl::StrAppend(
-      &check,
+      &code,
       "; do\n  [ -e \"$path\" ] && continue\n"
       "  message=\"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
       "needs this path\"\n  echo \"$message\" >&2\n  { echo \"$message\" >>",
-      ShellQuote(attempt_folder), "/missing; } 2>/dev/null\n  exit ", static_cast<int>(kBatchPathMissing),
-      "\ndone\nexec \"$@\"");
-  return check;
+      ShellQuote(options.attempt_folder), "/missing; } 2>/dev/null\n  exit ",
+      static_cast<int>(kBatchPathMissing), "\ndone\n");
+  if (!options.task_output.empty()) {
+    absl::StrAppend(&code, "exec >>", ShellQuote(options.task_output), "\"$SLURM_PROCID\".log 2>&1\n");
+  }
+  return absl::StrCat(code, "exec \"$@\"");
 }
 
 std::string SrunOptions(const BatchScriptOptions& options) {
   // A task that ends early must not end the others, unless it fails: --wait=0 and --kill-on-bad-exit. Since
   // Slurm 22.05, srun does not take --cpus-per-task from sbatch.
-  std::string arguments =
-      absl::StrCat("--nodes=", options.nodes, " --ntasks-per-node=", options.tasks_per_node,
-                   " --cpus-per-task=", options.cpus_per_task,
-                   " --kill-on-bad-exit=1 --wait=0 --mpi=none --input=none --export=ALL");
-  if (!options.task_output.empty()) {
-    absl::StrAppend(&arguments, " --open-mode=append --output=", ShellQuote(options.task_output));
-  }
-  return arguments;
+  return absl::StrCat("--nodes=", options.nodes, " --ntasks-per-node=", options.tasks_per_node,
+                      " --cpus-per-task=", options.cpus_per_task,
+                      " --kill-on-bad-exit=1 --wait=0 --mpi=none --input=none --export=ALL");
 }
 
 }  // namespace
@@ -93,14 +92,8 @@ std::string BatchScript(const BatchScriptOptions& options) {
   for (const auto& [name, value] : options.environment) {
     absl::StrAppend(&exports, "export ", name, "=", ShellQuote(value), "\n");
   }
-  std::string task;
-  if (!options.required_paths.empty()) {
-    absl::StrAppend(&task, "/bin/sh -c ", ShellQuote(CheckOf(options.required_paths, options.attempt_folder)),
-                    " tandem-task ");
-  }
-  for (const std::string& word : options.command) {
-    absl::StrAppend(&task, &word == &options.command.front() ? "" : " ", ShellQuote(word));
-  }
+  std::string task = absl::StrCat("/bin/sh -c ", ShellQuote(TaskCode(options)), " tandem-task");
+  for (const std::string& word : options.command) absl::StrAppend(&task, " ", ShellQuote(word));
   // StrReplaceAll replaces each name once: a value that has such a name stays as it is.
   return absl::StrReplaceAll(kScript, {{"@ATTEMPT@", ShellQuote(options.attempt_folder)},
                                        {"@PATH_MISSING@", absl::StrCat(static_cast<int>(kBatchPathMissing))},

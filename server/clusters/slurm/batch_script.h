@@ -20,7 +20,8 @@ struct BatchScriptOptions {
   //   started   created exclusively before the first task: Slurm's job id and the node, "123 n1\n"
   //   ended     created after the last task: the exit code, "0\n". Missing if Slurm killed the script.
   //   missing   created by a task that lacks a required path: a line with its node and the path. Slurm then
-  //             kills the other tasks, so srun may exit with their code.
+  //             kills the other tasks, so srun may exit with their code. A task that lacks this folder writes
+  //             the line to the output of the batch script.
   std::string attempt_folder;
   // The program of each task and its arguments.
   std::vector<std::string> command;
@@ -32,8 +33,8 @@ struct BatchScriptOptions {
   int nodes = 1;
   int tasks_per_node = 1;
   int cpus_per_task = 1;
-  // The file of each task's stdout and stderr, in Slurm's pattern: "%t" is the rank. Empty: the output of the
-  // batch script. Without backslashes.
+  // The beginning of the path of each task's log, to which stdout and stderr are appended. The rank and ".log"
+  // follow. Empty: the output of the batch script.
   std::string task_output;
 };
 

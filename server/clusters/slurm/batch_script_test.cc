@@ -166,14 +166,37 @@ TEST_F(BatchScriptTest, PassesVariablesAndPlaces) {
   options_.nodes = 4;
   options_.tasks_per_node = 2;
   options_.cpus_per_task = 8;
-  options_.task_output = "/shared/a b/worker-%t.log";
   EXPECT_EQ(Run().standard_output, "x 'y' $z,@SRUN@\n");
   const std::vector<std::string> arguments =
       absl::StrSplit(ReadText(folder_.path() + "/srun.arguments"), '\n', absl::SkipEmpty());
-  EXPECT_THAT(arguments,
+  ASSERT_GE(arguments.size(), 8);
+  EXPECT_THAT(std::vector<std::string>(arguments.begin(), arguments.begin() + 8),
               ElementsAre("--nodes=4", "--ntasks-per-node=2", "--cpus-per-task=8", "--kill-on-bad-exit=1",
-                          "--wait=0", "--mpi=none", "--input=none", "--export=ALL", "--open-mode=append",
-                          "--output=/shared/a b/worker-%t.log", "sh", "-c", "echo \"$A,$B\""));
+                          "--wait=0", "--mpi=none", "--input=none", "--export=ALL"));
+}
+
+TEST_F(BatchScriptTest, AppendsTheOutputToTheLogOfTheRank) {
+  options_.task_output = attempt_ + "/worker-";
+  std::ofstream(attempt_ + "/worker-3.log") << "before\n";
+  options_.command = {"sh", "-c", "echo out; echo err >&2"};
+  Fake("srun",
+       "export SLURM_PROCID=3\nwhile case \"$1\" in --*) true ;; *) false ;; esac; do shift; done\nexec "
+       "\"$@\"");
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, 0) << result.standard_error;
+  EXPECT_EQ(result.standard_output, "");
+  EXPECT_EQ(ReadText(attempt_ + "/worker-3.log"), "before\nout\nerr\n");
+}
+
+// As on a node that does not have the shared folder.
+TEST_F(BatchScriptTest, ATaskWithoutTheAttemptsFolderEndsTheStep) {
+  options_.task_output = attempt_ + "/worker-";
+  Fake("srun",
+       absl::StrCat("mv '", folder_.path(), "/a '\\''b'\\'' $c \"d\"' gone\n",
+                    "while case \"$1\" in --*) true ;; *) false ;; esac; do shift; done\nexec \"$@\""));
+  const CommandResult result = Run();
+  EXPECT_EQ(result.exit_code, kBatchPathMissing);
+  EXPECT_THAT(result.standard_error, HasSubstr("cannot start on node n1: " + attempt_ + " is missing"));
 }
 
 TEST_F(BatchScriptTest, SendsTheFirstTermOnAndWaits) {
