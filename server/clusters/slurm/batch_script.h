@@ -33,8 +33,8 @@ struct BatchScriptOptions {
   int nodes = 1;
   int tasks_per_node = 1;
   int cpus_per_task = 1;
-  // The beginning of the path of each task's log, to which stdout and stderr are appended. The rank and ".log"
-  // follow. Empty: the output of the batch script.
+  // The beginning of the path of each task's log, to which stdout and stderr are appended. The rank and
+  // ".log" follow. Empty: the output of the batch script.
   std::string task_output;
 };
 
