@@ -59,8 +59,9 @@ echo "$code${terminated:+ SIGTERM}" >"$attempt/ended.new" && mv "$attempt/ended.
 exit "$code"
 )script";
 
-// Returns shell code that runs a task: it ends if a path is missing on its node, opens the task's log, and
-// becomes the command. srun itself would open the log before the check, and wait for ever if it cannot.
+// Returns shell code that runs a task. The code ends if a path is missing on the task's node. Otherwise the
+// code opens the task's log and becomes the command. srun would open the log first, and would hang if the
+// log's folder is missing.
 std::string TaskCode(const BatchScriptOptions& options) {
   std::string code = absl::StrCat("for path in ", ShellQuote(options.attempt_folder));
   for (const std::string& path : options.required_paths) absl::StrAppend(&code, " ", ShellQuote(path));
