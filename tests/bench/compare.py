@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 """Measures Tandem and PyTorch side by side on this machine's CPU, and prints JSON lines: one a run, then one a
-network and type with the best of each and their ratio.
+network and type with the figure of each side and their ratio.
 
   bazel build -c opt //tests/bench:train_bench
   python3 tests/bench/compare.py --train-bench=bazel-bin/tests/bench/train_bench \
       --data=/usr/share/datasets/fashion-mnist --peer='python3 pytorch_train.py'
 
 --peer is the command that runs PyTorch's side, a script that takes --net, --data, --batch (a process), --dtype,
---steps, --warmup, --threads, --ddp and --channels-last and prints a JSON line with images_per_second.
+--steps, --warmup, --lr, --threads, --ddp and --channels-last and prints a JSON line with images_per_second.
 OMP_WAIT_POLICY=passive and OPENBLAS_NUM_THREADS=1 are set for it: without them PyTorch's threads spin against each
-other on a small machine. Configurations take turns, --rounds times, and the best run of each side counts. Memory is
-the most that a run's processes have resident together. With TANDEM_CPU_ISA=avx512 and
+other on a small machine. Configurations take turns, --rounds times. A side's figure is the median of its best
+configuration. Memory is the most that a run's processes have resident together. With TANDEM_CPU_ISA=avx512 and
 ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 in the environment, neither side uses AMX.
 """
 import argparse
 import json
 import os
 import shlex
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -24,13 +25,15 @@ import threading
 import time
 
 # Ratios that are aimed at.
-AIMS = {("lenet", "float32"): 1.3, ("lenet", "bfloat16"): 1.3,
-        ("resnet18", "float32"): 1.2, ("resnet18", "bfloat16"): 1.3}
+AIMS = {("lenet", "float32"): 1.3, ("lenet", "bfloat16"): 2.5,
+        ("resnet18", "float32"): 1.2, ("resnet18", "bfloat16"): 2.0,
+        ("matlab-cifar", "bfloat16"): 1.5, ("mini-gpt", "bfloat16"): 1.5}
 # Ours, the peer's.
 STEPS = {"lenet": (600, 150), "resnet18": (12, 12), "matlab-cifar": (20, 12), "mini-gpt": (60, 30)}
 WARMUP = {"lenet": 10, "resnet18": 3, "matlab-cifar": 3, "mini-gpt": 5}
 BATCHES = {"mini-gpt": 32}  # Sequences. Of other networks: BATCH images.
 BATCH = 128
+LEARNING_RATE = "0.01"  # At 0.05, LeNet diverges with some seeds, on either side.
 
 
 def resident_mib(root):
@@ -88,9 +91,10 @@ def configurations(args, network, dtype, cores):
     whole = BATCHES.get(network, BATCH)
     ours, theirs = (max(1, int(steps * args.scale)) for steps in STEPS[network])
     tandem = [args.train_bench, f"--network={network}", f"--dtype={dtype}", f"--batch={whole}",
-              f"--warmup={WARMUP[network]}"]
+              f"--warmup={WARMUP[network]}", f"--lr={LEARNING_RATE}"]
     tandem += [f"--data={args.data}"] if args.data else []
-    peer = shlex.split(args.peer) + ["--net", network, "--dtype", dtype, "--warmup", str(WARMUP[network])]
+    peer = shlex.split(args.peer) + ["--net", network, "--dtype", dtype, "--warmup", str(WARMUP[network]),
+                                      "--lr", LEARNING_RATE]
     peer += ["--data", args.peer_data or args.data] if args.peer_data or args.data else []
     splits = [(1, cores)] + ([(cores, 1)] if cores > 1 else [])
     for replicas, threads in splits:
@@ -112,7 +116,7 @@ def main():
     parser.add_argument("--peer-data", default="", help="the same folder as the peer sees it")
     parser.add_argument("--networks", default="lenet,resnet18")
     parser.add_argument("--dtypes", default="float32,bfloat16")
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of steps")
     parser.add_argument("--prefix", default="", help="a command that each run is started through, such as taskset's")
     parser.add_argument("--only", choices=["tandem", "pytorch"], help="one side alone")
@@ -125,8 +129,7 @@ def main():
     missed = False
     for network in args.networks.split(","):
         for dtype in args.dtypes.split(","):
-            best = {}
-            memory = {}
+            runs = {"tandem": {}, "pytorch": {}}  # By command.
             for _ in range(args.rounds):
                 for side, command in configurations(args, network, dtype, cores):
                     if args.only and side != args.only:
@@ -136,20 +139,20 @@ def main():
                     result["command"] = shlex.join(command)
                     result["wall_seconds"] = round(time.time() - started, 1)
                     print(json.dumps(result), flush=True)
-                    if result["images_per_second"] > best.get(side, {}).get("images_per_second", 0):
-                        best[side] = result
-                        memory[side] = result["peak_memory_mib"]
-            if len(best) < 2:
+                    runs[side].setdefault(result["command"], []).append(result)
+            if args.only:
                 continue
-            ratio = best["tandem"]["images_per_second"] / best["pytorch"]["images_per_second"]
-            aim = AIMS.get((network, dtype), 1.0)
-            missed = missed or ratio < aim
-            print(json.dumps({
-                "network": network, "dtype": dtype, "tandem": round(best["tandem"]["images_per_second"], 1),
-                "pytorch": round(best["pytorch"]["images_per_second"], 1), "ratio": round(ratio, 3), "aim": aim,
-                "tandem_memory_mib": memory["tandem"], "pytorch_memory_mib": memory["pytorch"],
-                "tandem_command": best["tandem"]["command"], "pytorch_command": best["pytorch"]["command"]}),
-                flush=True)
+            line = {"network": network, "dtype": dtype, "aim": AIMS.get((network, dtype), 1.0)}
+            for side, configured in runs.items():
+                speed = {command: statistics.median(one["images_per_second"] for one in results)
+                         for command, results in configured.items()}
+                best = max(speed, key=speed.get)
+                line[side] = round(speed[best], 1)
+                line[f"{side}_memory_mib"] = max(one["peak_memory_mib"] for one in configured[best])
+                line[f"{side}_command"] = best
+            line["ratio"] = round(line["tandem"] / line["pytorch"], 3)
+            missed = missed or line["ratio"] < line["aim"]
+            print(json.dumps(line), flush=True)
     sys.exit(1 if missed else 0)
 
 

@@ -234,8 +234,9 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
         all.slice(0, 200).map((one) => ({cells: [time(one.at), one.text, one.reason]}))));
   }
 
-  let isAsked = false, isGone = false;
+  let isAsked = false, isGone = false, earliest = 0;
   function draw() {
+    const begin = performance.now();
     isAsked = false;
     if (signal.aborted) return;
     wait.hidden = history.version > 0;
@@ -243,10 +244,14 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     drawCharts();
     drawEpochs();
     drawLists();
+    const end = performance.now();
+    earliest = end + Math.min(200, 3 * (end - begin));
   }
+  // Draws soon. However often events come, drawing takes at most a quarter of the time, so the page answers the user.
   const ask4draw = () => {
-    if (!isAsked) requestAnimationFrame(draw);
+    if (isAsked) return;
     isAsked = true;
+    setTimeout(() => requestAnimationFrame(draw), Math.max(0, earliest - performance.now()));
   };
   async function readJob() {
     try {

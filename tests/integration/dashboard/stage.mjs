@@ -15,8 +15,11 @@ const {chromium} = await import(pathToFileURL(path.join(PACKAGES, "playwright-co
 export const axe = fs.readFileSync(path.join(PACKAGES, "axe-core/axe.min.js"), "utf8");
 export const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+// How long anything may take, in seconds: the machine may be busy.
+const PATIENCE = 90;
+
 // Waits until `holds` returns something true, and returns it.
-export async function until(what, holds, seconds = 30) {
+export async function until(what, holds, seconds = PATIENCE) {
   const end = Date.now() + seconds * 1000;
   for (;;) {
     const value = await holds();
@@ -40,7 +43,8 @@ export class Stage {
   async startDaemon(...flags) {
     fs.rmSync(path.join(this.state, "address"), {force: true});
     const log = fs.openSync(path.join(SCRATCH, "tandemd.log"), "a");
-    this.daemon = spawn(TANDEMD, ["--state-folder", this.state, "--listen", this.address, "--cpu-devices", "2", ...flags], {stdio: ["ignore", log, log]});
+    // Training leaves the processor to the browser.
+    this.daemon = spawn("nice", ["-n", "10", TANDEMD, "--state-folder", this.state, "--listen", this.address, "--cpu-devices", "2", ...flags], {stdio: ["ignore", log, log]});
     this.address = await until("the daemon's address", () => {
       try {
         return fs.readFileSync(path.join(this.state, "address"), "utf8").trim();
@@ -107,6 +111,7 @@ export class Stage {
   // An empty page of a browser of its own. page.problems lists the errors of its scripts.
   async newPage(options = {}) {
     const context = await this.browser.newContext({viewport: {width: 1280, height: 720}, ...options});
+    context.setDefaultTimeout(PATIENCE * 1000);
     const page = await context.newPage();
     page.problems = [];
     page.on("pageerror", (error) => page.problems.push(error.stack));
