@@ -84,7 +84,7 @@ class ClusterJobsTest : public testing::Test {
     options.launch.algorithms_folder = options.launch.state_folder;
     options.launch.launch.daemon_target = "ipv4:127.0.0.1:1";
     options.launch.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
-    options.cancel_grace = absl::Milliseconds(200);
+    options.cancel_grace = cancel_grace_;
     options.exit_grace = absl::Milliseconds(200);
     options.observe_every = absl::Milliseconds(10);
     options.absence_limit = absl::Milliseconds(300);
@@ -157,6 +157,7 @@ class ClusterJobsTest : public testing::Test {
   FakeLauncher launcher_;
   std::unique_ptr<ClusterJobs> cluster_;
   v1::Job scheduled_;
+  absl::Duration cancel_grace_ = absl::Milliseconds(200);
   Mutex mutex_;
   std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
 };
@@ -164,7 +165,8 @@ class ClusterJobsTest : public testing::Test {
 TEST_F(ClusterJobsTest, SubmitsAnAttemptAndShowsItsPlaceInTheQueue) {
   Begin();
   const AttemptId id = Start();
-  EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(), "the fake cluster job 1 waits: Resources.");
+  EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(),
+            "the fake cluster job 1 waits in the fake cluster's queue: Resources.");
   ASSERT_THAT(cluster_->Queue(), SizeIs(1));
   EXPECT_EQ(cluster_->Queue()[0].job(), JobName(id.job_id));
   const std::string launch_path = FolderOf(id).LaunchPath(id.attempt);
@@ -213,6 +215,22 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
   cluster_->BeforeApply(id.job_id, id.attempt, {event});
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+}
+
+TEST_F(ClusterJobsTest, AStartedAttemptHasItsNumberAndItsNodesUntilItsWorkerConnects) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) {
+    attempt.state = State::kRunning;
+    attempt.nodes = {"n7", "n8"};
+  });
+  EXPECT_TRUE(Eventually([&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() && waiting->message() ==
+                                      "the fake cluster job 1 runs on n7, n8; its first worker has not "
+                                      "reported yet.";
+  }));
+  EXPECT_THAT(cluster_->Queue(), IsEmpty());
 }
 
 TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
@@ -359,8 +377,8 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
   const std::string first = message();
   EXPECT_THAT(first, testing::MatchesRegex(
-                         "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
-                         "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+                         "the fake cluster job 1 waits in the fake cluster's queue: Resources. the fake "
+                         "cluster has not answered since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
   // This submission fails before the cluster is asked, so its error is no answer.
   launcher_.RefuseNext(absl::InternalError("the disk is broken"));
   const AttemptId other = Schedule();
@@ -473,6 +491,61 @@ TEST_F(ClusterJobsTest, CancelsAWaitingAttemptAtOnce) {
   EXPECT_EQ(jobs_.Get(id.job_id).message(),
             "Cancelled. the fake cluster job 1 was cancelled before it started.");
   EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
+}
+
+// A rank may never come. Its first worker then waits for the rank, and does not stop by itself.
+TEST_F(ClusterJobsTest, AStopBeforeTheTrainingEndsTheAttemptAtOnce) {
+  cancel_grace_ = absl::Hours(1);
+  Restart();
+  const auto started = [&] {
+    const AttemptId id = Start();
+    launcher_.Change(id, [](LaunchedAttempt& attempt) {
+      attempt.state = State::kRunning;
+      attempt.nodes = {"n1", "n2"};
+    });
+    std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/started") << "1 n1\n";
+    EXPECT_TRUE(Eventually([&] {
+      const auto waiting = cluster_->WaitingOf(id.job_id);
+      return waiting.has_value() && absl::StrContains(waiting->message(), "runs on n1, n2");
+    }));
+    return id;
+  };
+  const AttemptId cancelled = started();
+  ASSERT_TRUE(jobs_.Cancel(cancelled.job_id).ok());
+  ASSERT_TRUE(WaitForState(cancelled.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_THAT(launcher_.cancelled(), ElementsAre(cancelled));
+  const AttemptId paused = started();
+  ASSERT_TRUE(jobs_.Pause(paused.job_id).ok());
+  ASSERT_TRUE(WaitForState(paused.job_id, v1::JOB_STATE_PAUSED));
+  EXPECT_THAT(launcher_.cancelled(), ElementsAre(cancelled, paused));
+  // A training has time to write its checkpoint.
+  const AttemptId training = started();
+  ASSERT_TRUE(jobs_.Apply(training.job_id, training.attempt, {Started(1)}).ok());
+  ASSERT_TRUE(jobs_.Cancel(training.job_id).ok());
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));
+  EXPECT_EQ(jobs_.Get(training.job_id).state(), v1::JOB_STATE_CANCELLING);
+  EXPECT_THAT(launcher_.cancelled(), SizeIs(2));
+}
+
+TEST_F(ClusterJobsTest, AStopThatWaitsForTheClusterSaysSo) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.SetAway(true);
+  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
+  const auto message = [&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() ? waiting->message() : "";
+  };
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
+  EXPECT_THAT(message(), testing::MatchesRegex(
+                             "the fake cluster has not answered since [0-9-]+ [0-9:]+ UTC: the cluster is "
+                             "away. The stop continues by itself when the fake cluster answers."));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_CANCELLING);
+  EXPECT_THAT(cluster_->Queue(), IsEmpty());
+  launcher_.SetAway(false);
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
+  EXPECT_EQ(message(), "");
 }
 
 TEST_F(ClusterJobsTest, PausesAWaitingAttemptAtOnce) {
