@@ -314,7 +314,9 @@ TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job->reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_EQ(job->message(), "killed by signal 9");
+  EXPECT_EQ(job->message(), "killed by signal 9. No restart is left (max_restarts is 0). `tandem logs " +
+                                lost + " --rank N` has the log of rank N. `tandem resume " + lost +
+                                "` continues the job, with new restarts.");
   EXPECT_EQ(jobs_.Cancel(lost).status().code(), kFailedPrecondition);
   jobs_.CheckLog(lost);
   const std::string stopped = jobs_.RunningJob();
