@@ -135,7 +135,6 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
         absl::StrCat(away, " The stop continues by itself when ", launcher_name, " answers."));
     return waiting;
   }
-  if (run.session != nullptr) return std::nullopt;
   if (run.waits_in_queue()) {
     waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " waits in ", launcher_name,
                                      "'s queue", run.seen->detail.empty() ? "" : ": ", run.seen->detail,
@@ -148,7 +147,8 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
   } else if (run.phase == ClusterRun::Phase::kWatched && run.seen.has_value() && !run.seen->nodes.empty()) {
     waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " runs on ",
                                      absl::StrJoin(run.seen->nodes, ", "),
-                                     "; its first worker has not reported yet."));
+                                     run.session == nullptr ? "; its first worker has not reported yet."
+                                                            : "; its training has not begun yet."));
   } else {
     return std::nullopt;
   }
