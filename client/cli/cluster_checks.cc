@@ -19,6 +19,8 @@ namespace {
 
 constexpr absl::Duration kLongestConnect = absl::Seconds(2);
 constexpr int64_t kLittleSharedSpace = int64_t{1} << 30;
+constexpr char kDownMend[] =
+    "run `sinfo -R` for the nodes' reasons. An administrator of Slurm can set nodes and partitions up";
 
 void CheckSharedFolder(const std::string& folder, Findings* findings) {
   struct stat info = {};
@@ -58,12 +60,25 @@ Findings CheckPartitions(const v1::ListDevicesResponse& cluster) {
     has_default = has_default || partition.is_default();
   }
   if (up == 0) {
-    AddProblem(&findings, "cluster", "Slurm answers, but no partition takes jobs",
-               "`sinfo` shows the partitions; an administrator of Slurm can set one up");
+    AddProblem(&findings, "cluster",
+               "Slurm answers, but no partition starts jobs: each is down, or all of its nodes are down",
+               kDownMend);
     return findings;
   }
   AddFine(&findings, "cluster",
           absl::StrCat("Slurm answers; ", up, " of ", cluster.partitions_size(), " partitions take jobs"));
+  for (const v1::ClusterPartition& partition : cluster.partitions()) {
+    if (partition.is_up()) continue;
+    const std::string message =
+        absl::StrCat("the partition \"", partition.name(), "\" starts no jobs: it is down, or all of its ",
+                     partition.nodes(), " nodes are down");
+    // Jobs that name no partition wait there.
+    if (partition.is_default()) {
+      AddProblem(&findings, "cluster", message, kDownMend);
+    } else {
+      AddNote(&findings, "cluster", message, kDownMend);
+    }
+  }
   if (!has_default) {
     AddNote(&findings, "cluster", "Slurm has no default partition",
             "name a partition in each job: cluster.slurm.partition");

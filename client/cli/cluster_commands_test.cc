@@ -17,15 +17,16 @@ using ::testing::HasSubstr;
 
 class ClusterCommandsTest : public AppFixture {
  protected:
-  // Streams a STARTING job on a cluster, and ends the job after the command's first look at the job. GetJob
-  // says that the job waits with the message `waiting`. If this message is empty, the job does not wait.
-  void WatchFirstLook(const std::string& waiting) {
-    daemon_.watch_job = [this](const v1::WatchJobRequest&, grpc::ServerContext* context,
-                               grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
+  // Streams a job on a cluster in this state, and ends the job after the command's first look at the job.
+  // GetJob says that the job waits with the message `waiting`. If this message is empty, the job does not
+  // wait.
+  void WatchFirstLook(const std::string& waiting, v1::JobState state = v1::JOB_STATE_STARTING) {
+    daemon_.watch_job = [this, state](const v1::WatchJobRequest&, grpc::ServerContext* context,
+                                      grpc::ServerWriter<v1::JobEvent>* writer) -> grpc::Status {
       v1::JobEvent event;
       event.set_job("jobs/lenet-1");
       event.set_sequence(1);
-      event.mutable_state_change()->set_to(v1::JOB_STATE_STARTING);
+      event.mutable_state_change()->set_to(state);
       writer->Write(event);
       // The command's own first call is no look.
       while (calls_ < 2 && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
@@ -35,8 +36,8 @@ class ClusterCommandsTest : public AppFixture {
       writer->Write(event);
       return grpc::Status::OK;
     };
-    daemon_.get_job = [this, waiting](const v1::GetJobRequest&, v1::Job* job) {
-      *job = Job("jobs/lenet-1", v1::JOB_STATE_STARTING);
+    daemon_.get_job = [this, waiting, state](const v1::GetJobRequest&, v1::Job* job) {
+      *job = Job("jobs/lenet-1", state);
       job->mutable_spec()->mutable_cluster()->mutable_slurm()->set_nodes(2);
       if (!waiting.empty()) {
         job->mutable_waiting()->set_reason(v1::Waiting::REASON_CLUSTER);
@@ -65,6 +66,16 @@ TEST_F(ClusterCommandsTest, AJobThatWaitsInAClusterSaysWhy) {
 TEST_F(ClusterCommandsTest, AJobWhoseWorkerHasNotReportedSaysSo) {
   WatchFirstLook("");
   EXPECT_THAT(terminal_.out(), HasSubstr("waits: The cluster runs it; its worker has not reported yet.\n"));
+}
+
+TEST_F(ClusterCommandsTest, AStopThatWaitsForTheClusterSaysSo) {
+  WatchFirstLook("Slurm has not answered since 2026-11-28 18:00:00 UTC: it is away.",
+                 v1::JOB_STATE_CANCELLING);
+  EXPECT_THAT(terminal_.out(), HasSubstr("waits: Slurm has not answered since 2026-11-28 18:00:00 UTC"));
+  FakeTerminal described;
+  described.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"describe", "lenet-1"}, described), 0) << described.err();
+  EXPECT_THAT(described.out(), HasSubstr("waits       Slurm has not answered since"));
 }
 
 TEST_F(ClusterCommandsTest, AnAnswerOfTheDaemonIsNoLostConnection) {

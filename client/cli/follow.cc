@@ -29,8 +29,9 @@ class WaitingLooks {
         next_(client::SteadyNow() + kFirstLook) {}
 
   void OnState(v1::JobState state) {
-    // A STARTING job may wait in a cluster's queue.
-    const bool may_wait = state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_STARTING;
+    // A STARTING job may wait in a cluster's queue. A stop may wait for the cluster's answer.
+    const bool may_wait =
+        state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_STARTING || IsStopping(state);
     next_ = may_wait ? client::SteadyNow() + kFirstLook : absl::InfiniteDuration();
   }
 
@@ -47,6 +48,8 @@ class WaitingLooks {
         waiting.set_reason(v1::Waiting::REASON_CLUSTER);
         waiting.set_message("The cluster runs it; its worker has not reported yet.");
       }
+    } else if (IsStopping(job->state()) && job->spec().has_cluster()) {
+      if (!job->has_waiting()) return;
     } else if (job->state() != v1::JOB_STATE_QUEUED) {
       // The job's events show the rest.
       next_ = absl::InfiniteDuration();
@@ -62,6 +65,10 @@ class WaitingLooks {
   static constexpr absl::Duration kInterval = absl::Seconds(2);
   // The stream waits during this call.
   static constexpr absl::Duration kLongestLook = absl::Seconds(2);
+
+  static bool IsStopping(v1::JobState state) {
+    return state == v1::JOB_STATE_CANCELLING || state == v1::JOB_STATE_PAUSING;
+  }
 
   Session& session_;
   client::Client& client_;

@@ -12,7 +12,6 @@
 #include "google/protobuf/util/time_util.h"
 #include "server/clusters/attempt_files.h"
 #include "server/store/records.h"
-#include "server/store/timestamps.h"
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/worker_protocol.h"
@@ -48,7 +47,9 @@ void ClusterJobs::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_l
       run->secret = WorkerSecretOf(run->folder, run->attempt);
       run->cancelling = job.state() == v1::JOB_STATE_CANCELLING;
       run->pausing = IsToStopForNow(job.state());
-      if (run->cancelling) run->cancel_at = MonotonicNow() + options_.cancel_grace;
+      if (run->cancelling || (run->pausing && !job.has_lease_time())) {
+        run->cancel_at = MonotonicNow() + GraceOf(job);
+      }
       runs_[run->job_id] = run;
       spdlog::info("attempt adopted job={} attempt={}", run->job_id, run->attempt);
     }
@@ -91,32 +92,19 @@ void ClusterJobs::Start(const v1::Job& job, const std::vector<v1::Device>&) {
                              MutexLock lock(&mutex_);
                              if (position->state == v1::JOB_STATE_CANCELLING) run->cancelling = true;
                              if (IsToStopForNow(position->state)) run->pausing = true;
+                             if (run->is_stopping()) run->cancel_at = MonotonicNow();
                              Wake();
                            });
 }
 
 std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
-  if (run.is_stopping() || run.session != nullptr) return std::nullopt;
   const std::string name = launcher_->name();
-  v1::Waiting waiting;
-  waiting.set_reason(v1::Waiting::REASON_CLUSTER);
-  if (run.waits_in_queue()) {
-    waiting.set_message(absl::StrCat(name, " job ", run.seen->handle, " waits",
-                                     run.seen->detail.empty() ? "" : ": ", run.seen->detail, "."));
-    if (run.seen->start.has_value()) {
-      *waiting.mutable_estimated_start_time() = TimestampOf(*run.seen->start);
-    }
-  } else if (run.phase == Run::Phase::kSubmit || run.phase == Run::Phase::kFind) {
-    waiting.set_message(absl::StrCat("The daemon submits it to ", name, "."));
-  } else {
-    return std::nullopt;
-  }
-  if (!away_.empty()) {
-    absl::StrAppend(waiting.mutable_message(), " ", name, " has not answered since ",
-                    absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", away_since_, absl::UTCTimeZone()), ": ", away_,
-                    ".");
-  }
-  return waiting;
+  return DescribeWaiting(run, name,
+                         away_.empty() ? ""
+                                       : absl::StrCat(name, " has not answered since ",
+                                                      absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", away_since_,
+                                                                       absl::UTCTimeZone()),
+                                                      ": ", away_, "."));
 }
 
 void ClusterJobs::NoteAnswer(const absl::Status& answer) {
@@ -140,15 +128,14 @@ std::vector<v1::QueuedJob> ClusterJobs::Queue() {
   {
     MutexLock lock(&mutex_);
     for (const auto& [job_id, run] : runs_) {
-      std::optional<v1::Waiting> waiting = WaitingOfRun(*run);
-      if (!waiting.has_value()) continue;
+      if (!run->is_to_start()) continue;
       v1::QueuedJob& job = queue.emplace_back();
       job.set_job(JobName(job_id));
       job.set_user(run->user);
       job.set_priority(run->priority);
       job.set_devices(run->replicas);
       *job.mutable_create_time() = run->create_time;
-      *job.mutable_waiting() = *std::move(waiting);
+      *job.mutable_waiting() = WaitingOfRun(*run).value_or(v1::Waiting());
     }
   }
   std::sort(queue.begin(), queue.end(), [](const v1::QueuedJob& a, const v1::QueuedJob& b) {
@@ -246,8 +233,7 @@ void ClusterJobs::OnCancelling(const v1::Job& job) {
   Run* const run = FindRun(job);
   if (run == nullptr || std::exchange(run->cancelling, true)) return;
   if (run->session != nullptr) run->session->Cancel();
-  const absl::Duration grace = run->waits_in_queue() ? absl::ZeroDuration() : options_.cancel_grace;
-  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + grace);
+  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + GraceOf(job));
   Wake();
 }
 
@@ -256,7 +242,7 @@ void ClusterJobs::OnPausing(const v1::Job& job) {
   Run* const run = FindRun(job);
   if (run == nullptr || std::exchange(run->pausing, true)) return;
   if (run->session != nullptr) run->session->Pause();
-  if (run->waits_in_queue()) run->cancel_at = MonotonicNow();
+  if (!job.has_lease_time()) run->cancel_at = MonotonicNow();
   Wake();
 }
 

@@ -46,8 +46,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
     LaunchPreparer::Options launch;
     // The parent of the jobs' folders, as the nodes see it, without symbolic links.
     std::string jobs_folder;
-    // The time from the order to stop until the launcher ends the attempt, in which the workers write a
-    // checkpoint and the model.
+    // The time from the order to cancel until the launcher ends the attempt, in which the workers write a
+    // checkpoint and the model. Without a training, the launcher ends the attempt at once.
     absl::Duration cancel_grace = absl::Minutes(2);
     // The time that the workers have to exit after their job's end.
     absl::Duration exit_grace = absl::Seconds(30);
@@ -79,7 +79,7 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
 
   // Returns the STARTING jobs that wait in the cluster's queue, oldest first.
   std::vector<v1::QueuedJob> Queue();
-  // Returns why a job waits in the cluster's queue; nullopt if it does not.
+  // Returns why a STARTING or stopping job waits for the cluster; nullopt if the job does not.
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id);
 
   // WorkerStarter. Ignores `devices`.
@@ -109,6 +109,11 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Returns the run of the job's newest attempt; null if none.
   Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the time from the order to stop until the launcher ends the attempt. Before the training there is
+  // nothing to write, and a worker that waits for another worker does not stop.
+  absl::Duration GraceOf(const v1::Job& job) const {
+    return job.has_lease_time() ? options_.cancel_grace : absl::ZeroDuration();
+  }
   // Records the launcher's answer. An error means that the launcher gave no answer.
   void NoteAnswer(const absl::Status& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { wake_ = true; }

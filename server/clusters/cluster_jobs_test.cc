@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,8 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
-#include "server/clusters/fake_launcher.h"
-#include "server/jobs/job_machine_fixture.h"
+#include "server/clusters/cluster_jobs_fixture.h"
 #include "server/workers/launch_file.h"
 #include "server/workers/spool.h"
 #include "server/workers/worker_protocol.h"
@@ -27,20 +25,10 @@
 namespace tandem {
 namespace {
 
-using State = LaunchedAttempt::State;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-// Polls until the condition holds. Returns false after a generous time.
-bool Eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 3000; ++i) {
-    if (holds()) return true;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return false;
-}
 
 // Keeps the lines of the log while it exists.
 class KeptLog {
@@ -62,109 +50,11 @@ class KeptLog {
   const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> sink_ =
       std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(1000);
 };
-
-class ClusterJobsTest : public testing::Test {
- protected:
-  ClusterJobsTest() {
-    std::filesystem::create_directories(JobsFolder());
-    Open();
-  }
-  ~ClusterJobsTest() override { cluster_->Stop(); }
-
-  std::string JobsFolder() {
-    return std::filesystem::path(jobs_.machine().FolderOf("x")).parent_path().string();
-  }
-
-  void Open() {
-    ClusterJobs::Options options;
-    options.launch.worker_program = "/bin/true";
-    options.jobs_folder = JobsFolder();
-    options.launch.state_folder = std::filesystem::path(JobsFolder()).parent_path().string();
-    options.launch.daemon_certificate = "certificate";
-    options.launch.algorithms_folder = options.launch.state_folder;
-    options.launch.launch.daemon_target = "ipv4:127.0.0.1:1";
-    options.launch.launch.resolve_dataset = [](const v1::DatasetSpec& spec) { return spec; };
-    options.cancel_grace = absl::Milliseconds(200);
-    options.exit_grace = absl::Milliseconds(200);
-    options.observe_every = absl::Milliseconds(10);
-    options.absence_limit = absl::Milliseconds(300);
-    options.unstarted_absence_limit = absl::Milliseconds(100);
-    options.report_limit = absl::Milliseconds(150);
-    cluster_ = std::make_unique<ClusterJobs>(options, &launcher_, &jobs_.machine());
-    jobs_.machine().AddObserver(cluster_.get());
-  }
-  void Begin() {
-    std::vector<v1::Job> left;
-    ASSERT_TRUE(
-        jobs_.machine().VisitNonTerminalJobs([&](v1::Job job) { left.push_back(std::move(job)); }).ok());
-    cluster_->Begin(left, [this](const std::string& id, int32_t attempt) {
-      MutexLock lock(&mutex_);
-      released_.push_back(absl::StrCat(id, "/", attempt));
-    });
-  }
-  // Stops the daemon, and starts the next.
-  void Restart() {
-    cluster_->Stop();
-    jobs_.Reopen();
-    Open();
-    Begin();
-  }
-
-  // Creates a job for the cluster and makes it STARTING.
-  AttemptId Schedule(int workers = 1) {
-    JobMachine::NewJob job;
-    job.spec.set_name("job");
-    job.spec.mutable_cluster()->mutable_slurm()->set_nodes(workers);
-    job.spec.mutable_replicas()->set_workers(workers);
-    job.spec.mutable_replicas()->set_count(workers);
-    job.spec.set_max_restarts(3);
-    job.submitted_spec = job.spec;
-    const std::string id = JobId(jobs_.Create(std::move(job))->name());
-    Awaited<absl::StatusOr<v1::Job>> done;
-    jobs_.machine().Schedule(id, {}, done.Done());
-    scheduled_ = *done.Get();
-    return {id, scheduled_.attempt()};
-  }
-  // Starts a job, and waits until the launcher has it.
-  AttemptId Start() {
-    const AttemptId id = Schedule();
-    const size_t before = launcher_.submitted().size();
-    cluster_->Start(scheduled_, {});
-    EXPECT_TRUE(Eventually([&] { return launcher_.submitted().size() > before; }));
-    EXPECT_TRUE(Eventually([&] {
-      const auto waiting = cluster_->WaitingOf(id.job_id);
-      return waiting.has_value() && absl::StrContains(waiting->message(), "waits");
-    }));
-    return id;
-  }
-  void End(const AttemptId& id, v1::StateReason reason, const std::string& detail) {
-    launcher_.Change(id, [&](LaunchedAttempt& attempt) {
-      attempt.state = State::kEnded;
-      attempt.reason = reason;
-      attempt.detail = detail;
-    });
-  }
-  bool WaitForState(const std::string& id, v1::JobState state) {
-    return Eventually([&] { return jobs_.Get(id).state() == state; });
-  }
-  std::vector<std::string> released() {
-    MutexLock lock(&mutex_);
-    return released_;
-  }
-  JobFolder FolderOf(const AttemptId& id) { return JobFolder(jobs_.machine().FolderOf(id.job_id)); }
-
-  JobMachineFixture jobs_;
-  FakeLauncher launcher_;
-  std::unique_ptr<ClusterJobs> cluster_;
-  v1::Job scheduled_;
-  Mutex mutex_;
-  std::vector<std::string> released_ ABSL_GUARDED_BY(mutex_);
-};
-
 TEST_F(ClusterJobsTest, SubmitsAnAttemptAndShowsItsPlaceInTheQueue) {
   Begin();
   const AttemptId id = Start();
-  EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(), "the fake cluster job 1 waits: Resources.");
+  EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(),
+            "the fake cluster job 1 waits in the fake cluster's queue: Resources.");
   ASSERT_THAT(cluster_->Queue(), SizeIs(1));
   EXPECT_EQ(cluster_->Queue()[0].job(), JobName(id.job_id));
   const std::string launch_path = FolderOf(id).LaunchPath(id.attempt);
@@ -213,6 +103,22 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
   cluster_->BeforeApply(id.job_id, id.attempt, {event});
   EXPECT_TRUE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
+}
+
+TEST_F(ClusterJobsTest, AStartedAttemptHasItsNumberAndItsNodesUntilItsWorkerConnects) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& attempt) {
+    attempt.state = State::kRunning;
+    attempt.nodes = {"n7", "n8"};
+  });
+  EXPECT_TRUE(Eventually([&] {
+    const auto waiting = cluster_->WaitingOf(id.job_id);
+    return waiting.has_value() && waiting->message() ==
+                                      "the fake cluster job 1 runs on n7, n8; its first worker has not "
+                                      "reported yet.";
+  }));
+  EXPECT_THAT(cluster_->Queue(), IsEmpty());
 }
 
 TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
@@ -359,8 +265,8 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
   const std::string first = message();
   EXPECT_THAT(first, testing::MatchesRegex(
-                         "the fake cluster job 1 waits: Resources. the fake cluster has not answered "
-                         "since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
+                         "the fake cluster job 1 waits in the fake cluster's queue: Resources. the fake "
+                         "cluster has not answered since [0-9-]+ [0-9:]+ UTC: the cluster is away."));
   // This submission fails before the cluster is asked, so its error is no answer.
   launcher_.RefuseNext(absl::InternalError("the disk is broken"));
   const AttemptId other = Schedule();
@@ -383,54 +289,6 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   cluster_->Stop();
 }
 
-TEST_F(ClusterJobsTest, APersonsCancellationIsFinal) {
-  Begin();
-  const AttemptId waiting = Start();
-  End(waiting, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
-  ASSERT_TRUE(WaitForState(waiting.job_id, v1::JOB_STATE_FAILED));
-  EXPECT_EQ(jobs_.Get(waiting.job_id).message(),
-            "the fake cluster job 1 was cancelled before it started, and not through the daemon.");
-
-  const AttemptId running = Start();
-  std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/started") << "1 n1\n";
-  std::ofstream(FolderOf(running).AttemptFolder(running.attempt) + "/ended") << "143 SIGTERM\n";
-  launcher_.Change(running, [](LaunchedAttempt& attempt) {
-    attempt.nodes = {"n1"};
-    attempt.start = absl::Now() - absl::Seconds(1);
-  });
-  End(running, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
-  ASSERT_TRUE(WaitForState(running.job_id, v1::JOB_STATE_FAILED));
-  EXPECT_EQ(jobs_.Get(running.job_id).message(),
-            "the fake cluster job 2 was cancelled while it ran, and not through the daemon.");
-}
-
-// A killed controller forgets its last seconds.
-TEST_F(ClusterJobsTest, ACancellationByTheClusterItselfIsALoss) {
-  Begin();
-  // The controller forgot the start, and the script ended by itself.
-  const AttemptId ended = Start();
-  std::ofstream(FolderOf(ended).AttemptFolder(ended.attempt) + "/started") << "1 n1\n";
-  std::ofstream(FolderOf(ended).AttemptFolder(ended.attempt) + "/ended") << "1\n";
-  End(ended, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
-  ASSERT_TRUE(WaitForState(ended.job_id, v1::JOB_STATE_QUEUED));
-  EXPECT_THAT(jobs_.Get(ended.job_id).message(), HasSubstr("ended with the exit code 1."));
-
-  // The controller started the job again, and cancelled it because the node still had it.
-  const AttemptId again = Start();
-  std::ofstream(FolderOf(again).AttemptFolder(again.attempt) + "/started") << "2 n1\n";
-  std::ofstream(FolderOf(again).AttemptFolder(again.attempt) + "/ended") << "143 SIGTERM\n";
-  launcher_.Change(again, [](LaunchedAttempt& attempt) { attempt.start = absl::Now() + absl::Seconds(10); });
-  End(again, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
-  ASSERT_TRUE(WaitForState(again.job_id, v1::JOB_STATE_QUEUED));
-
-  // The node could not start the script.
-  const AttemptId unstarted = Start();
-  launcher_.Change(unstarted, [](LaunchedAttempt& attempt) { attempt.nodes = {"n1"}; });
-  End(unstarted, v1::STATE_REASON_CLUSTER_CANCELLED, "CANCELLED");
-  ASSERT_TRUE(WaitForState(unstarted.job_id, v1::JOB_STATE_QUEUED));
-  EXPECT_THAT(jobs_.Get(unstarted.job_id).message(), HasSubstr("ended: CANCELLED."));
-}
-
 TEST_F(ClusterJobsTest, AnAttemptThatIsForgottenBeforeItsStartIsQueuedAgain) {
   Begin();
   const AttemptId id = Start();
@@ -447,40 +305,12 @@ TEST_F(ClusterJobsTest, AnAttemptThatIsForgottenBeforeItsStartIsQueuedAgain) {
   EXPECT_THAT(released(), ElementsAre(absl::StrCat(id.job_id, "/1")));
 }
 
-TEST_F(ClusterJobsTest, ACancelledAttemptThatIsForgottenBeforeItsStartEnds) {
-  Begin();
-  const AttemptId id = Start();
-  launcher_.Change(id, [](LaunchedAttempt& attempt) { attempt.state = State::kRunning; });
-  ASSERT_TRUE(Eventually([&] { return !cluster_->WaitingOf(id.job_id).has_value(); }));
-  launcher_.Forget(id);
-  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
-  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
-}
-
 TEST_F(ClusterJobsTest, AnAttemptThatSaidItsEndIsNotAwaited) {
   Begin();
   const AttemptId id = Start();
   std::ofstream(FolderOf(id).AttemptFolder(id.attempt) + "/ended") << "7\n";
   launcher_.Forget(id);
   ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
-}
-
-TEST_F(ClusterJobsTest, CancelsAWaitingAttemptAtOnce) {
-  Begin();
-  const AttemptId id = Start();
-  ASSERT_TRUE(jobs_.Cancel(id.job_id).ok());
-  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_CANCELLED));
-  EXPECT_EQ(jobs_.Get(id.job_id).message(),
-            "Cancelled. the fake cluster job 1 was cancelled before it started.");
-  EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
-}
-
-TEST_F(ClusterJobsTest, PausesAWaitingAttemptAtOnce) {
-  Begin();
-  const AttemptId id = Start();
-  ASSERT_TRUE(jobs_.Pause(id.job_id).ok());
-  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_PAUSED));
-  EXPECT_THAT(launcher_.cancelled(), ElementsAre(id));
 }
 
 TEST_F(ClusterJobsTest, TheNextDaemonTakesOverAnAttempt) {

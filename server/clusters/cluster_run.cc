@@ -6,12 +6,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "engine/base/env.h"
 #include "server/clusters/attempt_files.h"
 #include "server/clusters/slurm/batch_script.h"
+#include "server/store/timestamps.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/worker_log.h"
 
@@ -121,6 +123,37 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
   const std::string line = LastLogLine(output);
   if (!line.empty()) absl::StrAppend(&loss.message, " The last line of the batch script's output: ", line);
   return loss;
+}
+
+std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::string& launcher_name,
+                                           const std::string& away) {
+  v1::Waiting waiting;
+  waiting.set_reason(v1::Waiting::REASON_CLUSTER);
+  if (run.is_stopping()) {
+    if (away.empty() || run.phase == ClusterRun::Phase::kEnded) return std::nullopt;
+    waiting.set_message(
+        absl::StrCat(away, " The stop continues by itself when ", launcher_name, " answers."));
+    return waiting;
+  }
+  if (run.waits_in_queue()) {
+    waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " waits in ", launcher_name,
+                                     "'s queue", run.seen->detail.empty() ? "" : ": ", run.seen->detail,
+                                     "."));
+    if (run.seen->start.has_value()) {
+      *waiting.mutable_estimated_start_time() = TimestampOf(*run.seen->start);
+    }
+  } else if (run.is_to_start()) {
+    waiting.set_message(absl::StrCat("The daemon submits it to ", launcher_name, "."));
+  } else if (run.phase == ClusterRun::Phase::kWatched && run.seen.has_value() && !run.seen->nodes.empty()) {
+    waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " runs on ",
+                                     absl::StrJoin(run.seen->nodes, ", "),
+                                     run.session == nullptr ? "; its first worker has not reported yet."
+                                                            : "; its training has not begun yet."));
+  } else {
+    return std::nullopt;
+  }
+  if (!away.empty()) absl::StrAppend(waiting.mutable_message(), " ", away);
+  return waiting;
 }
 
 std::string DescribeSilence(const ClusterRun& run, const std::string& launcher_name, absl::Duration limit,

@@ -49,6 +49,11 @@ struct ClusterRun {
     return phase == Phase::kWatched && seen.has_value() && seen->state == LaunchedAttempt::State::kWaiting &&
            session == nullptr;
   }
+  // True if the attempt has not started in the cluster, and shall start.
+  bool is_to_start() const {
+    const bool is_unsubmitted = phase == Phase::kSubmit || phase == Phase::kFind;
+    return !is_stopping() && session == nullptr && (is_unsubmitted || waits_in_queue());
+  }
   // Ends the run. Returns the session, to be closed.
   std::shared_ptr<WorkerSession> End(absl::Time now) {
     phase = Phase::kEnded;
@@ -106,6 +111,11 @@ struct AttemptLoss {
 // ClusterJobs::Options. Reads the attempt's files.
 AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name,
                          absl::Duration absence_limit);
+
+// Returns why a STARTING or stopping run waits for its cluster; nullopt if the run does not. `away` says that
+// the launcher does not answer, as a sentence. Empty if the launcher answers.
+std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::string& launcher_name,
+                                           const std::string& away);
 
 // Describes a running attempt whose worker has not connected within `limit` after its start. `daemon_target`
 // is WorkerLaunch's.

@@ -27,7 +27,7 @@ class FakeLauncher : public Launcher {
     MutexLock lock(&mutex_);
     refusal_ = std::move(error);
   }
-  // While set, Observe and TakeOver return UNAVAILABLE.
+  // While set, Observe, Cancel and TakeOver return UNAVAILABLE.
   void SetAway(bool away) {
     MutexLock lock(&mutex_);
     away_ = away;
@@ -95,6 +95,7 @@ class FakeLauncher : public Launcher {
 
   absl::Status Cancel(const LaunchedAttempt& attempt) override {
     MutexLock lock(&mutex_);
+    if (away_) return absl::UnavailableError("the cluster is away");
     cancelled_.push_back(attempt.id);
     const auto found = attempts_.find(attempt.id);
     if (found == attempts_.end() || found->second.state == LaunchedAttempt::State::kEnded) {

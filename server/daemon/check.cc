@@ -342,7 +342,9 @@ std::vector<Check> CheckDaemon(const DaemonOptions& options) {
   CheckTls(options, &checks);
   CheckFolders(options, &checks);
   std::vector<Check> all = std::move(checks).Take();
-  for (Check& check : CheckCluster(options, is_running)) all.push_back(std::move(check));
+  for (Check& check : CheckCluster(options, FaultsOfClusterOptions(options), is_running)) {
+    all.push_back(std::move(check));
+  }
   return all;
 }
 

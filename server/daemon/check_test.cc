@@ -14,6 +14,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/daemon/cluster_check.h"
 #include "server/store/state_folder.h"
 #include "server/store/temporary_folder.h"
 
@@ -253,7 +254,27 @@ TEST_F(ClusterCheckTest, ARunningDaemonExcusesNoWrongAddress) {
   EXPECT_THAT(Wrong(), HasSubstr("PROBLEM --worker-listen 192.0.2.1:7448: cannot listen on"));
   const TakenPort taken;
   options_.worker_listen = absl::StrCat("127.0.0.1:", taken.port());
-  EXPECT_THAT(Wrong(), Not(HasSubstr("--worker-listen")));
+  // Each machine has this address. As an option, the address is a fault.
+  const std::vector<Check> checks = CheckCluster(options_, /*faults=*/{}, /*is_running=*/true);
+  ASSERT_EQ(checks.size(), 3);
+  EXPECT_EQ(checks[1].verdict, Verdict::kFine) << checks[1].message;
+}
+
+TEST_F(ClusterCheckTest, AFaultOfAnOptionDoesNotHideOthers) {
+  options_.worker_listen = "login:7448";
+  options_.slurm_allow_arguments = {"constraint", "--nice"};
+  options_.shared_folder += "/none";
+  std::filesystem::remove(folder_.path() + "/programs/sbatch");
+  EXPECT_THAT(
+      Wrong(),
+      AllOf(HasSubstr("PROBLEM --worker-listen: is 'login:7448'; must be an address"),
+            HasSubstr("PROBLEM --slurm-allow-argument: is '--nice'; must be the name of a long option"),
+            HasSubstr("/none: No such file or directory"), HasSubstr("PROBLEM Slurm: ")));
+  EXPECT_THAT(Wrong(), Not(HasSubstr("--worker-listen login:7448")));
+  options_.shared_folder = "shared";
+  options_.worker_listen = "";
+  EXPECT_THAT(Wrong(), AllOf(HasSubstr("PROBLEM --shared-folder: needs --worker-listen"),
+                             HasSubstr("PROBLEM --shared-folder: is 'shared'; must be an absolute path")));
 }
 
 TEST_F(ClusterCheckTest, TheSharedFolderIsWritableAndFree) {

@@ -1,11 +1,13 @@
 #include "server/daemon/cluster_check.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "server/auth/listen_policy.h"
@@ -69,9 +71,21 @@ Check CheckSlurm() {
 
 }  // namespace
 
-std::vector<Check> CheckCluster(const DaemonOptions& options, bool is_running) {
-  if (options.shared_folder.empty() && options.worker_listen.empty()) return {};
-  return {CheckSharedFolder(options), CheckWorkerAddress(options, is_running), CheckSlurm()};
+std::vector<Check> CheckCluster(const DaemonOptions& options, const std::vector<OptionFault>& faults,
+                                bool is_running) {
+  std::vector<Check> checks;
+  for (const OptionFault& fault : faults) checks.push_back({Verdict::kProblem, fault.option, fault.message});
+  if (options.shared_folder.empty() && options.worker_listen.empty()) return checks;
+  const auto is_whole = [&](const std::string& value, absl::string_view option) {
+    return !value.empty() && std::none_of(faults.begin(), faults.end(),
+                                          [&](const OptionFault& fault) { return fault.option == option; });
+  };
+  if (is_whole(options.shared_folder, "--shared-folder")) checks.push_back(CheckSharedFolder(options));
+  if (is_whole(options.worker_listen, "--worker-listen")) {
+    checks.push_back(CheckWorkerAddress(options, is_running));
+  }
+  checks.push_back(CheckSlurm());
+  return checks;
 }
 
 }  // namespace tandem

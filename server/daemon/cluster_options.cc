@@ -3,7 +3,14 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "server/auth/listen_policy.h"
 
 namespace tandem {
@@ -30,32 +37,68 @@ void AddClusterOptions(DaemonOptions* options, CLI::App* app) {
       ->group("Slurm");
 }
 
-absl::Status CheckClusterOptions(const DaemonOptions& options) {
-  if (options.shared_folder.empty() != options.worker_listen.empty()) {
-    return absl::InvalidArgumentError("--shared-folder and --worker-listen must be given together");
-  }
-  if (options.shared_folder.empty()) return absl::OkStatus();
-  if (options.shared_folder.front() != '/') {
-    return absl::InvalidArgumentError(absl::StrCat("--shared-folder is '", options.shared_folder,
-                                                   "'; must be an absolute path, the same on all nodes"));
-  }
+namespace {
+
+// Returns why workers on other hosts cannot use the address; empty if they can.
+std::string FaultOfWorkerListen(const std::string& text) {
   const auto wrong = [&](absl::string_view problem) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--worker-listen is '", options.worker_listen, "'", problem,
-                     "; must be an address of this machine that the nodes reach, and a port, such as "
-                     "10.0.0.1:7448"));
+    return absl::StrCat("is '", text, "'", problem,
+                        "; must be an address of this machine that the nodes reach, and a port, such as "
+                        "10.0.0.1:7448");
   };
-  const absl::StatusOr<ListenAddress> address = ParseListenAddress(options.worker_listen);
+  const absl::StatusOr<ListenAddress> address = ParseListenAddress(text);
   if (!address.ok()) return wrong("");
   in6_addr bytes = {};
-  const bool is_v6 = options.worker_listen.front() == '[';
+  const bool is_v6 = text.front() == '[';
   const bool is_numeric = inet_pton(is_v6 ? AF_INET6 : AF_INET, address->host.c_str(), &bytes) == 1;
   if (!is_numeric || address->port == 0) return wrong("");
   if (address->IsLoopback()) return wrong(", which only this machine reaches");
   if (address->host == "0.0.0.0" || (is_v6 && IN6_IS_ADDR_UNSPECIFIED(&bytes))) {
     return wrong(", which is no single address");
   }
-  return absl::OkStatus();
+  return "";
+}
+
+bool IsOptionName(absl::string_view text) {
+  return !text.empty() && absl::ascii_isalpha(text.front()) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
+}
+
+}  // namespace
+
+std::vector<OptionFault> FaultsOfClusterOptions(const DaemonOptions& options) {
+  std::vector<OptionFault> faults;
+  const std::string& shared = options.shared_folder;
+  if (shared.empty() != options.worker_listen.empty()) {
+    faults.push_back({shared.empty() ? "--worker-listen" : "--shared-folder",
+                      absl::StrCat("needs ", shared.empty() ? "--shared-folder" : "--worker-listen",
+                                   ": both must be given together")});
+  }
+  if (!shared.empty() && shared.front() != '/') {
+    faults.push_back({"--shared-folder",
+                      absl::StrCat("is '", shared, "'; must be an absolute path, the same on all nodes")});
+  }
+  if (!options.worker_listen.empty()) {
+    std::string fault = FaultOfWorkerListen(options.worker_listen);
+    if (!fault.empty()) faults.push_back({"--worker-listen", std::move(fault)});
+  }
+  for (const std::string& name : options.slurm_allow_arguments) {
+    if (IsOptionName(name)) continue;
+    faults.push_back({"--slurm-allow-argument",
+                      absl::StrCat("is '", name,
+                                   "'; must be the name of a long option of sbatch, without dashes in front "
+                                   "and without a value, such as constraint")});
+  }
+  return faults;
+}
+
+absl::Status CheckClusterOptions(const DaemonOptions& options) {
+  const std::vector<OptionFault> faults = FaultsOfClusterOptions(options);
+  if (faults.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrJoin(faults, "\n", [](std::string* out, const OptionFault& fault) {
+        absl::StrAppend(out, fault.option, " ", fault.message);
+      }));
 }
 
 }  // namespace tandem

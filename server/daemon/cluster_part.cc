@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<v1::ClusterPartition>> ClusterPart::Partitions() {
     v1::ClusterPartition& partition = partitions.emplace_back();
     partition.set_name(one.name);
     partition.set_is_default(one.is_default);
-    partition.set_is_up(one.is_up);
+    partition.set_is_up(one.is_up && one.down_nodes < one.nodes);
     if (one.time_limit != absl::InfiniteDuration()) {
       partition.set_time_limit_seconds(absl::ToDoubleSeconds(one.time_limit));
     }

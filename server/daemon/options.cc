@@ -532,8 +532,9 @@ absl::StatusOr<ParsedOptions> ParseDaemonOptions(const std::vector<std::string>&
   if (!options.tls_client_ca.empty() && options.tls_cert.empty()) {
     return absl::InvalidArgumentError("--tls-client-ca needs --tls-cert and --tls-key");
   }
-  for (const absl::Status& status :
-       {CheckValues(app), CheckPorts(options), CheckFetchOptions(options), CheckClusterOptions(options)}) {
+  for (const absl::Status& status : {CheckValues(app), CheckPorts(options), CheckFetchOptions(options),
+                                     // CheckDaemon reports these faults beside all others.
+                                     parsed.check ? absl::OkStatus() : CheckClusterOptions(options)}) {
     if (!status.ok()) return status;
   }
   // The daemon passes these folders to other programs and clients.

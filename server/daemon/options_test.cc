@@ -13,6 +13,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -279,6 +280,23 @@ TEST(DaemonOptionsTest, AClusterNeedsAFolderAndAnAddress) {
   }
   EXPECT_THAT(ErrorOf({"--shared-folder", "/shared", "--worker-listen", "127.0.0.2:7448"}),
               HasSubstr("--worker-listen is '127.0.0.2:7448', which only this machine reaches; must be"));
+  // All faults at once, and --check lists them itself.
+  const std::vector<std::string> wrong = {"--shared-folder", "shared", "--worker-listen", "login:7448"};
+  EXPECT_THAT(ErrorOf(wrong),
+              AllOf(HasSubstr("--shared-folder is 'shared'"), HasSubstr("--worker-listen is 'login:7448'")));
+  EXPECT_TRUE(
+      ParseDaemonOptions({"--shared-folder", "shared", "--worker-listen", "login:7448", "--check"}).ok());
+}
+
+TEST(DaemonOptionsTest, AnAllowedArgumentOfSlurmIsAName) {
+  EXPECT_TRUE(ParseDaemonOptions({"--slurm-allow-argument=gres-flags", "--slurm-allow-argument=nice"}).ok());
+  for (const char* name : {"--nice", "-n", "nice=5", "ni ce", ""}) {
+    EXPECT_THAT(ErrorOf({absl::StrCat("--slurm-allow-argument=", name)}), HasSubstr("--slurm-allow-argument"))
+        << name;
+  }
+  EXPECT_THAT(ErrorOf({"--slurm-allow-argument=--nice"}),
+              HasSubstr("--slurm-allow-argument is '--nice'; must be the name of a long option of sbatch, "
+                        "without dashes in front and without a value, such as constraint"));
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ void JobChanges::UnpackSpec() {
 }
 
 absl::Status JobEdit::Begin(const google::protobuf::Timestamp& time) {
-  return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED, "Accepted; waiting for devices.", time);
+  const bool is_on_cluster = changes_->job.job.spec().has_cluster();
+  return Move(v1::JOB_STATE_QUEUED, v1::STATE_REASON_SUBMITTED,
+              is_on_cluster ? "Accepted; waiting for its cluster." : "Accepted; waiting for devices.", time);
 }
 
 absl::Status JobEdit::Take(Trigger trigger, v1::StateReason reason, const std::string& message,

@@ -280,8 +280,8 @@ std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
                         : absl::StrCat(gone, "continues from its checkpoint of step ", step, ".");
   }
   if (!gone.empty()) return absl::StrCat(gone, "starts from the beginning.");
-  return job.attempt() > 0 ? "It has no checkpoint, so it starts from the beginning."
-                           : "It waits for devices.";
+  if (job.attempt() > 0) return "It has no checkpoint, so it starts from the beginning.";
+  return job.spec().has_cluster() ? "It waits for its cluster." : "It waits for devices.";
 }
 
 }  // namespace
@@ -449,8 +449,11 @@ void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateRea
 
 void JobMachine::SetWaitingOf(v1::Job* job, bool may_look) {
   job->clear_waiting();
-  // A cluster may not have started the attempt yet. A job without its spec is not known to be on a cluster.
-  const bool may_wait_in_cluster = job->state() == v1::JOB_STATE_STARTING && job->devices().empty();
+  // A cluster may not have started or stopped the attempt yet. A job without its spec is not known to be on a
+  // cluster.
+  const bool is_changing = job->state() == v1::JOB_STATE_STARTING ||
+                           job->state() == v1::JOB_STATE_CANCELLING || IsToStopForNow(job->state());
+  const bool may_wait_in_cluster = is_changing && job->devices().empty();
   if (job->state() != v1::JOB_STATE_QUEUED && !may_wait_in_cluster) return;
   std::optional<v1::Waiting> waiting;
   if (waiting_ != nullptr) waiting = waiting_->WaitingOf(JobId(job->name()), may_look);

@@ -248,7 +248,8 @@ class JobMachine {
   // Returns a function that gives the changed job to `done`.
   Written GiveJob(Done<v1::Job> done);
   void Announce(const JobChanges& changes);
-  // Sets `waiting` of a QUEUED job. `may_look` as WaitingSource::WaitingOf.
+  // Sets `waiting` of a QUEUED job, and of a job that waits for its cluster. `may_look` as
+  // WaitingSource::WaitingOf.
   void SetWaitingOf(v1::Job* job, bool may_look);
 
   Store* const store_;

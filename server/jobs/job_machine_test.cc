@@ -314,7 +314,9 @@ TEST_F(JobMachineTest, AWorkerThatIsLostOrStopsUnaskedFailsItsJob) {
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job->reason(), v1::STATE_REASON_WORKER_LOST);
-  EXPECT_EQ(job->message(), "killed by signal 9");
+  EXPECT_EQ(job->message(), "killed by signal 9. No restart is left (max_restarts is 0). `tandem logs " +
+                                lost + " --rank N` has the log of rank N. `tandem resume " + lost +
+                                "` continues the job, with new restarts.");
   EXPECT_EQ(jobs_.Cancel(lost).status().code(), kFailedPrecondition);
   jobs_.CheckLog(lost);
   const std::string stopped = jobs_.RunningJob();
@@ -383,6 +385,36 @@ TEST_F(JobMachineTest, SaysWhyAJobWaitsWhileItDoes) {
   EXPECT_EQ(page->jobs[0].waiting().position(), 1);
   EXPECT_EQ((*jobs_.machine().NonTerminalJobs())[0].waiting().position(), 1);
   ASSERT_TRUE(jobs_.Schedule(id).ok());
+  EXPECT_FALSE(jobs_.Get(id).has_waiting());
+  // A stop on this machine does not wait.
+  ASSERT_TRUE(jobs_.Cancel(id).ok());
+  EXPECT_FALSE(jobs_.Get(id).has_waiting());
+}
+
+TEST_F(JobMachineTest, SaysWhyAJobWaitsForItsCluster) {
+  class Source : public WaitingSource {
+   public:
+    std::optional<v1::Waiting> WaitingOf(const std::string&, bool) override { return waiting; }
+    std::optional<v1::Waiting> waiting;
+  } source;
+  jobs_.machine().SetWaitingSource(&source);
+  JobMachine::NewJob job;
+  job.spec.mutable_cluster()->mutable_slurm();
+  job.submitted_spec = job.spec;
+  const v1::Job made = *jobs_.Create(std::move(job));
+  EXPECT_EQ(made.message(), "Accepted; waiting for its cluster.");
+  const std::string id = JobId(made.name());
+  Awaited<absl::StatusOr<v1::Job>> scheduled;
+  jobs_.machine().Schedule(id, {}, scheduled.Done());
+  ASSERT_TRUE(scheduled.Get().ok());
+  EXPECT_FALSE(jobs_.Get(id).has_waiting());
+  source.waiting.emplace().set_reason(v1::Waiting::REASON_CLUSTER);
+  EXPECT_EQ(jobs_.Get(id).waiting().reason(), v1::Waiting::REASON_CLUSTER);
+  ASSERT_TRUE(jobs_.Cancel(id).ok());
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_CANCELLING);
+  EXPECT_EQ(jobs_.Get(id).waiting().reason(), v1::Waiting::REASON_CLUSTER);
+  ASSERT_TRUE(jobs_.WorkerLost(id, 1).ok());
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_CANCELLED);
   EXPECT_FALSE(jobs_.Get(id).has_waiting());
 }
 

@@ -8,11 +8,11 @@
 
 namespace tandem {
 
-// Explains why queued jobs wait. Thread-safe.
+// Explains why queued jobs wait, and why other jobs wait for a cluster. Thread-safe.
 class WaitingSource {
  public:
   virtual ~WaitingSource() = default;
-  // Returns why the job waits; nullopt if the scheduler has not considered it. With `may_look`, first
+  // Returns why the job waits; nullopt if the scheduler has not considered the job. With `may_look`, first
   // examines the queue again if something changed, which takes milliseconds for a long queue. Otherwise the
   // answer may be slightly old.
   virtual std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) = 0;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "google/protobuf/util/time_util.h"
+#include "server/store/records.h"
 
 namespace tandem {
 namespace {
@@ -33,6 +34,16 @@ std::string Again(const v1::Job& job, bool is_counted) {
       is_counted ? absl::StrCat(": restart ", job.restarts(), " of ", job.spec().max_restarts())
                  : ". The restart is not counted, because the attempt wrote a checkpoint",
       ".");
+}
+
+// Says that a lost job has no restart left, and how a person can continue. Empty for other ends.
+std::string AfterTheLastRestart(const v1::Job& job, v1::StateReason reason) {
+  const int most = job.spec().max_restarts();
+  if (!IsLossReason(reason) || job.restarts() < most) return "";
+  const std::string id = JobId(job.name());
+  return absl::StrCat(" No restart is left (max_restarts is ", most, "). `tandem logs ", id,
+                      " --rank N` has the log of rank N. `tandem resume ", id,
+                      "` continues the job, with new restarts.");
 }
 
 }  // namespace
@@ -93,14 +104,17 @@ absl::Status LoseWorker(Transaction* transaction, const WorkerLoss& loss,
       return edit.Take(Trigger::kWorkerLost, loss.reason,
                        absl::StrCat("Paused without a new checkpoint. ", loss.message), loss.time,
                        loss.summary);
-    default:
+    default: {
+      std::string more;
+      if (job.restarts() > 0) {
+        more = absl::StrCat(" It was restarted ", job.restarts(), job.restarts() == 1 ? " time" : " times",
+                            " since its last new epoch in a checkpoint, or since it began.");
+      }
+      more += AfterTheLastRestart(job, loss.reason);
       return edit.Take(Trigger::kWorkerLost, loss.reason,
-                       job.restarts() == 0
-                           ? loss.message
-                           : absl::StrCat(Sentence(loss.message), " It was restarted ", job.restarts(),
-                                          job.restarts() == 1 ? " time" : " times",
-                                          " since its last new epoch in a checkpoint, or since it began."),
-                       loss.time, loss.summary);
+                       more.empty() ? loss.message : absl::StrCat(Sentence(loss.message), more), loss.time,
+                       loss.summary);
+    }
   }
 }
 

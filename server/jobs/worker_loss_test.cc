@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
@@ -14,6 +15,7 @@ using google::protobuf::util::TimeUtil;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class WorkerLossTest : public testing::Test {
  protected:
@@ -92,6 +94,9 @@ TEST_F(WorkerLossTest, GoesOnAsOftenAsItMay) {
   EXPECT_EQ(job.state(), v1::JOB_STATE_FAILED);
   EXPECT_EQ(job.reason(), v1::STATE_REASON_WORKER_LOST);
   EXPECT_THAT(job.message(), HasSubstr("It is gone. It was restarted 2 times"));
+  EXPECT_THAT(job.message(), HasSubstr(absl::StrCat("No restart is left (max_restarts is 2). `tandem logs ",
+                                                    id, " --rank N` has the log of rank N. `tandem resume ",
+                                                    id, "` continues the job, with new restarts.")));
   // Somebody repaired the job.
   EXPECT_EQ(jobs_.Resume(id)->restarts(), 0);
 }
@@ -168,6 +173,10 @@ TEST_F(WorkerLossTest, WhatWouldFailAgainIsNotRepeated) {
     ASSERT_TRUE(jobs_.Apply(told, 1, {Started(1), finished}).ok());
     EXPECT_EQ(jobs_.machine().Get(told)->state(), v1::JOB_STATE_FAILED) << reason;
   }
+  // No restart was refused, because none would help.
+  EXPECT_THAT(Lose(StartingJob(0), 1, v1::STATE_REASON_TRAINING_ERROR)->message(), Not(HasSubstr("restart")));
+  EXPECT_THAT(Lose(StartingJob(0), 1, v1::STATE_REASON_WORKER_LOST)->message(),
+              HasSubstr("It is gone. No restart is left (max_restarts is 0)."));
   // A worker that could not be started is retried once.
   const std::string id = StartingJob(3);
   EXPECT_EQ(Lose(id, 1, v1::STATE_REASON_WORKER_START_FAILED)->state(), v1::JOB_STATE_QUEUED);

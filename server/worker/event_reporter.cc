@@ -1,10 +1,14 @@
 #include "server/worker/event_reporter.h"
 
+#include <grpc/support/log.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -33,6 +37,16 @@ constexpr size_t kMaxInFlight = 8192;
 // Over TCP: the interval of signs of life, and the longest wait for the answer.
 constexpr absl::Duration kKeepalive = absl::Seconds(15);
 
+// True if gRPC logged a fault of a certificate since the last look. A failed handshake has its reason only in
+// gRPC's log.
+std::atomic<bool> certificate_failed = false;
+
+// Takes gRPC's log, because gRPC repeats its lines at each connection.
+void LogOfGrpc(gpr_log_func_args* args) {
+  spdlog::debug("grpc: {}", args->message);
+  if (absl::StrContains(absl::AsciiStrToLower(args->message), "certificate")) certificate_failed = true;
+}
+
 std::shared_ptr<grpc::Channel> Connect(const std::string& target, const std::string& certificate) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, absl::ToInt64Milliseconds(kFirstBackoff));
@@ -42,6 +56,8 @@ std::shared_ptr<grpc::Channel> Connect(const std::string& target, const std::str
   if (certificate.empty()) {
     return grpc::CreateCustomChannel(target, grpc::InsecureChannelCredentials(), arguments);
   }
+  certificate_failed = false;
+  gpr_set_log_function(&LogOfGrpc);
   // The certificate has this name. No host name needs to be resolved or to match.
   arguments.SetSslTargetNameOverride(kWorkerListenerName);
   // Without a sign of life from the daemon's host, the stream ends and the worker connects again.
@@ -244,12 +260,16 @@ void EventReporter::Complain() {
     if (is_over) return;
     const absl::Duration now = Clock::Real()->Elapsed();
     const absl::string_view target = options_.daemon_target;
+    const bool is_wrong_certificate = certificate_failed.exchange(false);
     spdlog::warn(
-        "cannot reach the daemon at {}: no answer for {}; training continues, and the spool keeps the "
+        "cannot reach the daemon at {}: {}no answer for {}; training continues, and the spool keeps the "
         "events{}",
         std::string(absl::StripPrefix(absl::StripPrefix(target, "ipv4:"), "ipv6:")),
+        is_wrong_certificate ? "its certificate is not the certificate of this attempt's start, " : "",
         absl::FormatDuration(absl::Trunc(now - silent_since_, absl::Seconds(1))),
-        options_.daemon_certificate.empty()
+        is_wrong_certificate ? "; put worker-listen.pem and worker-listen.key of that time back into the "
+                               "daemon's state folder"
+        : options_.daemon_certificate.empty()
             ? ""
             : "; this node must reach this address (tandemd --worker-listen)");
     next_complaint_ = now + options_.complaint_interval;

@@ -315,6 +315,33 @@ TEST_F(JobRunTest, WhatIsPausedKeepsItsModel) {
             "Paused after step 7 without a new checkpoint: it will continue from step 5.");
 }
 
+TEST_F(JobRunTest, AnInterruptionIsTheReasonOfTheEndThatItCauses) {
+  std::unique_ptr<JobRun> run;
+  run = MakeRun([&](FakeTrainer& trainer) {
+    trainer.observer().OnStarted(0);
+    trainer.summary().set_steps(7);
+    run->Interrupt(v1::STATE_REASON_CLUSTER_PREEMPTED, "Slurm ended the attempt.");
+    return trainer.WaitForPause();
+  });
+  ASSERT_TRUE(run->Run().ok());
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_CLUSTER_PREEMPTED);
+}
+
+// If a worker fails, Slurm sends the other workers the signal of a preemption.
+TEST_F(JobRunTest, ALossOfAnotherWorkerIsNoInterruption) {
+  std::unique_ptr<JobRun> run;
+  run = MakeRun([&](FakeTrainer& trainer) {
+    trainer.observer().OnStarted(0);
+    run->Interrupt(v1::STATE_REASON_CLUSTER_PREEMPTED, "Slurm ended the attempt.");
+    return absl::UnavailableError("rank 1 is gone");
+  });
+  ASSERT_TRUE(run->Run().ok());
+  EXPECT_EQ(events_.back().finished().state(), v1::JOB_STATE_FAILED);
+  EXPECT_EQ(events_.back().finished().reason(), v1::STATE_REASON_WORKER_LOST);
+  EXPECT_EQ(events_.back().finished().message(), "rank 1 is gone");
+}
+
 TEST_F(JobRunTest, ACancelBeforeTrainingStartsNone) {
   const std::unique_ptr<JobRun> run = MakeRun([](FakeTrainer&) {
     ADD_FAILURE() << "it must not train";

@@ -208,7 +208,8 @@ int RunWorker(const WorkerLaunch& launch, const std::string& host) {
   if (!status.ok()) {
     spdlog::error("cannot report to the daemon any more: {}", status.ToString());
   } else if (!reporter->Drain(kPatience)) {
-    spdlog::warn("the daemon did not take the last events; they stay in the spool");
+    spdlog::warn(
+        "cannot give the last events to the daemon: no answer; the daemon reads them from the spool");
   }
   // Destroy it before `run`, which its thread may call.
   reporter = nullptr;

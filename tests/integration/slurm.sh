@@ -13,6 +13,13 @@ done
 export SLURM_LAB=$scratch/slurm
 cluster=./slurm/cluster.sh
 extra_cleanup() { "$cluster" down; }
+# Holds rank 1 before its worker starts, as long as the file "hold" exists.
+cat >"$scratch/prolog" <<END
+#!/bin/sh
+while [ "\$SLURM_PROCID" = 1 ] && [ -e $scratch/hold ]; do sleep 0.2; done
+END
+chmod +x "$scratch/prolog"
+export SLURM_LAB_CONF="TaskProlog=$scratch/prolog"
 "$cluster" up 2 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
 login() { "$cluster" run "$@"; }
 tandem() { login "$tandem" "$@"; }
@@ -75,7 +82,7 @@ same_tensors on_slurm here || die "the models differ"
 
 echo "-- refusals name the field"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set cluster.slurm.partition=none
-expect_text 'cluster.slurm.partition: .*invalid partition' "$scratch/refused"
+expect_text 'cluster.slurm.partition: .*invalid partition.*; the partitions are .*"urgent"' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=9
 expect_text 'cluster.slurm.nodes' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set replicas.count=1 \
@@ -83,6 +90,49 @@ expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.y
 expect_text 'cluster.slurm.time_limit_seconds: .*longer than the limit of the partition "brief"' "$scratch/refused"
 expect_code 2 "$scratch/refused" "$cluster" run "$tandem" submit "$scratch/job.yaml" --on slurm --set 'cluster.slurm.extra_arguments=[--uid=0]'
 expect_text 'extra_arguments.*allows --nice' "$scratch/refused"
+
+echo "-- the doctor names a partition whose nodes are all down"
+idle() { [[ $(login sinfo -h -p work -t idle -o %D) == "$1" ]]; }
+await 30 idle 2 || die "the nodes are not idle"
+login scontrol update nodename=n1 state=down reason=test
+tandem doctor >"$scratch/doctor" 2>&1 || true
+expect_text 'the partition "brief" starts no jobs: it is down, or all of its 1 nodes are down' "$scratch/doctor"
+login scontrol update nodename=n1 state=resume
+await 30 idle 2 || die "the nodes are not idle"
+
+echo "-- a cancellation does not wait for a rank that never came"
+touch "$scratch/hold"
+submit --on slurm --set replicas.count=2
+connected() { grep -q "worker connected job=$job" "$scratch/tandemd.log"; }
+await 60 connected || die "the first worker does not connect: $(field "$job" message)"
+tandem cancel "$job" >"$scratch/cancelled"
+# Slurm's KillWait is 5 s.
+await 15 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+rm "$scratch/hold"
+
+echo "-- a worker that dies is no preemption"
+# worker_on NODE: prints the process of the job's worker on the node.
+worker_on() {
+  local pid
+  for pid in $(pgrep -f "tandem-worker --launch .*/$job/"); do
+    # srun and the batch script have the same words in their command lines.
+    if [[ $(readlink "/proc/$pid/exe") == *tandem-worker ]] && grep -qzx "SLURMD_NODENAME=$1" "/proc/$pid/environ"; then
+      echo "$pid"
+    fi
+  done
+}
+submit --on slurm --set replicas.count=2 --set training.epochs=100 --set checkpoints.every_steps=50
+has_checkpoint() { [[ $(field "$job" last_checkpoint) == *step* ]]; }
+await 120 has_checkpoint || die "no checkpoint: $(field "$job" message)"
+kill -9 "$(worker_on n2)"
+is_again() { [[ $(field "$job" attempt) == 2 ]]; }
+await 60 is_again || die "it does not restart: $(field "$job" message)"
+[[ $(field "$job" restarts) == 1 ]] || die "the restart is not counted: $(field "$job" restarts)"
+timeout 10 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || true
+expect_text 'restart 1 of' "$scratch/watched"
+! grep -q 'another job needed the nodes' "$scratch/watched" || die "it says: $(<"$scratch/watched")"
+tandem cancel "$job" >"$scratch/cancelled"
+await 60 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
 
 echo "-- a folder that is missing on a node is an error with the node and the path"
 # names_the_node JOB PATTERN: the job fails, and the message matches.
@@ -128,8 +178,9 @@ await 30 is_back || die "the worker does not come back"
 
 echo "-- a waiting job shows Slurm's reason, and its cancellation leaves nothing"
 submit --on slurm
-waits() { tandem queue | grep -q 'Slurm job [0-9]* waits: \(Resources\|Priority\)'; }
+waits() { tandem queue | grep -q "Slurm job [0-9]* waits in Slurm's queue: \(Resources\|Priority\)"; }
 await 30 waits || die "no reason: $(tandem queue)"
+[[ $(field "$job" waiting) == *"waits in Slurm's queue"* ]] || die "the job says: $(field "$job" waiting)"
 tandem cancel "$job" >"$scratch/cancelled"
 await 30 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
 [[ $(slurm_jobs "$job") == 0 ]] || die "the job is left in Slurm"
@@ -150,6 +201,18 @@ await 60 trains "$long" || die "state $(field "$long" state)"
 tandem cancel "$long" >"$scratch/cancelled"
 await 60 is "$long" JOB_STATE_CANCELLED || die "state $(field "$long" state)"
 await 60 gone || die "the cancelled job is left in Slurm"
+
+echo "-- while Slurm is away, a cancellation says so, and continues by itself"
+login sbatch --nodes=2 --output=/dev/null --wrap='sleep 600' >"$scratch/other"
+submit --on slurm
+await 30 waits || die "no reason: $(tandem queue)"
+"$cluster" kill ctl
+tandem cancel "$job" >"$scratch/cancelled"
+says_why() { tandem describe "$job" | grep -q '^waits .*Slurm has not answered since .* The stop continues by itself'; }
+await 60 says_why || die "it says: $(tandem describe "$job")"
+is "$job" JOB_STATE_CANCELLING || die "state $(field "$job" state)"
+"$cluster" start ctl
+await 90 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   kill -9 "$(pgrep -P "$daemon")"
   wait "$daemon" 2>/dev/null || true

@@ -113,6 +113,17 @@ bool IsReady(absl::string_view state) {
   return IsFree(state) || state == "mix" || state == "alloc" || state == "comp";
 }
 
+// Returns true if nodes in this state start no jobs until a person or the node acts. "drain" also begins the
+// longer name of a drained node.
+bool IsDown(absl::string_view state) {
+  // The node does not answer.
+  if (absl::EndsWith(state, "*")) return true;
+  for (const absl::string_view name : {"down", "drain", "drng", "fail", "inval", "unk"}) {
+    if (absl::StartsWith(state, name)) return true;
+  }
+  return false;
+}
+
 void Join(const PartitionRecord& record, SlurmPartition& partition) {
   // Nothing was joined before.
   const bool is_first = partition.name.empty();
@@ -131,6 +142,7 @@ void Join(const PartitionRecord& record, SlurmPartition& partition) {
   partition.free_cpus += record.idle_cpus;
   partition.gpus += record.nodes * record.gpus_per_node;
   if (IsReady(record.state)) partition.ready_nodes += record.nodes;
+  if (IsDown(record.state)) partition.down_nodes += record.nodes;
   if (!IsFree(record.state)) return;
   partition.free_nodes += record.nodes;
   partition.free_gpus += record.nodes * record.gpus_per_node;

@@ -107,6 +107,7 @@ TEST(PartitionAnswerTest, JoinsTheRecordsOfAPartition) {
   EXPECT_EQ(work.nodes, 5);
   EXPECT_EQ(work.free_nodes, 3);
   EXPECT_EQ(work.ready_nodes, 4);
+  EXPECT_EQ(work.down_nodes, 1);
   EXPECT_EQ(work.cpus_per_node, 8);
   EXPECT_EQ(work.most_cpus_per_node, 16);
   EXPECT_EQ(work.cpus, 48);
@@ -121,6 +122,22 @@ TEST(PartitionAnswerTest, JoinsTheRecordsOfAPartition) {
   EXPECT_FALSE(brief.is_up);
   EXPECT_EQ(brief.time_limit, absl::Hours(24));
   EXPECT_EQ(brief.free_nodes, 0);
+}
+
+TEST(PartitionAnswerTest, KnowsTheNodesThatStartNoJobs) {
+  for (const char* state : {"down", "down*", "drain", "drng", "drain*", "fail", "idle*", "unk*", "inval"}) {
+    const auto partitions = ParsePartitions(
+        absl::StrCat("tandem-partition|work*|up|infinite|2|", state, "|1|0/0/2/2|(null)|tandem-end\n"));
+    ASSERT_TRUE(partitions.ok()) << partitions.status();
+    EXPECT_EQ((*partitions)[0].down_nodes, 2) << state;
+    EXPECT_EQ((*partitions)[0].ready_nodes, 0) << state;
+  }
+  for (const char* state : {"idle", "idle~", "mix", "alloc", "comp", "plnd", "resv", "boot", "idle#"}) {
+    const auto partitions = ParsePartitions(
+        absl::StrCat("tandem-partition|work*|up|infinite|2|", state, "|1|0/0/2/2|(null)|tandem-end\n"));
+    ASSERT_TRUE(partitions.ok()) << partitions.status();
+    EXPECT_EQ((*partitions)[0].down_nodes, 0) << state;
+  }
 }
 
 TEST(PartitionAnswerTest, AnythingElseIsNoAnswer) {

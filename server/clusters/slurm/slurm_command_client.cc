@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
 #include "server/clusters/slurm/queue_answer.h"
@@ -93,13 +94,26 @@ std::string DescribeNodes(const SlurmPartition& partition) {
                       partition.nodes == 1 ? "" : " each");
 }
 
+// Returns 'the partitions are "work", "urgent"'.
+std::string DescribePartitions(const std::vector<SlurmPartition>& partitions) {
+  return absl::StrCat("the partitions are ",
+                      absl::StrJoin(partitions, ", ", [](std::string* out, const SlurmPartition& partition) {
+                        absl::StrAppend(out, "\"", partition.name, "\"");
+                      }));
+}
+
 // Slurm has the same words for too many nodes, cores and GPUs. Returns the refusal of these with the numbers
-// and the right field, and any other refusal as it is.
+// and the right field, the refusal of an unknown partition with the known partitions, and any other refusal
+// as it is.
 absl::Status ExplainRefusal(const absl::Status& refusal, const SlurmRequest& request,
-                            const SlurmPartition* partition) {
+                            const std::vector<SlurmPartition>& partitions, const SlurmPartition* partition) {
   const std::vector<FieldViolation> violations = GetFieldViolations(refusal);
-  if (partition == nullptr || violations.size() != 1) return refusal;
+  if (violations.size() != 1) return refusal;
   std::string field = violations[0].field;
+  if (partition == nullptr) {
+    if (field != "partition" || partitions.empty()) return refusal;
+    return FieldError(field, absl::StrCat(violations[0].description, "; ", DescribePartitions(partitions)));
+  }
   if (field != "nodes" && field != "cpus_per_task" && field != "gpus_per_node") return refusal;
   const int64_t cores = int64_t{request.tasks_per_node} * request.cpus_per_task;
   if (request.nodes > partition->nodes) {
@@ -177,7 +191,7 @@ absl::Status SlurmCommandClient::Test(const SlurmRequest& request) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<SlurmPartition> partitions, Partitions());
   const SlurmPartition* const partition = PartitionOf(request, partitions);
   if (!refusal.ok() && !LacksReadyNodes(refusal, request, partition)) {
-    return ExplainRefusal(refusal, request, partition);
+    return ExplainRefusal(refusal, request, partitions, partition);
   }
   // Unless EnforcePartLimits is set, Slurm takes a job with a longer limit than the partition's, and never
   // starts this job. A quality of service may lift the partition's limit.

@@ -239,6 +239,20 @@ echo 'tandem-partition|work*|up|infinite|1|idle|8|0/8/0/8|gpu:a100:8|tandem-end'
   EXPECT_EQ(GetFieldViolations(status)[0].field, "gpus_per_node");
 }
 
+TEST_F(SlurmCommandClientTest, ARefusalOfAPartitionNamesThePartitions) {
+  Fake("sbatch", "echo 'sbatch: error: invalid partition specified: wrok' >&2; exit 1");
+  Fake("sinfo", R"(echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'
+echo 'tandem-partition|long|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end')");
+  SlurmRequest request = Request();
+  request.partition = "wrok";
+  const std::vector<FieldViolation> violations = GetFieldViolations(Client().Test(request));
+  ASSERT_THAT(violations, SizeIs(1));
+  EXPECT_EQ(violations[0].field, "partition");
+  EXPECT_EQ(
+      violations[0].description,
+      "Slurm refuses the job: invalid partition specified: wrok; the partitions are \"work\", \"long\"");
+}
+
 TEST_F(SlurmCommandClientTest, ListsPartitions) {
   Fake("sinfo", "echo 'tandem-partition|work*|up|infinite|2|idle|1|0/2/0/2|(null)|tandem-end'");
   const auto partitions = Client().Partitions();

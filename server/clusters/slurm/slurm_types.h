@@ -72,6 +72,9 @@ struct SlurmPartition {
   int free_nodes = 0;
   // Nodes that are free, in use, or partly in use. Other nodes are down, drained or not yet known.
   int ready_nodes = 0;
+  // Nodes that are down, drained or failing, or do not answer. A node that restarts or is reserved is neither
+  // ready nor down.
+  int down_nodes = 0;
   // Of the smallest node, if nodes differ. A node that has not registered yet counts 1 core.
   int cpus_per_node = 0;
   // Of the largest node.
