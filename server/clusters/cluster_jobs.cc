@@ -79,20 +79,9 @@ bool ClusterJobs::WaitUntilIdle(absl::Duration timeout) {
 void ClusterJobs::Start(const v1::Job& job, const std::vector<v1::Device>&) {
   const auto run = std::make_shared<Run>(job, options_.jobs_folder, Run::Phase::kSubmit);
   run->silent_since = MonotonicNow();
-  {
-    MutexLock lock(&mutex_);
-    runs_[run->job_id] = run;
-    Wake();
-  }
-  // The job may have been cancelled or paused after its start, when OnCancelling and OnPausing found no run.
-  jobs_->ApplyWorkerEvents(run->job_id, run->attempt, {},
-                           [this, run](absl::StatusOr<JobMachine::WorkerPosition> position) {
-                             if (!position.ok()) return;
-                             MutexLock lock(&mutex_);
-                             if (position->state == v1::JOB_STATE_CANCELLING) run->cancelling = true;
-                             if (IsToStopForNow(position->state)) run->pausing = true;
-                             Wake();
-                           });
+  MutexLock lock(&mutex_);
+  runs_[run->job_id] = run;
+  Wake();
 }
 
 std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {

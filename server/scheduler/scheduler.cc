@@ -324,7 +324,6 @@ void Scheduler::Ping(absl::AnyInvocable<void()> done) {
 
 void Scheduler::Run() {
   while (true) {
-    std::vector<v1::Job> ready;
     std::vector<absl::AnyInvocable<void()>> pings;
     Orders orders;
     {
@@ -332,8 +331,7 @@ void Scheduler::Run() {
       // The store's answer may set retry_ during the wait. Then wait again, for a limited time.
       const bool retries = retry_;
       const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !ready_.empty() || !pings_.empty() ||
-               (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
+        return !pings_.empty() || (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
       if (!stopping_) {
@@ -342,8 +340,7 @@ void Scheduler::Run() {
                            std::min({NextTimeLimit(), next_raise_ - clock_->Elapsed(), NextRestart()})));
       }
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
-      if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
-      ready.swap(ready_);
+      if (stopping_ && unanswered_ == 0) return;
       pings.swap(pings_);
       if (!stopping_) {
         CollectTimeLimits(&orders);
@@ -354,16 +351,6 @@ void Scheduler::Run() {
           Place(&orders);
         }
       }
-    }
-    for (const v1::Job& job : ready) {
-      std::vector<v1::Device> devices;
-      const std::vector<v1::Device> all = inventory_->Devices();
-      for (const std::string& name : job.devices()) {
-        for (const v1::Device& device : all) {
-          if (device.name() == name) devices.push_back(device);
-        }
-      }
-      starter_->Start(job, devices);
     }
     CarryOut(orders);
     for (absl::AnyInvocable<void()>& ping : pings) ping();
@@ -462,7 +449,7 @@ void Scheduler::Place(Orders* orders) {
 void Scheduler::CarryOut(const Orders& orders) {
   for (const Orders::Schedule& schedule : orders.schedules) {
     jobs_->Schedule(schedule.id, schedule.devices,
-                    [this, id = schedule.id](absl::StatusOr<v1::Job> job) { Scheduled(id, std::move(job)); });
+                    [this, id = schedule.id](const absl::StatusOr<v1::Job>& job) { Scheduled(id, job); });
   }
   for (const std::string& id : orders.preemptions) {
     jobs_->Preempt(id, "It makes room for a job of higher priority.",
@@ -490,29 +477,44 @@ void Scheduler::Preempted(const std::string& id, const absl::Status& status) {
   retry_ = true;
 }
 
-void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
+void Scheduler::NoteStart(const std::string& id, const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  // The job may have been paused and resumed meanwhile, and be in the queue again.
+  Dequeue(id);
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  holder.job = Trimmed(job);
+  holder.starting.reset();
+  holder.ending = false;
+  holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
+  holder.leased_at = clock_->Elapsed();
+  if (!job.spec().has_cluster()) {
+    holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+    // Wake the thread, so that it waits for this time limit.
+    pings_.emplace_back([] {});
+  }
+  // A job that arrived meanwhile may preempt it now.
+  if (job.spec().preemptible() && !queue_.empty()) Changed();
+}
+
+void Scheduler::Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& job) {
+  if (job.ok()) {
+    NoteStart(id, *job);
+    std::vector<v1::Device> devices;
+    const std::vector<v1::Device> all = inventory_->Devices();
+    for (const std::string& name : job->devices()) {
+      for (const v1::Device& device : all) {
+        if (device.name() == name) devices.push_back(device);
+      }
+    }
+    // Unlocked, because the starter may return the lease at once.
+    starter_->Start(*job, devices);
+  }
   MutexLock lock(&mutex_);
   --unanswered_;
+  if (job.ok()) return;
   const auto found = holders_.find(id);
-  if (job.ok()) {
-    // The job may have been paused and resumed meanwhile, and be in the queue again.
-    Dequeue(id);
-    if (found != holders_.end()) {
-      Holder& holder = found->second;
-      holder.job = Trimmed(*job);
-      holder.starting.reset();
-      holder.ending = false;
-      holder.lease_time = job->has_lease_time() ? TimeOf(job->lease_time()) : clock_->Now();
-      holder.leased_at = clock_->Elapsed();
-      if (!job->spec().has_cluster()) {
-        holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
-      }
-      // A job that arrived meanwhile may preempt it now.
-      if (job->spec().preemptible() && !queue_.empty()) Changed();
-    }
-    ready_.push_back(*std::move(job));
-    return;
-  }
   std::optional<WaitingJob> waiting;
   if (found != holders_.end()) waiting = std::move(found->second.starting);
   holders_.erase(id);

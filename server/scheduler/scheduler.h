@@ -173,10 +173,12 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CarryOut(const Orders& orders);
-  // JobMachine's answers.
-  void Scheduled(const std::string& id, absl::StatusOr<v1::Job> job);
+  // JobMachine's answers, on the store's writer thread.
+  void Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& job);
   void Preempted(const std::string& id, const absl::Status& status);
 
+  // The job became STARTING.
+  void NoteStart(const std::string& id, const v1::Job& job);
   void OnEnding(const v1::Job& job);
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -232,8 +234,6 @@ class Scheduler : public JobObserver, public WaitingSource {
   absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // By Clock::Elapsed().
   bool looked_at_changes_ ABSL_GUARDED_BY(mutex_) = true;
 
-  // STARTING jobs for the WorkerStarter.
-  std::vector<v1::Job> ready_ ABSL_GUARDED_BY(mutex_);
   // See Ping.
   std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
   // The number of requests to JobMachine without an answer.

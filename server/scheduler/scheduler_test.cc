@@ -10,6 +10,7 @@
 
 #include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/scheduler_fixture.h"
@@ -31,6 +32,45 @@ TEST_F(SchedulerTest, StartsAJobOnItsDevices) {
   EXPECT_THAT(started.devices, ElementsAre("devices/cpu:0", "devices/cpu:1"));
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + id, "jobs/" + id, ""));
   EXPECT_EQ(jobs_.machine().Get(id)->devices_size(), 2);
+}
+
+// Cancels jobs that start, and notes if their workers exist when the cancellation is announced.
+class CancelsAtStart : public JobObserver {
+ public:
+  CancelsAtStart(JobMachine* jobs, FakeStarter* starter) : jobs_(jobs), starter_(starter) {}
+
+  void OnEvent(const v1::JobEvent& event) override {
+    if (event.state_change().to() != v1::JOB_STATE_STARTING) return;
+    jobs_->Cancel(JobId(event.job()), v1::STATE_REASON_CANCEL_REQUESTED,
+                  [](const absl::StatusOr<v1::Job>&) {});
+  }
+  void OnCancelling(const v1::Job&) override {
+    was_started = !starter_->IsEmpty();
+    cancelling.Notify();
+  }
+
+  std::atomic<bool> was_started = false;
+  absl::Notification cancelling;
+
+ private:
+  JobMachine* const jobs_;
+  FakeStarter* const starter_;
+};
+
+// Otherwise nobody tells the worker to stop.
+TEST_F(SchedulerTest, AJobsWorkerIsStartedBeforeTheJobsNextChange) {
+  CancelsAtStart observer(&jobs_.machine(), &starter_);
+  jobs_.machine().AddObserver(&observer);
+  ASSERT_TRUE(Open(1).ok());
+  const std::string id = NewJob(1);
+  // After the first decision, the scheduler's thread is busy.
+  scheduler_->Ping([&] { observer.cancelling.WaitForNotificationWithTimeout(absl::Minutes(1)); });
+  scheduler_->Start();
+  ASSERT_TRUE(observer.cancelling.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  EXPECT_TRUE(observer.was_started);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+  scheduler_->Stop();
+  jobs_.store().Close();
 }
 
 TEST_F(SchedulerTest, AJobWaitsUntilTheProcessBeforeItIsGone) {

@@ -169,18 +169,6 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
     workers_[worker->job_id()] = worker;
   }
   Wake();
-  // The job may have been cancelled or paused after its lease, when OnCancelling and OnPausing found no
-  // worker.
-  jobs_->ApplyWorkerEvents(worker->job_id(), worker->attempt(), {},
-                           [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
-                             if (!position.ok()) return;
-                             {
-                               MutexLock lock(&mutex_);
-                               if (position->state == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-                               if (IsToStopForNow(position->state)) worker->Pause();
-                             }
-                             Wake();
-                           });
 }
 
 void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
