@@ -116,11 +116,7 @@ void JobMachine::Announce(const JobChanges& changes) {
   for (const auto& event : changes.events) hub_->Publish(id, event);
   for (const auto& change : changes.changes) hub_->PublishChange(change);
   for (const auto& event : changes.events) {
-    for (JobObserver* observer : observers_) {
-      observer->OnEvent(*event);
-      if (event->has_progress()) observer->OnProgress(job);
-      if (event->has_priority_change()) observer->OnPriorityChanged(job);
-    }
+    for (JobObserver* observer : observers_) observer->OnEvent(*event);
   }
   if (!changes.moved) return;
   for (JobObserver* observer : observers_) {

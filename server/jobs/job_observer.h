@@ -22,10 +22,6 @@ class JobObserver {
   // The job's worker must write a checkpoint and stop, to make room for another job. The job is then queued
   // again.
   virtual void OnPreempting(const v1::Job&) {}
-  // A job that has not ended has a new priority.
-  virtual void OnPriorityChanged(const v1::Job&) {}
-  // Job.progress changed. The job comes without its spec.
-  virtual void OnProgress(const v1::Job&) {}
   // The job is paused. Its worker may not have exited yet.
   virtual void OnPaused(const v1::Job&) {}
   // The job has ended. Its worker may not have exited yet.

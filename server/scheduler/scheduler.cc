@@ -261,29 +261,34 @@ void Scheduler::OnTerminal(const v1::Job& job) {
   Changed();
 }
 
-void Scheduler::OnPriorityChanged(const v1::Job& job) {
-  const std::string id = JobId(job.name());
+void Scheduler::OnEvent(const v1::JobEvent& event) {
+  if (!event.has_progress() && !event.has_priority_change()) return;
+  const std::string id = JobId(event.job());
   MutexLock lock(&mutex_);
+  if (event.has_progress()) OnProgress(id, event.progress());
+  if (event.has_priority_change()) OnPriorityChange(id, event.priority_change().to());
+}
+
+void Scheduler::OnPriorityChange(const std::string& id, int priority) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
-    changed.priority = job.priority();
+    changed.priority = priority;
     changed.waits_since = clock_->Now();
     queue_.Remove(id);
     queue_.Add(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
-    found->second.job.set_priority(job.priority());
+    found->second.job.set_priority(priority);
     if (found->second.starting.has_value()) {
-      found->second.starting->priority = job.priority();
+      found->second.starting->priority = priority;
       found->second.starting->waits_since = clock_->Now();
     }
   }
   Changed();
 }
 
-void Scheduler::OnProgress(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  const auto found = holders_.find(JobId(job.name()));
+void Scheduler::OnProgress(const std::string& id, const v1::Progress& progress) {
+  const auto found = holders_.find(id);
   if (found == holders_.end()) return;
   Holder& holder = found->second;
   if (holder.job.spec().has_cluster() && !holder.ending && !std::exchange(holder.trains_on_cluster, true)) {
@@ -291,7 +296,7 @@ void Scheduler::OnProgress(const v1::Job& job) {
     holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
     wake_ = true;
   }
-  *holder.job.mutable_progress() = job.progress();
+  *holder.job.mutable_progress() = progress;
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {

@@ -124,14 +124,13 @@ class Scheduler : public JobObserver, public WaitingSource {
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) override;
 
   // JobObserver.
+  void OnEvent(const v1::JobEvent& event) override;
   void OnQueued(const v1::Job& job) override;
   void OnCancelling(const v1::Job& job) override { OnEnding(job); }
   void OnPausing(const v1::Job& job) override { OnEnding(job); }
   void OnPreempting(const v1::Job& job) override { OnEnding(job); }
   void OnPaused(const v1::Job& job) override { OnTerminal(job); }
   void OnTerminal(const v1::Job& job) override;
-  void OnPriorityChanged(const v1::Job& job) override;
-  void OnProgress(const v1::Job& job) override;
 
  private:
   // A job that holds devices.
@@ -180,6 +179,8 @@ class Scheduler : public JobObserver, public WaitingSource {
   // The job became STARTING.
   void NoteStart(const std::string& id, const v1::Job& job);
   void OnEnding(const v1::Job& job);
+  void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnProgress(const std::string& id, const v1::Progress& progress) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of
