@@ -24,25 +24,6 @@ constexpr absl::Duration kLongestDelay = absl::Seconds(300);
 
 double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
 
-// Returns the job without the fields that placing does not need, which are most of it.
-v1::Job Trimmed(const v1::Job& job) {
-  v1::Job trimmed;
-  trimmed.set_name(job.name());
-  trimmed.set_user(job.user());
-  trimmed.set_priority(job.priority());
-  trimmed.set_attempt(job.attempt());
-  trimmed.set_planned_memory_bytes(job.planned_memory_bytes());
-  trimmed.set_planned_operations(job.planned_operations());
-  trimmed.set_run_seconds(job.run_seconds());
-  trimmed.set_sweep(job.sweep());
-  trimmed.set_sweep_max_running(job.sweep_max_running());
-  *trimmed.mutable_create_time() = job.create_time();
-  if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
-  if (job.has_forked_from()) *trimmed.mutable_forked_from() = job.forked_from();
-  *trimmed.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
-  return trimmed;
-}
-
 WaitingJob WaitingJobOf(const v1::Job& job) {
   WaitingJob waiting;
   waiting.id = JobId(job.name());
@@ -83,15 +64,15 @@ Scheduler::Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const
 
 Scheduler::~Scheduler() { Stop(); }
 
-v1::JobSpec Scheduler::TrimmedSpec(const v1::JobSpec& spec) {
-  v1::JobSpec trimmed;
-  *trimmed.mutable_replicas() = spec.replicas();
-  trimmed.set_preemptible(spec.preemptible());
-  if (spec.has_max_restarts()) trimmed.set_max_restarts(spec.max_restarts());
-  if (spec.has_time_limit_seconds()) trimmed.set_time_limit_seconds(spec.time_limit_seconds());
-  if (spec.has_device_share()) trimmed.set_device_share(spec.device_share());
-  if (spec.has_cluster()) *trimmed.mutable_cluster() = spec.cluster();
-  return trimmed;
+v1::Job Scheduler::Trimmed(v1::Job job) {
+  v1::JobSpec& spec = *job.mutable_spec();
+  spec.clear_dataset();
+  spec.clear_model();
+  spec.clear_training();
+  spec.clear_initial_weights();
+  // Clear would keep the strings' memory.
+  google::protobuf::RepeatedPtrField<std::string>().Swap(spec.mutable_frozen_layers());
+  return job;
 }
 
 absl::Status Scheduler::RestoreRecords() {

@@ -70,8 +70,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Reads users' usage and devices' states from the store. Call before Restore.
   absl::Status RestoreRecords();
 
-  // Returns the parts of a spec that the scheduler, and the adoption of workers, need.
-  static v1::JobSpec TrimmedSpec(const v1::JobSpec& spec);
+  // Returns a job without the largest parts of its spec, which neither the scheduler nor the adoption of
+  // workers needs. The whole specs of all jobs may not fit in memory.
+  static v1::Job Trimmed(v1::Job job);
 
   // Restores the jobs of an earlier daemon. Queued jobs enter the queue in the given order. The other jobs
   // get their leases (RestoreLease). Call before Start. An error concerns single leases; all other jobs are
@@ -135,7 +136,8 @@ class Scheduler : public JobObserver, public WaitingSource {
  private:
   // A job that holds devices.
   struct Holder {
-    // Without the parts of the spec that placing does not need; with the latest progress.
+    // Trimmed, with the latest progress and priority. Until the job is STARTING, only its name, user, sweep
+    // and priority.
     v1::Job job;
     Lease lease;
     absl::Time lease_time;

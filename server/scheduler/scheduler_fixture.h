@@ -117,10 +117,8 @@ class SchedulerTest : public testing::Test {
     const absl::Status records = scheduler_->RestoreRecords();
     if (!records.ok()) return records;
     std::vector<v1::Job> left;
-    const absl::Status visited = jobs_.machine().VisitNonTerminalJobs([&left](v1::Job job) {
-      *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
-      left.push_back(std::move(job));
-    });
+    const absl::Status visited = jobs_.machine().VisitNonTerminalJobs(
+        [&left](v1::Job job) { left.push_back(Scheduler::Trimmed(std::move(job))); });
     if (!visited.ok()) return visited;
     return scheduler_->Restore(left);
   }
