@@ -143,8 +143,7 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
   // The time in a cluster's queue does not count.
-  holder.trains_on_cluster = job.spec().has_cluster() && job.state() == v1::JOB_STATE_RUNNING;
-  if (!job.spec().has_cluster() || holder.trains_on_cluster) {
+  if (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING) {
     holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
@@ -243,11 +242,21 @@ void Scheduler::OnTerminal(const v1::Job& job) {
 }
 
 void Scheduler::OnEvent(const v1::JobEvent& event) {
-  if (!event.has_progress() && !event.has_priority_change()) return;
+  const bool is_start = event.state_change().to() == v1::JOB_STATE_RUNNING;
+  if (!is_start && !event.has_progress() && !event.has_priority_change()) return;
   const std::string id = JobId(event.job());
   MutexLock lock(&mutex_);
-  if (event.has_progress()) OnProgress(id, event.progress());
   if (event.has_priority_change()) OnPriorityChange(id, event.priority_change().to());
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  if (event.has_progress()) *holder.job.mutable_progress() = event.progress();
+  if (is_start && holder.job.spec().has_cluster()) {
+    // The time in the cluster's queue does not count.
+    holder.leased_at = clock_->Elapsed();
+    holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
+    wake_ = true;
+  }
 }
 
 void Scheduler::OnPriorityChange(const std::string& id, int priority) {
@@ -266,18 +275,6 @@ void Scheduler::OnPriorityChange(const std::string& id, int priority) {
     }
   }
   Changed();
-}
-
-void Scheduler::OnProgress(const std::string& id, const v1::Progress& progress) {
-  const auto found = holders_.find(id);
-  if (found == holders_.end()) return;
-  Holder& holder = found->second;
-  if (holder.job.spec().has_cluster() && !holder.ending && !std::exchange(holder.trains_on_cluster, true)) {
-    holder.leased_at = clock_->Elapsed();
-    holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
-    wake_ = true;
-  }
-  *holder.job.mutable_progress() = progress;
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {

@@ -147,8 +147,6 @@ class Scheduler : public JobObserver, public WaitingSource {
     // True if it was told to stop, or has stopped.
     bool ending = false;
     bool succeeded = false;
-    // True if a cluster has started its attempt. The time limit counts from there.
-    bool trains_on_cluster = false;
     // The waiting job, until JobMachine answers the request to make it STARTING.
     std::optional<WaitingJob> starting;
   };
@@ -182,7 +180,6 @@ class Scheduler : public JobObserver, public WaitingSource {
   void NoteStart(const std::string& id, const v1::Job& job);
   void OnEnding(const v1::Job& job);
   void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OnProgress(const std::string& id, const v1::Progress& progress) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of
