@@ -225,36 +225,25 @@ void ClusterJobs::Leave(const std::string& job_id, const WorkerSession* session)
   found->second->silent_since = MonotonicNow();
 }
 
-ClusterJobs::Run* ClusterJobs::FindRun(const v1::Job& job) {
+void ClusterJobs::OnMoved(const v1::Job& job) {
+  MutexLock lock(&mutex_);
   const auto found = runs_.find(JobId(job.name()));
-  return found == runs_.end() || found->second->attempt != job.attempt() ? nullptr : found->second.get();
-}
-
-void ClusterJobs::OnCancelling(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr || std::exchange(run->cancelling, true)) return;
-  if (run->session != nullptr) run->session->Cancel();
-  const absl::Duration grace = run->waits_in_queue() ? absl::ZeroDuration() : options_.cancel_grace;
-  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + grace);
-  Wake();
-}
-
-void ClusterJobs::OnPausing(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr || std::exchange(run->pausing, true)) return;
-  if (run->session != nullptr) run->session->Pause();
-  if (run->waits_in_queue()) run->cancel_at = MonotonicNow();
-  Wake();
-}
-
-void ClusterJobs::OnRest(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr) return;
-  run->at_rest = true;
-  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + options_.exit_grace);
+  if (found == runs_.end() || found->second->attempt != job.attempt()) return;
+  Run& run = *found->second;
+  const absl::Time now = MonotonicNow();
+  if (job.state() == v1::JOB_STATE_CANCELLING) {
+    run.cancelling = true;
+    if (run.session != nullptr) run.session->Cancel();
+    run.cancel_at = std::min(run.cancel_at, run.waits_in_queue() ? now : now + options_.cancel_grace);
+  } else if (IsToStopForNow(job.state())) {
+    run.pausing = true;
+    if (run.session != nullptr) run.session->Pause();
+    if (run.waits_in_queue()) run.cancel_at = now;
+  } else if (!IsHolding(job.state())) {
+    // Its workers must exit.
+    run.at_rest = true;
+    run.cancel_at = std::min(run.cancel_at, now + options_.exit_grace);
+  }
   Wake();
 }
 

@@ -93,21 +93,12 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Leave(const std::string& job_id, const WorkerSession* session) override;
 
   // JobObserver.
-  void OnCancelling(const v1::Job& job) override;
-  void OnPausing(const v1::Job& job) override;
-  void OnPreempting(const v1::Job& job) override { OnPausing(job); }
-  void OnPaused(const v1::Job& job) override { OnRest(job); }
-  void OnQueued(const v1::Job& job) override { OnRest(job); }
-  void OnTerminal(const v1::Job& job) override { OnRest(job); }
+  void OnMoved(const v1::Job& job) override;
 
  private:
   using Run = ClusterRun;
   using Runs = std::map<std::string, std::shared_ptr<Run>>;
 
-  // The job's attempt has ended or paused. Its workers must exit.
-  void OnRest(const v1::Job& job);
-  // Returns the run of the job's newest attempt; null if none.
-  Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Records the launcher's answer. An error means that the launcher gave no answer.
   void NoteAnswer(const absl::Status& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -212,22 +212,27 @@ void Scheduler::OnQuotasChanged() {
   Changed();
 }
 
-void Scheduler::OnQueued(const v1::Job& job) {
+void Scheduler::OnMoved(const v1::Job& job) {
+  // The answer to its start is about to come.
+  if (job.state() == v1::JOB_STATE_STARTING) return;
   MutexLock lock(&mutex_);
-  Enqueue(job, clock_->Now());
-}
-
-void Scheduler::OnEnding(const v1::Job& job) {
-  MutexLock lock(&mutex_);
+  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, clock_->Now());
+  if (IsAtRest(job.state())) return OnRest(job);
   const auto found = holders_.find(JobId(job.name()));
-  if (found == holders_.end() || found->second.ending) return;
-  found->second.ending = true;
-  Changed();
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  if (job.state() != v1::JOB_STATE_RUNNING) {
+    if (!std::exchange(holder.ending, true)) Changed();
+  } else if (job.spec().has_cluster()) {
+    // The time in the cluster's queue does not count.
+    holder.leased_at = clock_->Elapsed();
+    holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+    wake_ = true;
+  }
 }
 
-void Scheduler::OnTerminal(const v1::Job& job) {
+void Scheduler::OnRest(const v1::Job& job) {
   const std::string id = JobId(job.name());
-  MutexLock lock(&mutex_);
   Dequeue(id);
   if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
     found->second.ending = true;
@@ -242,21 +247,12 @@ void Scheduler::OnTerminal(const v1::Job& job) {
 }
 
 void Scheduler::OnEvent(const v1::JobEvent& event) {
-  const bool is_start = event.state_change().to() == v1::JOB_STATE_RUNNING;
-  if (!is_start && !event.has_progress() && !event.has_priority_change()) return;
+  if (!event.has_progress() && !event.has_priority_change()) return;
   const std::string id = JobId(event.job());
   MutexLock lock(&mutex_);
-  if (event.has_priority_change()) OnPriorityChange(id, event.priority_change().to());
+  if (event.has_priority_change()) return OnPriorityChange(id, event.priority_change().to());
   const auto found = holders_.find(id);
-  if (found == holders_.end()) return;
-  Holder& holder = found->second;
-  if (event.has_progress()) *holder.job.mutable_progress() = event.progress();
-  if (is_start && holder.job.spec().has_cluster()) {
-    // The time in the cluster's queue does not count.
-    holder.leased_at = clock_->Elapsed();
-    holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
-    wake_ = true;
-  }
+  if (found != holders_.end()) *found->second.job.mutable_progress() = event.progress();
 }
 
 void Scheduler::OnPriorityChange(const std::string& id, int priority) {

@@ -126,12 +126,7 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   // JobObserver.
   void OnEvent(const v1::JobEvent& event) override;
-  void OnQueued(const v1::Job& job) override;
-  void OnCancelling(const v1::Job& job) override { OnEnding(job); }
-  void OnPausing(const v1::Job& job) override { OnEnding(job); }
-  void OnPreempting(const v1::Job& job) override { OnEnding(job); }
-  void OnPaused(const v1::Job& job) override { OnTerminal(job); }
-  void OnTerminal(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
 
  private:
   // A job that holds devices.
@@ -178,7 +173,8 @@ class Scheduler : public JobObserver, public WaitingSource {
 
   // The job became STARTING.
   void NoteStart(const std::string& id, const v1::Job& job);
-  void OnEnding(const v1::Job& job);
+  // The job has ended or is paused.
+  void OnRest(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -44,7 +44,8 @@ class CancelsAtStart : public JobObserver {
     jobs_->Cancel(JobId(event.job()), v1::STATE_REASON_CANCEL_REQUESTED,
                   [](const absl::StatusOr<v1::Job>&) {});
   }
-  void OnCancelling(const v1::Job&) override {
+  void OnMoved(const v1::Job& job) override {
+    if (job.state() != v1::JOB_STATE_CANCELLING) return;
     was_started = !starter_->IsEmpty();
     cancelling.Notify();
   }

@@ -233,9 +233,6 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
-  // FindLingering returns deleted jobs without a state.
-  const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
-  const bool has_ended = is_deleted || IsAtRest(job.state());
   const auto worker = std::make_shared<Worker>(job);
   const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder());
   // If the system cannot tell, the monitor keeps trying. Meanwhile nobody else may get the devices.
@@ -252,12 +249,11 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
     if (status.ok()) return;
     spdlog::error("cannot queue a job again job={}: {}", worker->job_id(), status.ToString());
   }
-  if (is_deleted) worker->RemoveFolderAtEnd();
+  // FindLingering returns deleted jobs without a state.
+  if (job.state() == v1::JOB_STATE_UNSPECIFIED) worker->RemoveFolderAtEnd();
   MutexLock lock(&mutex_);
   workers_[worker->job_id()] = worker;
-  if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-  if (IsToStopForNow(job.state())) worker->Pause();
-  if (has_ended) worker->TerminateBy(MonotonicNow() + options_.exit_grace);
+  Follow(job.state(), *worker);
 }
 
 absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
@@ -311,44 +307,22 @@ void WorkerSupervisor::Leave(const std::string& job_id, const WorkerSession* ses
   Wake();
 }
 
-void WorkerSupervisor::BeginCancel(Worker& worker) { worker.Cancel(MonotonicNow() + options_.cancel_grace); }
-
-WorkerSupervisor::Worker* WorkerSupervisor::FindWorker(const v1::Job& job) {
-  const auto found = workers_.find(JobId(job.name()));
-  if (found == workers_.end() || found->second->attempt() != job.attempt()) return nullptr;
-  return found->second.get();
+void WorkerSupervisor::Follow(v1::JobState state, Worker& worker) {
+  const absl::Time now = MonotonicNow();
+  if (state == v1::JOB_STATE_CANCELLING) worker.Cancel(now + options_.cancel_grace);
+  if (IsToStopForNow(state)) worker.Pause();
+  // The worker of a queued job was preempted or lost another worker, and is about to exit.
+  if (state == v1::JOB_STATE_UNSPECIFIED || !IsHolding(state)) worker.TerminateBy(now + options_.exit_grace);
 }
 
-void WorkerSupervisor::OnCancelling(const v1::Job& job) {
-  {
-    MutexLock lock(&mutex_);
-    if (Worker* worker = FindWorker(job); worker != nullptr) BeginCancel(*worker);
-  }
-  Wake();
-}
-
-void WorkerSupervisor::OnPausing(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  if (Worker* worker = FindWorker(job); worker != nullptr) worker->Pause();
-}
-
-void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
-
-void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
-
-// If the job still has a worker, it was preempted or lost another worker, and is about to exit.
-void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
-
-void WorkerSupervisor::OnTerminal(const v1::Job& job) {
-  if (!MayNeedKeptWeights(job)) {
-    folders_.AddKeptWeights(job.folder());
-    Wake();
-  }
+void WorkerSupervisor::OnMoved(const v1::Job& job) {
+  if (!MayNeedKeptWeights(job)) folders_.AddKeptWeights(job.folder());
   {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(JobId(job.name()));
-    if (found == workers_.end()) return;
-    found->second->TerminateBy(MonotonicNow() + options_.exit_grace);
+    if (found != workers_.end() && found->second->attempt() == job.attempt()) {
+      Follow(job.state(), *found->second);
+    }
   }
   Wake();
 }
