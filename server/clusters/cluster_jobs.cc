@@ -247,11 +247,6 @@ void ClusterJobs::OnMoved(const v1::Job& job) {
   Wake();
 }
 
-void ClusterJobs::Tell(const std::string& job_id, const std::string& message) {
-  // The job may just have ended.
-  jobs_->AddNotice(job_id, message, [](const absl::StatusOr<v1::Job>&) {});
-}
-
 void ClusterJobs::Watch() {
   while (!Stopping()) {
     SubmitDue();
@@ -335,7 +330,8 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   if (launched.ok()) {
     spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt,
                  launcher_->name(), launched->handle);
-    Tell(run->job_id, absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
+    jobs_->AddNotice(run->job_id,
+                     absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
   } else {
     spdlog::warn("attempt not submitted job={} attempt={}: {}", run->job_id, run->attempt,
                  launched.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
@@ -479,7 +475,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       }
     }
   }
-  if (!news.empty()) Tell(run->job_id, news);
+  if (!news.empty()) jobs_->AddNotice(run->job_id, news);
   if (session != nullptr) session->Close();
 }
 

@@ -121,7 +121,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Settle(const std::shared_ptr<Run>& run);
   // PublishAttemptFiles, by a single thread at a time.
   absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
-  void Tell(const std::string& job_id, const std::string& message);
 
   const Options options_;
   const LaunchPreparer preparer_;

@@ -176,7 +176,9 @@ class JobMachine {
   void SetPriority(const std::string& id, int priority, Done<v1::Job> done);
 
   // Adds a notice to a job's log. NOT_FOUND: no such job. FAILED_PRECONDITION: the job has ended.
-  void AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done);
+  void AddNotice(
+      const std::string& id, const std::string& message,
+      Done<v1::Job> done = [](const absl::StatusOr<v1::Job>&) {});
 
   // Deletes a job in a terminal state, with its log. An observer removes its folder. NOT_FOUND: no such job.
   // FAILED_PRECONDITION: the job has not ended.

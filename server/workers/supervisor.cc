@@ -71,19 +71,18 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                                    UniqueFd wake_fd)
     : options_(std::move(options)),
       socket_path_(std::move(socket_path)),
-      launcher_({.worker_program = options_.worker_program,
-                 .daemon_target = UnixTarget(socket_path_),
-                 .resolve_dataset = options_.resolve_dataset,
-                 .find_weights = options_.find_weights,
-                 .silence_limit = options_.silence_limit,
-                 .collective_time_limit = options_.collective_time_limit,
-                 .algorithms_folder = options_.state_folder,
-                 .gpu_uuids = options_.gpu_uuids,
-                 .sandbox = options_.sandbox,
-                 .tell =
-                     [jobs](const v1::Job& job, const std::string& message) {
-                       jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
-                     }}),
+      launcher_(
+          {.worker_program = options_.worker_program,
+           .daemon_target = UnixTarget(socket_path_),
+           .resolve_dataset = options_.resolve_dataset,
+           .find_weights = options_.find_weights,
+           .silence_limit = options_.silence_limit,
+           .collective_time_limit = options_.collective_time_limit,
+           .algorithms_folder = options_.state_folder,
+           .gpu_uuids = options_.gpu_uuids,
+           .sandbox = options_.sandbox,
+           .tell = [jobs](const v1::Job& job,
+                          const std::string& message) { jobs->AddNotice(JobId(job.name()), message); }}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}
