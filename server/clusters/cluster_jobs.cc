@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/clusters/attempt_files.h"
 #include "server/store/records.h"
 #include "server/store/timestamps.h"
@@ -46,9 +45,7 @@ void ClusterJobs::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_l
       run->is_adopted = true;
       run->silent_since = MonotonicNow();
       run->secret = WorkerSecretOf(run->folder, run->attempt);
-      run->cancelling = job.state() == v1::JOB_STATE_CANCELLING;
-      run->pausing = IsToStopForNow(job.state());
-      if (run->cancelling) run->cancel_at = MonotonicNow() + options_.cancel_grace;
+      if (run->state == v1::JOB_STATE_CANCELLING) run->cancel_at = MonotonicNow() + options_.cancel_grace;
       runs_[run->job_id] = run;
       spdlog::info("attempt adopted job={} attempt={}", run->job_id, run->attempt);
     }
@@ -123,30 +120,6 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOf(const std::string& job_id) {
   return found == runs_.end() ? std::nullopt : WaitingOfRun(*found->second);
 }
 
-std::vector<v1::QueuedJob> ClusterJobs::Queue() {
-  using google::protobuf::util::TimeUtil;
-  std::vector<v1::QueuedJob> queue;
-  {
-    MutexLock lock(&mutex_);
-    for (const auto& [job_id, run] : runs_) {
-      std::optional<v1::Waiting> waiting = WaitingOfRun(*run);
-      if (!waiting.has_value()) continue;
-      v1::QueuedJob& job = queue.emplace_back();
-      job.set_job(JobName(job_id));
-      job.set_user(run->user);
-      job.set_priority(run->priority);
-      job.set_devices(run->replicas);
-      *job.mutable_create_time() = run->create_time;
-      *job.mutable_waiting() = *std::move(waiting);
-    }
-  }
-  std::sort(queue.begin(), queue.end(), [](const v1::QueuedJob& a, const v1::QueuedJob& b) {
-    return TimeUtil::TimestampToNanoseconds(a.create_time()) <
-           TimeUtil::TimestampToNanoseconds(b.create_time());
-  });
-  return queue;
-}
-
 absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
                                 const std::shared_ptr<WorkerSession>& session) {
   std::shared_ptr<WorkerSession> former;
@@ -183,8 +156,8 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
     run.is_unreported = false;
-    if (run.cancelling) session->Cancel();
-    if (run.pausing) session->Pause();
+    if (run.state == v1::JOB_STATE_CANCELLING) session->Cancel();
+    if (IsToStopForNow(run.state)) session->Pause();
     former = std::exchange(run.session, session);
   }
   if (former != nullptr) former->Close();
@@ -230,18 +203,16 @@ void ClusterJobs::OnMoved(const v1::Job& job) {
   const auto found = runs_.find(JobId(job.name()));
   if (found == runs_.end() || found->second->attempt != job.attempt()) return;
   Run& run = *found->second;
+  run.state = job.state();
   const absl::Time now = MonotonicNow();
-  if (job.state() == v1::JOB_STATE_CANCELLING) {
-    run.cancelling = true;
+  if (run.state == v1::JOB_STATE_CANCELLING) {
     if (run.session != nullptr) run.session->Cancel();
     run.cancel_at = std::min(run.cancel_at, run.waits_in_queue() ? now : now + options_.cancel_grace);
-  } else if (IsToStopForNow(job.state())) {
-    run.pausing = true;
+  } else if (IsToStopForNow(run.state)) {
     if (run.session != nullptr) run.session->Pause();
     if (run.waits_in_queue()) run.cancel_at = now;
-  } else if (!IsHolding(job.state())) {
+  } else if (!IsHolding(run.state)) {
     // Its workers must exit.
-    run.at_rest = true;
     run.cancel_at = std::min(run.cancel_at, now + options_.exit_grace);
   }
   Wake();
@@ -369,7 +340,7 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
       run->seen = **found;
       run->phase = Run::Phase::kWatched;
       if (run->waits_in_queue() && run->is_stopping()) run->cancel_at = now;
-    } else if (was_started || (run->is_adopted && run->job.state() != v1::JOB_STATE_STARTING)) {
+    } else if (was_started || (run->is_adopted && run->state != v1::JOB_STATE_STARTING)) {
       run->phase = Run::Phase::kWatched;
       run->absent_since = now;
     } else if (!run->is_adopted && run->job.has_spec()) {
@@ -461,7 +432,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->absent_since = std::min(run->absent_since, now);
       const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;
       run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
-      if (end.has_value() || run->is_lost || (run->at_rest && run->session == nullptr)) {
+      if (end.has_value() || run->is_lost || (!IsHolding(run->state) && run->session == nullptr)) {
         session = run->End(now);
       } else if (!was_started && run->session == nullptr &&
                  run->absent_since + options_.unstarted_absence_limit <= now) {

@@ -23,7 +23,7 @@
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/worker_session.h"
-#include "tandem/v1/queue.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
@@ -77,8 +77,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Blocks until no attempt is left. Returns false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // Returns the STARTING jobs that wait in the cluster's queue, oldest first.
-  std::vector<v1::QueuedJob> Queue();
   // Returns why a job waits in the cluster's queue; nullopt if it does not.
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id);
 

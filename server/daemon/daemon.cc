@@ -221,7 +221,6 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_options.ageing_interval = options.ageing_interval;
   scheduler_options.quota = Quotas(options);
   if (cluster_ != nullptr) {
-    scheduler_options.cluster_queue = [this] { return cluster_->Queue(); };
     scheduler_options.cluster_waiting = [this](const std::string& id) { return cluster_->WaitingOf(id); };
   }
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,

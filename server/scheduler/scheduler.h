@@ -51,12 +51,10 @@ class Scheduler : public JobObserver, public WaitingSource {
     absl::Duration ageing_interval = absl::Hours(1);
     // Returns a user's quota. Called under the scheduler's lock. Default: no quota.
     std::function<UserQuota(const std::string&)> quota;
-    // Returns the STARTING jobs that wait in a cluster's queue. Called under the scheduler's lock. Default:
-    // none.
-    std::function<std::vector<v1::QueuedJob>()> cluster_queue;
     // Returns why a STARTING job waits in a cluster's queue; nullopt if it does not. Called under the
     // scheduler's lock. Default: no job does.
-    std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting;
+    std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting =
+        [](const std::string&) { return std::nullopt; };
   };
 
   // All pointers must outlive the scheduler.

@@ -330,6 +330,33 @@ TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
   EXPECT_EQ(scheduler_->ListQueue(3, 10).jobs_size(), 0);
 }
 
+TEST_F(SchedulerTest, TheQueueListsJobsInAClustersQueueAsTheyAre) {
+  cluster_waiting_.emplace().set_reason(v1::Waiting::REASON_CLUSTER);
+  OpenAndStart(1);
+  v1::JobSpec spec;
+  spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  const std::string first = NewJob(2, spec);
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string second = NewJob(1, spec, "bob");
+  starter_.Take();
+  starter_.Take();
+  ASSERT_TRUE(jobs_.SetPriority(second, 7).ok());
+  const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 10);
+  ASSERT_EQ(queue.jobs_size(), 2);
+  EXPECT_EQ(queue.jobs(0).job(), "jobs/" + first);
+  EXPECT_EQ(queue.jobs(0).devices(), 2);
+  EXPECT_EQ(queue.jobs(0).user(), "ann");
+  EXPECT_EQ(queue.jobs(0).waiting().reason(), v1::Waiting::REASON_CLUSTER);
+  EXPECT_EQ(queue.jobs(1).job(), "jobs/" + second);
+  EXPECT_EQ(queue.jobs(1).priority(), 7);
+  ASSERT_EQ(queue.users_size(), 2);
+  EXPECT_EQ(queue.users(1).queued_jobs(), 1);
+  const v1::ListQueueResponse rest = scheduler_->ListQueue(1, 10);
+  EXPECT_EQ(rest.total_size(), 2);
+  ASSERT_EQ(rest.jobs_size(), 1);
+  EXPECT_EQ(rest.jobs(0).job(), "jobs/" + second);
+}
+
 TEST_F(SchedulerTest, AQuotaThatChangesLetsWaitingJobsStart) {
   most_devices_ = 1;
   OpenAndStart(2);
