@@ -213,7 +213,7 @@ void Scheduler::OnQuotasChanged() {
 }
 
 void Scheduler::OnMoved(const v1::Job& job) {
-  // The answer to its start is about to come.
+  // Scheduled handles the start.
   if (job.state() == v1::JOB_STATE_STARTING) return;
   MutexLock lock(&mutex_);
   if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, clock_->Now());
