@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/base/clock.h"
 #include "engine/base/status_macros.h"
-#include "google/protobuf/util/time_util.h"
 #include "server/clusters/attempt_files.h"
 #include "server/store/records.h"
 #include "server/workers/pending_result.h"
@@ -45,9 +44,7 @@ void ClusterJobs::Begin(const std::vector<v1::Job>& jobs, ReleaseLease release_l
       run->is_adopted = true;
       run->silent_since = MonotonicNow();
       run->secret = WorkerSecretOf(run->folder, run->attempt);
-      run->cancelling = job.state() == v1::JOB_STATE_CANCELLING;
-      run->pausing = IsToStopForNow(job.state());
-      if (run->cancelling || (run->pausing && !job.has_lease_time())) {
+      if (run->state == v1::JOB_STATE_CANCELLING || (IsToStopForNow(run->state) && !job.has_lease_time())) {
         run->cancel_at = MonotonicNow() + GraceOf(job);
       }
       runs_[run->job_id] = run;
@@ -80,21 +77,9 @@ bool ClusterJobs::WaitUntilIdle(absl::Duration timeout) {
 void ClusterJobs::Start(const v1::Job& job, const std::vector<v1::Device>&) {
   const auto run = std::make_shared<Run>(job, options_.jobs_folder, Run::Phase::kSubmit);
   run->silent_since = MonotonicNow();
-  {
-    MutexLock lock(&mutex_);
-    runs_[run->job_id] = run;
-    Wake();
-  }
-  // The job may have been cancelled or paused after its start, when OnCancelling and OnPausing found no run.
-  jobs_->ApplyWorkerEvents(run->job_id, run->attempt, {},
-                           [this, run](absl::StatusOr<JobMachine::WorkerPosition> position) {
-                             if (!position.ok()) return;
-                             MutexLock lock(&mutex_);
-                             if (position->state == v1::JOB_STATE_CANCELLING) run->cancelling = true;
-                             if (IsToStopForNow(position->state)) run->pausing = true;
-                             if (run->is_stopping()) run->cancel_at = MonotonicNow();
-                             Wake();
-                           });
+  MutexLock lock(&mutex_);
+  runs_[run->job_id] = run;
+  Wake();
 }
 
 std::optional<v1::Waiting> ClusterJobs::WaitingOfRun(const Run& run) const {
@@ -120,29 +105,6 @@ std::optional<v1::Waiting> ClusterJobs::WaitingOf(const std::string& job_id) {
   MutexLock lock(&mutex_);
   const auto found = runs_.find(job_id);
   return found == runs_.end() ? std::nullopt : WaitingOfRun(*found->second);
-}
-
-std::vector<v1::QueuedJob> ClusterJobs::Queue() {
-  using google::protobuf::util::TimeUtil;
-  std::vector<v1::QueuedJob> queue;
-  {
-    MutexLock lock(&mutex_);
-    for (const auto& [job_id, run] : runs_) {
-      if (!run->is_to_start()) continue;
-      v1::QueuedJob& job = queue.emplace_back();
-      job.set_job(JobName(job_id));
-      job.set_user(run->user);
-      job.set_priority(run->priority);
-      job.set_devices(run->replicas);
-      *job.mutable_create_time() = run->create_time;
-      *job.mutable_waiting() = WaitingOfRun(*run).value_or(v1::Waiting());
-    }
-  }
-  std::sort(queue.begin(), queue.end(), [](const v1::QueuedJob& a, const v1::QueuedJob& b) {
-    return TimeUtil::TimestampToNanoseconds(a.create_time()) <
-           TimeUtil::TimestampToNanoseconds(b.create_time());
-  });
-  return queue;
 }
 
 absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
@@ -181,8 +143,8 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
                  hello.host().substr(0, 80));
     run.silent_since = absl::InfiniteFuture();
     run.is_unreported = false;
-    if (run.cancelling) session->Cancel();
-    if (run.pausing) session->Pause();
+    if (run.state == v1::JOB_STATE_CANCELLING) session->Cancel();
+    if (IsToStopForNow(run.state)) session->Pause();
     former = std::exchange(run.session, session);
   }
   if (former != nullptr) former->Close();
@@ -223,41 +185,24 @@ void ClusterJobs::Leave(const std::string& job_id, const WorkerSession* session)
   found->second->silent_since = MonotonicNow();
 }
 
-ClusterJobs::Run* ClusterJobs::FindRun(const v1::Job& job) {
+void ClusterJobs::OnMoved(const v1::Job& job) {
+  MutexLock lock(&mutex_);
   const auto found = runs_.find(JobId(job.name()));
-  return found == runs_.end() || found->second->attempt != job.attempt() ? nullptr : found->second.get();
-}
-
-void ClusterJobs::OnCancelling(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr || std::exchange(run->cancelling, true)) return;
-  if (run->session != nullptr) run->session->Cancel();
-  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + GraceOf(job));
+  if (found == runs_.end() || found->second->attempt != job.attempt()) return;
+  Run& run = *found->second;
+  run.state = job.state();
+  const absl::Time now = MonotonicNow();
+  if (run.state == v1::JOB_STATE_CANCELLING) {
+    if (run.session != nullptr) run.session->Cancel();
+    run.cancel_at = std::min(run.cancel_at, now + GraceOf(job));
+  } else if (IsToStopForNow(run.state)) {
+    if (run.session != nullptr) run.session->Pause();
+    if (!job.has_lease_time()) run.cancel_at = now;
+  } else if (!IsHolding(run.state)) {
+    // Its workers must exit.
+    run.cancel_at = std::min(run.cancel_at, now + options_.exit_grace);
+  }
   Wake();
-}
-
-void ClusterJobs::OnPausing(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr || std::exchange(run->pausing, true)) return;
-  if (run->session != nullptr) run->session->Pause();
-  if (!job.has_lease_time()) run->cancel_at = MonotonicNow();
-  Wake();
-}
-
-void ClusterJobs::OnRest(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  Run* const run = FindRun(job);
-  if (run == nullptr) return;
-  run->at_rest = true;
-  run->cancel_at = std::min(run->cancel_at, MonotonicNow() + options_.exit_grace);
-  Wake();
-}
-
-void ClusterJobs::Tell(const std::string& job_id, const std::string& message) {
-  // The job may just have ended.
-  jobs_->AddNotice(job_id, message, [](const absl::StatusOr<v1::Job>&) {});
 }
 
 void ClusterJobs::Watch() {
@@ -343,7 +288,8 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   if (launched.ok()) {
     spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt,
                  launcher_->name(), launched->handle);
-    Tell(run->job_id, absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
+    jobs_->AddNotice(run->job_id,
+                     absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
   } else {
     spdlog::warn("attempt not submitted job={} attempt={}: {}", run->job_id, run->attempt,
                  launched.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
@@ -381,7 +327,7 @@ void ClusterJobs::TakeOver(const std::shared_ptr<Run>& run) {
       run->seen = **found;
       run->phase = Run::Phase::kWatched;
       if (run->waits_in_queue() && run->is_stopping()) run->cancel_at = now;
-    } else if (was_started || (run->is_adopted && run->job.state() != v1::JOB_STATE_STARTING)) {
+    } else if (was_started || (run->is_adopted && run->state != v1::JOB_STATE_STARTING)) {
       run->phase = Run::Phase::kWatched;
       run->absent_since = now;
     } else if (!run->is_adopted && run->job.has_spec()) {
@@ -473,7 +419,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       run->absent_since = std::min(run->absent_since, now);
       const bool is_silent = run->session == nullptr && run->silent_since + options_.absence_limit <= now;
       run->is_lost = is_silent && run->absent_since + options_.absence_limit <= now;
-      if (end.has_value() || run->is_lost || (run->at_rest && run->session == nullptr)) {
+      if (end.has_value() || run->is_lost || (!IsHolding(run->state) && run->session == nullptr)) {
         session = run->End(now);
       } else if (!was_started && run->session == nullptr &&
                  run->absent_since + options_.unstarted_absence_limit <= now) {
@@ -487,7 +433,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       }
     }
   }
-  if (!news.empty()) Tell(run->job_id, news);
+  if (!news.empty()) jobs_->AddNotice(run->job_id, news);
   if (session != nullptr) session->Close();
 }
 

@@ -23,7 +23,7 @@
 #include "server/scheduler/worker_starter.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/worker_session.h"
-#include "tandem/v1/queue.pb.h"
+#include "tandem/v1/job.pb.h"
 
 namespace tandem {
 
@@ -77,8 +77,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Blocks until no attempt is left. Returns false after `timeout`.
   bool WaitUntilIdle(absl::Duration timeout);
 
-  // Returns the STARTING jobs that wait in the cluster's queue, oldest first.
-  std::vector<v1::QueuedJob> Queue();
   // Returns why a STARTING or stopping job waits for the cluster; nullopt if the job does not.
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id);
 
@@ -93,21 +91,12 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Leave(const std::string& job_id, const WorkerSession* session) override;
 
   // JobObserver.
-  void OnCancelling(const v1::Job& job) override;
-  void OnPausing(const v1::Job& job) override;
-  void OnPreempting(const v1::Job& job) override { OnPausing(job); }
-  void OnPaused(const v1::Job& job) override { OnRest(job); }
-  void OnQueued(const v1::Job& job) override { OnRest(job); }
-  void OnTerminal(const v1::Job& job) override { OnRest(job); }
+  void OnMoved(const v1::Job& job) override;
 
  private:
   using Run = ClusterRun;
   using Runs = std::map<std::string, std::shared_ptr<Run>>;
 
-  // The job's attempt has ended or paused. Its workers must exit.
-  void OnRest(const v1::Job& job);
-  // Returns the run of the job's newest attempt; null if none.
-  Run* FindRun(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<v1::Waiting> WaitingOfRun(const Run& run) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the time from the order to stop until the launcher ends the attempt. Before the training there is
   // nothing to write, and a worker that waits for another worker does not stop.
@@ -135,7 +124,6 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   void Settle(const std::shared_ptr<Run>& run);
   // PublishAttemptFiles, by a single thread at a time.
   absl::Status Publish(const JobFolder& folder, int32_t attempt) ABSL_LOCKS_EXCLUDED(publish_mutex_);
-  void Tell(const std::string& job_id, const std::string& message);
 
   const Options options_;
   const LaunchPreparer preparer_;

@@ -55,8 +55,6 @@ TEST_F(ClusterJobsTest, SubmitsAnAttemptAndShowsItsPlaceInTheQueue) {
   const AttemptId id = Start();
   EXPECT_EQ(cluster_->WaitingOf(id.job_id)->message(),
             "the fake cluster job 1 waits in the fake cluster's queue: Resources.");
-  ASSERT_THAT(cluster_->Queue(), SizeIs(1));
-  EXPECT_EQ(cluster_->Queue()[0].job(), JobName(id.job_id));
   const std::string launch_path = FolderOf(id).LaunchPath(id.attempt);
   EXPECT_THAT(launcher_.submitted()[0].command, ElementsAre("/bin/true", "--launch", launch_path));
   struct stat file = {};
@@ -118,7 +116,6 @@ TEST_F(ClusterJobsTest, AStartedAttemptHasItsNumberAndItsNodesUntilItsWorkerConn
                                       "the fake cluster job 1 runs on n7, n8; its first worker has not "
                                       "reported yet.";
   }));
-  EXPECT_THAT(cluster_->Queue(), IsEmpty());
 }
 
 TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
@@ -261,7 +258,7 @@ TEST_F(ClusterJobsTest, TheQueueSaysSinceWhenTheClusterIsAway) {
   Begin();
   const AttemptId id = Start();
   launcher_.SetAway(true);
-  const auto message = [&] { return cluster_->Queue().front().waiting().message(); };
+  const auto message = [&] { return cluster_->WaitingOf(id.job_id)->message(); };
   ASSERT_TRUE(Eventually([&] { return absl::StrContains(message(), "has not answered since"); }));
   const std::string first = message();
   EXPECT_THAT(first, testing::MatchesRegex(

@@ -11,8 +11,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "engine/training/replica_spec.h"
-#include "google/protobuf/timestamp.pb.h"
 #include "server/clusters/launcher.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
@@ -35,16 +33,13 @@ struct ClusterRun {
       : job_id(JobId(launched.name())),
         attempt(launched.attempt()),
         folder(absl::StrCat(jobs_folder, "/", job_id)),
-        user(launched.user()),
-        priority(launched.priority()),
-        replicas(static_cast<int>(LoadsOf(launched.spec().replicas()).size())),
         workers(std::max(1, launched.spec().replicas().workers())),
-        create_time(launched.create_time()),
         job(launched),
+        state(launched.state()),
         phase(first) {}
 
   AttemptId id() const { return {job_id, attempt}; }
-  bool is_stopping() const { return cancelling || pausing || at_rest; }
+  bool is_stopping() const { return state != v1::JOB_STATE_STARTING && state != v1::JOB_STATE_RUNNING; }
   bool waits_in_queue() const {
     return phase == Phase::kWatched && seen.has_value() && seen->state == LaunchedAttempt::State::kWaiting &&
            session == nullptr;
@@ -65,14 +60,12 @@ struct ClusterRun {
   const std::string job_id;
   const int32_t attempt;
   const JobFolder folder;
-  const std::string user;
-  const int priority;
-  const int replicas;
   const int workers;
-  const google::protobuf::Timestamp create_time;
 
-  // With the whole spec if this daemon submits it.
+  // As it was at the start or the adoption. With the whole spec if this daemon submits it.
   v1::Job job;
+  // The newest state of the job, while this is its newest attempt.
+  v1::JobState state;
   // True if an earlier daemon started the attempt. `job` then lacks parts of its spec.
   bool is_adopted = false;
 
@@ -90,7 +83,6 @@ struct ClusterRun {
   // InfiniteFuture while connected.
   absl::Time silent_since = absl::InfiniteFuture();
   std::shared_ptr<WorkerSession> session;
-  bool cancelling = false, pausing = false, at_rest = false;
   // is_stopping() at the end of the run.
   bool was_stopping = false;
   // When the launcher must end it.

@@ -32,7 +32,7 @@ absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(Options options, 
   cluster.launch.launch.silence_limit = all.silence_limit;
   cluster.launch.launch.collective_time_limit = all.collective_time_limit;
   cluster.launch.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
-    jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
+    jobs->AddNotice(JobId(job.name()), message);
   };
   part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(cluster), part->launcher_.get(), jobs);
   return part;

@@ -51,7 +51,6 @@ class ClusterPart {
 
   WorkerStarter* starter() { return cluster_jobs_.get(); }
   JobObserver* observer() { return cluster_jobs_.get(); }
-  std::vector<v1::QueuedJob> Queue() { return cluster_jobs_->Queue(); }
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id) { return cluster_jobs_->WaitingOf(job_id); }
 
   // Asks Slurm if it would take a job with this spec. INVALID_ARGUMENT has fields of SlurmCluster.

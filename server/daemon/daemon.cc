@@ -221,7 +221,6 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_options.ageing_interval = options.ageing_interval;
   scheduler_options.quota = Quotas(options);
   if (cluster_ != nullptr) {
-    scheduler_options.cluster_queue = [this] { return cluster_->Queue(); };
     scheduler_options.cluster_waiting = [this](const std::string& id) { return cluster_->WaitingOf(id); };
   }
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
@@ -251,12 +250,9 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
     }
   }
   TANDEM_RETURN_IF_ERROR(scheduler_->RestoreRecords());
-  // Keep only the parts of the specs that a starting daemon needs: all whole specs may not fit in memory.
   std::vector<v1::Job> left;
-  TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs([&left](v1::Job job) {
-    *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
-    left.push_back(std::move(job));
-  }));
+  TANDEM_RETURN_IF_ERROR(jobs_->VisitNonTerminalJobs(
+      [&left](v1::Job job) { left.push_back(Scheduler::Trimmed(std::move(job))); }));
   TANDEM_ASSIGN_OR_RETURN(const auto counts, store_->CountJobs());
   monitoring_.jobs()->Restore(counts, left);
   // A paused job has no worker and no devices, unless its old worker lingers.

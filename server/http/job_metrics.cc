@@ -141,8 +141,8 @@ void JobMetrics::OnDeleted(const v1::Job& job) {
   Forget(JobId(job.name()));
 }
 
-void JobMetrics::OnQueued(const v1::Job& job) {
-  if (!job.has_restart_time()) return;
+void JobMetrics::OnMoved(const v1::Job& job) {
+  if (job.state() != v1::JOB_STATE_QUEUED || !job.has_restart_time()) return;
   MutexLock lock(&mutex_);
   const auto queued = queued_since_.find(JobId(job.name()));
   // Until its restart time, the job does not wait for devices.

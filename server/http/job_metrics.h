@@ -31,7 +31,7 @@ class JobMetrics : public JobObserver {
   void Restore(const std::map<v1::JobState, int64_t>& counts, const std::vector<v1::Job>& jobs);
 
   // JobObserver.
-  void OnQueued(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
   void OnEvent(const v1::JobEvent& event) override;
   void OnDeleted(const v1::Job& job) override;
 

@@ -125,8 +125,9 @@ TEST_F(MetricsTest, TheDelayOfARestartIsNoWaitForDevices) {
       Change("jobs/a", 200, v1::JOB_STATE_RUNNING, v1::JOB_STATE_QUEUED, v1::STATE_REASON_RESTARTING));
   v1::Job job;
   job.set_name("jobs/a");
+  job.set_state(v1::JOB_STATE_QUEUED);
   job.mutable_restart_time()->set_seconds(208);
-  jobs_.OnQueued(job);
+  jobs_.OnMoved(job);
   jobs_.OnEvent(Change("jobs/a", 210, v1::JOB_STATE_QUEUED, v1::JOB_STATE_STARTING));
   EXPECT_THAT(Text(), HasSubstr("tandem_job_queue_wait_seconds_sum 32\n"));
 }

@@ -116,21 +116,10 @@ void JobMachine::Announce(const JobChanges& changes) {
   for (const auto& event : changes.events) hub_->Publish(id, event);
   for (const auto& change : changes.changes) hub_->PublishChange(change);
   for (const auto& event : changes.events) {
-    for (JobObserver* observer : observers_) {
-      observer->OnEvent(*event);
-      if (event->has_progress()) observer->OnProgress(job);
-      if (event->has_priority_change()) observer->OnPriorityChanged(job);
-    }
+    for (JobObserver* observer : observers_) observer->OnEvent(*event);
   }
   if (!changes.moved) return;
-  for (JobObserver* observer : observers_) {
-    if (job.state() == v1::JOB_STATE_QUEUED) observer->OnQueued(job);
-    if (job.state() == v1::JOB_STATE_CANCELLING) observer->OnCancelling(job);
-    if (job.state() == v1::JOB_STATE_PAUSING) observer->OnPausing(job);
-    if (job.state() == v1::JOB_STATE_PREEMPTING) observer->OnPreempting(job);
-    if (job.state() == v1::JOB_STATE_PAUSED) observer->OnPaused(job);
-    if (IsTerminal(job.state())) observer->OnTerminal(job);
-  }
+  for (JobObserver* observer : observers_) observer->OnMoved(job);
 }
 
 absl::Status JobMachine::Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
@@ -175,7 +176,9 @@ class JobMachine {
   void SetPriority(const std::string& id, int priority, Done<v1::Job> done);
 
   // Adds a notice to a job's log. NOT_FOUND: no such job. FAILED_PRECONDITION: the job has ended.
-  void AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done);
+  void AddNotice(
+      const std::string& id, const std::string& message,
+      Done<v1::Job> done = [](const absl::StatusOr<v1::Job>&) {});
 
   // Deletes a job in a terminal state, with its log. An observer removes its folder. NOT_FOUND: no such job.
   // FAILED_PRECONDITION: the job has not ended.
@@ -192,13 +195,16 @@ class JobMachine {
   // newest, the job is not STARTING, or its worker has reported something.
   void Requeue(const std::string& id, int32_t attempt, Done<v1::Job> done);
 
-  // Applies a worker's events in order, all or none. Events that were applied before change nothing. Without
-  // events, only returns the position, as a new stream needs. NOT_FOUND: no such job. FAILED_PRECONDITION:
-  // the worker must exit, because the attempt is not the newest, or because the job has stopped and an event
-  // is new. OUT_OF_RANGE: a sequence number is missing. INVALID_ARGUMENT: an event has no kind, or the job's
-  // state does not allow it.
+  // Applies a worker's events in order, all or none. Events that were applied before change nothing. The list
+  // may be empty. NOT_FOUND: no such job. FAILED_PRECONDITION: the worker must exit, because the attempt is
+  // not the newest, or because the job has stopped and an event is new. OUT_OF_RANGE: a sequence number is
+  // missing. INVALID_ARGUMENT: an event has no kind, or the job's state does not allow it.
   void ApplyWorkerEvents(const std::string& id, int32_t attempt,
                          std::vector<internal::v1::WorkerEvent> events, Done<WorkerPosition> done);
+  // Returns the position of a worker with a new stream. Errors as ApplyWorkerEvents.
+  void AskWorkerPosition(const std::string& id, int32_t attempt, Done<WorkerPosition> done) {
+    ApplyWorkerEvents(id, attempt, {}, std::move(done));
+  }
 
   // Reports that the worker's process ended or could not be started. Call only when no more events of the
   // worker can arrive. A job that has not ended becomes QUEUED, and starts again after a delay, or FAILED

@@ -6,27 +6,26 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
 #include "gtest/gtest.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
 #include "server/jobs/settable_clock.h"
+#include "server/jobs/transitions.h"
 #include "server/store/awaited.h"
 #include "server/store/store.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
 
-// For tests: records the notifications, such as "queued jobs/a".
+// For tests: records the notifications, such as "queued jobs/a", but no starts.
 class RecordingObserver : public JobObserver {
  public:
-  void OnQueued(const v1::Job& job) override { Note("queued", job); }
-  void OnCancelling(const v1::Job& job) override { Note("cancelling", job); }
-  void OnPausing(const v1::Job& job) override { Note("pausing", job); }
-  void OnPreempting(const v1::Job& job) override { Note("preempting", job); }
-  void OnPaused(const v1::Job& job) override { Note("paused", job); }
-  void OnTerminal(const v1::Job& job) override { Note("terminal", job); }
+  void OnMoved(const v1::Job& job) override {
+    Note(IsTerminal(job.state()) ? "terminal" : absl::AsciiStrToLower(StateName(job.state())), job);
+  }
   void OnDeleted(const v1::Job& job) override { Note("deleted", job); }
 
   // Returns the notifications since the last call.
@@ -38,6 +37,7 @@ class RecordingObserver : public JobObserver {
  private:
   void Note(absl::string_view what, const v1::Job& job) {
     EXPECT_TRUE(job.has_spec());
+    if (job.state() == v1::JOB_STATE_STARTING || job.state() == v1::JOB_STATE_RUNNING) return;
     MutexLock lock(&mutex_);
     heard_.push_back(absl::StrCat(what, " ", job.name()));
   }

@@ -13,23 +13,9 @@ class JobObserver {
   virtual ~JobObserver() = default;
   // A new event of any kind in a job's log. Called before the other methods for the same change.
   virtual void OnEvent(const v1::JobEvent&) {}
-  // The job waits for devices: it is new, resumed, preempted, or its worker never started.
-  virtual void OnQueued(const v1::Job&) {}
-  // The job's worker must stop.
-  virtual void OnCancelling(const v1::Job&) {}
-  // The job's worker must write a checkpoint and stop.
-  virtual void OnPausing(const v1::Job&) {}
-  // The job's worker must write a checkpoint and stop, to make room for another job. The job is then queued
-  // again.
-  virtual void OnPreempting(const v1::Job&) {}
-  // A job that has not ended has a new priority.
-  virtual void OnPriorityChanged(const v1::Job&) {}
-  // Job.progress changed. The job comes without its spec.
-  virtual void OnProgress(const v1::Job&) {}
-  // The job is paused. Its worker may not have exited yet.
-  virtual void OnPaused(const v1::Job&) {}
-  // The job has ended. Its worker may not have exited yet.
-  virtual void OnTerminal(const v1::Job&) {}
+  // The job is new or has another state. If a commit has several states of the job, called once with the last
+  // state. The worker of a job that is queued, paused or ended may not have exited yet.
+  virtual void OnMoved(const v1::Job&) {}
   // The job and its log were deleted, but not its folder.
   virtual void OnDeleted(const v1::Job&) {}
 };

@@ -70,7 +70,8 @@ void JobRetention::Wake() {
   woken_ = true;
 }
 
-void JobRetention::OnTerminal(const v1::Job& job) {
+void JobRetention::OnMoved(const v1::Job& job) {
+  if (!IsTerminal(job.state())) return;
   MutexLock lock(&mutex_);
   const absl::Time end = EndOf(job);
   if (absl::AbsDuration(AheadBy(end)) > kTolerance) was_off_ = woken_ = true;

@@ -68,7 +68,7 @@ class JobRetention : public JobObserver {
   // Looks at the clock again. For tests that set the clock.
   void Wake();
 
-  void OnTerminal(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
 
  private:
   void Run();

@@ -249,7 +249,7 @@ TEST_F(JobRetentionTest, SeesByAJobsEndThatTheClockWasSetBackForAMoment) {
   const absl::StatusOr<v1::Job> job = jobs_.machine().Get(Ended("job"));
   ASSERT_TRUE(job.ok()) << job.status();
   jobs_.settable_clock().Set(absl::ZeroDuration());
-  later.OnTerminal(*job);
+  later.OnMoved(*job);
   AwaitNews(1);
   ExpectDeletedAt(jobs_.clock().Now() + kDay, JobId(job->name()), &later);
 }
@@ -296,7 +296,7 @@ TEST_F(JobRetentionTest, AsksOnceForTheJobsThatHaveEnded) {
   jobs_.clock().Advance(absl::Hours(1));
   const absl::StatusOr<v1::Job> heard = jobs_.machine().Get(Ended("heard"));
   ASSERT_TRUE(heard.ok()) << heard.status();
-  deaf.OnTerminal(*heard);
+  deaf.OnMoved(*heard);
   jobs_.clock().Advance(kKeep);
   deaf.Wake();
   EXPECT_THAT(TakeDeleted(1), ElementsAre(heard->name()));

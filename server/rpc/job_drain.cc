@@ -62,16 +62,15 @@ void JobDrain::Abort(const absl::Status& status) {
   for (Done& call : waiting) call(status);
 }
 
-void JobDrain::OnQueued(const v1::Job& job) {
+void JobDrain::OnMoved(const v1::Job& job) {
+  const std::string id = JobId(job.name());
+  if (IsTerminal(job.state())) return Forget(id, job.state() == v1::JOB_STATE_CANCELLED);
+  if (job.state() != v1::JOB_STATE_QUEUED) return;
   {
     MutexLock lock(&mutex_);
     if (!draining_) return;
   }
-  CancelJob(JobId(job.name()));
-}
-
-void JobDrain::OnTerminal(const v1::Job& job) {
-  Forget(JobId(job.name()), job.state() == v1::JOB_STATE_CANCELLED);
+  CancelJob(id);
 }
 
 void JobDrain::CancelJob(const std::string& id) {
@@ -81,7 +80,7 @@ void JobDrain::CancelJob(const std::string& id) {
   }
   jobs_->Cancel(id, v1::STATE_REASON_SHUTDOWN, [this, id](absl::StatusOr<v1::Job> job) {
     // The job ended by itself, was deleted, or was cancelled by somebody else before it was pending.
-    // OnTerminal already removed the jobs that this call ended.
+    // OnMoved already removed the jobs that this call ended.
     if (!job.ok() || IsTerminal(job->state())) Forget(id, false);
   });
 }

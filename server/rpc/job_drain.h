@@ -37,8 +37,7 @@ class JobDrain : public JobObserver {
     return draining_ && looking_ == 0 && pending_.empty();
   }
 
-  void OnQueued(const v1::Job& job) override;
-  void OnTerminal(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
 
  private:
   void CancelJob(const std::string& id);

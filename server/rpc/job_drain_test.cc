@@ -32,8 +32,8 @@ TEST(JobDrainTest, DoesNotWaitForAJobThatSomeoneElseHadJustCancelled) {
 
   // For example, if the drain learns of a job only after its end.
   const v1::Job queued = *jobs.machine().Get(jobs.NewJob());
-  drain.OnTerminal(*jobs.Cancel(JobId(queued.name())));
-  drain.OnQueued(queued);
+  drain.OnMoved(*jobs.Cancel(JobId(queued.name())));
+  drain.OnMoved(queued);
 
   ASSERT_TRUE(jobs.WorkerLost(running, 1).ok());
   const absl::StatusOr<int> cancelled = drained.Get();

@@ -57,7 +57,8 @@ void FakeWorkers::Start(const v1::Job& job, const std::vector<v1::Device>&) {
   started_.push_back(JobId(job.name()));
 }
 
-void FakeWorkers::OnCancelling(const v1::Job& job) {
+void FakeWorkers::OnMoved(const v1::Job& job) {
+  if (job.state() != v1::JOB_STATE_CANCELLING) return;
   MutexLock lock(&mutex_);
   cancelling_.push_back(JobId(job.name()));
 }

@@ -57,7 +57,7 @@ class FakeAdmission : public Admission {
 class FakeWorkers : public WorkerStarter, public JobObserver {
  public:
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
-  void OnCancelling(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
   // Blocks until the job's worker was started or told to stop.
   void AwaitStarted(const std::string& id);
   void AwaitCancelling(const std::string& id);

@@ -24,25 +24,6 @@ constexpr absl::Duration kLongestDelay = absl::Seconds(300);
 
 double ShareOf(const v1::Job& job) { return job.spec().has_device_share() ? job.spec().device_share() : 1.0; }
 
-// Returns the job without the fields that placing does not need, which are most of it.
-v1::Job Trimmed(const v1::Job& job) {
-  v1::Job trimmed;
-  trimmed.set_name(job.name());
-  trimmed.set_user(job.user());
-  trimmed.set_priority(job.priority());
-  trimmed.set_attempt(job.attempt());
-  trimmed.set_planned_memory_bytes(job.planned_memory_bytes());
-  trimmed.set_planned_operations(job.planned_operations());
-  trimmed.set_run_seconds(job.run_seconds());
-  trimmed.set_sweep(job.sweep());
-  trimmed.set_sweep_max_running(job.sweep_max_running());
-  *trimmed.mutable_create_time() = job.create_time();
-  if (job.has_progress()) *trimmed.mutable_progress() = job.progress();
-  if (job.has_forked_from()) *trimmed.mutable_forked_from() = job.forked_from();
-  *trimmed.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
-  return trimmed;
-}
-
 WaitingJob WaitingJobOf(const v1::Job& job) {
   WaitingJob waiting;
   waiting.id = JobId(job.name());
@@ -83,15 +64,15 @@ Scheduler::Scheduler(JobMachine* jobs, Store* store, Inventory* inventory, const
 
 Scheduler::~Scheduler() { Stop(); }
 
-v1::JobSpec Scheduler::TrimmedSpec(const v1::JobSpec& spec) {
-  v1::JobSpec trimmed;
-  *trimmed.mutable_replicas() = spec.replicas();
-  trimmed.set_preemptible(spec.preemptible());
-  if (spec.has_max_restarts()) trimmed.set_max_restarts(spec.max_restarts());
-  if (spec.has_time_limit_seconds()) trimmed.set_time_limit_seconds(spec.time_limit_seconds());
-  if (spec.has_device_share()) trimmed.set_device_share(spec.device_share());
-  if (spec.has_cluster()) *trimmed.mutable_cluster() = spec.cluster();
-  return trimmed;
+v1::Job Scheduler::Trimmed(v1::Job job) {
+  v1::JobSpec& spec = *job.mutable_spec();
+  spec.clear_dataset();
+  spec.clear_model();
+  spec.clear_training();
+  spec.clear_initial_weights();
+  // Clear would keep the strings' memory.
+  google::protobuf::RepeatedPtrField<std::string>().Swap(spec.mutable_frozen_layers());
+  return job;
 }
 
 absl::Status Scheduler::RestoreRecords() {
@@ -162,8 +143,7 @@ absl::Status Scheduler::RestoreLease(const v1::Job& job) {
   // Trust the wall clock: its jumps while no daemon ran are unknown.
   holder.leased_at = clock_->Elapsed() - std::max(absl::ZeroDuration(), clock_->Now() - holder.lease_time);
   // The time in a cluster's queue does not count.
-  holder.trains_on_cluster = job.spec().has_cluster() && job.state() == v1::JOB_STATE_RUNNING;
-  if (!job.spec().has_cluster() || holder.trains_on_cluster) {
+  if (!job.spec().has_cluster() || job.state() == v1::JOB_STATE_RUNNING) {
     holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
   }
   holder.ending = job.state() != v1::JOB_STATE_STARTING && job.state() != v1::JOB_STATE_RUNNING;
@@ -232,22 +212,27 @@ void Scheduler::OnQuotasChanged() {
   Changed();
 }
 
-void Scheduler::OnQueued(const v1::Job& job) {
+void Scheduler::OnMoved(const v1::Job& job) {
+  // Scheduled handles the start.
+  if (job.state() == v1::JOB_STATE_STARTING) return;
   MutexLock lock(&mutex_);
-  Enqueue(job, clock_->Now());
-}
-
-void Scheduler::OnEnding(const v1::Job& job) {
-  MutexLock lock(&mutex_);
+  if (job.state() == v1::JOB_STATE_QUEUED) return Enqueue(job, clock_->Now());
+  if (IsAtRest(job.state())) return OnRest(job);
   const auto found = holders_.find(JobId(job.name()));
-  if (found == holders_.end() || found->second.ending) return;
-  found->second.ending = true;
-  Changed();
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  if (job.state() != v1::JOB_STATE_RUNNING) {
+    if (!std::exchange(holder.ending, true)) Changed();
+  } else if (job.spec().has_cluster()) {
+    // The time in the cluster's queue does not count.
+    holder.leased_at = clock_->Elapsed();
+    holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+    wake_ = true;
+  }
 }
 
-void Scheduler::OnTerminal(const v1::Job& job) {
+void Scheduler::OnRest(const v1::Job& job) {
   const std::string id = JobId(job.name());
-  MutexLock lock(&mutex_);
   Dequeue(id);
   if (const auto found = holders_.find(id); found != holders_.end() && !found->second.starting.has_value()) {
     found->second.ending = true;
@@ -261,37 +246,31 @@ void Scheduler::OnTerminal(const v1::Job& job) {
   Changed();
 }
 
-void Scheduler::OnPriorityChanged(const v1::Job& job) {
-  const std::string id = JobId(job.name());
+void Scheduler::OnEvent(const v1::JobEvent& event) {
+  if (!event.has_progress() && !event.has_priority_change()) return;
+  const std::string id = JobId(event.job());
   MutexLock lock(&mutex_);
+  if (event.has_priority_change()) return OnPriorityChange(id, event.priority_change().to());
+  const auto found = holders_.find(id);
+  if (found != holders_.end()) *found->second.job.mutable_progress() = event.progress();
+}
+
+void Scheduler::OnPriorityChange(const std::string& id, int priority) {
   if (const WaitingJob* waiting = queue_.Find(id); waiting != nullptr) {
     WaitingJob changed = *waiting;
-    changed.priority = job.priority();
+    changed.priority = priority;
     changed.waits_since = clock_->Now();
     queue_.Remove(id);
     queue_.Add(std::move(changed));
   }
   if (const auto found = holders_.find(id); found != holders_.end()) {
-    found->second.job.set_priority(job.priority());
+    found->second.job.set_priority(priority);
     if (found->second.starting.has_value()) {
-      found->second.starting->priority = job.priority();
+      found->second.starting->priority = priority;
       found->second.starting->waits_since = clock_->Now();
     }
   }
   Changed();
-}
-
-void Scheduler::OnProgress(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  const auto found = holders_.find(JobId(job.name()));
-  if (found == holders_.end()) return;
-  Holder& holder = found->second;
-  if (holder.job.spec().has_cluster() && !holder.ending && !std::exchange(holder.trains_on_cluster, true)) {
-    holder.leased_at = clock_->Elapsed();
-    holder.limit_at = holder.leased_at + LongestRemaining(holder.job, absl::ZeroDuration());
-    wake_ = true;
-  }
-  *holder.job.mutable_progress() = job.progress();
 }
 
 void Scheduler::Enqueue(const v1::Job& job, absl::Time waits_since) {
@@ -324,7 +303,6 @@ void Scheduler::Ping(absl::AnyInvocable<void()> done) {
 
 void Scheduler::Run() {
   while (true) {
-    std::vector<v1::Job> ready;
     std::vector<absl::AnyInvocable<void()>> pings;
     Orders orders;
     {
@@ -332,8 +310,7 @@ void Scheduler::Run() {
       // The store's answer may set retry_ during the wait. Then wait again, for a limited time.
       const bool retries = retry_;
       const auto has_work = [this, retries]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return !ready_.empty() || !pings_.empty() ||
-               (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
+        return !pings_.empty() || (stopping_ ? unanswered_ == 0 : wake_ || retry_ != retries);
       };
       absl::Duration wait = retries ? kRetryAfter : absl::InfiniteDuration();
       if (!stopping_) {
@@ -342,8 +319,7 @@ void Scheduler::Run() {
                            std::min({NextTimeLimit(), next_raise_ - clock_->Elapsed(), NextRestart()})));
       }
       if (!mutex_.AwaitWithTimeout(absl::Condition(&has_work), wait) && retries) wake_ = true;
-      if (stopping_ && unanswered_ == 0 && ready_.empty()) return;
-      ready.swap(ready_);
+      if (stopping_ && unanswered_ == 0) return;
       pings.swap(pings_);
       if (!stopping_) {
         CollectTimeLimits(&orders);
@@ -354,16 +330,6 @@ void Scheduler::Run() {
           Place(&orders);
         }
       }
-    }
-    for (const v1::Job& job : ready) {
-      std::vector<v1::Device> devices;
-      const std::vector<v1::Device> all = inventory_->Devices();
-      for (const std::string& name : job.devices()) {
-        for (const v1::Device& device : all) {
-          if (device.name() == name) devices.push_back(device);
-        }
-      }
-      starter_->Start(job, devices);
     }
     CarryOut(orders);
     for (absl::AnyInvocable<void()>& ping : pings) ping();
@@ -462,7 +428,7 @@ void Scheduler::Place(Orders* orders) {
 void Scheduler::CarryOut(const Orders& orders) {
   for (const Orders::Schedule& schedule : orders.schedules) {
     jobs_->Schedule(schedule.id, schedule.devices,
-                    [this, id = schedule.id](absl::StatusOr<v1::Job> job) { Scheduled(id, std::move(job)); });
+                    [this, id = schedule.id](const absl::StatusOr<v1::Job>& job) { Scheduled(id, job); });
   }
   for (const std::string& id : orders.preemptions) {
     jobs_->Preempt(id, "It makes room for a job of higher priority.",
@@ -490,29 +456,44 @@ void Scheduler::Preempted(const std::string& id, const absl::Status& status) {
   retry_ = true;
 }
 
-void Scheduler::Scheduled(const std::string& id, absl::StatusOr<v1::Job> job) {
+void Scheduler::NoteStart(const std::string& id, const v1::Job& job) {
+  MutexLock lock(&mutex_);
+  // The job may have been paused and resumed meanwhile, and be in the queue again.
+  Dequeue(id);
+  const auto found = holders_.find(id);
+  if (found == holders_.end()) return;
+  Holder& holder = found->second;
+  holder.job = Trimmed(job);
+  holder.starting.reset();
+  holder.ending = false;
+  holder.lease_time = job.has_lease_time() ? TimeOf(job.lease_time()) : clock_->Now();
+  holder.leased_at = clock_->Elapsed();
+  if (!job.spec().has_cluster()) {
+    holder.limit_at = holder.leased_at + LongestRemaining(job, absl::ZeroDuration());
+    // Wake the thread, so that it waits for this time limit.
+    pings_.emplace_back([] {});
+  }
+  // A job that arrived meanwhile may preempt it now.
+  if (job.spec().preemptible() && !queue_.empty()) Changed();
+}
+
+void Scheduler::Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& job) {
+  if (job.ok()) {
+    NoteStart(id, *job);
+    std::vector<v1::Device> devices;
+    const std::vector<v1::Device> all = inventory_->Devices();
+    for (const std::string& name : job->devices()) {
+      for (const v1::Device& device : all) {
+        if (device.name() == name) devices.push_back(device);
+      }
+    }
+    // Unlocked, because the starter may return the lease at once.
+    starter_->Start(*job, devices);
+  }
   MutexLock lock(&mutex_);
   --unanswered_;
+  if (job.ok()) return;
   const auto found = holders_.find(id);
-  if (job.ok()) {
-    // The job may have been paused and resumed meanwhile, and be in the queue again.
-    Dequeue(id);
-    if (found != holders_.end()) {
-      Holder& holder = found->second;
-      holder.job = Trimmed(*job);
-      holder.starting.reset();
-      holder.ending = false;
-      holder.lease_time = job->has_lease_time() ? TimeOf(job->lease_time()) : clock_->Now();
-      holder.leased_at = clock_->Elapsed();
-      if (!job->spec().has_cluster()) {
-        holder.limit_at = holder.leased_at + LongestRemaining(*job, absl::ZeroDuration());
-      }
-      // A job that arrived meanwhile may preempt it now.
-      if (job->spec().preemptible() && !queue_.empty()) Changed();
-    }
-    ready_.push_back(*std::move(job));
-    return;
-  }
   std::optional<WaitingJob> waiting;
   if (found != holders_.end()) waiting = std::move(found->second.starting);
   holders_.erase(id);

@@ -51,12 +51,10 @@ class Scheduler : public JobObserver, public WaitingSource {
     absl::Duration ageing_interval = absl::Hours(1);
     // Returns a user's quota. Called under the scheduler's lock. Default: no quota.
     std::function<UserQuota(const std::string&)> quota;
-    // Returns the STARTING jobs that wait in a cluster's queue. Called under the scheduler's lock. Default:
-    // none.
-    std::function<std::vector<v1::QueuedJob>()> cluster_queue;
     // Returns why a STARTING job waits in a cluster's queue; nullopt if it does not. Called under the
     // scheduler's lock. Default: no job does.
-    std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting;
+    std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting =
+        [](const std::string&) { return std::nullopt; };
   };
 
   // All pointers must outlive the scheduler.
@@ -70,8 +68,9 @@ class Scheduler : public JobObserver, public WaitingSource {
   // Reads users' usage and devices' states from the store. Call before Restore.
   absl::Status RestoreRecords();
 
-  // Returns the parts of a spec that the scheduler, and the adoption of workers, need.
-  static v1::JobSpec TrimmedSpec(const v1::JobSpec& spec);
+  // Returns a job without the largest parts of its spec, which neither the scheduler nor the adoption of
+  // workers needs. The whole specs of all jobs may not fit in memory.
+  static v1::Job Trimmed(v1::Job job);
 
   // Restores the jobs of an earlier daemon. Queued jobs enter the queue in the given order. The other jobs
   // get their leases (RestoreLease). Call before Start. An error concerns single leases; all other jobs are
@@ -124,19 +123,14 @@ class Scheduler : public JobObserver, public WaitingSource {
   std::optional<v1::Waiting> WaitingOf(const std::string& job_id, bool may_look) override;
 
   // JobObserver.
-  void OnQueued(const v1::Job& job) override;
-  void OnCancelling(const v1::Job& job) override { OnEnding(job); }
-  void OnPausing(const v1::Job& job) override { OnEnding(job); }
-  void OnPreempting(const v1::Job& job) override { OnEnding(job); }
-  void OnPaused(const v1::Job& job) override { OnTerminal(job); }
-  void OnTerminal(const v1::Job& job) override;
-  void OnPriorityChanged(const v1::Job& job) override;
-  void OnProgress(const v1::Job& job) override;
+  void OnEvent(const v1::JobEvent& event) override;
+  void OnMoved(const v1::Job& job) override;
 
  private:
   // A job that holds devices.
   struct Holder {
-    // Without the parts of the spec that placing does not need; with the latest progress.
+    // Trimmed, with the latest progress and priority. Until the job is STARTING, only its name, user, sweep
+    // and priority.
     v1::Job job;
     Lease lease;
     absl::Time lease_time;
@@ -146,8 +140,6 @@ class Scheduler : public JobObserver, public WaitingSource {
     // True if it was told to stop, or has stopped.
     bool ending = false;
     bool succeeded = false;
-    // True if a cluster has started its attempt. The time limit counts from there.
-    bool trains_on_cluster = false;
     // The waiting job, until JobMachine answers the request to make it STARTING.
     std::optional<WaitingJob> starting;
   };
@@ -173,11 +165,15 @@ class Scheduler : public JobObserver, public WaitingSource {
   void Place(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CollectTimeLimits(Orders* orders) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CarryOut(const Orders& orders);
-  // JobMachine's answers.
-  void Scheduled(const std::string& id, absl::StatusOr<v1::Job> job);
+  // JobMachine's answers, on the store's writer thread.
+  void Scheduled(const std::string& id, const absl::StatusOr<v1::Job>& job);
   void Preempted(const std::string& id, const absl::Status& status);
 
-  void OnEnding(const v1::Job& job);
+  // The job became STARTING.
+  void NoteStart(const std::string& id, const v1::Job& job);
+  // The job has ended or is paused.
+  void OnRest(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnPriorityChange(const std::string& id, int priority) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `waits_since` as WaitingJob::waits_since.
   void Enqueue(const v1::Job& job, absl::Time waits_since) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sets the starts of the groups' waits: the last start of a job that has not ended, or else the creation of
@@ -232,8 +228,6 @@ class Scheduler : public JobObserver, public WaitingSource {
   absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // By Clock::Elapsed().
   bool looked_at_changes_ ABSL_GUARDED_BY(mutex_) = true;
 
-  // STARTING jobs for the WorkerStarter.
-  std::vector<v1::Job> ready_ ABSL_GUARDED_BY(mutex_);
   // See Ping.
   std::vector<absl::AnyInvocable<void()>> pings_ ABSL_GUARDED_BY(mutex_);
   // The number of requests to JobMachine without an answer.

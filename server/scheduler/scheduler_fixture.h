@@ -4,6 +4,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -110,6 +111,7 @@ class SchedulerTest : public testing::Test {
     Scheduler::Options options;
     options.ageing_interval = ageing_interval_;
     options.quota = [this](const std::string&) { return UserQuota{most_devices_.load(), 0}; };
+    options.cluster_waiting = [this](const std::string&) { return cluster_waiting_; };
     scheduler_ = std::make_unique<Scheduler>(&jobs_.machine(), &jobs_.store(), inventory_.get(), &policy_,
                                              &starter_, &jobs_.settable_clock(), std::move(options));
     jobs_.machine().AddObserver(scheduler_.get());
@@ -117,10 +119,8 @@ class SchedulerTest : public testing::Test {
     const absl::Status records = scheduler_->RestoreRecords();
     if (!records.ok()) return records;
     std::vector<v1::Job> left;
-    const absl::Status visited = jobs_.machine().VisitNonTerminalJobs([&left](v1::Job job) {
-      *job.mutable_spec() = Scheduler::TrimmedSpec(job.spec());
-      left.push_back(std::move(job));
-    });
+    const absl::Status visited = jobs_.machine().VisitNonTerminalJobs(
+        [&left](v1::Job job) { left.push_back(Scheduler::Trimmed(std::move(job))); });
     if (!visited.ok()) return visited;
     return scheduler_->Restore(left);
   }
@@ -240,6 +240,8 @@ class SchedulerTest : public testing::Test {
   // The quota of each user.
   std::atomic<int> most_devices_ = 0;
   absl::Duration ageing_interval_ = absl::Hours(1);
+  // Why each STARTING job waits in a cluster's queue. Set before Open.
+  std::optional<v1::Waiting> cluster_waiting_;
   FakeStarter starter_;
   std::unique_ptr<Inventory> inventory_;
   std::unique_ptr<Scheduler> scheduler_;

@@ -43,9 +43,7 @@ std::optional<v1::Waiting> Scheduler::WaitingOf(const std::string& job_id, bool 
     waiting.set_position(1);
     return waiting;
   }
-  if (queue_.Find(job_id) == nullptr) {
-    return options_.cluster_waiting ? options_.cluster_waiting(job_id) : std::nullopt;
-  }
+  if (queue_.Find(job_id) == nullptr) return options_.cluster_waiting(job_id);
   if (may_look) Look();
   const auto explained = explained_.find(job_id);
   if (explained == explained_.end()) return std::nullopt;
@@ -65,7 +63,9 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
   const absl::Time now = clock_->Now();
   for (const auto& [user, usage] : usage_.usages())
     users[user].set_device_seconds(usage_.DeviceSeconds(user, now));
+  std::vector<const v1::Job*> on_cluster;
   for (const auto& [id, holder] : holders_) {
+    if (holder.job.spec().has_cluster() && !holder.ending) on_cluster.push_back(&holder.job);
     v1::UserUsage& user = users[holder.job.user()];
     const int devices = static_cast<int>(holder.lease.devices.size());
     user.set_devices(user.devices() + devices);
@@ -73,14 +73,17 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
                             devices * holder.lease.share *
                                 absl::ToDoubleSeconds(clock_->Elapsed() - holder.leased_at));
   }
-  for (const Explanation& explanation : explanations_) {
-    const WaitingJob* waiting = queue_.Find(explanation.job_id);
-    if (waiting == nullptr) continue;
-    v1::UserUsage& user = users[waiting->user];
+  // Counts a user's next job in the queue. Returns true if the answer has the job.
+  const auto count = [&](const std::string& name) {
+    v1::UserUsage& user = users[name];
     user.set_queued_jobs(user.queued_jobs() + 1);
     const int position = response.total_size();
     response.set_total_size(position + 1);
-    if (position < first || response.jobs_size() >= most) continue;
+    return position >= first && response.jobs_size() < most;
+  };
+  for (const Explanation& explanation : explanations_) {
+    const WaitingJob* waiting = queue_.Find(explanation.job_id);
+    if (waiting == nullptr || !count(waiting->user)) continue;
     v1::QueuedJob& job = *response.add_jobs();
     job.set_job(JobName(waiting->id));
     job.set_user(waiting->user);
@@ -93,13 +96,20 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
     *job.mutable_create_time() = TimestampOf(waiting->create_time);
     *job.mutable_waiting() = explanation.waiting;
   }
-  for (v1::QueuedJob& job :
-       options_.cluster_queue ? options_.cluster_queue() : std::vector<v1::QueuedJob>()) {
-    v1::UserUsage& user = users[job.user()];
-    user.set_queued_jobs(user.queued_jobs() + 1);
-    const int position = response.total_size();
-    response.set_total_size(position + 1);
-    if (position >= first && response.jobs_size() < most) *response.add_jobs() = std::move(job);
+  // The jobs in the cluster's queue, oldest first.
+  std::sort(on_cluster.begin(), on_cluster.end(), [](const v1::Job* a, const v1::Job* b) {
+    return TimeOf(a->create_time()) < TimeOf(b->create_time());
+  });
+  for (const v1::Job* started : on_cluster) {
+    const std::optional<v1::Waiting> waiting = options_.cluster_waiting(JobId(started->name()));
+    if (!waiting.has_value() || !count(started->user())) continue;
+    v1::QueuedJob& job = *response.add_jobs();
+    job.set_job(started->name());
+    job.set_user(started->user());
+    job.set_priority(started->priority());
+    job.set_devices(GangRequestOf(*started).replicas);
+    *job.mutable_create_time() = started->create_time();
+    *job.mutable_waiting() = *waiting;
   }
   for (auto& [name, user] : users) {
     user.set_user(name);

@@ -10,6 +10,7 @@
 
 #include "SQLiteCpp/SQLiteCpp.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/scheduler_fixture.h"
@@ -31,6 +32,46 @@ TEST_F(SchedulerTest, StartsAJobOnItsDevices) {
   EXPECT_THAT(started.devices, ElementsAre("devices/cpu:0", "devices/cpu:1"));
   EXPECT_THAT(Holders(), ElementsAre("jobs/" + id, "jobs/" + id, ""));
   EXPECT_EQ(jobs_.machine().Get(id)->devices_size(), 2);
+}
+
+// Cancels jobs that start, and notes if their workers exist when the cancellation is announced.
+class CancelsAtStart : public JobObserver {
+ public:
+  CancelsAtStart(JobMachine* jobs, FakeStarter* starter) : jobs_(jobs), starter_(starter) {}
+
+  void OnEvent(const v1::JobEvent& event) override {
+    if (event.state_change().to() != v1::JOB_STATE_STARTING) return;
+    jobs_->Cancel(JobId(event.job()), v1::STATE_REASON_CANCEL_REQUESTED,
+                  [](const absl::StatusOr<v1::Job>&) {});
+  }
+  void OnMoved(const v1::Job& job) override {
+    if (job.state() != v1::JOB_STATE_CANCELLING) return;
+    was_started = !starter_->IsEmpty();
+    cancelling.Notify();
+  }
+
+  std::atomic<bool> was_started = false;
+  absl::Notification cancelling;
+
+ private:
+  JobMachine* const jobs_;
+  FakeStarter* const starter_;
+};
+
+// Otherwise nobody tells the worker to stop.
+TEST_F(SchedulerTest, AJobsWorkerIsStartedBeforeTheJobsNextChange) {
+  CancelsAtStart observer(&jobs_.machine(), &starter_);
+  jobs_.machine().AddObserver(&observer);
+  ASSERT_TRUE(Open(1).ok());
+  const std::string id = NewJob(1);
+  // After the first decision, the scheduler's thread is busy.
+  scheduler_->Ping([&] { observer.cancelling.WaitForNotificationWithTimeout(absl::Minutes(1)); });
+  scheduler_->Start();
+  ASSERT_TRUE(observer.cancelling.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  EXPECT_TRUE(observer.was_started);
+  EXPECT_EQ(JobId(starter_.Take().job.name()), id);
+  scheduler_->Stop();
+  jobs_.store().Close();
 }
 
 TEST_F(SchedulerTest, AJobWaitsUntilTheProcessBeforeItIsGone) {
@@ -287,6 +328,33 @@ TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
   ASSERT_EQ(rest.jobs_size(), 1);
   EXPECT_EQ(rest.jobs(0).job(), "jobs/" + waiting[2]);
   EXPECT_EQ(scheduler_->ListQueue(3, 10).jobs_size(), 0);
+}
+
+TEST_F(SchedulerTest, TheQueueListsJobsInAClustersQueueAsTheyAre) {
+  cluster_waiting_.emplace().set_reason(v1::Waiting::REASON_CLUSTER);
+  OpenAndStart(1);
+  v1::JobSpec spec;
+  spec.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  const std::string first = NewJob(2, spec);
+  jobs_.clock().Advance(absl::Seconds(1));
+  const std::string second = NewJob(1, spec, "bob");
+  starter_.Take();
+  starter_.Take();
+  ASSERT_TRUE(jobs_.SetPriority(second, 7).ok());
+  const v1::ListQueueResponse queue = scheduler_->ListQueue(0, 10);
+  ASSERT_EQ(queue.jobs_size(), 2);
+  EXPECT_EQ(queue.jobs(0).job(), "jobs/" + first);
+  EXPECT_EQ(queue.jobs(0).devices(), 2);
+  EXPECT_EQ(queue.jobs(0).user(), "ann");
+  EXPECT_EQ(queue.jobs(0).waiting().reason(), v1::Waiting::REASON_CLUSTER);
+  EXPECT_EQ(queue.jobs(1).job(), "jobs/" + second);
+  EXPECT_EQ(queue.jobs(1).priority(), 7);
+  ASSERT_EQ(queue.users_size(), 2);
+  EXPECT_EQ(queue.users(1).queued_jobs(), 1);
+  const v1::ListQueueResponse rest = scheduler_->ListQueue(1, 10);
+  EXPECT_EQ(rest.total_size(), 2);
+  ASSERT_EQ(rest.jobs_size(), 1);
+  EXPECT_EQ(rest.jobs(0).job(), "jobs/" + second);
 }
 
 TEST_F(SchedulerTest, AQuotaThatChangesLetsWaitingJobsStart) {

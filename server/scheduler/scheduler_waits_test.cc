@@ -316,6 +316,26 @@ TEST_F(SchedulerTest, AJobWhoseTimeIsUpIsCancelled) {
   EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
 }
 
+TEST_F(SchedulerTest, AJobOnAClusterIsCancelledAtItsTimeLimitSinceItsTrainingBegan) {
+  OpenAndStart(1);
+  v1::JobSpec limited;
+  limited.set_time_limit_seconds(60);
+  limited.mutable_cluster()->mutable_slurm()->set_nodes(1);
+  const std::string id = NewJob(1, limited);
+  starter_.Take();
+  Pass(absl::Seconds(100));
+  AwaitDecision();
+  ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1)}).ok());
+  Pass(absl::Seconds(50));
+  AwaitDecision();
+  ASSERT_TRUE(jobs_.AddNotice(id, "after the scheduler's requests").ok());
+  EXPECT_EQ(jobs_.machine().Get(id)->state(), v1::JOB_STATE_RUNNING);
+  // The worker has reported no progress.
+  Pass(absl::Seconds(11));
+  WaitForState(id, v1::JOB_STATE_CANCELLING);
+  EXPECT_EQ(jobs_.machine().Get(id)->reason(), v1::STATE_REASON_TIME_LIMIT_EXCEEDED);
+}
+
 TEST_F(SchedulerTest, AClockThatIsSetEndsNoJobAndKeepsNoneGoing) {
   OpenAndStart(2);
   v1::JobSpec limited;

@@ -12,10 +12,10 @@ namespace tandem {
 class WorkerStarter {
  public:
   virtual ~WorkerStarter() = default;
-  // Starts a worker for the job's attempt on the leased devices, in the order of ranks. Called on the
-  // scheduler's thread, so it must not block for long. Each call must be followed by
-  // Scheduler::ReleaseLease(id, attempt) after the process has exited. If the process cannot be started,
-  // JobMachine::WorkerLost must come before that.
+  // Starts a worker for the job's attempt on the leased devices, in the order of ranks. Called on the store's
+  // writer thread before observers hear of any later change of the job, so it must not block. Each call must
+  // be followed by Scheduler::ReleaseLease(id, attempt) after the process has exited. If the process cannot
+  // be started, JobMachine::WorkerLost must come before that.
   virtual void Start(const v1::Job& job, const std::vector<v1::Device>& devices) = 0;
 };
 

@@ -189,13 +189,13 @@ bool JobDiskUse::IsRemoving(const std::string& user) const {
   });
 }
 
-void JobDiskUse::OnQueued(const v1::Job& job) {
-  Add({.job_id = JobId(job.name()), .user = job.user(), .is_active = true}, /*replaces=*/true);
+void JobDiskUse::OnMoved(const v1::Job& job) {
+  const std::string id = JobId(job.name());
+  if (job.state() == v1::JOB_STATE_QUEUED) {
+    Add({.job_id = id, .user = job.user(), .is_active = true}, /*replaces=*/true);
+  }
+  if (IsAtRest(job.state())) Settle(id);
 }
-
-void JobDiskUse::OnPaused(const v1::Job& job) { Settle(JobId(job.name())); }
-
-void JobDiskUse::OnTerminal(const v1::Job& job) { Settle(JobId(job.name())); }
 
 void JobDiskUse::OnDeleted(const v1::Job& job) {
   MutexLock lock(&mutex_);

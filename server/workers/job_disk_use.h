@@ -51,9 +51,7 @@ class JobDiskUse final : public JobObserver {
   bool IsRemoving(const std::string& user) const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // JobObserver.
-  void OnQueued(const v1::Job& job) override;
-  void OnPaused(const v1::Job& job) override;
-  void OnTerminal(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
   void OnDeleted(const v1::Job& job) override;
 
  private:

@@ -35,8 +35,10 @@ class JobDiskUseTest : public testing::Test {
     EXPECT_EQ(lstat(PathOf(job, file).c_str(), &info), 0) << job << " " << file;
     return info.st_blocks * 512;
   }
-  static v1::Job Job(const std::string& id, const std::string& user) {
+  static v1::Job Job(const std::string& id, const std::string& user,
+                     v1::JobState state = v1::JOB_STATE_SUCCEEDED) {
     v1::Job job;
+    job.set_state(state);
     job.set_name("jobs/" + id);
     job.set_user(user);
     return job;
@@ -72,7 +74,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   use_.Start([] { return std::vector<JobDiskUse::Owned>{{"old", "ann", false}, {"gone", "ann", false}}; });
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool}));
   // A training job grows, and removed files no longer count.
-  use_.OnQueued(Job("new", "ann"));
+  use_.OnMoved(Job("new", "ann", v1::JOB_STATE_QUEUED));
   Write("new", "checkpoint-1.safetensors", 50'000);
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kFirst}));
   Write("new", "checkpoint-2.safetensors", 60'000);
@@ -81,7 +83,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond}));
   // Files that its worker writes at its end also count.
   Write("new", "model.safetensors", 76);
-  use_.OnTerminal(Job("new", "ann"));
+  use_.OnMoved(Job("new", "ann"));
   EXPECT_TRUE(Comes("ann", {kOldModel, kSpool, kSecond, kNewModel}));
   EXPECT_EQ(use_.BytesOf("bob"), 0);
   // Until the removal, which may fail.
@@ -100,7 +102,7 @@ TEST_F(JobDiskUseTest, CountsWhatAUsersJobsHave) {
   std::filesystem::remove_all(jobs_folder_ + "/unknown");
   EXPECT_TRUE(Comes("ann", {kSecond, kNewModel}));
   // A symbolic link counts only itself.
-  use_.OnQueued(Job("other", "bob"));
+  use_.OnMoved(Job("other", "bob", v1::JOB_STATE_QUEUED));
   Write("other", "file", 10);
   std::filesystem::create_symlink("/usr", PathOf("other", "link"));
   EXPECT_TRUE(Comes("bob", {{"other", "file"}}));
@@ -119,15 +121,15 @@ TEST_F(JobDiskUseTest, ASharedFileCountsForEachJobAndSoOutlivesItsFirst) {
   std::filesystem::create_hard_link(model, KeptWeightsPath(jobs_folder_ + "/a"));
   Write("a", "checkpoint-1.safetensors", 50'000);
   const int64_t checkpoint = Taken("a", "checkpoint-1.safetensors");
-  use_.OnQueued(Job("a", "ann"));
+  use_.OnMoved(Job("a", "ann", v1::JOB_STATE_QUEUED));
   EXPECT_TRUE(ComesToBytes("ann", 2 * taken + checkpoint));
   std::filesystem::create_directories(jobs_folder_ + "/fork");
   std::filesystem::create_hard_link(PathOf("a", "checkpoint-1.safetensors"),
                                     PathOf("fork", "checkpoint-1.safetensors"));
-  use_.OnQueued(Job("fork", "bob"));
+  use_.OnMoved(Job("fork", "bob", v1::JOB_STATE_QUEUED));
   EXPECT_TRUE(ComesToBytes("bob", checkpoint));
   // The file counts as long as a name is left, although nobody measures the other jobs again.
-  use_.OnTerminal(Job("a", "ann"));
+  use_.OnMoved(Job("a", "ann"));
   use_.OnDeleted(Job("source", "ann"));
   std::filesystem::remove_all(jobs_folder_ + "/source");
   EXPECT_TRUE(ComesToBytes("ann", taken + checkpoint));
@@ -247,7 +249,7 @@ TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
   use.Start([&jobs] { return jobs; });
   EXPECT_TRUE(comes_to("ann", int64_t{1} << 62));
   // Measured in the next round, after all of ann's.
-  use.OnQueued(Job("job", "bob"));
+  use.OnMoved(Job("job", "bob", v1::JOB_STATE_QUEUED));
   EXPECT_TRUE(comes_to("bob", int64_t{1} << 50));
   EXPECT_EQ(use.BytesOf("ann"), int64_t{1} << 62);
   // No more is subtracted than was added.

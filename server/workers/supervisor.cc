@@ -71,19 +71,18 @@ WorkerSupervisor::WorkerSupervisor(Options options, std::string socket_path, Job
                                    UniqueFd wake_fd)
     : options_(std::move(options)),
       socket_path_(std::move(socket_path)),
-      launcher_({.worker_program = options_.worker_program,
-                 .daemon_target = UnixTarget(socket_path_),
-                 .resolve_dataset = options_.resolve_dataset,
-                 .find_weights = options_.find_weights,
-                 .silence_limit = options_.silence_limit,
-                 .collective_time_limit = options_.collective_time_limit,
-                 .algorithms_folder = options_.state_folder,
-                 .gpu_uuids = options_.gpu_uuids,
-                 .sandbox = options_.sandbox,
-                 .tell =
-                     [jobs](const v1::Job& job, const std::string& message) {
-                       jobs->AddNotice(JobId(job.name()), message, [](const absl::StatusOr<v1::Job>&) {});
-                     }}),
+      launcher_(
+          {.worker_program = options_.worker_program,
+           .daemon_target = UnixTarget(socket_path_),
+           .resolve_dataset = options_.resolve_dataset,
+           .find_weights = options_.find_weights,
+           .silence_limit = options_.silence_limit,
+           .collective_time_limit = options_.collective_time_limit,
+           .algorithms_folder = options_.state_folder,
+           .gpu_uuids = options_.gpu_uuids,
+           .sandbox = options_.sandbox,
+           .tell = [jobs](const v1::Job& job,
+                          const std::string& message) { jobs->AddNotice(JobId(job.name()), message); }}),
       jobs_(jobs),
       wake_fd_(std::move(wake_fd)),
       folders_(options_.state_folder + "/jobs") {}
@@ -169,18 +168,6 @@ void WorkerSupervisor::Start(const v1::Job& job, const std::vector<v1::Device>& 
     workers_[worker->job_id()] = worker;
   }
   Wake();
-  // The job may have been cancelled or paused after its lease, when OnCancelling and OnPausing found no
-  // worker.
-  jobs_->ApplyWorkerEvents(worker->job_id(), worker->attempt(), {},
-                           [this, worker](absl::StatusOr<JobMachine::WorkerPosition> position) {
-                             if (!position.ok()) return;
-                             {
-                               MutexLock lock(&mutex_);
-                               if (position->state == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-                               if (IsToStopForNow(position->state)) worker->Pause();
-                             }
-                             Wake();
-                           });
 }
 
 void WorkerSupervisor::Launch(const std::shared_ptr<Worker>& worker) {
@@ -245,9 +232,6 @@ std::vector<v1::Job> WorkerSupervisor::FindLingering() {
 }
 
 void WorkerSupervisor::Adopt(const v1::Job& job) {
-  // FindLingering returns deleted jobs without a state.
-  const bool is_deleted = job.state() == v1::JOB_STATE_UNSPECIFIED;
-  const bool has_ended = is_deleted || IsAtRest(job.state());
   const auto worker = std::make_shared<Worker>(job);
   const absl::StatusOr<RunningWorkers> running = FindRunningWorkers(worker->folder());
   // If the system cannot tell, the monitor keeps trying. Meanwhile nobody else may get the devices.
@@ -264,12 +248,11 @@ void WorkerSupervisor::Adopt(const v1::Job& job) {
     if (status.ok()) return;
     spdlog::error("cannot queue a job again job={}: {}", worker->job_id(), status.ToString());
   }
-  if (is_deleted) worker->RemoveFolderAtEnd();
+  // FindLingering returns deleted jobs without a state.
+  if (job.state() == v1::JOB_STATE_UNSPECIFIED) worker->RemoveFolderAtEnd();
   MutexLock lock(&mutex_);
   workers_[worker->job_id()] = worker;
-  if (job.state() == v1::JOB_STATE_CANCELLING) BeginCancel(*worker);
-  if (IsToStopForNow(job.state())) worker->Pause();
-  if (has_ended) worker->TerminateBy(MonotonicNow() + options_.exit_grace);
+  Follow(job.state(), *worker);
 }
 
 absl::Status WorkerSupervisor::Admit(const internal::v1::Hello& hello,
@@ -323,44 +306,22 @@ void WorkerSupervisor::Leave(const std::string& job_id, const WorkerSession* ses
   Wake();
 }
 
-void WorkerSupervisor::BeginCancel(Worker& worker) { worker.Cancel(MonotonicNow() + options_.cancel_grace); }
-
-WorkerSupervisor::Worker* WorkerSupervisor::FindWorker(const v1::Job& job) {
-  const auto found = workers_.find(JobId(job.name()));
-  if (found == workers_.end() || found->second->attempt() != job.attempt()) return nullptr;
-  return found->second.get();
+void WorkerSupervisor::Follow(v1::JobState state, Worker& worker) {
+  const absl::Time now = MonotonicNow();
+  if (state == v1::JOB_STATE_CANCELLING) worker.Cancel(now + options_.cancel_grace);
+  if (IsToStopForNow(state)) worker.Pause();
+  // The worker of a queued job was preempted or lost another worker, and is about to exit.
+  if (state == v1::JOB_STATE_UNSPECIFIED || !IsHolding(state)) worker.TerminateBy(now + options_.exit_grace);
 }
 
-void WorkerSupervisor::OnCancelling(const v1::Job& job) {
-  {
-    MutexLock lock(&mutex_);
-    if (Worker* worker = FindWorker(job); worker != nullptr) BeginCancel(*worker);
-  }
-  Wake();
-}
-
-void WorkerSupervisor::OnPausing(const v1::Job& job) {
-  MutexLock lock(&mutex_);
-  if (Worker* worker = FindWorker(job); worker != nullptr) worker->Pause();
-}
-
-void WorkerSupervisor::OnPreempting(const v1::Job& job) { OnPausing(job); }
-
-void WorkerSupervisor::OnPaused(const v1::Job& job) { OnTerminal(job); }
-
-// If the job still has a worker, it was preempted or lost another worker, and is about to exit.
-void WorkerSupervisor::OnQueued(const v1::Job& job) { OnTerminal(job); }
-
-void WorkerSupervisor::OnTerminal(const v1::Job& job) {
-  if (!MayNeedKeptWeights(job)) {
-    folders_.AddKeptWeights(job.folder());
-    Wake();
-  }
+void WorkerSupervisor::OnMoved(const v1::Job& job) {
+  if (!MayNeedKeptWeights(job)) folders_.AddKeptWeights(job.folder());
   {
     MutexLock lock(&mutex_);
     const auto found = workers_.find(JobId(job.name()));
-    if (found == workers_.end()) return;
-    found->second->TerminateBy(MonotonicNow() + options_.exit_grace);
+    if (found != workers_.end() && found->second->attempt() == job.attempt()) {
+      Follow(job.state(), *found->second);
+    }
   }
   Wake();
 }

@@ -104,12 +104,7 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
   void Start(const v1::Job& job, const std::vector<v1::Device>& devices) override;
 
   // JobObserver.
-  void OnCancelling(const v1::Job& job) override;
-  void OnPausing(const v1::Job& job) override;
-  void OnPreempting(const v1::Job& job) override;
-  void OnPaused(const v1::Job& job) override;
-  void OnQueued(const v1::Job& job) override;
-  void OnTerminal(const v1::Job& job) override;
+  void OnMoved(const v1::Job& job) override;
   // Removes the job's folder and kept weights soon.
   void OnDeleted(const v1::Job& job) override;
 
@@ -125,10 +120,9 @@ class WorkerSupervisor final : public WorkerStarter, public JobObserver, private
 
   absl::Status Listen();
   void Adopt(const v1::Job& job);
-  // Tells the worker to stop, and starts the time after which it gets SIGTERM.
-  void BeginCancel(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the worker of the job's newest attempt; null if none.
-  Worker* FindWorker(const v1::Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells the worker of a job in this state to stop, pause or exit if it must, and starts the time after
+  // which it gets SIGTERM. UNSPECIFIED: the job was deleted.
+  void Follow(v1::JobState state, Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool Stopping();
   // Wakes the monitor.
   void Wake();

@@ -188,19 +188,15 @@ TEST_F(SupervisorTest, APausedWorkerStopsAndTheNextAttemptRuns) {
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 
-TEST_F(SupervisorTest, APauseBeforeTheStartReachesTheWorker) {
-  const std::string id = daemon_->Create("wait");
-  const v1::Job job = daemon_->Schedule(id);
+TEST_F(SupervisorTest, APauseBeforeTheWorkerConnectsReachesIt) {
+  const std::string id = daemon_->Run("wait");
   daemon_->Pause(id);
-  daemon_->Start(job);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_PAUSED);
 }
 
-TEST_F(SupervisorTest, ACancelBeforeTheStartReachesTheWorker) {
-  const std::string id = daemon_->Create("wait");
-  const v1::Job job = daemon_->Schedule(id);
+TEST_F(SupervisorTest, ACancelBeforeTheWorkerConnectsReachesIt) {
+  const std::string id = daemon_->Run("wait");
   daemon_->Cancel(id);
-  daemon_->Start(job);
   EXPECT_EQ(daemon_->WaitForEnd(id).state(), v1::JOB_STATE_CANCELLED);
 }
 

@@ -96,7 +96,10 @@ void WorkerSession::OnHello() {
   if (const absl::Status admitted = host_->Admit(request_.hello(), self); !admitted.ok()) {
     return Dismiss(admitted.message());
   }
-  Apply();
+  // Unlocked, because a closed store answers at once.
+  jobs_->AskWorkerPosition(
+      request_.hello().job_id(), request_.hello().attempt(),
+      [self](absl::StatusOr<JobMachine::WorkerPosition> position) { self->OnApplied(position); });
 }
 
 void WorkerSession::Apply() {
@@ -106,7 +109,7 @@ void WorkerSession::Apply() {
   int32_t attempt;
   {
     MutexLock lock(&mutex_);
-    if (applying_ || closing_ || (pending_.empty() && !greeting_)) return;
+    if (applying_ || closing_ || pending_.empty()) return;
     applying_ = true;
     pending_bytes_ = 0;
     events = std::exchange(pending_, {});
@@ -114,7 +117,7 @@ void WorkerSession::Apply() {
     job_id = job_id_;
     attempt = attempt_;
   }
-  if (!events.empty()) host_->BeforeApply(job_id, attempt, events);
+  host_->BeforeApply(job_id, attempt, events);
   // Unlocked, because a closed store answers at once.
   jobs_->ApplyWorkerEvents(
       job_id, attempt, std::move(events),

@@ -60,8 +60,7 @@ class WorkerSession
   WorkerSession(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
 
   void OnHello();
-  // Passes the waiting events to the JobMachine unless a batch is in progress. After hello, asks for the
-  // position.
+  // Passes the waiting events to the JobMachine unless a batch is in progress.
   void Apply();
   void OnApplied(const absl::StatusOr<JobMachine::WorkerPosition>& position);
   void Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
