@@ -3,7 +3,9 @@
 # daemon and two commands for each. Predicts the raw rows of a test file. The result must be at least 0.98 times the
 # better one of scikit-learn's gradient boosting and linear model (tables/compare.py).
 #
-#   tests/accuracy/tables.sh [TABLE...]    these tables, or titanic, houses and bank
+#   tests/accuracy/tables.sh [--embed] [TABLE...]    these tables, or titanic, houses and bank
+#
+#   --embed   columns of several categories become vectors that are learned (embed_categories)
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
 
@@ -13,6 +15,12 @@ python=/usr/bin/python3
 "$python" tables/make_tables.py "$scratch/tables"
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1
 
+declare -A embedded_above=([titanic]=3 [houses]=10 [bank]=10)
+embeds=0
+if [[ ${1:-} == --embed ]]; then
+  embeds=1
+  shift
+fi
 declare -A options=(
   [titanic]="--set csv.target_columns=Survived --set csv.targets=class"
   [houses]=""
@@ -24,7 +32,11 @@ for table in "${@:-titanic houses bank}"; do
     # shellcheck disable=SC2086  # Several words.
     "$tandem" datasets add "$name" "$scratch/tables/$name.csv" ${options[$name]} --upload >"$scratch/add.log" 2>&1 ||
       { cat "$scratch/add.log" >&2; die "$name was not added"; }
-    "$tandem" submit "tables/$name.yaml" --follow >"$scratch/$name.log" 2>&1 ||
+    changes=()
+    if ((embeds)); then
+      changes=(--set "model.template.mlp.embed_categories.above=${embedded_above[$name]}")
+    fi
+    "$tandem" submit "tables/$name.yaml" "${changes[@]}" --follow >"$scratch/$name.log" 2>&1 ||
       { cat "$scratch/$name.log" >&2; die "$name did not train"; }
     # The model prepares the rows of the data set as in training.
     said=$(sed -nE 's/^succeeded after .*: validation loss ([^ ]+),.*/\1/p' "$scratch/$name.log")

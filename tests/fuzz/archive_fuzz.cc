@@ -1,4 +1,4 @@
-// Archives of pictures, and compressed tables: zip, tar, zstd, bzip2.
+// Archives of pictures, and compressed tables: zip, tar, gzip, xz, zstd, bzip2.
 
 #include "engine/data/formats/test_files.h"
 #include "tests/fuzz/fuzz_target.h"
@@ -14,8 +14,17 @@ std::vector<std::string> Seeds() {
   const std::vector<std::pair<std::string, std::string>> pictures = {
       {"pets/train/cat/1.bmp", picture}, {"pets/train/dog/1.bmp", picture}, {"pets/val/dog/1.bmp", picture}};
   const std::string table = "a,b\n1,2\n3,4\n";
-  return {Zip(pictures, false),   Zip(pictures, true), Tar(pictures),  Zstded(Tar(pictures)),
-          Bzipped(Tar(pictures)), Zstded(table),       Bzipped(table), Zip({{"a.csv", table}}, false)};
+  return {Zip(pictures, false),
+          Zip(pictures, true),
+          Tar(pictures),
+          Zstded(Tar(pictures)),
+          Bzipped(Tar(pictures)),
+          Gzipped(Tar(pictures)),
+          Zstded(table),
+          Bzipped(table),
+          Xzipped(table),
+          Gzipped(table),
+          Zip({{"a.csv", table}}, false)};
 }
 
 }  // namespace tandem

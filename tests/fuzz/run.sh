@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs fuzz targets with libFuzzer (clang's) and the address sanitizer, starting from their seeds and kept corpora.
+# Runs fuzz targets with libFuzzer (clang's) and the sanitizers of addresses and of undefined behaviour, starting from
+# their seeds and kept corpora.
 #
-#   tests/fuzz/run.sh [--runs N] [--keep] [TARGET...]
+#   tests/fuzz/run.sh [--runs N] [--max-bytes N] [--keep] [TARGET...]
 #
-#   --runs N   executions of each target; 1000000 by default
-#   --keep     replaces the kept corpus by the fewest and smallest inputs that together reach the same code
-#   TARGET     such as "csv"; all by default
+#   --runs N        executions of each target; 1000000 by default
+#   --max-bytes N   the longest input; 65536 by default
+#   --keep          replaces the kept corpus by the fewest and smallest inputs that together reach the same code
+#   TARGET          such as "csv"; all by default
 #
 # The kept corpus is tests/fuzz/corpus/TARGET.tar.gz. Inputs that once caused a failure are in tests/fuzz/finds/TARGET/.
 # New finds of a target stay in fuzz-finds/TARGET/. The script continues with the next target, and then exits with 1.
@@ -13,11 +15,13 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 runs=1000000
+max_bytes=65536
 keep=0
 targets=()
 while (($#)); do
   case "$1" in
     --runs) runs=$2; shift ;;
+    --max-bytes) max_bytes=$2; shift ;;
     --keep) keep=1 ;;
     -*) echo "run.sh: unknown argument '$1'; see the first lines of this file" >&2; exit 2 ;;
     *) targets+=("$1") ;;
@@ -40,7 +44,8 @@ bazel_fuzz build --noshow_progress "${labels[@]}"
 bin=$(bazel --output_base="$base" info --config=fuzz bazel-bin 2>/dev/null)
 
 # Debian's libraries were not built with the sanitizer, so that containers that cross their border look overflown.
-export ASAN_OPTIONS=detect_container_overflow=0:allocator_may_return_null=1
+export ASAN_OPTIONS=detect_container_overflow=0:allocator_may_return_null=1:quarantine_size_mb=16
+export UBSAN_OPTIONS=print_stacktrace=1
 found=0
 for target in "${targets[@]}"; do
   program=$bin/tests/fuzz/${target}_fuzz
@@ -52,7 +57,7 @@ for target in "${targets[@]}"; do
   if [[ -d tests/fuzz/finds/$target ]]; then cp "tests/fuzz/finds/$target"/* "$work/kept"; fi
   "$program" --write-seeds="$work/seeds"
   echo "== $target"
-  "$program" -runs="$runs" -max_len=65536 -rss_limit_mb=4096 -timeout=30 -print_final_stats=1 -verbosity=0 \
+  "$program" -runs="$runs" -max_len="$max_bytes" -rss_limit_mb=4096 -timeout=30 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$finds" "$work/new" "$work/seeds" "$work/kept" 2>&1 | grep -v '# Uses:' | tail -n 25 ||
     { found=1; echo "FOUND: $finds"; }
   if ((keep)); then

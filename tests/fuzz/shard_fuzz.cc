@@ -38,7 +38,7 @@ std::vector<std::string> Seeds() {
   // The first member names the second: as GNU does, and in a pax header.
   std::string gnu = Tar({{"long", "a/3.bmp"}, {"cut", picture}, {"a/3.cls", "2"}});
   gnu[156] = 'L';
-  std::string pax = Tar({{"pax", "16 path=a/3.bmp\n"}, {"cut", picture}, {"a/3.cls", "2"}});
+  std::string pax = Tar({{"pax", "16 path=a/3.bmp\n11 size=58\n"}, {"cut", picture}, {"a/3.cls", "2"}});
   pax[156] = 'x';
   return {Tar({{"a/1.bmp", picture},
                {"a/1.cls", "0"},

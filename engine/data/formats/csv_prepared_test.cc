@@ -87,6 +87,44 @@ TEST_F(PreparedTest, AnotherTableIsPreparedLikeTheModels) {
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("row 2, column 'age' is empty"));
 }
 
+TEST_F(PreparedTest, DataWithoutNamesAreMatchedByPosition) {
+  const std::string plain = "scaling: NUMBER_SCALING_NONE target_scaling: NUMBER_SCALING_NONE";
+  const OpenedDataset trained = Open(Spec("a,b,y\n1,5,0\n,6,1\n", plain));
+  // Names the prepared columns, and the features of the model.
+  const auto model_of = [&](const std::string& first, const std::string& second,
+                            std::vector<std::string> features) {
+    DataNames model{.features = std::move(features), .preparation = trained.info.preparation};
+    model.preparation->mutable_columns(0)->set_name(first);
+    model.preparation->mutable_columns(1)->set_name(second);
+    return model;
+  };
+  const auto samples = [&](const std::string& table, const DataNames& model) {
+    return Samples<float>(*Open(Spec(table, "header: false"), &model).train);
+  };
+  const auto fault = [&](const std::string& table, const DataNames& model) {
+    return std::string(OpenDataset(Spec(table, "header: false"), &model).status().message());
+  };
+  EXPECT_THAT(samples("7,8,9\n", model_of("a", "b", {"a", "b"})), ElementsAre(7, 0, 8));
+  // A number may be a name, but a model without names knows its columns by numbers.
+  EXPECT_THAT(samples("7,8,9\n", model_of("2019", "2020", {"2019", "2020"})), ElementsAre(7, 0, 8));
+  EXPECT_THAT(samples("7,1,8,9\n", model_of("0", "2", {})), ElementsAre(7, 0, 8));
+  // Equal names are no positions, and neither are numbers beyond any table.
+  EXPECT_THAT(samples("7,8,9\n", model_of("1", "1", {})), ElementsAre(7, 0, 8));
+  EXPECT_THAT(samples("7,8,9\n", model_of("18446744073709551615", "0", {})), ElementsAre(7, 0, 8));
+
+  EXPECT_THAT(fault("7,1,8,9\n", model_of("a", "b", {"a", "b"})),
+              HasSubstr("has 4 columns, but the model needs 2, and then the target"));
+  EXPECT_THAT(fault("7,8,9\n", model_of("0", "2", {})),
+              HasSubstr("has 3 columns, but the model needs 3 before the target"));
+}
+
+TEST_F(PreparedTest, AModelPreparesEachOfItsFeatures) {
+  const OpenedDataset trained = Open(Spec("a,y\n1,0\n,1\n"));
+  const DataNames model{.features = {"a", "b"}, .preparation = trained.info.preparation};
+  EXPECT_THAT(std::string(OpenDataset(Spec("a,b,y\n1,2,3\n"), &model).status().message()),
+              HasSubstr("its file names 2 features, but prepares 1;"));
+}
+
 TEST_F(PreparedTest, ColumnsAndMissingCellsAreChosen) {
   const std::string table = "a,b,y\n1,2,0\n,5,1\n3,2,2\n";
   OpenedDataset opened = Open(

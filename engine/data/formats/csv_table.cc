@@ -1,8 +1,11 @@
 #include "engine/data/formats/csv_table.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -93,23 +96,42 @@ std::vector<size_t> FindKnown(const std::vector<std::string>& known, const char*
   return found;
 }
 
-// Returns the positions of a prepared model's columns in a table, if the model or the table has no names. A
-// model without names knows its columns by their positions. A table without names must have the model's
-// features and a target at the end.
-std::vector<size_t> FindPlaces(const v1::TablePreparation& preparation, const CsvTable& table,
-                               FieldViolations& violations) {
-  std::vector<size_t> found;
+// Returns the positions by which a model without names knows its columns: different numbers. Returns nothing
+// if the columns have other names.
+std::optional<std::vector<size_t>> PositionsIn(const v1::TablePreparation& preparation) {
+  std::vector<size_t> positions;
+  std::set<size_t> different;
   for (const v1::PreparedColumn& column : preparation.columns()) {
-    size_t place = 0;
-    if (!absl::SimpleAtoi(column.name(), &place)) place = found.size();
-    found.push_back(place);
+    // No table has so many columns that their positions need more than 32 bits.
+    uint32_t position = 0;
+    if (!absl::SimpleAtoi(column.name(), &position) || !different.insert(position).second) {
+      return std::nullopt;
+    }
+    positions.push_back(position);
   }
-  const size_t largest = found.empty() ? 0 : *std::max_element(found.begin(), found.end());
-  if (largest + 1 >= table.names.size()) {
-    violations.Add("csv.train",
-                   absl::StrCat("cannot be matched to the model by position: ", table.path, " has ",
-                                table.names.size(), " columns, but the model needs ", largest + 1,
-                                " before the target; give a table with names, or the model's columns"));
+  return positions;
+}
+
+// Returns the positions of a prepared model's columns in a table, if the model or the table has no names. A
+// model without names knows its columns by their positions. For another model, the table must have the
+// features of the model alone, and the targets behind the features.
+std::vector<size_t> FindPlaces(const DataNames& model, const CsvTable& table, FieldViolations& violations) {
+  const auto fault = [&](absl::string_view needs) {
+    violations.Add("csv.train", absl::StrCat("cannot be matched to the model by position: ", table.path,
+                                             " has ", table.names.size(), " columns, but the model needs ",
+                                             needs, "; give a table with names, or the model's columns"));
+  };
+  if (model.features.empty()) {
+    if (std::optional<std::vector<size_t>> known = PositionsIn(*model.preparation); known.has_value()) {
+      const size_t needed = known->empty() ? 0 : *std::max_element(known->begin(), known->end()) + 1;
+      if (needed >= table.names.size()) fault(absl::StrCat(needed, " before the target"));
+      return *std::move(known);
+    }
+  }
+  std::vector<size_t> found(model.preparation->columns_size());
+  std::iota(found.begin(), found.end(), 0);
+  if (violations.empty() && found.size() + table.targets.size() != table.names.size()) {
+    fault(absl::StrCat(found.size(), ", and then the target"));
   }
   return found;
 }
@@ -156,7 +178,7 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   const bool by_place = !by_model && model.preparation.has_value();
   table.features = given;
   if (by_place) {
-    table.features = FindPlaces(*model.preparation, table, violations);
+    table.features = FindPlaces(model, table, violations);
   } else if (by_model) {
     table.features = FindKnown(model.features, "csv.feature_columns", "a feature", table, violations);
     for (const std::string& name : model.features) {
@@ -164,6 +186,13 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
       violations.Add("csv.feature_columns", absl::StrCat("leave out ", ListNames({name}),
                                                          ", which is a feature of the model; add it"));
       break;
+    }
+    if (model.preparation.has_value() &&
+        model.features.size() != static_cast<size_t>(model.preparation->columns_size())) {
+      violations.Add("csv.train",
+                     absl::StrCat("cannot be matched to the model: its file names ", model.features.size(),
+                                  " features, but prepares ", model.preparation->columns_size(),
+                                  "; the file is damaged, so give another file"));
     }
   }
   std::vector<bool> is_target(table.names.size());
