@@ -265,11 +265,10 @@ TEST_F(SlurmCommandClientTest, ListsPartitions) {
 
 // A sick controller: slow, empty, garbled, refused and cut answers between good answers.
 TEST_F(SlurmCommandClientTest, ThousandPollsGiveNoFalseAnswer) {
-  const std::string counter = folder_.path() + "/counter";
-  std::ofstream(counter) << "0\n";
+  const std::string number = folder_.path() + "/poll";
   const std::string good =
       absl::StrCat("printf '", kHeader, "tandem-job|9|RUNNING|N/A|n1|None|tandem:x:1|tandem-end\\n'");
-  Fake("squeue", absl::StrCat("read n <", counter, "; echo $((n + 1)) >", counter, R"sh(
+  Fake("squeue", absl::StrCat("read n <", number, R"sh(
 case $((n % 10)) in
   1) [ $((n % 50)) -eq 1 ] && exec sleep 60; exit 0 ;;
   2) exit 0 ;;
@@ -286,6 +285,7 @@ case $((n % 10)) in
   SlurmCommandClient client = Client(absl::Milliseconds(500));
   int good_answers = 0;
   for (int poll = 0; poll < 1000; ++poll) {
+    std::ofstream(number) << poll << "\n";
     const auto jobs = client.Poll();
     if (!jobs.ok()) {
       EXPECT_TRUE(absl::IsUnavailable(jobs.status())) << poll << ": " << jobs.status();
