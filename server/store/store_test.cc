@@ -519,6 +519,32 @@ TEST_F(StoreTest, CountsJobsByState) {
               ElementsAre(std::pair(v1::JOB_STATE_QUEUED, 1), std::pair(v1::JOB_STATE_FAILED, 1)));
 }
 
+TEST_F(StoreTest, AReportWritesNoIndex) {
+  ASSERT_TRUE(Insert(MakeJob("a", 1, v1::JOB_STATE_RUNNING)).ok());
+  int step = 0;
+  const auto report = [&](v1::JobState state) {
+    return Write([&](Transaction& transaction) -> absl::Status {
+      TANDEM_ASSIGN_OR_RETURN(StoredJob job, transaction.GetJobWithoutSpec("a"));
+      job.job.set_state(state);
+      job.job.mutable_progress()->set_step(++step);
+      return transaction.UpdateJob(&job);
+    });
+  };
+  // The write-ahead log has a page and 24 bytes for each page of each commit.
+  const auto written_pages = [&] {
+    constexpr int kFrameBytes = 4096 + 24;
+    return std::filesystem::file_size(folder_.path() + "/tandem.db-wal") / kFrameBytes;
+  };
+  ASSERT_TRUE(report(v1::JOB_STATE_RUNNING).ok());
+  const auto before = written_pages();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(report(v1::JOB_STATE_RUNNING).ok());
+  EXPECT_EQ(written_pages() - before, 10);
+  EXPECT_EQ(store_->GetJob("a")->job.progress().step(), 11);
+  ASSERT_TRUE(report(v1::JOB_STATE_PAUSING).ok());
+  EXPECT_EQ(store_->GetJob("a")->job.progress().step(), 12);
+  EXPECT_THAT(*store_->CountJobs(), ElementsAre(std::pair(v1::JOB_STATE_PAUSING, 1)));
+}
+
 TEST_F(StoreTest, AProbeIsWrittenAndChangesNothing) {
   const int64_t before = std::filesystem::file_size(folder_.path() + "/tandem.db-wal");
   Awaited<absl::Status> done;

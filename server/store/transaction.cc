@@ -123,6 +123,15 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
 absl::Status Transaction::UpdateJob(StoredJob* job) {
   const std::string record = RecordOf(&job->job);
   return WithoutExceptions("update a job", [&]() -> absl::Status {
+    // Most updates are reports. If no indexed column changes, the indexes' pages are not written again.
+    Query report(
+        connection_,
+        "UPDATE jobs SET last_sequence = ?, last_worker_sequence = ?, record = ? WHERE number = ? AND "
+        "state = ? AND end_time_us IS ? AND best IS ?");
+    report.Int(job->job.last_sequence()).Int(job->last_worker_sequence).Blob(record).Int(job->number);
+    report.Int(job->job.state());
+    BindResult(*job, &report);
+    if (report.Run() == 1) return absl::OkStatus();
     Query query(connection_,
                 "UPDATE jobs SET state = ?, last_sequence = ?, last_worker_sequence = ?, record = ?, "
                 "end_time_us = ?, best = ? WHERE number = ?");
