@@ -5,12 +5,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/dashboard/calls.h"
+#include "client/lib/steady_now.h"
 
 namespace tandem::dashboard {
 namespace {
 
 // The events that a feed keeps.
 constexpr size_t kMostBytes = 1 << 18;
+// The wait for events that the daemon sent together with an event. Longer than the time between their
+// arrivals.
+constexpr absl::Duration kGather = absl::Milliseconds(10);
+// The least time between two wakes of the pages.
+constexpr absl::Duration kTogether = absl::Milliseconds(30);
 
 }  // namespace
 
@@ -20,7 +26,12 @@ class JobFeed::Observer : public client::StreamObserver {
 
   bool KeepGoing() override {
     const absl::MutexLock lock(&feed_.mutex_);
+    if (client::SteadyNow() >= feed_.publish_at_) feed_.Publish();
     return !feed_.stopped_;
+  }
+  absl::Duration Patience() override {
+    const absl::MutexLock lock(&feed_.mutex_);
+    return std::max(feed_.publish_at_ - client::SteadyNow(), absl::ZeroDuration());
   }
   void Lost(const absl::Status& why, absl::Duration) override {
     const absl::MutexLock lock(&feed_.mutex_);
@@ -29,12 +40,12 @@ class JobFeed::Observer : public client::StreamObserver {
     feed_.events_.clear();
     feed_.bytes_ = 0;
     feed_.lost_ = why;
-    ++feed_.version_;
+    feed_.Publish();
   }
   void Restored() override {
     const absl::MutexLock lock(&feed_.mutex_);
     feed_.lost_.reset();
-    ++feed_.version_;
+    feed_.Publish();
   }
 
  private:
@@ -60,7 +71,13 @@ void JobFeed::Read(int64_t after) {
       client_->WatchJob(name_, after, observer, [this](const v1::JobEvent& event) { Take(event); });
   const absl::MutexLock lock(&mutex_);
   end_ = end;
+  Publish();
+}
+
+void JobFeed::Publish() {
   ++version_;
+  published_ = client::SteadyNow();
+  publish_at_ = absl::InfiniteDuration();
 }
 
 void JobFeed::Take(const v1::JobEvent& event) {
@@ -70,6 +87,7 @@ void JobFeed::Take(const v1::JobEvent& event) {
     const auto may_drop = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       return stopped_ || events_.front().sequence <= taken_;
     };
+    if (!may_drop()) Publish();
     mutex_.Await(absl::Condition(&may_drop));
     dropped_ = events_.front().sequence;
     bytes_ -= events_.front().text.size();
@@ -77,7 +95,7 @@ void JobFeed::Take(const v1::JobEvent& event) {
   }
   bytes_ += text.size();
   events_.push_back({event.sequence(), std::move(text)});
-  ++version_;
+  publish_at_ = std::min(publish_at_, std::max(client::SteadyNow() + kGather, published_ + kTogether));
 }
 
 JobFeed::News JobFeed::Await(int64_t after, int64_t until, int64_t version, absl::Duration at_most) {

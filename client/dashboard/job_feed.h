@@ -18,8 +18,8 @@
 namespace tandem::dashboard {
 
 // A job's log, read once for all pages that show the job. A thread calls WatchJob and keeps the newest events
-// as text. The fastest page sets the pace: the thread waits before it drops events that no page has taken.
-// Thread-safe.
+// as text. Pages wake once for all events of a short time. The fastest page sets the pace: the thread waits
+// before it drops events that no page has taken. Thread-safe.
 class JobFeed {
  public:
   // Reads the events after `after` until destruction. The client must outlive this object.
@@ -61,14 +61,19 @@ class JobFeed {
 
   void Read(int64_t after) ABSL_LOCKS_EXCLUDED(mutex_);
   void Take(const v1::JobEvent& event) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Wakes the pages.
+  void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   client::Client* const client_;
   const std::string name_;
 
   absl::Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  // Changes with each event, each loss of the connection, and the end.
+  // Changes with each Publish. A change wakes the pages.
   int64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
+  // By SteadyNow. The time of the last Publish, and the time for the next. Infinite if nothing is new.
+  absl::Duration published_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  absl::Duration publish_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
   std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   // The newest event that is not in events_.

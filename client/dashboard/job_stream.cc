@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/dashboard/calls.h"
 #include "client/lib/steady_now.h"
 
@@ -16,8 +16,6 @@ namespace {
 constexpr absl::Duration kHeartbeat = absl::Seconds(5);
 // Between two looks at `goes_on`.
 constexpr absl::Duration kLook = absl::Seconds(1);
-// The least time between two writes of events. Events within this time are sent together.
-constexpr absl::Duration kTogether = absl::Milliseconds(30);
 
 // Writes Server-Sent Events.
 class Stream {
@@ -51,7 +49,6 @@ void Follow(JobFeeds& feeds, const std::string& name, int64_t after, int64_t unt
   std::shared_ptr<JobFeed> feed = feeds.Join(name, after);
   int64_t version = -1;
   bool is_lost = false;
-  absl::Duration next_events = client::SteadyNow();
   while (stream.IsOpen() && goes_on()) {
     const JobFeed::News news = feed->Await(after, until, version, kLook);
     if (news.is_behind) {
@@ -59,15 +56,7 @@ void Follow(JobFeeds& feeds, const std::string& name, int64_t after, int64_t unt
       version = -1;
       continue;
     }
-    if (!news.text.empty()) {
-      const absl::Duration now = client::SteadyNow();
-      if (now < next_events) {
-        absl::SleepFor(next_events - now);
-        continue;
-      }
-      stream.Write(news.text);
-      next_events = now + kTogether;
-    }
+    if (!news.text.empty()) stream.Write(news.text);
     version = news.version;
     after = news.last;
     if (news.lost.has_value() != is_lost) {

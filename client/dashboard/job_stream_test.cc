@@ -278,6 +278,40 @@ TEST_F(JobStreamTest, PagesShareOneCall) {
   }
 }
 
+TEST_F(JobStreamTest, APageWakesOnceForTheEventsOfAMoment) {
+  constexpr int kEvents = 200;
+  log_.clear();
+  for (int i = 1; i <= kEvents; ++i) log_.push_back(Report(i, i, 0.5));
+  log_.push_back(Change(kEvents + 1, v1::JOB_STATE_SUCCEEDED));
+  newest_ = kEvents + 1;
+  daemon_.watch_job = [this](const v1::WatchJobRequest& request, grpc::ServerContext*,
+                             grpc::ServerWriter<v1::JobEvent>* writer) {
+    for (const v1::JobEvent& event : log_) {
+      if (event.sequence() <= request.after_sequence()) continue;
+      writer->Write(event);
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return grpc::Status::OK;
+  };
+  FakeBrowser browser;
+  int wakes = 0;
+  const absl::Time begin = absl::Now();
+  StreamJob(
+      *client_, feeds_, "jobs/x", 1, /*once=*/false,
+      [&wakes] {
+        ++wakes;
+        return true;
+      },
+      browser);
+  // A wake each 30 ms, a look each second, the first and the last wake, and a rest.
+  const absl::Duration took = absl::Now() - begin;
+  EXPECT_LE(wakes, absl::ToInt64Milliseconds(took) / 30 + absl::ToInt64Seconds(took) + 4);
+  const std::vector<FakeBrowser::Event> events = browser.Events();
+  ASSERT_EQ(events.size(), kEvents + 1);
+  for (int i = 0; i < kEvents; ++i) ASSERT_EQ(events[i].id, absl::StrCat(i + 2));
+  EXPECT_EQ(events.back().name, "end");
+}
+
 TEST_F(JobStreamTest, ALongLogReachesEachPageOnceAndInOrder) {
   constexpr int64_t kEvents = 3000;
   log_.clear();

@@ -6,6 +6,7 @@
 #include <grpcpp/impl/codegen/channel_interface.h>
 #include <grpcpp/support/async_stream.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -30,8 +31,11 @@ struct ReconnectPolicy {
 class StreamObserver {
  public:
   virtual ~StreamObserver() = default;
-  // Called at least every 100 ms. Returning false ends the stream with CANCELLED.
+  // Called after each message, and whenever no message has arrived for Patience(). Returning false ends the
+  // stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
+  // Returns the longest wait for a message until the next KeepGoing. At most 100 ms count. Default 100 ms.
+  virtual absl::Duration Patience() { return absl::Milliseconds(100); }
   // The stream broke, or the daemon refused it (RESOURCE_EXHAUSTED). The next attempt starts after `wait`, or
   // earlier if a lost connection is made again. Called for each failed attempt.
   virtual void Lost(const absl::Status& /*why*/, absl::Duration /*wait*/) {}
@@ -75,9 +79,9 @@ class Reconnector {
   absl::Duration next_wait_;
 };
 
-// Runs a single call of a server stream to its end. Calls `observer` at least every 100 ms. Calls `opened`
-// when the daemon has answered, possibly long before the first message. Calls `accept` with each message; an
-// error from `accept` ends the stream with this error.
+// Runs a single call of a server stream to its end. Calls `opened` when the daemon has answered, possibly
+// long before the first message. Calls `accept` with each message; an error from `accept` ends the stream
+// with this error.
 template <typename Message>
 absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsyncReader<Message>>(
                                grpc::ClientContext*, grpc::CompletionQueue*)>& open,
@@ -93,7 +97,9 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
     while (true) {
       void* tag = nullptr;
       bool ok = false;
-      const auto deadline = std::chrono::system_clock::now() + std::chrono::milliseconds(100);
+      absl::Duration patience = absl::Milliseconds(100);
+      if (own_end.ok()) patience = std::min(patience, observer.Patience());
+      const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMicroseconds(patience);
       if (queue.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::GOT_EVENT) return ok;
       if (own_end.ok() && !observer.KeepGoing()) {
         own_end = absl::CancelledError("stopped");
