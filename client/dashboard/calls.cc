@@ -1,14 +1,20 @@
 #include "client/dashboard/calls.h"
 
+#include <google/protobuf/type.pb.h>
 #include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/type_resolver.h>
+#include <google/protobuf/util/type_resolver_util.h>
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "client/lib/status_details.h"
 
 namespace tandem::dashboard {
@@ -30,6 +36,44 @@ Call Make(Function function) {
     return ToJson(*answer);
   };
 }
+
+constexpr char kUrlPrefix[] = "type.googleapis.com";
+
+// Describes the compiled messages to the conversion to JSON. Keeps each description: the library makes
+// descriptions anew for each conversion, and takes longer for them than for the rest. Thread-safe.
+class KeptTypes : public google::protobuf::util::TypeResolver {
+ public:
+  google::protobuf::util::Status ResolveMessageType(const std::string& url,
+                                                    google::protobuf::Type* type) override {
+    return Resolve(url, type, &TypeResolver::ResolveMessageType, &messages_);
+  }
+  google::protobuf::util::Status ResolveEnumType(const std::string& url,
+                                                 google::protobuf::Enum* type) override {
+    return Resolve(url, type, &TypeResolver::ResolveEnumType, &enums_);
+  }
+
+ private:
+  template <typename Type, typename Method>
+  google::protobuf::util::Status Resolve(const std::string& url, Type* type, Method method,
+                                         std::map<std::string, Type>* kept) {
+    const absl::MutexLock lock(&mutex_);
+    const auto [found, is_new] = kept->try_emplace(url);
+    if (is_new) {
+      if (const auto status = (*types_.*method)(url, &found->second); !status.ok()) {
+        kept->erase(found);
+        return status;
+      }
+    }
+    *type = found->second;
+    return {};
+  }
+
+  absl::Mutex mutex_;
+  const std::unique_ptr<TypeResolver> types_{google::protobuf::util::NewTypeResolverForDescriptorPool(
+      kUrlPrefix, google::protobuf::DescriptorPool::generated_pool())};
+  std::map<std::string, google::protobuf::Type> messages_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, google::protobuf::Enum> enums_ ABSL_GUARDED_BY(mutex_);
+};
 
 template <typename Response, typename List>
 absl::StatusOr<Response> Whole(absl::StatusOr<std::vector<List>> list,
@@ -100,9 +144,13 @@ const std::map<std::string, Call, std::less<>>& Calls() {
 std::string ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
+  static KeptTypes* const types = new KeptTypes;
   std::string text;
   // The conversion fails only for messages of unknown types, and the API has none.
-  google::protobuf::util::MessageToJsonString(message, &text, options).ok();
+  google::protobuf::util::BinaryToJsonString(
+      types, absl::StrCat(kUrlPrefix, "/", message.GetDescriptor()->full_name()), message.SerializeAsString(),
+      &text, options)
+      .ok();
   return text;
 }
 
