@@ -423,6 +423,8 @@ std::string ExplainUnknown(const std::vector<std::string>& arguments, const std:
 // If a value is missing, CLI11 takes the next option as the value.
 absl::Status CheckValues(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
+    // FaultsOfClusterOptions says which names are allowed.
+    if (option->get_name() == "--slurm-allow-argument") continue;
     for (const std::string& value : option->results()) {
       if (!absl::StartsWith(value, "--")) continue;
       return absl::InvalidArgumentError(
