@@ -14,6 +14,7 @@
 #include "server/clusters/worker_listener.h"
 #include "server/store/temporary_folder.h"
 #include "server/worker/event_reporter.h"
+#include "tandem/internal/v1/worker.grpc.pb.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -29,6 +30,7 @@ class WorkerCertificateTest : public testing::Test {
     tls.pem_key_cert_pairs.push_back({own->key, own->certificate});
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::SslServerCredentials(tls), &port_);
+    builder.RegisterService(&service_);
     server_ = builder.BuildAndStart();
     EXPECT_NE(server_, nullptr);
   }
@@ -63,6 +65,8 @@ class WorkerCertificateTest : public testing::Test {
   const std::shared_ptr<spdlog::sinks::ringbuffer_sink_mt> sink_ =
       std::make_shared<spdlog::sinks::ringbuffer_sink_mt>(1000);
   const TemporaryFolder own_, other_;
+  // Gives no answer to a worker.
+  internal::v1::WorkerService::Service service_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -77,7 +81,6 @@ TEST_F(WorkerCertificateTest, AWorkerNamesAWrongCertificate) {
       << line;
 }
 
-// The server has no service for workers, so the daemon gives no answer.
 TEST_F(WorkerCertificateTest, AWorkerDoesNotBlameARightCertificate) {
   const std::string line = LastLineOfWorker(own_.path());
   EXPECT_TRUE(absl::StrContains(line, "cannot reach the daemon at ")) << line;
