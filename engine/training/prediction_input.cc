@@ -87,15 +87,13 @@ absl::StatusOr<Tensor> ReadImage(const std::string& file, const TrainedModel& mo
         "is an image of bytes, but the model was trained on floats made from images in an unknown way; give "
         "an NPY file made in the same way");
   }
-  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(file));
-  image = ConvertImage(std::move(image), sample[0]);
-  if (image.height != sample[1] || image.width != sample[2]) {
-    // Training images that were not resized had all the same size.
-    const v1::ImageResize resize = model.trained_on.resize.value_or(v1::IMAGE_RESIZE_STRETCH);
-    image = ResizeImage(std::move(image), sample[1], sample[2], resize);
-  }
-  std::vector<uint8_t> planes(image.pixels.size());
-  CopyPlanes(image, planes.data());
+  // Training images that were not resized had all the same size.
+  const PictureForm form = {.channels = sample[0],
+                            .height = sample[1],
+                            .width = sample[2],
+                            .resize = model.trained_on.resize.value_or(v1::IMAGE_RESIZE_STRETCH)};
+  std::vector<uint8_t> planes(sample.elements());
+  TANDEM_RETURN_IF_ERROR(DecodeSample(file, form, planes.data()));
   const std::vector<double> numbers(planes.begin(), planes.end());
   return AsSamples(numbers, sample.Batched(1), model);
 }

@@ -26,6 +26,8 @@ namespace tandem {
 namespace {
 
 constexpr int64_t kSide = 64;
+constexpr PictureForm kForm = {
+    .channels = 3, .height = kSide, .width = kSide, .resize = v1::IMAGE_RESIZE_CROP};
 constexpr int kPictures = 8;
 constexpr int kRounds = 7;
 
@@ -98,10 +100,8 @@ int64_t Prepare(const std::vector<std::string>& files, const Augmentations& augm
   std::vector<uint8_t> samples(bytes * static_cast<int64_t>(files.size()));
   std::vector<uint8_t> labels(sizeof(int32_t) * files.size());
   for (size_t i = 0; i < files.size(); ++i) {
-    absl::StatusOr<Image> image = DecodeImage(files[i]);
-    if (!image.ok()) std::abort();
-    CopyPlanes(ResizeImage(*std::move(image), kSide, kSide, v1::IMAGE_RESIZE_CROP),
-               samples.data() + static_cast<int64_t>(i) * bytes);
+    uint8_t* const sample = samples.data() + static_cast<int64_t>(i) * bytes;
+    if (!DecodeSample(files[i], kForm, sample).ok()) std::abort();
   }
   const std::unique_ptr<const Dataset> augmented =
       Augment(std::make_unique<MemoryDataset>(bytes, std::move(samples), sizeof(int32_t), std::move(labels)),

@@ -58,8 +58,8 @@ class ForeignPicturesTest : public ::testing::Test {
 
 // Expects that a picture is equal to Pillow's pixels.
 void CheckPicture(const fs::path& expected) {
-  const absl::StatusOr<Image> image =
-      DecodeImage(Content(std::string(absl::StripSuffix(expected.string(), ".expected"))));
+  const std::string file = Content(std::string(absl::StripSuffix(expected.string(), ".expected")));
+  const absl::StatusOr<Image> image = DecodeImage(file);
   ASSERT_TRUE(image.ok()) << image.status();
   std::istringstream text(Content(expected));
   int64_t channels = 0, height = 0, width = 0;
@@ -70,8 +70,12 @@ void CheckPicture(const fs::path& expected) {
   EXPECT_EQ(image->height, height);
   EXPECT_EQ(image->width, width);
   std::string planes(image->pixels.size(), '\0');
-  CopyPlanes(*image, reinterpret_cast<uint8_t*>(planes.data()));
+  const PictureForm form = {.channels = channels, .height = height, .width = width};
+  WriteSample(*image, form, reinterpret_cast<uint8_t*>(planes.data()));
   EXPECT_TRUE(planes == pixels) << "other pixels";
+  std::string sample(planes.size(), '\0');
+  EXPECT_TRUE(DecodeSample(file, form, reinterpret_cast<uint8_t*>(sample.data())).ok());
+  EXPECT_TRUE(sample == pixels) << "other pixels in rows";
 }
 
 TEST_F(ForeignPicturesTest, PixelsArePillows) {

@@ -32,15 +32,22 @@ absl::StatusOr<Image> ReadImageHeader(absl::string_view file);
 // truncated", "is no picture that can be read") if the file cannot be decoded whole.
 absl::StatusOr<Image> DecodeImage(absl::string_view file);
 
-// Converts an image to `channels` channels, 1 or 3. Grey is 0.299 red + 0.587 green + 0.114 blue (ITU-R
-// BT.601). Colours repeat grey.
-Image ConvertImage(Image image, int64_t channels);
+// How a picture becomes a sample of planes, [channels, height, width].
+struct PictureForm {
+  int64_t channels = 0;  // 1 or 3.
+  int64_t height = 0;
+  int64_t width = 0;
+  v1::ImageResize resize = v1::IMAGE_RESIZE_STRETCH;
+};
 
-// Resizes an image to `height` and `width` as `resize` says. See ImageResize.
-Image ResizeImage(Image image, int64_t height, int64_t width, v1::ImageResize resize);
+// Decodes a file as DecodeImage, and writes the sample to `to`. Converts to the wanted channels: grey is
+// 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), and colours repeat grey. Then resizes, see
+// v1::ImageResize. Holds a few rows of a JPEG image that is not turned, and all other images whole. Each
+// thread keeps the memory of these rows. After an error, `to` has no meaning. Errors as DecodeImage.
+absl::Status DecodeSample(absl::string_view file, const PictureForm& form, uint8_t* to);
 
-// Writes the image as a sample, planes one after the other: `to` is [channels, height, width].
-void CopyPlanes(const Image& image, uint8_t* to);
+// Makes a sample from a decoded image, as DecodeSample.
+void WriteSample(const Image& image, const PictureForm& form, uint8_t* to);
 
 }  // namespace tandem
 

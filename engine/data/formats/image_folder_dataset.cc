@@ -261,11 +261,10 @@ absl::Status ReadHeader(const FolderSplit& split, Entry& entry) {
   return WithPath(split, entry, header.status());
 }
 
-absl::StatusOr<Image> DecodeEntry(const FolderSplit& split, const Entry& entry) {
+// Decodes an image whole.
+absl::Status CheckEntry(const FolderSplit& split, const Entry& entry) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(split, entry, kMaxFileBytes));
-  absl::StatusOr<Image> image = DecodeImage(content);
-  if (!image.ok()) return WithPath(split, entry, image.status());
-  return image;
+  return WithPath(split, entry, DecodeImage(content).status());
 }
 
 // Returns the bad images among the split's images from number `first` on, by their statuses. Other errors
@@ -349,7 +348,7 @@ absl::Status CheckImages(Folders& folders, bool decode) {
     const bool whole = decode && bytes <= kCheckedBytes;
     const std::vector<absl::Status> statuses = ReadAll(entries.size(), [&](size_t i) -> absl::Status {
       TANDEM_RETURN_IF_ERROR(ReadHeader(*split, entries[i]));
-      return whole ? DecodeEntry(*split, entries[i]).status() : absl::OkStatus();
+      return whole ? CheckEntry(*split, entries[i]) : absl::OkStatus();
     });
     TANDEM_ASSIGN_OR_RETURN(BadImages found, FindBadImages(*split, statuses));
     bad.push_back(std::move(found));
@@ -444,12 +443,13 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
 absl::Status DecodeSome(const FolderSplit& split, size_t first, size_t count, const Shape& shape,
                         v1::ImageResize resize, uint8_t* pixels, int32_t* labels) {
   const int64_t bytes = shape.elements();
+  const PictureForm form = {.channels = shape[0], .height = shape[1], .width = shape[2], .resize = resize};
   const auto decode = [&](size_t i) -> absl::Status {
     const Entry& entry = split.entries[first + i];
-    TANDEM_ASSIGN_OR_RETURN(Image image, DecodeEntry(split, entry));
-    // The file may have been replaced since its size was read.
-    image = ResizeImage(ConvertImage(std::move(image), shape[0]), shape[1], shape[2], resize);
-    CopyPlanes(image, pixels + static_cast<int64_t>(i) * bytes);
+    TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(split, entry, kMaxFileBytes));
+    // The file may have been replaced since its size was read: an image of another size is resized.
+    TANDEM_RETURN_IF_ERROR(
+        WithPath(split, entry, DecodeSample(content, form, pixels + static_cast<int64_t>(i) * bytes)));
     labels[i] = entry.label;
     return absl::OkStatus();
   };

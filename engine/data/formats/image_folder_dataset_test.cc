@@ -25,6 +25,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -72,6 +73,12 @@ std::string Jpeg(int width, int height, int channels, uint8_t value) {
   return file;
 }
 
+std::vector<uint8_t> SampleOf(const Image& image, const PictureForm& form) {
+  std::vector<uint8_t> sample(form.channels * form.height * form.width, 99);
+  WriteSample(image, form, sample.data());
+  return sample;
+}
+
 TEST(ImageFileTest, DecodesPngOfEveryKind) {
   absl::StatusOr<Image> image = DecodeImage(Png(2, 1, {1, 2, 3, 4, 5, 6}, PNG_FORMAT_RGB));
   ASSERT_TRUE(image.ok()) << image.status();
@@ -79,9 +86,7 @@ TEST(ImageFileTest, DecodesPngOfEveryKind) {
   EXPECT_EQ(image->height, 1);
   EXPECT_EQ(image->width, 2);
   EXPECT_THAT(image->pixels, ElementsAre(1, 2, 3, 4, 5, 6));
-  std::vector<uint8_t> planes(6);
-  CopyPlanes(*image, planes.data());
-  EXPECT_THAT(planes, ElementsAre(1, 4, 2, 5, 3, 6));
+  EXPECT_THAT(SampleOf(*image, {.channels = 3, .height = 1, .width = 2}), ElementsAre(1, 4, 2, 5, 3, 6));
   image = DecodeImage(Png(2, 2, {9, 8, 7, 6}, PNG_FORMAT_GRAY));
   EXPECT_EQ(image->channels, 1);
   EXPECT_THAT(image->pixels, ElementsAre(9, 8, 7, 6));
@@ -131,13 +136,22 @@ TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
 
 TEST(ImageFileTest, ConvertsAndResizes) {
   const Image grey = {.channels = 1, .height = 2, .width = 4, .pixels = {0, 10, 20, 30, 40, 50, 60, 70}};
-  EXPECT_EQ(ConvertImage(grey, 3).pixels.size(), 24);
-  EXPECT_EQ(ConvertImage(ConvertImage(grey, 3), 1).pixels, grey.pixels);
-  EXPECT_THAT(ResizeImage(grey, 1, 2, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(25, 45));
-  EXPECT_THAT(ResizeImage(grey, 2, 2, v1::IMAGE_RESIZE_CROP).pixels, ElementsAre(10, 20, 50, 60));
-  EXPECT_THAT(ResizeImage(grey, 2, 2, v1::IMAGE_RESIZE_PAD).pixels, ElementsAre(25, 45, 0, 0));
+  const auto resized = [](const Image& image, int64_t height, int64_t width, v1::ImageResize resize) {
+    return SampleOf(image, {.channels = 1, .height = height, .width = width, .resize = resize});
+  };
+  EXPECT_THAT(resized(grey, 2, 4, v1::IMAGE_RESIZE_CROP), ElementsAreArray(grey.pixels));
+  EXPECT_THAT(resized(grey, 1, 2, v1::IMAGE_RESIZE_STRETCH), ElementsAre(25, 45));
+  EXPECT_THAT(resized(grey, 2, 2, v1::IMAGE_RESIZE_CROP), ElementsAre(10, 20, 50, 60));
+  EXPECT_THAT(resized(grey, 2, 2, v1::IMAGE_RESIZE_PAD), ElementsAre(25, 45, 0, 0));
   const Image row = {.channels = 1, .height = 1, .width = 2, .pixels = {0, 100}};
-  EXPECT_THAT(ResizeImage(row, 1, 4, v1::IMAGE_RESIZE_STRETCH).pixels, ElementsAre(0, 25, 75, 100));
+  EXPECT_THAT(resized(row, 1, 4, v1::IMAGE_RESIZE_STRETCH), ElementsAre(0, 25, 75, 100));
+  const PictureForm colours = {.channels = 3, .height = 1, .width = 2};
+  EXPECT_THAT(SampleOf(row, colours), ElementsAre(0, 100, 0, 100, 0, 100));
+  const Image colour = {.channels = 3, .height = 1, .width = 2, .pixels = {100, 200, 50, 7, 7, 7}};
+  EXPECT_THAT(SampleOf(colour, {.channels = 1, .height = 1, .width = 2}), ElementsAre(153, 7));
+  // The black around the image, in all channels.
+  EXPECT_THAT(SampleOf(row, {.channels = 3, .height = 2, .width = 2, .resize = v1::IMAGE_RESIZE_PAD}),
+              ElementsAre(0, 100, 0, 0, 0, 100, 0, 0, 0, 100, 0, 0));
 }
 
 // Returns the largest memory of this process so far.
@@ -174,12 +188,12 @@ TEST(ImageFileTest, CutsTheMiddleOutOfALongImage) {
   Image line = {.channels = 1, .height = 1, .width = kWidth, .pixels = std::vector<uint8_t>(kWidth)};
   line.pixels[kWidth / 2] = line.pixels[kWidth / 2 - 1] = 200;
   const int64_t before = PeakBytes();
-  const Image cut = ResizeImage(line, 1000, 2, v1::IMAGE_RESIZE_CROP);
-  EXPECT_EQ(cut.height, 1000);
-  EXPECT_EQ(cut.width, 2);
-  EXPECT_THAT(cut.pixels, Each(200));
+  const std::vector<uint8_t> cut =
+      SampleOf(line, {.channels = 1, .height = 1000, .width = 2, .resize = v1::IMAGE_RESIZE_CROP});
+  EXPECT_THAT(cut, Each(200));
   // The other side of a tall image takes no memory either.
-  EXPECT_EQ(ResizeImage(line, 2, 2, v1::IMAGE_RESIZE_PAD).pixels.size(), 4);
+  EXPECT_EQ(SampleOf(line, {.channels = 1, .height = 2, .width = 2, .resize = v1::IMAGE_RESIZE_PAD}).size(),
+            4);
   EXPECT_LT(PeakBytes() - before, 100 << 20);
 }
 

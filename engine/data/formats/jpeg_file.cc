@@ -1,5 +1,6 @@
 #include "engine/data/formats/jpeg_file.h"
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <string>
@@ -20,6 +21,14 @@ namespace {
 
 // A progressive image may have any number of scans, and each costs a pass over all its pixels.
 constexpr int kMaxScans = 200;
+
+// Rows that are decoded before they are scaled: few enough to stay in the cache.
+constexpr int64_t kStripRows = 8;
+
+// libjpeg smooths colours over two columns, but not at the border of the decoded columns. So the columns
+// beside the needed columns are decoded, too. Colours of very few columns are not smoothed at all.
+constexpr int64_t kMargin = 2;
+constexpr int64_t kFewColumns = 8;
 
 // libjpeg reports errors by a call that must not return.
 struct JpegErrors {
@@ -69,15 +78,71 @@ uint8_t WithoutInk(uint8_t inverted_ink, uint8_t inverted_black) {
   return static_cast<uint8_t>(inverted_black - (((product >> 8) + product) >> 8));
 }
 
-// From here to the end of Decode all code is C, because longjmp may leave it. The caller creates `image` and
-// `row`.
-bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_decompress_struct& info,
-            Image& image, int& orientation, std::vector<uint8_t>& row) {
+// What is read of a file.
+struct Output {
+  bool header_only = false;
+  SampleWriter* writer = nullptr;  // If set, takes the rows of an image that is not turned.
+  Image image;  // Without pixels if only the header was read, or if `writer` took the rows.
+  int orientation = 1;
+  std::vector<uint8_t> inks;  // A row with four channels.
+};
+
+// From here to the end of Decode, longjmp may leave each call of libjpeg. So no object here has a destructor,
+// and no function of Tandem calls libjpeg while it holds such an object. ReadJpeg creates `output`.
+
+// Reads the next `count` rows to `to`. The rows are `stride` bytes apart.
+void ReadRows(jpeg_decompress_struct& info, int64_t count, int64_t stride, std::vector<uint8_t>& inks,
+              uint8_t* to) {
+  const bool has_inks = info.num_components == 4;
+  for (int64_t done = 0; done < count;) {
+    JSAMPROW rows[kStripRows];
+    const int64_t wanted = has_inks ? 1 : std::min(count - done, kStripRows);
+    for (int64_t i = 0; i < wanted; ++i) rows[i] = has_inks ? inks.data() : to + (done + i) * stride;
+    const int64_t read = jpeg_read_scanlines(&info, rows, wanted);
+    if (has_inks) {
+      uint8_t* const out = to + done * stride;
+      for (int64_t x = 0; x < info.output_width; ++x) {
+        for (int64_t c = 0; c < 3; ++c) out[x * 3 + c] = WithoutInk(inks[x * 4 + c], inks[x * 4 + 3]);
+      }
+    }
+    done += read;
+  }
+}
+
+// Passes all rows to the writer, a strip at a time.
+void PassRows(jpeg_decompress_struct& info, Output& output) {
+  SampleWriter& writer = *output.writer;
+  writer.Begin(output.image);
+  const int64_t channels = output.image.channels;
+  JDIMENSION first = 0;
+  // A progressive image is decoded whole: its missing parts are smoothed across columns.
+  if (!jpeg_has_multiple_scans(&info)) {
+    const int64_t begin = std::max<int64_t>(0, writer.first_column() - kMargin);
+    const int64_t end =
+        std::min<int64_t>(info.output_width, writer.first_column() + writer.columns() + kMargin);
+    JDIMENSION width = end - begin;
+    if (width > kFewColumns && width < info.output_width) {
+      first = begin;
+      jpeg_crop_scanline(&info, &first, &width);
+    }
+  }
+  const int64_t stride = info.output_width * channels;
+  uint8_t* const strip = writer.RowMemory(kStripRows * stride);
+  while (info.output_scanline < info.output_height) {
+    const int64_t rows = std::min<int64_t>(kStripRows, info.output_height - info.output_scanline);
+    ReadRows(info, rows, stride, output.inks, strip);
+    writer.Add(strip + (writer.first_column() - first) * channels, rows, stride);
+  }
+  writer.Finish();
+}
+
+bool Decode(absl::string_view file, JpegErrors& errors, jpeg_decompress_struct& info, Output& output) {
   if (setjmp(errors.jump) != 0) return false;
+  Image& image = output.image;
   jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
   jpeg_save_markers(&info, kExifMarker, 0xFFFF);
   jpeg_read_header(&info, TRUE);
-  orientation = OrientationOf(info);
+  output.orientation = OrientationOf(info);
   image.height = info.image_height;
   image.width = info.image_width;
   image.channels = info.num_components == 1 ? 1 : 3;
@@ -91,26 +156,22 @@ bool Decode(absl::string_view file, bool header_only, JpegErrors& errors, jpeg_d
                   info.image_width, info.image_height);
     return false;
   }
-  if (header_only) return true;
+  if (output.header_only) return true;
   const bool inks = info.num_components == 4;
   info.out_color_space = inks ? JCS_CMYK : image.channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_start_decompress(&info);
-  image.pixels.resize(image.height * image.width * image.channels);
-  if (inks) row.resize(4 * image.width);
-  while (info.output_scanline < info.output_height) {
-    uint8_t* const out = image.pixels.data() + info.output_scanline * image.width * image.channels;
-    JSAMPROW rows[1] = {inks ? row.data() : out};
-    jpeg_read_scanlines(&info, rows, 1);
-    if (!inks) continue;
-    for (int64_t x = 0; x < image.width; ++x) {
-      for (int64_t c = 0; c < 3; ++c) out[x * 3 + c] = WithoutInk(row[x * 4 + c], row[x * 4 + 3]);
-    }
+  if (inks) output.inks.resize(4 * image.width);
+  if (output.writer != nullptr && output.orientation == 1) {
+    PassRows(info, output);
+  } else {
+    image.pixels.resize(image.height * image.width * image.channels);
+    ReadRows(info, image.height, image.width * image.channels, output.inks, image.pixels.data());
   }
   jpeg_finish_decompress(&info);
   return !errors.truncated;
 }
 
-absl::StatusOr<Image> ReadJpeg(absl::string_view file, bool header_only) {
+absl::Status ReadJpeg(absl::string_view file, Output& output) {
   JpegErrors errors = {};
   jpeg_decompress_struct info = {};
   jpeg_progress_mgr progress = {};
@@ -118,25 +179,42 @@ absl::StatusOr<Image> ReadJpeg(absl::string_view file, bool header_only) {
   errors.manager.error_exit = OnError;
   errors.manager.emit_message = OnMessage;
   progress.progress_monitor = OnProgress;
-  Image image;
-  int orientation = 1;
-  std::vector<uint8_t> row;
   if (setjmp(errors.jump) != 0) {
     return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
   }
   jpeg_create_decompress(&info);
   info.progress = &progress;
-  const bool decoded = Decode(file, header_only, errors, info, image, orientation, row);
+  const bool decoded = Decode(file, errors, info, output);
   jpeg_destroy_decompress(&info);
   if (!decoded)
     return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
-  return TurnImage(std::move(image), orientation);
+  output.image = TurnImage(std::move(output.image), output.orientation);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::StatusOr<Image> ReadJpegHeader(absl::string_view file) { return ReadJpeg(file, true); }
+absl::StatusOr<Image> ReadJpegHeader(absl::string_view file) {
+  Output output;
+  output.header_only = true;
+  const absl::Status read = ReadJpeg(file, output);
+  if (!read.ok()) return read;
+  return std::move(output.image);
+}
 
-absl::StatusOr<Image> DecodeJpeg(absl::string_view file) { return ReadJpeg(file, false); }
+absl::StatusOr<Image> DecodeJpeg(absl::string_view file) {
+  Output output;
+  const absl::Status read = ReadJpeg(file, output);
+  if (!read.ok()) return read;
+  return std::move(output.image);
+}
+
+absl::Status DecodeJpegRows(absl::string_view file, SampleWriter& writer) {
+  Output output;
+  output.writer = &writer;
+  const absl::Status read = ReadJpeg(file, output);
+  if (read.ok() && !output.image.pixels.empty()) writer.Write(output.image);
+  return read;
+}
 
 }  // namespace tandem

@@ -162,11 +162,10 @@ absl::StatusOr<Image> CheckSample(const ShardIndex& shard, const ShardSample& sa
 absl::Status DecodeInto(const ShardIndex& shard, const ShardSample& sample, const SampleForm& form,
                         uint8_t* pixels) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadShardPicture(shard, sample, kMaxShardPictureBytes));
-  TANDEM_ASSIGN_OR_RETURN(Image image, DecodeImage(content));
-  image =
-      ResizeImage(ConvertImage(std::move(image), form.shape[0]), form.shape[1], form.shape[2], form.resize);
-  CopyPlanes(image, pixels);
-  return absl::OkStatus();
+  return DecodeSample(
+      content,
+      {.channels = form.shape[0], .height = form.shape[1], .width = form.shape[2], .resize = form.resize},
+      pixels);
 }
 
 // A picture by its number in the split.

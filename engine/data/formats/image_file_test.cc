@@ -1,0 +1,150 @@
+#include "engine/data/formats/image_file.h"
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <vector>
+
+// Needs <cstdio> before it, because it does not include it.
+#include <jpeglib.h>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace tandem {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct JpegForm {
+  int width = 1;
+  int height = 1;
+  int channels = 3;  // 1, 3, or 4 for inks.
+  int across = 1;    // Columns and rows of pixels that share a colour.
+  int down = 1;
+  int chroma_across = 1;  // If 2, the chroma has more columns, or as many, as the brightness.
+  bool progressive = false;
+  int orientation = 1;
+  bool noise = true;  // Each pixel differs from its neighbours. Otherwise, the image is black.
+};
+
+std::string Jpeg(const JpegForm& form, std::mt19937& random) {
+  jpeg_compress_struct info = {};
+  jpeg_error_mgr errors = {};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* memory = nullptr;
+  unsigned long size = 0;  // NOLINT: libjpeg's type.
+  jpeg_mem_dest(&info, &memory, &size);
+  info.image_width = form.width;
+  info.image_height = form.height;
+  info.input_components = form.channels;
+  info.in_color_space = form.channels == 1 ? JCS_GRAYSCALE : form.channels == 3 ? JCS_RGB : JCS_CMYK;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 95, TRUE);
+  if (form.channels == 3) {
+    info.comp_info[0].h_samp_factor = form.across;
+    info.comp_info[0].v_samp_factor = form.down;
+    for (int c = 1; c < 3; ++c) info.comp_info[c].h_samp_factor = form.chroma_across;
+  }
+  if (form.progressive) jpeg_simple_progression(&info);
+  jpeg_start_compress(&info, TRUE);
+  const std::string exif = std::string("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 24) +
+                           static_cast<char>(form.orientation) + std::string(7, '\0');
+  jpeg_write_marker(&info, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(exif.data()), exif.size());
+  std::vector<uint8_t> row(form.width * form.channels);
+  for (int y = 0; y < form.height; ++y) {
+    for (uint8_t& pixel : row) pixel = form.noise ? static_cast<uint8_t>(random()) : 0;
+    JSAMPROW rows[1] = {row.data()};
+    jpeg_write_scanlines(&info, rows, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  std::string file(reinterpret_cast<char*>(memory), size);
+  std::free(memory);
+  return file;
+}
+
+// Expects that a sample from rows is the sample of the whole image.
+void CheckSample(const std::string& file, const PictureForm& form) {
+  SCOPED_TRACE(testing::Message() << "to " << form.channels << "x" << form.height << "x" << form.width
+                                  << ", resize " << form.resize);
+  const int64_t bytes = form.channels * form.height * form.width;
+  std::vector<uint8_t> sample(bytes, 1), expected(bytes, 2);
+  const absl::StatusOr<Image> image = DecodeImage(file);
+  ASSERT_TRUE(image.ok()) << image.status();
+  WriteSample(*image, form, expected.data());
+  const absl::Status status = DecodeSample(file, form, sample.data());
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(sample == expected);
+}
+
+TEST(ImageFileTest, RowsOfJpegGiveTheBitsOfTheWholeImage) {
+  std::mt19937 random(5);
+  const auto draw = [&random](int most) { return 1 + static_cast<int>(random() % most); };
+  for (int i = 0; i < 250; ++i) {
+    JpegForm jpeg = {.width = draw(i % 2 == 0 ? 40 : 300), .height = draw(i % 3 == 0 ? 200 : 50)};
+    jpeg.channels = i % 7 == 0 ? 1 : i % 7 == 1 ? 4 : 3;
+    jpeg.across = std::vector<int>{1, 2, 2, 4}[random() % 4];
+    jpeg.down = jpeg.across == 4 ? 1 : draw(2);
+    jpeg.chroma_across = i % 8 == 3 ? 2 : 1;
+    jpeg.progressive = i % 5 == 0;
+    jpeg.orientation = i % 4 == 0 ? draw(8) : 1;
+    SCOPED_TRACE(testing::Message() << jpeg.width << "x" << jpeg.height << "x" << jpeg.channels << ", "
+                                    << jpeg.across << "x" << jpeg.down << ", chroma " << jpeg.chroma_across
+                                    << ", progressive " << jpeg.progressive << ", orientation "
+                                    << jpeg.orientation);
+    const std::string file = Jpeg(jpeg, random);
+    for (const v1::ImageResize resize :
+         {v1::IMAGE_RESIZE_STRETCH, v1::IMAGE_RESIZE_CROP, v1::IMAGE_RESIZE_PAD}) {
+      // Also larger than the image.
+      const PictureForm form = {
+          .channels = i % 6 == 0 ? 1 : 3, .height = draw(60), .width = draw(60), .resize = resize};
+      ASSERT_NO_FATAL_FAILURE(CheckSample(file, form));
+    }
+    ASSERT_NO_FATAL_FAILURE(CheckSample(file, {.channels = 3, .height = jpeg.height, .width = jpeg.width}));
+  }
+}
+
+TEST(ImageFileTest, RowsOfADamagedJpegAreRefused) {
+  std::mt19937 random(6);
+  const std::string file = Jpeg({.width = 200, .height = 100, .across = 2, .down = 2}, random);
+  // The needed part of the image is whole in the longest file.
+  const PictureForm form = {.channels = 3, .height = 8, .width = 4, .resize = v1::IMAGE_RESIZE_CROP};
+  std::vector<uint8_t> sample(3 * 8 * 4);
+  for (const double part : {0.01, 0.3, 0.7, 0.99}) {
+    const std::string cut = file.substr(0, static_cast<size_t>(static_cast<double>(file.size()) * part));
+    EXPECT_THAT(DecodeSample(cut, form, sample.data()).message(), HasSubstr("cannot be decoded as JPEG"));
+  }
+  EXPECT_THAT(DecodeSample("some text", form, sample.data()).message(), HasSubstr("is no picture"));
+  // The next image of the thread is not disturbed.
+  CheckSample(file, form);
+}
+
+// Returns the largest memory of this process so far.
+int64_t PeakBytes() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} << 10;
+}
+
+TEST(ImageFileTest, HoldsFewRowsOfAJpeg) {
+  std::mt19937 random(7);
+  const std::string file =
+      Jpeg({.width = 4000, .height = 3000, .across = 2, .down = 2, .noise = false}, random);
+  std::vector<uint8_t> sample(3 * 64 * 64);
+  const int64_t before = PeakBytes();
+  ASSERT_TRUE(DecodeSample(file, {.channels = 3, .height = 64, .width = 64}, sample.data()).ok());
+  EXPECT_LT(PeakBytes() - before, 8 << 20);
+  // The whole image takes 36 MB.
+  ASSERT_TRUE(DecodeImage(file).ok());
+  EXPECT_GT(PeakBytes() - before, 30 << 20);
+}
+
+}  // namespace
+}  // namespace tandem
