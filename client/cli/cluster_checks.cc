@@ -69,9 +69,10 @@ Findings CheckPartitions(const v1::ListDevicesResponse& cluster) {
           absl::StrCat("Slurm answers; ", up, " of ", cluster.partitions_size(), " partitions take jobs"));
   for (const v1::ClusterPartition& partition : cluster.partitions()) {
     if (partition.is_up()) continue;
-    const std::string message =
-        absl::StrCat("the partition \"", partition.name(), "\" starts no jobs: it is down, or all of its ",
-                     partition.nodes(), " nodes are down");
+    const std::string message = absl::StrCat(
+        "the partition \"", partition.name(), "\" starts no jobs: it is down, ",
+        partition.nodes() == 0 ? "or it has no nodes"
+                               : absl::StrCat("or all of its ", partition.nodes(), " nodes are down"));
     // Jobs that name no partition wait there.
     if (partition.is_default()) {
       AddProblem(&findings, "cluster", message, kDownMend);

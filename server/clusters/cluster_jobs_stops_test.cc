@@ -115,6 +115,7 @@ TEST_F(ClusterJobsStopsTest, AStopBeforeTheTrainingEndsTheAttemptAtOnce) {
   // A training has time to write its checkpoint.
   const AttemptId training = started();
   ASSERT_TRUE(jobs_.Apply(training.job_id, training.attempt, {Started(1)}).ok());
+  EXPECT_FALSE(cluster_->WaitingOf(training.job_id).has_value());
   ASSERT_TRUE(jobs_.Cancel(training.job_id).ok());
   const int before = launcher_.observations();
   ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 30; }));

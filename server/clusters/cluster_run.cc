@@ -127,6 +127,7 @@ AttemptLoss DescribeLoss(const ClusterRun& run, const std::string& launcher_name
 
 std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::string& launcher_name,
                                            const std::string& away) {
+  if (run.state == v1::JOB_STATE_RUNNING) return std::nullopt;
   v1::Waiting waiting;
   waiting.set_reason(v1::Waiting::REASON_CLUSTER);
   if (run.is_stopping()) {
@@ -142,8 +143,10 @@ std::optional<v1::Waiting> DescribeWaiting(const ClusterRun& run, const std::str
     if (run.seen->start.has_value()) {
       *waiting.mutable_estimated_start_time() = TimestampOf(*run.seen->start);
     }
-  } else if (run.is_to_start()) {
-    waiting.set_message(absl::StrCat("The daemon submits it to ", launcher_name, "."));
+  } else if (run.session == nullptr &&
+             (run.phase == ClusterRun::Phase::kSubmit || run.phase == ClusterRun::Phase::kFind)) {
+    waiting.set_message(absl::StrCat("The daemon ", run.is_adopted ? "looks for it in " : "submits it to ",
+                                     launcher_name, "."));
   } else if (run.phase == ClusterRun::Phase::kWatched && run.seen.has_value() && !run.seen->nodes.empty()) {
     waiting.set_message(absl::StrCat(launcher_name, " job ", run.seen->handle, " runs on ",
                                      absl::StrJoin(run.seen->nodes, ", "),

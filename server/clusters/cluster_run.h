@@ -44,11 +44,6 @@ struct ClusterRun {
     return phase == Phase::kWatched && seen.has_value() && seen->state == LaunchedAttempt::State::kWaiting &&
            session == nullptr;
   }
-  // True if the attempt has not started in the cluster, and shall start.
-  bool is_to_start() const {
-    const bool is_unsubmitted = phase == Phase::kSubmit || phase == Phase::kFind;
-    return !is_stopping() && session == nullptr && (is_unsubmitted || waits_in_queue());
-  }
   // Ends the run. Returns the session, to be closed.
   std::shared_ptr<WorkerSession> End(absl::Time now) {
     phase = Phase::kEnded;

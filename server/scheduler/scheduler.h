@@ -51,8 +51,8 @@ class Scheduler : public JobObserver, public WaitingSource {
     absl::Duration ageing_interval = absl::Hours(1);
     // Returns a user's quota. Called under the scheduler's lock. Default: no quota.
     std::function<UserQuota(const std::string&)> quota;
-    // Returns why a STARTING job waits in a cluster's queue; nullopt if it does not. Called under the
-    // scheduler's lock. Default: no job does.
+    // Returns why a STARTING or stopping job waits for its cluster; nullopt if the job does not wait. Called
+    // under the scheduler's lock. Default: no job does.
     std::function<std::optional<v1::Waiting>(const std::string& job_id)> cluster_waiting =
         [](const std::string&) { return std::nullopt; };
   };

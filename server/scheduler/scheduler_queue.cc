@@ -96,7 +96,7 @@ v1::ListQueueResponse Scheduler::ListQueue(int64_t first, int64_t most) {
     *job.mutable_create_time() = TimestampOf(waiting->create_time);
     *job.mutable_waiting() = explanation.waiting;
   }
-  // The jobs in the cluster's queue, oldest first.
+  // The jobs that wait for the cluster, oldest first.
   std::sort(on_cluster.begin(), on_cluster.end(), [](const v1::Job* a, const v1::Job* b) {
     return TimeOf(a->create_time()) < TimeOf(b->create_time());
   });

@@ -34,10 +34,15 @@ class WorkerCertificateTest : public testing::Test {
     server_ = builder.BuildAndStart();
     EXPECT_NE(server_, nullptr);
   }
-  ~WorkerCertificateTest() override { spdlog::set_default_logger(before_); }
+  ~WorkerCertificateTest() override {
+    server_->Shutdown();
+    server_.reset();
+    spdlog::set_default_logger(before_);
+  }
 
-  // Returns the last line of the log of a worker that expects the certificate of this state folder.
-  std::string LastLineOfWorker(const std::string& state_folder) {
+  // Returns the first line with `part`, or else the last line, of the log of a worker that expects the
+  // certificate of this state folder.
+  std::string LineOfWorker(const std::string& state_folder, const std::string& part) {
     const TemporaryFolder folder;
     EventReporter::Options options;
     options.job_id = "job";
@@ -48,6 +53,7 @@ class WorkerCertificateTest : public testing::Test {
     options.on_cancel = [] {};
     options.on_dismissed = [](absl::string_view) {};
     options.first_complaint = absl::Seconds(1);
+    options.complaint_interval = absl::Seconds(1);
     const auto reporter = EventReporter::Create(options);
     EXPECT_TRUE(reporter.ok()) << reporter.status();
     const absl::Time end = absl::Now() + absl::Seconds(60);
@@ -55,7 +61,7 @@ class WorkerCertificateTest : public testing::Test {
     while (absl::Now() < end) {
       const std::vector<std::string> lines = sink_->last_formatted();
       if (!lines.empty()) last = lines.back();
-      if (absl::StrContains(last, "cannot reach")) break;
+      if (absl::StrContains(last, part)) break;
       absl::SleepFor(absl::Milliseconds(10));
     }
     return last;
@@ -72,7 +78,7 @@ class WorkerCertificateTest : public testing::Test {
 };
 
 TEST_F(WorkerCertificateTest, AWorkerNamesAWrongCertificate) {
-  const std::string line = LastLineOfWorker(other_.path());
+  const std::string line = LineOfWorker(other_.path(), "certificate");
   EXPECT_TRUE(absl::StrContains(line, absl::StrCat("cannot reach the daemon at 127.0.0.1:", port_,
                                                    ": its certificate is not the certificate of this "
                                                    "attempt's start, no answer for ")))
@@ -82,7 +88,7 @@ TEST_F(WorkerCertificateTest, AWorkerNamesAWrongCertificate) {
 }
 
 TEST_F(WorkerCertificateTest, AWorkerDoesNotBlameARightCertificate) {
-  const std::string line = LastLineOfWorker(own_.path());
+  const std::string line = LineOfWorker(own_.path(), "cannot reach");
   EXPECT_TRUE(absl::StrContains(line, "cannot reach the daemon at ")) << line;
   EXPECT_FALSE(absl::StrContains(line, "certificate")) << line;
 }

@@ -106,8 +106,8 @@ submit --on slurm --set replicas.count=2
 connected() { grep -q "worker connected job=$job" "$scratch/tandemd.log"; }
 await 60 connected || die "the first worker does not connect: $(field "$job" message)"
 tandem cancel "$job" >"$scratch/cancelled"
-# Slurm's KillWait is 5 s.
-await 15 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+# Much less than the time for a checkpoint (2 min). Slurm's KillWait is 5 s.
+await 60 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
 rm "$scratch/hold"
 
 echo "-- a worker that dies is no preemption"

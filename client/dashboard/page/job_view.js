@@ -247,7 +247,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const end = performance.now();
     earliest = end + Math.min(200, 3 * (end - begin));
   }
-  // Draws soon. However often events come, drawing takes at most a quarter of the time, so the page answers the user.
+  // Draws soon. However often events come, the page rests three times as long as it draws, or 200 ms, so that it answers the user.
   const ask4draw = () => {
     if (isAsked) return;
     isAsked = true;

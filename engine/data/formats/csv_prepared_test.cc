@@ -114,6 +114,11 @@ TEST_F(PreparedTest, DataWithoutNamesAreMatchedByPosition) {
 
   EXPECT_THAT(fault("7,1,8,9\n", model_of("a", "b", {"a", "b"})),
               HasSubstr("has 4 columns, but the model needs 2, and then the target"));
+  DataNames two_targets = model_of("a", "b", {"a", "b"});
+  two_targets.targets = {"y", "z"};
+  EXPECT_THAT(fault("7,8,9\n", two_targets),
+              HasSubstr("has 3 columns, but the model needs 2, and then 2 targets"));
+  EXPECT_EQ(fault("7,1,8,9\n", two_targets), "");
   EXPECT_THAT(fault("7,8,9\n", model_of("0", "2", {})),
               HasSubstr("has 3 columns, but the model needs 3 before the target"));
 }

@@ -115,7 +115,8 @@ std::optional<std::vector<size_t>> PositionsIn(const v1::TablePreparation& prepa
 // Returns the positions of a prepared model's columns in a table, if the model or the table has no names. A
 // model without names knows its columns by their positions. For another model, the table must have the
 // features of the model alone, and the targets behind the features.
-std::vector<size_t> FindPlaces(const DataNames& model, const CsvTable& table, FieldViolations& violations) {
+std::vector<size_t> FindPlaces(const v1::CsvSource& source, const DataNames& model, const CsvTable& table,
+                               FieldViolations& violations) {
   const auto fault = [&](absl::string_view needs) {
     violations.Add("csv.train", absl::StrCat("cannot be matched to the model by position: ", table.path,
                                              " has ", table.names.size(), " columns, but the model needs ",
@@ -130,8 +131,11 @@ std::vector<size_t> FindPlaces(const DataNames& model, const CsvTable& table, Fi
   }
   std::vector<size_t> found(model.preparation->columns_size());
   std::iota(found.begin(), found.end(), 0);
-  if (violations.empty() && found.size() + table.targets.size() != table.names.size()) {
-    fault(absl::StrCat(found.size(), ", and then the target"));
+  const size_t targets =
+      source.target_columns().empty() ? std::max<size_t>(1, model.targets.size()) : table.targets.size();
+  if (violations.empty() && found.size() + targets != table.names.size()) {
+    fault(absl::StrCat(found.size(), ", and then ",
+                       targets == 1 ? "the target" : absl::StrCat(targets, " targets")));
   }
   return found;
 }
@@ -178,7 +182,7 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   const bool by_place = !by_model && model.preparation.has_value();
   table.features = given;
   if (by_place) {
-    table.features = FindPlaces(model, table, violations);
+    table.features = FindPlaces(source, model, table, violations);
   } else if (by_model) {
     table.features = FindKnown(model.features, "csv.feature_columns", "a feature", table, violations);
     for (const std::string& name : model.features) {
