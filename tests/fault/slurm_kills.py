@@ -109,7 +109,7 @@ class Faults(threading.Thread):
     def __init__(self, lab, options):
         super().__init__()
         self._lab = lab
-        self._longest = {"cut": options.longest_cut, "kill": options.longest_kill}
+        self._longest = {"cut": options.longest_cut, "kill": options.longest_kill, "pause": options.longest_pause}
         self._end = started_at + 60 * options.minutes
         self._random = random.Random(options.seed)
         self._ending = threading.Event()
@@ -128,7 +128,7 @@ class Faults(threading.Thread):
                     next_resume = time.monotonic() + 10
                 if next_fault <= time.monotonic() < self._end:
                     self._make_fault()
-                    next_fault = time.monotonic() + self._random.uniform(0.5, self._longest["cut"] / 2)
+                    next_fault = time.monotonic() + self._random.uniform(0.5, self._longest["pause"])
             self._mend(float("inf"))
             time.sleep(5)
             self._resume_nodes()
@@ -330,7 +330,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("tandemd", "tandem", "scratch", "cluster"):
         parser.add_argument("--" + name, required=True)
-    for name in ("jobs", "epochs", "seed", "longest-cut", "longest-kill"):
+    for name in ("jobs", "epochs", "seed", "longest-cut", "longest-kill", "longest-pause"):
         parser.add_argument("--" + name, type=int, required=True)
     parser.add_argument("--minutes", type=float, required=True, help="no job is submitted, and nothing is killed or cut, after so many minutes")
     options = parser.parse_args()

@@ -19,9 +19,10 @@ extra_cleanup() {
   [[ -z ${KEEP:-} ]] || cp -a "$scratch" "$KEEP" || true
   "$cluster" down
 }
-jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4
+jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4 longest_pause=4
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
-  jobs=100 epochs=12 minutes=240 longest_cut=60 longest_kill=20
+  # After a fault, Slurm takes up to a minute to use a node again, and a job of four nodes needs all nodes.
+  jobs=100 epochs=12 minutes=240 longest_cut=60 longest_kill=20 longest_pause=120
 else
   # Nodes that do not answer are down soon.
   export SLURM_LAB_CONF="SlurmdTimeout=5"
@@ -29,6 +30,7 @@ fi
 "$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
 mkdir "$scratch/shared"
 python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
-  --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" ||
+  --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" \
+  --longest-pause "$longest_pause" ||
   die "a job ended wrong"
 echo "passed"
