@@ -32,18 +32,11 @@ std::string Png(int color_type, int channels, int depth, const std::string& more
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  return {Png(0, 1, 8),
-          Png(0, 1, 1),
-          Png(2, 3, 8),
-          Png(2, 3, 16),
-          Png(3, 1, 4),
-          Png(6, 4, 8),
-          Png(4, 2, 8),
-          Png(2, 3, 8, PngChunk("eXIf", TurningExif())),
-          Jpeg({.channels = 1}),
-          Jpeg({.channels = 3}),
-          Jpeg({.channels = 3, .progressive = true}),
-          Jpeg({.channels = 4}),
+  return {Png(0, 1, 8), Png(0, 1, 1), Png(2, 3, 8), Png(2, 3, 16), Png(3, 1, 4), Png(6, 4, 8), Png(4, 2, 8),
+          Png(2, 3, 8, PngChunk("eXIf", TurningExif())), Jpeg({.channels = 1}), Jpeg({.channels = 3}),
+          Jpeg({.channels = 3, .progressive = true}), Jpeg({.channels = 4}),
+          // Wide enough to be decoded in part.
+          Jpeg({.width = 90, .height = 20, .channels = 1}), Jpeg({.width = 90, .height = 20, .channels = 3}),
           Jpeg({.channels = 3, .exif = TurningExif()}),
           Jpeg({.channels = 4, .progressive = true, .exif = TurningExif()})};
 }

@@ -118,9 +118,23 @@ TEST_F(PreparedTest, DataWithoutNamesAreMatchedByPosition) {
   two_targets.targets = {"y", "z"};
   EXPECT_THAT(fault("7,8,9\n", two_targets),
               HasSubstr("has 3 columns, but the model needs 2, and then 2 targets"));
-  EXPECT_EQ(fault("7,1,8,9\n", two_targets), "");
+  const OpenedDataset two = *OpenDataset(Spec("7,1,8,9\n", "header: false"), &two_targets);
+  EXPECT_THAT(Samples<float>(*two.train), ElementsAre(7, 0, 1));
+  EXPECT_THAT(Targets<float>(*two.train), ElementsAre(8, 9));
+  const v1::DatasetSpec turned = Spec("7,8,9\n", "header: false feature_columns: '1' feature_columns: '0'");
+  const DataNames named = model_of("a", "b", {"a", "b"});
+  EXPECT_THAT(Samples<float>(*OpenDataset(turned, &named)->train), ElementsAre(8, 0, 7));
   EXPECT_THAT(fault("7,8,9\n", model_of("0", "2", {})),
               HasSubstr("has 3 columns, but the model needs 3 before the target"));
+}
+
+TEST_F(PreparedTest, AModelWithoutNamesFitsItsOwnTable) {
+  const v1::DatasetSpec spec = Spec("1,2,\n4,,6\n", "header: false target_columns: '0'");
+  const OpenedDataset trained = Open(spec);
+  const DataNames model{.preparation = trained.info.preparation};
+  const auto again = OpenDataset(spec, &model);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Samples<float>(*again->train), Samples<float>(*trained.train));
 }
 
 TEST_F(PreparedTest, AModelPreparesEachOfItsFeatures) {

@@ -112,24 +112,37 @@ std::optional<std::vector<size_t>> PositionsIn(const v1::TablePreparation& prepa
   return positions;
 }
 
-// Returns the positions of a prepared model's columns in a table, if the model or the table has no names. A
-// model without names knows its columns by their positions. For another model, the table must have the
-// features of the model alone, and the targets behind the features.
-std::vector<size_t> FindPlaces(const v1::CsvSource& source, const DataNames& model, const CsvTable& table,
-                               FieldViolations& violations) {
+// Returns the positions of a prepared model's columns in a table, if the model or the table has no names.
+// These are `given`, the positions of the source's features, if there are any. A model without names knows
+// its columns by their positions. For another model, the table must have the features of the model alone, and
+// the targets behind the features.
+std::vector<size_t> FindPlaces(const v1::CsvSource& source, const std::vector<size_t>& given,
+                               const DataNames& model, const CsvTable& table, FieldViolations& violations) {
   const auto fault = [&](absl::string_view needs) {
     violations.Add("csv.train", absl::StrCat("cannot be matched to the model by position: ", table.path,
                                              " has ", table.names.size(), " columns, but the model needs ",
                                              needs, "; give a table with names, or the model's columns"));
   };
+  const size_t columns = model.preparation->columns_size();
+  if (!given.empty()) {
+    if (given.size() != columns) {
+      violations.Add("csv.feature_columns",
+                     absl::StrCat("has ", given.size(), " columns, but the model needs ", columns,
+                                  "; give the model's columns"));
+    }
+    return given;
+  }
   if (model.features.empty()) {
     if (std::optional<std::vector<size_t>> known = PositionsIn(*model.preparation); known.has_value()) {
       const size_t needed = known->empty() ? 0 : *std::max_element(known->begin(), known->end()) + 1;
-      if (needed >= table.names.size()) fault(absl::StrCat(needed, " before the target"));
+      const bool ends_in_target = source.target_columns().empty();
+      if (needed + (ends_in_target ? 1 : 0) > table.names.size()) {
+        fault(absl::StrCat(needed, ends_in_target ? " before the target" : ""));
+      }
       return *std::move(known);
     }
   }
-  std::vector<size_t> found(model.preparation->columns_size());
+  std::vector<size_t> found(columns);
   std::iota(found.begin(), found.end(), 0);
   const size_t targets =
       source.target_columns().empty() ? std::max<size_t>(1, model.targets.size()) : table.targets.size();
@@ -182,7 +195,12 @@ absl::Status ChooseColumns(const v1::CsvSource& source, const DataNames& model, 
   const bool by_place = !by_model && model.preparation.has_value();
   table.features = given;
   if (by_place) {
-    table.features = FindPlaces(source, model, table, violations);
+    table.features = FindPlaces(source, given, model, table, violations);
+    const bool by_order = given.empty() && source.target_columns().empty() && !model.features.empty();
+    if (by_order && violations.empty()) {
+      table.targets.resize(table.names.size() - table.features.size());
+      std::iota(table.targets.begin(), table.targets.end(), table.features.size());
+    }
   } else if (by_model) {
     table.features = FindKnown(model.features, "csv.feature_columns", "a feature", table, violations);
     for (const std::string& name : model.features) {

@@ -42,8 +42,9 @@ struct PictureForm {
 
 // Decodes a file as DecodeImage, and writes the sample to `to`. Converts to the wanted channels: grey is
 // 0.299 red + 0.587 green + 0.114 blue (ITU-R BT.601), and colours repeat grey. Then resizes, see
-// v1::ImageResize. Holds a few rows of a JPEG image that is not turned, and all other images whole. Each
-// thread keeps the memory of these rows. After an error, `to` has no meaning. Errors as DecodeImage.
+// v1::ImageResize. Holds a few rows of a JPEG image that has one scan and is not turned, and all other images
+// whole. Each thread keeps the memory of these rows. After an error, `to` has no meaning. Errors as
+// DecodeImage.
 absl::Status DecodeSample(absl::string_view file, const PictureForm& form, uint8_t* to);
 
 // Makes a sample from a decoded image, as DecodeSample.

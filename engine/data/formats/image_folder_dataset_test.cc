@@ -192,8 +192,8 @@ TEST(ImageFileTest, CutsTheMiddleOutOfALongImage) {
       SampleOf(line, {.channels = 1, .height = 1000, .width = 2, .resize = v1::IMAGE_RESIZE_CROP});
   EXPECT_THAT(cut, Each(200));
   // The other side of a tall image takes no memory either.
-  EXPECT_EQ(SampleOf(line, {.channels = 1, .height = 2, .width = 2, .resize = v1::IMAGE_RESIZE_PAD}).size(),
-            4);
+  EXPECT_THAT(SampleOf(line, {.channels = 1, .height = 2, .width = 2, .resize = v1::IMAGE_RESIZE_PAD}),
+              Each(0));
   EXPECT_LT(PeakBytes() - before, 100 << 20);
 }
 

@@ -61,8 +61,8 @@ std::vector<Taps> TapsOf(const ScaledSide& side) {
 }
 
 void RowScaler::FindTaps(const ScaledSide& vertical, const ScaledSide& horizontal) {
-  vertical_ = vertical;
-  horizontal_ = horizontal;
+  // If memory ends below, the next image finds its taps anew.
+  vertical_ = {};
   copies_ = vertical.size == vertical.scaled && horizontal.size == horizontal.scaled;
   // Sums of rows are faster than sums within a row.
   narrow_first_ = vertical.count > vertical.size;
@@ -73,6 +73,8 @@ void RowScaler::FindTaps(const ScaledSide& vertical, const ScaledSide& horizonta
   for (Taps& taps : across_) taps.first -= first_column_;
   padded_width_ = (horizontal.count + 3) / 4 * 4;
   across_.resize(padded_width_);
+  vertical_ = vertical;
+  horizontal_ = horizontal;
 }
 
 void RowScaler::Begin(int64_t channels, const ScaledSide& vertical, const ScaledSide& horizontal,
