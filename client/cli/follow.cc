@@ -1,5 +1,7 @@
 #include "client/cli/follow.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "client/cli/job_display.h"
 #include "client/cli/job_reference.h"
@@ -33,6 +35,7 @@ class WaitingLooks {
     const bool may_wait =
         state == v1::JOB_STATE_QUEUED || state == v1::JOB_STATE_STARTING || IsStopping(state);
     next_ = may_wait ? client::SteadyNow() + kFirstLook : absl::InfiniteDuration();
+    stop_waits_ = false;
   }
 
   void OnTick() {
@@ -49,7 +52,13 @@ class WaitingLooks {
         waiting.set_message("The cluster runs it; its worker has not reported yet.");
       }
     } else if (IsStopping(job->state()) && job->spec().has_cluster()) {
-      if (!job->has_waiting()) return;
+      const bool waited = std::exchange(stop_waits_, job->has_waiting());
+      if (!stop_waits_ && !waited) return;
+      if (!stop_waits_) {
+        // Replaces the cluster's last reason, which no longer holds.
+        waiting.set_reason(v1::Waiting::REASON_CLUSTER);
+        waiting.set_message("The cluster ends it.");
+      }
     } else if (job->state() != v1::JOB_STATE_QUEUED) {
       // The job's events show the rest.
       next_ = absl::InfiniteDuration();
@@ -75,6 +84,8 @@ class WaitingLooks {
   const std::string& name_;
   JobDisplay& display_;
   absl::Duration next_;  // On SteadyNow's clock.
+  // True if the last look found a stop that waits for its cluster.
+  bool stop_waits_ = false;
 };
 
 }  // namespace

@@ -35,15 +35,16 @@ class JobFeed::Observer : public client::StreamObserver {
   }
   void Lost(const absl::Status& why, absl::Duration) override {
     const absl::MutexLock lock(&feed_.mutex_);
-    // The daemon may return with a restored, older log. Later pages must not get events of the log before.
-    if (!feed_.events_.empty()) feed_.dropped_ = feed_.events_.back().sequence;
-    feed_.events_.clear();
-    feed_.bytes_ = 0;
     feed_.lost_ = why;
     feed_.Publish();
   }
   void Restored() override {
     const absl::MutexLock lock(&feed_.mutex_);
+    // The daemon may have returned with a restored, older log. Later pages must not get events of the log
+    // before.
+    if (!feed_.events_.empty()) feed_.dropped_ = feed_.events_.back().sequence;
+    feed_.events_.clear();
+    feed_.bytes_ = 0;
     feed_.lost_.reset();
     feed_.Publish();
   }
@@ -123,7 +124,9 @@ JobFeed::News JobFeed::Await(int64_t after, int64_t until, int64_t version, absl
 
 bool JobFeed::Has(int64_t after) {
   const absl::MutexLock lock(&mutex_);
-  return after >= dropped_ && (!end_.has_value() || end_->ok());
+  // After a loss, new pages get no events of the log before.
+  const int64_t oldest = lost_.has_value() && !events_.empty() ? events_.back().sequence : dropped_;
+  return after >= oldest && (!end_.has_value() || end_->ok());
 }
 
 std::shared_ptr<JobFeed> JobFeeds::Join(const std::string& name, int64_t after) {

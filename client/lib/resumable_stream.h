@@ -31,8 +31,8 @@ struct ReconnectPolicy {
 class StreamObserver {
  public:
   virtual ~StreamObserver() = default;
-  // Called after each message, and whenever no message has arrived for Patience(). Returning false ends the
-  // stream with CANCELLED.
+  // Called after each message, whenever no message has arrived for Patience(), and at least every 100 ms
+  // while the stream waits for its next attempt. Returning false ends the stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
   // Returns the longest wait for a message until the next KeepGoing. At most 100 ms count. Default 100 ms.
   virtual absl::Duration Patience() { return absl::Milliseconds(100); }

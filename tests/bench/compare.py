@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 
-# Ratios that are aimed at.
+# Ratios that are aimed at, on a processor with AMX.
 AIMS = {("lenet", "float32"): 1.3, ("lenet", "bfloat16"): 2.5,
         ("resnet18", "float32"): 1.2, ("resnet18", "bfloat16"): 2.0,
         ("matlab-cifar", "bfloat16"): 1.5, ("mini-gpt", "bfloat16"): 1.5}
@@ -119,6 +119,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of steps")
     parser.add_argument("--prefix", default="", help="a command that each run is started through, such as taskset's")
+    parser.add_argument("--aim", type=float, help="the ratio that is aimed at, for all networks")
     parser.add_argument("--only", choices=["tandem", "pytorch"], help="one side alone")
     args = parser.parse_args()
     cores = len(os.sched_getaffinity(0))
@@ -142,16 +143,19 @@ def main():
                     runs[side].setdefault(result["command"], []).append(result)
             if args.only:
                 continue
-            line = {"network": network, "dtype": dtype, "aim": AIMS.get((network, dtype), 1.0)}
+            line = {"network": network, "dtype": dtype, "aim": args.aim or AIMS.get((network, dtype), 1.0)}
+            speeds = {}
             for side, configured in runs.items():
                 speed = {command: statistics.median(one["images_per_second"] for one in results)
                          for command, results in configured.items()}
                 best = max(speed, key=speed.get)
+                speeds[side] = speed[best]
                 line[side] = round(speed[best], 1)
                 line[f"{side}_memory_mib"] = max(one["peak_memory_mib"] for one in configured[best])
                 line[f"{side}_command"] = best
-            line["ratio"] = round(line["tandem"] / line["pytorch"], 3)
-            missed = missed or line["ratio"] < line["aim"]
+            ratio = speeds["tandem"] / speeds["pytorch"]
+            line["ratio"] = round(ratio, 3)
+            missed = missed or not ratio >= line["aim"]
             print(json.dumps(line), flush=True)
     sys.exit(1 if missed else 0)
 

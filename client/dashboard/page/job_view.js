@@ -138,7 +138,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
       ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
       ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
-      ["waits", ["QUEUED", "STARTING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
+      ["waits", ["QUEUED", "STARTING", "CANCELLING", "PAUSING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
     update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
   }
@@ -247,7 +247,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const end = performance.now();
     earliest = end + Math.min(200, 3 * (end - begin));
   }
-  // Draws soon. However often events come, the page rests three times as long as it draws, or 200 ms, so that it answers the user.
+  // Draws soon. However often events come, the page rests three times as long as it draws, at most 200 ms, so that it answers the user.
   const ask4draw = () => {
     if (isAsked) return;
     isAsked = true;

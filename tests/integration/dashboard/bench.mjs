@@ -7,6 +7,7 @@ import http from "node:http";
 import {Stage, sleep, spec, until} from "./stage.mjs";
 
 const stage = new Stage();
+stage.nice = 0;
 await stage.startDaemon();
 await stage.startBrowser();
 const figures = {date: new Date().toISOString().slice(0, 10)};

@@ -37,14 +37,15 @@ export const spec = (name, epochs, more = {}) => ({name,
              global_batch_size: 64, epochs, report: {every_steps: 64}, ...more}});
 
 export class Stage {
+  // Of the daemon. Training leaves the processor to the browser.
+  nice = 10;
   state = path.join(SCRATCH, "state");
   address = "127.0.0.1:0";
 
   async startDaemon(...flags) {
     fs.rmSync(path.join(this.state, "address"), {force: true});
     const log = fs.openSync(path.join(SCRATCH, "tandemd.log"), "a");
-    // Training leaves the processor to the browser.
-    this.daemon = spawn("nice", ["-n", "10", TANDEMD, "--state-folder", this.state, "--listen", this.address, "--cpu-devices", "2", ...flags], {stdio: ["ignore", log, log]});
+    this.daemon = spawn("nice", ["-n", String(this.nice), TANDEMD, "--state-folder", this.state, "--listen", this.address, "--cpu-devices", "2", ...flags], {stdio: ["ignore", log, log]});
     this.address = await until("the daemon's address", () => {
       try {
         return fs.readFileSync(path.join(this.state, "address"), "utf8").trim();
