@@ -5,6 +5,7 @@ import argparse
 import concurrent.futures
 import functools
 import json
+import math
 import os
 import random
 import subprocess
@@ -245,6 +246,15 @@ class Job:
                 if "progress" in event]
 
 
+def is_mean(right, step, parts):
+    """Whether the losses of parts, by their last steps, have the mean `right` over the interval that ends with `step`."""
+    begin, total = step - REPORT_STEPS, 0
+    for end in sorted(end for end in parts if begin < end <= step):
+        total += (end - begin) * parts[end]
+        begin = end
+    return right is not None and math.isclose(total / REPORT_STEPS, right, rel_tol=1e-6)
+
+
 def check_job(job, lab, undisturbed, folder):
     """Returns what is wrong with an ended job."""
     wrong = []
@@ -262,15 +272,19 @@ def check_job(job, lab, undisturbed, folder):
     right_losses = {step: loss for _, step, loss in undisturbed.reports()}
     reached = 0
     last_attempt, last_step = 0, 0
+    # An orderly stop reports the steps since the last report, and the next attempt continues there: {step: loss}.
+    parts = {}
     for attempt, step, loss in job.reports():
-        if attempt == last_attempt and step != last_step + REPORT_STEPS:
+        if attempt == last_attempt and (last_step % REPORT_STEPS or not last_step < step <= last_step + REPORT_STEPS):
             wrong.append(f"attempt {attempt} reported step {step} after step {last_step}")
         if attempt != last_attempt and step > reached + REPORT_STEPS:
             wrong.append(f"attempt {attempt} began with step {step}, but only step {reached} was reported before")
         if attempt < last_attempt:
             wrong.append(f"attempt {attempt} reported after attempt {last_attempt}")
-        if right_losses.get(step) != loss:
-            wrong.append(f"step {step} has the loss {loss}, not {right_losses.get(step)}")
+        if step % REPORT_STEPS:
+            parts[step] = loss
+        elif right_losses.get(step) != loss and not is_mean(right_losses.get(step), step, {**parts, step: loss}):
+            wrong.append(f"step {step} has the loss {loss}, not {right_losses.get(step)}; partial reports: {parts}")
         last_attempt, last_step, reached = attempt, step, max(reached, step)
     if reached != max(right_losses):
         wrong.append(f"the last reported step is {reached}")
