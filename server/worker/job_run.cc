@@ -70,7 +70,7 @@ v1::StateReason ReasonOf(const absl::Status& status) {
       return v1::STATE_REASON_DATA_ERROR;
     case absl::StatusCode::kOutOfRange:
       return v1::STATE_REASON_NON_FINITE_LOSS;
-    // The trainer uses this code only for checkpoints.
+    // The checkpoint cannot be used, or workers do not agree.
     case absl::StatusCode::kFailedPrecondition:
       return v1::STATE_REASON_CHECKPOINT_ERROR;
     // The trainer uses this code only for a lost worker of the job.
