@@ -1,11 +1,13 @@
 #include "engine/data/formats/image_file.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -124,6 +126,24 @@ TEST(ImageFileTest, RowsOfADamagedJpegAreRefused) {
   EXPECT_THAT(DecodeSample("some text", form, sample.data()).message(), HasSubstr("is no picture"));
   // The next image of the thread is not disturbed.
   CheckSample(file, form);
+}
+
+// No memory can hold so many rows, so the sample's preparation throws after the decoding has begun.
+TEST(ImageFileTest, AnExceptionInMidPictureLosesNoMemoryOfJpeg) {
+  std::mt19937 random(8);
+  const std::string file = Jpeg({.width = 64, .height = 64, .across = 2, .down = 2}, random);
+  uint8_t sample[3] = {};
+  const auto decode = [&] {
+    EXPECT_THROW(
+        DecodeSample(file, {.channels = 3, .height = int64_t{1} << 59, .width = 1}, sample).IgnoreError(),
+        std::length_error);
+  };
+  decode();
+  const size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < 200; ++i) decode();
+  // A decompressor has more than 16 KB.
+  EXPECT_LT(mallinfo2().uordblks, before + (size_t{1} << 20));
+  CheckSample(file, {.channels = 3, .height = 8, .width = 8});
 }
 
 // Returns the largest memory of this process so far.

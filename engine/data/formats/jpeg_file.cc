@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/base/status_macros.h"
 #include "engine/data/formats/exif.h"
 
 namespace tandem {
@@ -60,6 +61,30 @@ void OnProgress(j_common_ptr info) {
   std::longjmp(ErrorsOf(info)->jump, 1);
 }
 
+// Owns libjpeg's memory for a picture, and frees the memory also if an exception passes.
+class Decompressor {
+ public:
+  Decompressor() {
+    info_.err = jpeg_std_error(&errors_.manager);
+    errors_.manager.error_exit = OnError;
+    errors_.manager.emit_message = OnMessage;
+    progress_.progress_monitor = OnProgress;
+  }
+  ~Decompressor() { jpeg_destroy_decompress(&info_); }
+  Decompressor(const Decompressor&) = delete;
+  Decompressor& operator=(const Decompressor&) = delete;
+
+  JpegErrors& errors() { return errors_; }
+  jpeg_decompress_struct& info() { return info_; }
+  jpeg_progress_mgr& progress() { return progress_; }
+
+ private:
+  // Before jpeg_create_decompress all bytes are 0, and the destructor frees nothing.
+  JpegErrors errors_ = {};
+  jpeg_decompress_struct info_ = {};
+  jpeg_progress_mgr progress_ = {};
+};
+
 constexpr int kExifMarker = JPEG_APP0 + 1;
 constexpr absl::string_view kExifName("Exif\0\0", 6);
 
@@ -88,7 +113,8 @@ struct Output {
 };
 
 // From here to the end of Decode, longjmp may leave each call of libjpeg. So no object here has a destructor,
-// and no function of Tandem calls libjpeg while it holds such an object. ReadJpeg creates `output`.
+// and no function of Tandem calls libjpeg while it holds such an object. The callers create `output` and the
+// Decompressor.
 
 // Reads the next `count` rows to `to`. The rows are `stride` bytes apart.
 void ReadRows(jpeg_decompress_struct& info, int64_t count, int64_t stride, std::vector<uint8_t>& inks,
@@ -171,23 +197,22 @@ bool Decode(absl::string_view file, JpegErrors& errors, jpeg_decompress_struct& 
   return !errors.truncated;
 }
 
-absl::Status ReadJpeg(absl::string_view file, Output& output) {
-  JpegErrors errors = {};
-  jpeg_decompress_struct info = {};
-  jpeg_progress_mgr progress = {};
-  info.err = jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = OnError;
-  errors.manager.emit_message = OnMessage;
-  progress.progress_monitor = OnProgress;
-  if (setjmp(errors.jump) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
+absl::Status DecodeFile(absl::string_view file, Output& output) {
+  Decompressor decompressor;
+  if (setjmp(decompressor.errors().jump) != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot be decoded as JPEG: ", decompressor.errors().message));
   }
-  jpeg_create_decompress(&info);
-  info.progress = &progress;
-  const bool decoded = Decode(file, errors, info, output);
-  jpeg_destroy_decompress(&info);
-  if (!decoded)
-    return absl::InvalidArgumentError(absl::StrCat("cannot be decoded as JPEG: ", errors.message));
+  jpeg_create_decompress(&decompressor.info());
+  decompressor.info().progress = &decompressor.progress();
+  if (Decode(file, decompressor.errors(), decompressor.info(), output)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot be decoded as JPEG: ", decompressor.errors().message));
+}
+
+absl::Status ReadJpeg(absl::string_view file, Output& output) {
+  TANDEM_RETURN_IF_ERROR(DecodeFile(file, output));
+  // The decompressor's memory is free before the picture is copied.
   output.image = TurnImage(std::move(output.image), output.orientation);
   return absl::OkStatus();
 }
