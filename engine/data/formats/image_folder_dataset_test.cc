@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include <png.h>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/unique_fd.h"
 #include "engine/base/utf8.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/image_file.h"
@@ -324,6 +327,20 @@ TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {
   ExpectViolation(spec_, "image_folder.train", "if it has shards of pictures, give webdataset");
   spec_.mutable_image_folder()->set_train(folder_ + "/none");
   ExpectViolation(spec_, "image_folder.train", "cannot be read");
+}
+
+TEST_F(ImageFolderTest, NamesAFileWhoseSizeCannotBeRead) {
+  // The folder's path is short enough for the system. The file's path is too long.
+  std::string folder = folder_ + "/train/cat";
+  while (folder.size() < 3900) folder += "/" + std::string(100, 'f');
+  std::filesystem::create_directories(folder);
+  const std::string name = std::string(200, 'p') + ".png";
+  const UniqueFd parent(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_TRUE(parent.valid());
+  ASSERT_TRUE(UniqueFd(openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)).valid());
+  ExpectViolation(spec_, "image_folder.train",
+                  name + " cannot be read: File name too long; mend or remove the file");
+  EXPECT_EQ(unlinkat(parent.get(), name.c_str(), 0), 0);
 }
 
 // Archives with a folder around the classes, with parts, and without.

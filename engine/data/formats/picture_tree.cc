@@ -53,16 +53,23 @@ class FolderTree final : public PictureTree {
   explicit FolderTree(const std::string& folder) : PictureTree(folder) {}
 
   absl::Status List() {
+    absl::Status sizes;
     TANDEM_RETURN_IF_ERROR(WalkDataFolder(root_, [&](const fs::path& path, bool is_folder) {
       std::string relative(absl::StripPrefix(path.string().substr(root_.size()), "/"));
       if (is_folder) {
         folders_.push_back(std::move(relative));
         return;
       }
-      std::error_code ignored;
-      files_.push_back(
-          {.path = std::move(relative), .bytes = static_cast<int64_t>(fs::file_size(path, ignored))});
+      std::error_code error;
+      const uintmax_t bytes = fs::file_size(path, error);
+      if (error) {
+        sizes.Update(absl::InvalidArgumentError(
+            absl::StrCat(path.string(), " cannot be read: ", error.message(), "; mend or remove the file")));
+        return;
+      }
+      files_.push_back({.path = std::move(relative), .bytes = static_cast<int64_t>(bytes)});
     }));
+    TANDEM_RETURN_IF_ERROR(sizes);
     if (files_.size() > kMostFiles)
       return absl::InvalidArgumentError(absl::StrCat(root_, " has more than ", kMostFiles, " files"));
     Finish();

@@ -25,8 +25,11 @@ class PictureTree {
   // Lists a folder or an archive. The pictures of a compressed tar archive are read into memory. If an
   // archive has all its pictures in one folder, and there in further folders, the inner folder is the tree.
   //
-  // INVALID_ARGUMENT, with the path: neither a folder nor an archive, an archive that is damaged, more than
-  // 4,194,304 files, or pictures of a compressed tar archive that do not fit in memory.
+  // INVALID_ARGUMENT, with the path:
+  // - The path is neither a folder nor an archive, or the archive is damaged.
+  // - The size of a file in the folder cannot be read.
+  // - There are more than 4,194,304 files.
+  // - The pictures of a compressed tar archive do not fit in memory.
   static absl::StatusOr<std::shared_ptr<const PictureTree>> Open(const std::string& path);
   virtual ~PictureTree() = default;
   PictureTree(const PictureTree&) = delete;
