@@ -4,10 +4,10 @@
 #
 #   tests/fuzz/run.sh [--runs N] [--max-bytes N] [--keep] [TARGET...]
 #
-#   --runs N        executions of each target; 1000000 by default
-#   --max-bytes N   the longest input; 65536 by default
-#   --keep          replaces the kept corpus by the fewest and smallest inputs that together reach the same code
-#   TARGET          such as "csv"; all by default
+#   --runs N        Executes each target N times. Default 1000000.
+#   --max-bytes N   Limits an input to N bytes. Default 65536.
+#   --keep          Replaces the kept corpus by the fewest and smallest inputs that together reach the same code.
+#   TARGET          Names a target, such as "csv". Default: all targets.
 #
 # The kept corpus is tests/fuzz/corpus/TARGET.tar.gz. Inputs that once caused a failure are in tests/fuzz/finds/TARGET/.
 # New finds of a target stay in fuzz-finds/TARGET/. The script continues with the next target, and then exits with 1.
