@@ -78,6 +78,25 @@ TEST_F(ClusterCommandsTest, AStopThatWaitsForTheClusterSaysSo) {
   EXPECT_THAT(described.out(), HasSubstr("waits       Slurm has not answered since"));
 }
 
+TEST_F(ClusterCommandsTest, ADescribedJobHasItsNumberAndItsNodes) {
+  v1::Job job = Job("jobs/lenet-1", v1::JOB_STATE_RUNNING);
+  job.mutable_spec()->mutable_cluster()->mutable_slurm()->set_nodes(2);
+  job.mutable_cluster_attempt()->set_id("4711");
+  daemon_.get_job = [&job](const v1::GetJobRequest&, v1::Job* answer) {
+    *answer = job;
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr("cluster     Slurm job 4711\n"));
+  job.mutable_cluster_attempt()->add_nodes("n1");
+  job.mutable_cluster_attempt()->add_nodes("n2");
+  job.set_state(v1::JOB_STATE_SUCCEEDED);
+  FakeTerminal ended;
+  ended.environment = terminal_.environment;
+  EXPECT_EQ(RunCommand({"describe", "lenet-1"}, ended), 0) << ended.err();
+  EXPECT_THAT(ended.out(), HasSubstr("cluster     Slurm job 4711 on n1, n2\n"));
+}
+
 TEST_F(ClusterCommandsTest, AnAnswerOfTheDaemonIsNoLostConnection) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return client::UnavailableStatus("cannot check the job: Slurm does not answer");

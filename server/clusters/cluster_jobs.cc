@@ -288,8 +288,8 @@ void ClusterJobs::Submit(const std::shared_ptr<Run>& run) {
   if (launched.ok()) {
     spdlog::info("attempt submitted job={} attempt={} to={} id={}", run->job_id, run->attempt,
                  launcher_->name(), launched->handle);
-    jobs_->AddNotice(run->job_id,
-                     absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
+    Record(*run, *launched,
+           absl::StrCat("Submitted to ", launcher_->name(), " as job ", launched->handle, "."));
   } else {
     spdlog::warn("attempt not submitted job={} attempt={}: {}", run->job_id, run->attempt,
                  launched.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
@@ -384,6 +384,13 @@ void ClusterJobs::Observe() {
   CancelStray(strays);
 }
 
+void ClusterJobs::Record(Run& run, const LaunchedAttempt& seen, const std::string& notice) {
+  v1::ClusterAttempt& attempt = *run.job.mutable_cluster_attempt();
+  attempt.set_id(seen.handle);
+  attempt.mutable_nodes()->Assign(seen.nodes.begin(), seen.nodes.end());
+  jobs_->SetClusterAttempt(run.job_id, run.attempt, attempt, notice);
+}
+
 void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen) {
   std::optional<AttemptEnd> end;
   if (seen == nullptr) end = EndOfAttempt(run->folder, run->attempt);
@@ -391,20 +398,19 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
   const bool was_started = (seen == nullptr || seen->state != State::kWaiting) &&
                            StartOfAttempt(run->folder, run->attempt).has_value();
   std::shared_ptr<WorkerSession> session;
-  std::string news;
+  std::string place, news;
   {
     const absl::Time now = MonotonicNow();
     MutexLock lock(&mutex_);
     if (seen != nullptr) {
       run->absent_since = absl::InfiniteFuture();
       run->seen = *seen;
-      if (seen->state == State::kRunning && !run->told_nodes) {
-        run->told_nodes = true;
-        // An earlier daemon may have told.
-        if (!run->is_adopted && !seen->nodes.empty()) {
-          news = absl::StrCat(launcher_->name(), " job ", seen->handle, " runs on ",
-                              absl::StrJoin(seen->nodes, ", "), ".");
-        }
+      // An earlier daemon may have recorded the nodes.
+      if (seen->state != State::kWaiting && !seen->nodes.empty() &&
+          run->job.cluster_attempt().nodes().empty()) {
+        place = absl::StrCat(launcher_->name(), " job ", seen->handle,
+                             seen->state == State::kRunning ? " runs on " : " ran on ",
+                             absl::StrJoin(seen->nodes, ", "), ".");
       }
       // Before the script, the cluster may run its own programs for minutes.
       if (was_started) run->begun_at = std::min(run->begun_at, now);
@@ -433,6 +439,7 @@ void ClusterJobs::Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* s
       }
     }
   }
+  if (!place.empty()) Record(*run, *seen, place);
   if (!news.empty()) jobs_->AddNotice(run->job_id, news);
   if (session != nullptr) session->Close();
 }

@@ -115,6 +115,8 @@ class ClusterJobs final : public WorkerStarter, public JobObserver, public Worke
   // Finds an attempt that may have been started.
   void TakeOver(const std::shared_ptr<Run>& run);
   void Observe();
+  // Records in the job where `seen`, the run's attempt, is. Adds `notice` to the job's log.
+  void Record(Run& run, const LaunchedAttempt& seen, const std::string& notice);
   // The launcher's answer about a run; null if the answer lacks it.
   void Note(const std::shared_ptr<Run>& run, const LaunchedAttempt* seen);
   // Ends attempts that belong to no run of a job of this daemon.

@@ -118,6 +118,51 @@ TEST_F(ClusterJobsTest, AStartedAttemptHasItsNumberAndItsNodesUntilItsWorkerConn
   }));
 }
 
+TEST_F(ClusterJobsTest, AJobHasTheNumberAndTheNodesOfItsNewestAttempt) {
+  Begin();
+  const AttemptId id = Start();
+  const auto attempt = [&] { return jobs_.Get(id.job_id).cluster_attempt(); };
+  ASSERT_TRUE(Eventually([&] { return attempt().id() == "1"; }));
+  EXPECT_THAT(attempt().nodes(), IsEmpty());
+  launcher_.Change(id, [](LaunchedAttempt& launched) {
+    launched.state = State::kRunning;
+    launched.nodes = {"n7", "n8"};
+  });
+  ASSERT_TRUE(Eventually([&] { return attempt().nodes_size() == 2; }));
+  EXPECT_THAT(attempt().nodes(), ElementsAre("n7", "n8"));
+  // The next daemon does not repeat the notice.
+  Restart();
+  const int before = launcher_.observations();
+  ASSERT_TRUE(Eventually([&] { return launcher_.observations() > before + 5; }));
+  std::vector<std::string> notices;
+  for (const v1::JobEvent& event : jobs_.Log(id.job_id)) {
+    if (event.has_notice()) notices.push_back(event.notice().message());
+  }
+  EXPECT_THAT(notices, ElementsAre("Submitted to the fake cluster as job 1.",
+                                   "the fake cluster job 1 runs on n7, n8."));
+  End(id, v1::STATE_REASON_CLUSTER_PREEMPTED, "PREEMPTED");
+  ASSERT_TRUE(WaitForState(id.job_id, v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(attempt().id(), "1");
+  EXPECT_THAT(attempt().nodes(), ElementsAre("n7", "n8"));
+  Awaited<absl::StatusOr<v1::Job>> scheduled;
+  jobs_.machine().Schedule(id.job_id, {}, scheduled.Done());
+  EXPECT_FALSE(scheduled.Get()->has_cluster_attempt());
+}
+
+TEST_F(ClusterJobsTest, AnAttemptThatEndsBetweenTwoObservationsHasItsNodes) {
+  Begin();
+  const AttemptId id = Start();
+  launcher_.Change(id, [](LaunchedAttempt& launched) { launched.nodes = {"n7"}; });
+  ASSERT_TRUE(jobs_.Apply(id.job_id, id.attempt, {Started(1), Finished(2, v1::JOB_STATE_SUCCEEDED)}).ok());
+  const size_t events = jobs_.Log(id.job_id).size();
+  End(id, v1::STATE_REASON_WORKER_LOST, "COMPLETED");
+  ASSERT_TRUE(Eventually([&] { return jobs_.Get(id.job_id).cluster_attempt().nodes_size() == 1; }));
+  EXPECT_EQ(jobs_.Get(id.job_id).state(), v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(jobs_.Get(id.job_id).cluster_attempt().nodes(0), "n7");
+  // The log was complete.
+  EXPECT_EQ(jobs_.Log(id.job_id).size(), events);
+}
+
 TEST_F(ClusterJobsTest, AWorkerThatDoesNotConnectIsToldOnce) {
   Begin();
   const AttemptId id = Start();

@@ -57,7 +57,8 @@ struct ClusterRun {
   const JobFolder folder;
   const int workers;
 
-  // As it was at the start or the adoption. With the whole spec if this daemon submits it.
+  // As it was at the start or the adoption, with the newest `cluster_attempt`. With the whole spec if this
+  // daemon submits it.
   v1::Job job;
   // The newest state of the job, while this is its newest attempt.
   v1::JobState state;
@@ -69,7 +70,6 @@ struct ClusterRun {
   absl::Time due = absl::InfinitePast();
   std::string secret;
   std::optional<LaunchedAttempt> seen;
-  bool told_nodes = false;
   // When this daemon first saw that the attempt's script had begun. InfiniteFuture before.
   absl::Time begun_at = absl::InfiniteFuture();
   // True until the worker connects, or until a notice says that the worker has not connected.

@@ -15,5 +15,19 @@ TEST(DaemonNoticeTest, StandsInTheLogOfAJobThatHasNotEnded) {
   EXPECT_EQ(jobs.AddNotice("none", "nobody").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ClusterAttemptTest, AnOlderAttemptIsNotRecorded) {
+  JobMachineFixture jobs;
+  const std::string id = jobs.RunningJob();
+  v1::ClusterAttempt attempt;
+  attempt.set_id("4711");
+  Awaited<absl::StatusOr<v1::Job>> older, newest;
+  jobs.machine().SetClusterAttempt(id, 0, attempt, "Submitted.", older.Done());
+  EXPECT_EQ(older.Get().status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(jobs.Get(id).has_cluster_attempt());
+  jobs.machine().SetClusterAttempt(id, 1, attempt, "Submitted.", newest.Done());
+  EXPECT_EQ(newest.Get()->cluster_attempt().id(), "4711");
+  EXPECT_EQ(jobs.Log(id).back().notice().message(), "Submitted.");
+}
+
 }  // namespace
 }  // namespace tandem

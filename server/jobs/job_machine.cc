@@ -348,6 +348,27 @@ void JobMachine::AddNotice(const std::string& id, const std::string& message, Do
       GiveJob(std::move(done)));
 }
 
+void JobMachine::SetClusterAttempt(const std::string& id, int32_t attempt,
+                                   const v1::ClusterAttempt& cluster_attempt, const std::string& notice,
+                                   Done<v1::Job> done) {
+  Write(
+      [this, id, attempt, cluster_attempt, notice](Transaction& transaction,
+                                                   JobChanges& changes) -> absl::Status {
+        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
+        v1::Job& job = changes.job.job;
+        TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
+        *job.mutable_cluster_attempt() = cluster_attempt;
+        JobEdit edit(&transaction, &changes);
+        if (!IsTerminal(job.state())) {
+          v1::JobEvent event;
+          event.mutable_notice()->set_message(notice);
+          TANDEM_RETURN_IF_ERROR(edit.Append(std::move(event), TimestampOf(clock_->Now())));
+        }
+        return edit.Finish();
+      },
+      GiveJob(std::move(done)));
+}
+
 void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done) {
   Write(
       [id](Transaction& transaction, JobChanges& changes) -> absl::Status {
@@ -375,6 +396,7 @@ void JobMachine::Schedule(const std::string& id, std::vector<std::string> device
         job.set_attempt(job.attempt() + 1);
         changes.job.last_worker_sequence = 0;
         job.mutable_devices()->Assign(devices.begin(), devices.end());
+        job.clear_cluster_attempt();
         JobEdit edit(&transaction, &changes);
         TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
                                          devices.empty()

@@ -180,6 +180,12 @@ class JobMachine {
       const std::string& id, const std::string& message,
       Done<v1::Job> done = [](const absl::StatusOr<v1::Job>&) {});
 
+  // Sets Job.cluster_attempt. Adds `notice` to the job's log, unless the job has ended. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: `attempt` is not the newest.
+  void SetClusterAttempt(
+      const std::string& id, int32_t attempt, const v1::ClusterAttempt& cluster_attempt,
+      const std::string& notice, Done<v1::Job> done = [](const absl::StatusOr<v1::Job>&) {});
+
   // Deletes a job in a terminal state, with its log. An observer removes its folder. NOT_FOUND: no such job.
   // FAILED_PRECONDITION: the job has not ended.
   void Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);

@@ -70,6 +70,8 @@ await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(f
 timeout 60 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || die "watch failed"
 expect_text 'Submitted to Slurm as job [0-9]+\.' "$scratch/watched"
 expect_text 'epoch 1/1' "$scratch/watched"
+tandem describe "$job" >"$scratch/described" || die "describe failed"
+expect_text '^cluster +Slurm job [0-9]+ on n1, n2$' "$scratch/described"
 on_slurm=$job
 tandem download "$on_slurm" --to "$scratch/on_slurm" >"$scratch/downloaded" || die "no download"
 [[ $(stat -c %a "$scratch/shared/jobs/$on_slurm/attempt-1/launch.textproto") == 600 ]] || die "the secret's file is open"

@@ -51,6 +51,13 @@ std::string Restarts(const v1::Job& job, absl::Time now) {
                       " or later");
 }
 
+// Returns "Slurm job 4711 on n1, n2".
+std::string ClusterText(const v1::Job& job) {
+  const v1::ClusterAttempt& attempt = job.cluster_attempt();
+  return absl::StrCat(job.spec().cluster().has_slurm() ? "Slurm job " : "job ", attempt.id(),
+                      attempt.nodes().empty() ? "" : " on ", absl::StrJoin(attempt.nodes(), ", "));
+}
+
 std::string Description(Session& session, const v1::Job& job) {
   const Style& style = session.style();
   const absl::TimeZone zone = session.terminal().TimeZone();
@@ -62,6 +69,7 @@ std::string Description(Session& session, const v1::Job& job) {
   if (job.reason() != v1::STATE_REASON_UNSPECIFIED) facts.Add("reason", ShortEnumName(job.reason()));
   // Also set while a cluster queues a STARTING job.
   if (job.has_waiting()) facts.Add("waits", WaitingText(job.waiting(), now));
+  if (job.has_cluster_attempt()) facts.Add("cluster", ClusterText(job));
   facts.Add("created", absl::StrCat(FormatTimestamp(FromProto(job.create_time()), zone), " (",
                                     FormatAge(now - FromProto(job.create_time())), " ago)"));
   if (job.has_start_time()) {
