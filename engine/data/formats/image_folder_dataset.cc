@@ -261,10 +261,15 @@ absl::Status ReadHeader(const FolderSplit& split, Entry& entry) {
   return WithPath(split, entry, header.status());
 }
 
-// Decodes an image whole.
-absl::Status CheckEntry(const FolderSplit& split, const Entry& entry) {
+// Decodes an image whole. Sets the entry's header.
+absl::Status CheckEntry(const FolderSplit& split, Entry& entry) {
   TANDEM_ASSIGN_OR_RETURN(const std::string content, ReadFile(split, entry, kMaxFileBytes));
-  return WithPath(split, entry, DecodeImage(content).status());
+  const absl::StatusOr<Image> image = DecodeImage(content);
+  if (image.ok()) {
+    entry.header = {
+        .channels = image->channels, .height = image->height, .width = image->width, .pixels = {}};
+  }
+  return WithPath(split, entry, image.status());
 }
 
 // Returns the bad images among the split's images from number `first` on, by their statuses. Other errors
@@ -347,8 +352,7 @@ absl::Status CheckImages(Folders& folders, bool decode) {
     for (const Entry& entry : entries) bytes += split->FileOf(entry).bytes;
     const bool whole = decode && bytes <= kCheckedBytes;
     const std::vector<absl::Status> statuses = ReadAll(entries.size(), [&](size_t i) -> absl::Status {
-      TANDEM_RETURN_IF_ERROR(ReadHeader(*split, entries[i]));
-      return whole ? CheckEntry(*split, entries[i]) : absl::OkStatus();
+      return whole ? CheckEntry(*split, entries[i]) : ReadHeader(*split, entries[i]);
     });
     TANDEM_ASSIGN_OR_RETURN(BadImages found, FindBadImages(*split, statuses));
     bad.push_back(std::move(found));
