@@ -4,8 +4,10 @@
 
 #include "client/cli/app.h"
 #include "client/cli/terminal.h"
+#include "engine/base/deadlock_checks.h"
 
 int main(int argc, char** argv) {
+  tandem::TurnOffDeadlockChecks();
   // gRPC would print connection failures to standard error. The command prints better messages.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   tandem::cli::SystemTerminal terminal;

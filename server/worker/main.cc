@@ -30,6 +30,7 @@
 #include "engine/backend/device_probe.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/crash_report.h"
+#include "engine/base/deadlock_checks.h"
 #include "engine/base/env.h"
 #include "engine/base/memory_error.h"
 #include "engine/base/status_macros.h"
@@ -499,6 +500,7 @@ int Main(int argc, char** argv) {
 }  // namespace tandem
 
 int main(int argc, char** argv) {
+  tandem::TurnOffDeadlockChecks();
   tandem::InstallCrashReports(argv[0]);
   return tandem::Main(argc, argv);
 }
