@@ -93,6 +93,13 @@ absl::Status Connection::Execute(const std::string& sql) {
   });
 }
 
+absl::Status Connection::ExecutePrepared(absl::string_view sql) {
+  return WithoutExceptions("change the database", [&]() -> absl::Status {
+    Query(this, sql).Run();
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<int64_t> Connection::QueryInt(const std::string& sql) {
   return WithoutExceptions("query the database", [&]() -> absl::StatusOr<int64_t> {
     SQLite::Statement statement(database_, sql);

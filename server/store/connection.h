@@ -45,6 +45,9 @@ class Connection {
 
   // Runs statements and ignores their rows.
   absl::Status Execute(const std::string& sql);
+  // Like Execute, for a single statement without rows. Parses the statement only at its first use. `sql` must
+  // outlive the connection. No Query may be using the same statement.
+  absl::Status ExecutePrepared(absl::string_view sql);
   // Returns the first column of the first row. NOT_FOUND: no row.
   absl::StatusOr<int64_t> QueryInt(const std::string& sql);
 

@@ -84,9 +84,9 @@ void GroupWriter::Run() {
 absl::Status GroupWriter::RunGroup(std::vector<Request>* group) {
   const absl::Status status = [&]() -> absl::Status {
     TANDEM_RETURN_IF_ERROR(CheckPlace());
-    TANDEM_RETURN_IF_ERROR(connection_->Execute("BEGIN IMMEDIATE"));
+    TANDEM_RETURN_IF_ERROR(connection_->ExecutePrepared("BEGIN IMMEDIATE"));
     TANDEM_RETURN_IF_ERROR(RunBodies(group));
-    TANDEM_RETURN_IF_ERROR(connection_->Execute("COMMIT"));
+    TANDEM_RETURN_IF_ERROR(connection_->ExecutePrepared("COMMIT"));
     // If the file was removed during the commit, report a failure.
     return CheckPlace();
   }();
@@ -114,12 +114,12 @@ absl::Status GroupWriter::RunBodies(std::vector<Request>* group) {
   Transaction transaction(connection_.get());
   bool frees_room = false;
   for (Request& request : *group) {
-    TANDEM_RETURN_IF_ERROR(connection_->Execute("SAVEPOINT body"));
+    TANDEM_RETURN_IF_ERROR(connection_->ExecutePrepared("SAVEPOINT body"));
     connection_->TakeWhetherItFreesRoom();
     request.status = request.body(transaction);
     if (!connection_->InTransaction()) return request.status;
     if (!request.status.ok()) TANDEM_RETURN_IF_ERROR(connection_->Execute("ROLLBACK TO body"));
-    TANDEM_RETURN_IF_ERROR(connection_->Execute("RELEASE body"));
+    TANDEM_RETURN_IF_ERROR(connection_->ExecutePrepared("RELEASE body"));
     frees_room |= connection_->TakeWhetherItFreesRoom() && request.status.ok();
   }
   // Give up room before the commit, because a failed commit is not retried.
