@@ -441,6 +441,29 @@ TEST(WatchJobTest, ObserverStopsAQuietStream) {
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled);
 }
 
+TEST(WatchJobTest, APatientObserverIsAskedTwiceASecond) {
+  FakeDaemon daemon;
+  daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*,
+                        grpc::ServerWriter<v1::JobEvent>* writer) {
+    writer->Write(Event(1));
+    absl::SleepFor(absl::Seconds(1));
+    writer->Write(Event(2, true));
+    return grpc::Status::OK;
+  };
+  class Patient : public StreamObserver {
+   public:
+    bool KeepGoing() override { return ++calls > 0; }
+    absl::Duration Patience() override { return absl::InfiniteDuration(); }
+    int calls = 0;
+  };
+  Patient observer;
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(Connect(daemon.address())->WatchJob("jobs/a", 0, observer, [](const v1::JobEvent&) {}).ok());
+  // Once for each event and twice a second. An impatient observer is asked more than ten times.
+  EXPECT_LE(observer.calls, (absl::Now() - begin) / absl::Milliseconds(500) + 4);
+  EXPECT_GE(observer.calls, 2);
+}
+
 TEST(WatchJobTest, WatchingFromTheTerminalEventEndsWell) {
   FakeDaemon daemon;
   daemon.watch_job = [](const v1::WatchJobRequest&, grpc::ServerContext*, grpc::ServerWriter<v1::JobEvent>*) {

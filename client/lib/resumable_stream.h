@@ -34,7 +34,7 @@ class StreamObserver {
   // Called after each message, whenever no message has arrived for Patience(), and at least every 100 ms
   // while the stream waits for its next attempt. Returning false ends the stream with CANCELLED.
   virtual bool KeepGoing() { return true; }
-  // Returns the longest wait for a message until the next KeepGoing. At most 100 ms count. Default 100 ms.
+  // Returns the longest wait for a message until the next KeepGoing. At most 500 ms count. Default 100 ms.
   virtual absl::Duration Patience() { return absl::Milliseconds(100); }
   // The stream broke, or the daemon refused it (RESOURCE_EXHAUSTED). The next attempt starts after `wait`, or
   // earlier if a lost connection is made again. Called for each failed attempt.
@@ -97,7 +97,7 @@ absl::Status RunStreamOnce(const std::function<std::unique_ptr<grpc::ClientAsync
     while (true) {
       void* tag = nullptr;
       bool ok = false;
-      absl::Duration patience = absl::Milliseconds(100);
+      absl::Duration patience = absl::Milliseconds(500);
       if (own_end.ok()) patience = std::min(patience, observer.Patience());
       const auto deadline = std::chrono::system_clock::now() + absl::ToChronoMicroseconds(patience);
       if (queue.AsyncNext(&tag, &ok, deadline) == grpc::CompletionQueue::GOT_EVENT) return ok;
