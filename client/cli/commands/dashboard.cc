@@ -1,3 +1,4 @@
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -14,6 +15,8 @@ namespace tandem::cli {
 namespace {
 
 constexpr char kDefaultListen[] = "127.0.0.1:7449";
+// Between two looks for a Ctrl-C that came just before the wait.
+constexpr int kLookMilliseconds = 1000;
 
 struct DashboardOptions {
   std::string listen = kDefaultListen;
@@ -94,8 +97,10 @@ int RunDashboard(Session& session, const DashboardOptions& options) {
       absl::StrCat("The dashboard is at ", url, "\n",
                    is_opened ? "" : "Open this address in a browser; its key works once.\n",
                    "Ctrl-C ends the dashboard. Jobs continue.\n"));
-  while (!session.terminal().Interrupted() && session.terminal().OutputStatus().ok())
-    absl::SleepFor(absl::Milliseconds(100));
+  while (!session.terminal().Interrupted() && session.terminal().OutputStatus().ok()) {
+    // Ctrl-C ends the wait.
+    poll(nullptr, 0, kLookMilliseconds);
+  }
   return session.terminal().OutputStatus().ok() ? kSucceeded : kOutputLost;
 }
 
