@@ -34,6 +34,9 @@ constexpr absl::Duration kLookInterval = absl::Milliseconds(100);
 constexpr absl::Duration kShortInterval = absl::Milliseconds(20);
 // The interval between looks is at least this many times a look's duration.
 constexpr int kLookPart = 20;
+// The least time between two searches for closed connections. A search makes a system call per connection. A
+// full gate searches at once.
+constexpr absl::Duration kForgetInterval = absl::Seconds(1);
 constexpr absl::Duration kRefusal = absl::Seconds(10);
 // The most new connections of an address per second.
 constexpr int kMostNew = 100;
@@ -235,7 +238,10 @@ void ConnectionGate::LookForHarm() {
   const Harm harm = look_();
   for (const PeerAddress& peer : harm.peers) Shut(peer);
   absl::erase_if(refused_, [begin](const auto& one) { return one.second <= begin; });
-  Forget();
+  if (begin >= next_forget_) {
+    Forget();
+    next_forget_ = begin + kForgetInterval;
+  }
   const absl::Duration end = Clock::Real()->Elapsed();
   next_look_ = end + std::max(harm.is_likely ? kShortInterval : kLookInterval, kLookPart * (end - begin));
 }

@@ -95,6 +95,7 @@ class ConnectionGate {
   // The end of an address's refusal.
   absl::flat_hash_map<std::string, absl::Duration> refused_;
   absl::Duration next_look_;
+  absl::Duration next_forget_;
 };
 
 }  // namespace tandem

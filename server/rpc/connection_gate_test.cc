@@ -108,8 +108,15 @@ TEST_F(ConnectionGateTest, SoManyAtATimeAndHalfOfOneAddress) {
   EXPECT_TRUE(IsRefused(Connect("127.0.0.3")));
 }
 
-TEST_F(ConnectionGateTest, ManyOneAfterTheOther) {
-  Open(4);
+class ManyConnectionsTest : public ConnectionGateTest, public testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutALook, ManyConnectionsTest, testing::Bool());
+
+// A full gate finds closed connections at once.
+TEST_P(ManyConnectionsTest, OneAfterTheOther) {
+  ConnectionGate::Look look;
+  if (GetParam()) look = [] { return Harm(); };
+  Open(4, std::move(look));
   for (size_t i = 1; i <= 100; ++i) {
     Connect();
     ASSERT_TRUE(ComeIn(i)) << i;
