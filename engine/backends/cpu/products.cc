@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -22,6 +23,12 @@ constexpr int64_t kSharedBytes = 1 << 20;
 // depth.
 constexpr int64_t kOwnBlocks = 2;
 constexpr int64_t kOwnSteps = 64;
+
+// Returns the first number of a matrix of a factor. The matrix begins `elements` after the region's start.
+const void* FactorOf(const RunContext& run, Region region, const TileFactor& form, int64_t elements) {
+  const int64_t bytes = elements * SizeOf(form.narrow ? DType::kBFloat16 : DType::kFloat32);
+  return run.At<const std::byte>(region) + bytes;
+}
 
 // A product that is cut into parts of depth. In each part, the factor with fewer lines is packed whole. The
 // threads share the blocks of the other factor.
@@ -47,8 +54,8 @@ struct Parts {
   // Computes a matrix with the threads of `team`, which have `own_scratch`.
   void Run(const RunContext& run, const TileKernels& tiles, const Team& team, int64_t matrix,
            float* shared_scratch, float* own_scratch) const {
-    const float* a = run.At<const float>(product.a) + matrix * product.a_matrix;
-    const float* b = run.At<const float>(product.b) + matrix * product.b_matrix;
+    const void* a = FactorOf(run, product.a, product.a_form, matrix * product.a_matrix);
+    const void* b = FactorOf(run, product.b, product.b_form, matrix * product.b_matrix);
     float* c = run.At<float>(product.c) + matrix * product.c_matrix;
     auto* packed = reinterpret_cast<uint16_t*>(shared_scratch);
     TileProduct form = product.c_form;

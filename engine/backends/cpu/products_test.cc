@@ -1,9 +1,12 @@
 // Matrix products in bfloat16, beside the oracle.
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -167,6 +170,45 @@ TEST(ProductsTest, AddUpPartsOfDepth) {
   check([](DType dtype) { return Dense({48, 70}, 2500, true, false, dtype); });
   check([](DType dtype) { return Dense({2, 1250, 33}, 47, true, true, dtype); });
   check([](DType dtype) { return Product({1}, 33, 2300, 40, true, true, dtype); });
+}
+
+// Packs the numbers of a matrix [rows, width] in all forms: once from bfloat16, and once from float32.
+TEST(ProductsTest, PackBFloat16LikeFloat32) {
+  const cpu::TileKernels* tiles = cpu::BestTileKernels();
+  if (tiles == nullptr) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  std::mt19937 random(39);
+  const std::vector<std::pair<int64_t, int64_t>> sizes = {{1, 1}, {32, 64}, {33, 70}, {47, 17}, {16, 95}};
+  for (const auto& [rows, width] : sizes) {
+    std::vector<uint16_t> narrow(rows * width);
+    std::vector<float> wide(rows * width);
+    for (size_t i = 0; i < narrow.size(); ++i) {
+      // Numbers between 0.5 and 2, with either sign.
+      narrow[i] = static_cast<uint16_t>((random() % 2 << 15) + 0x3f00 + random() % 0x100);
+      const uint32_t bits = static_cast<uint32_t>(narrow[i]) << 16;
+      std::memcpy(&wide[i], &bits, sizeof(bits));
+    }
+    for (const bool columns : {false, true}) {
+      for (const bool transposed : {false, true}) {
+        SCOPED_TRACE(absl::StrCat("[", rows, ", ", width, "]", columns ? " columns" : "",
+                                  transposed ? " transposed" : ""));
+        cpu::TileFactor form = {.lines = transposed ? width : rows,
+                                .depth = transposed ? rows : width,
+                                .depth_vectors = !transposed,
+                                .stride = width,
+                                .columns = columns};
+        const int64_t steps = (form.depth + cpu::kTileChannels - 1) / cpu::kTileChannels;
+        std::vector<uint16_t> expected(form.blocks() * steps * cpu::kPackedStep);
+        std::vector<uint16_t> actual(expected.size());
+        tiles->pack_factor(form, wide.data(), 0, steps, expected.data(), 0, form.blocks());
+        form.narrow = true;
+        tiles->pack_factor(form, narrow.data(), 0, steps, actual.data(), 0, form.blocks());
+        EXPECT_TRUE(actual == expected);
+        // The packed blocks have each number of the matrix once, and zeros.
+        EXPECT_EQ(std::count_if(actual.begin(), actual.end(), [](uint16_t number) { return number != 0; }),
+                  rows * width);
+      }
+    }
+  }
 }
 
 TEST(ProductsTest, UseTiles) {

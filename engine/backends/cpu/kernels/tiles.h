@@ -71,9 +71,8 @@ struct TileGradPart {
   bool first = false;  // The sums start at zero.
 };
 
-// A factor of a matrix product: `lines` rows of A, or columns of B, with `depth` float32 numbers each.
-// Sixteen neighbours are side by side: of a line's numbers if `depth_vectors`, else of the lines with one
-// depth.
+// A factor of a matrix product: `lines` rows of A, or columns of B, with `depth` numbers each. Sixteen
+// neighbours are side by side: of a line's numbers if `depth_vectors`, else of the lines with one depth.
 struct TileFactor {
   int64_t lines = 0;
   int64_t depth = 0;
@@ -81,6 +80,7 @@ struct TileFactor {
   int64_t stride = 0;    // Elements from a vector to the next line, or to the next depth.
   int64_t group = 16;    // Elements from a vector to the next sixteen neighbours.
   bool columns = false;  // The factor is B.
+  bool narrow = false;   // The numbers are bfloat16, else float32.
 
   int64_t blocks() const { return (lines + kTileChannels - 1) / kTileChannels; }
 };
@@ -145,10 +145,11 @@ struct TileKernels {
                    int64_t end);
   void (*from_tiles)(int64_t channels, int64_t pixels, const uint16_t* tiles, float* plain, int64_t begin,
                      int64_t end);
-  // Rounds the depths [first_depth, first_depth + 32 * steps) of a factor to bfloat16, in the order of
-  // `multiply`. Depths past the factor's are zero. `to` has [blocks][steps][kPackedStep], from block `begin`
-  // on. Items: blocks of 32 lines.
-  void (*pack_factor)(const TileFactor& factor, const float* from, int64_t first_depth, int64_t steps,
+  // Packs the depths [first_depth, first_depth + 32 * steps) of a factor in the order of `multiply`. Rounds
+  // float32 numbers to bfloat16. Depths past the factor's are zero. `from` has the type that
+  // `factor.narrow` says. `to` has [blocks][steps][kPackedStep], from block `begin` on. Items: blocks of 32
+  // lines.
+  void (*pack_factor)(const TileFactor& factor, const void* from, int64_t first_depth, int64_t steps,
                       uint16_t* to, int64_t begin, int64_t end);
   // Computes the blocks of 32 rows [first_row, last_row) and of 32 columns [first_column, last_column) of C.
   // `a` and `b` are the packed factors from these blocks on.
