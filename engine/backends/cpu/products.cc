@@ -11,6 +11,7 @@
 #include "absl/types/optional.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/cpu_executable.h"
+#include "engine/backends/cpu/linear.h"
 #include "engine/backends/cpu/remembered.h"
 #include "engine/base/status_macros.h"
 
@@ -150,7 +151,33 @@ std::string NodeText(const Lowering& lowering, const Node& node) {
   return text;
 }
 
+// Returns whether the node reads the value only as a factor in bfloat16.
+bool ReadsNarrow(const Lowering& lowering, const Node& node, ValueId id) {
+  const absl::string_view kind = node.op->kind();
+  if (kind != "linear" && kind != "linear_grad_weight") return false;
+  // oneDNN also reads x in bfloat16. Batch-blocked rows are float32.
+  return node.inputs[0] == id && std::count(node.inputs.begin(), node.inputs.end(), id) == 1 &&
+         !LinearTakesBatchBlocked(lowering, lowering.shape(id));
+}
+
 }  // namespace
+
+bool IsKeptNarrow(const Lowering& lowering, ValueId id) {
+  const GraphUses& uses = lowering.uses();
+  if (lowering.value(id).role != ValueRole::kIntermediate || uses.IsOutput(id)) return false;
+  // A reshaped value shares its memory with another value, which may have other readers.
+  if (uses.MakerOf(id, "reshape") != nullptr) return false;
+  const std::vector<NodeId>& readers = uses.readers(id);
+  if (readers.empty() || readers.back() - readers.front() < static_cast<NodeId>(readers.size())) return false;
+  return std::all_of(readers.begin(), readers.end(),
+                     [&](NodeId reader) { return ReadsNarrow(lowering, lowering.graph().node(reader), id); });
+}
+
+absl::StatusOr<Region> GetTileFactor(Lowering& lowering, ValueId id, TileFactor& form) {
+  form.narrow = IsKeptNarrow(lowering, id);
+  const DType dtype = form.narrow ? DType::kBFloat16 : DType::kFloat32;
+  return lowering.Get(id, Layout::Plain(dtype, lowering.shape(id)));
+}
 
 void EmitProduct(Lowering& lowering, const Product& product) {
   const Parts parts(product);

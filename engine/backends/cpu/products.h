@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/backends/cpu/lowering.h"
 
@@ -34,6 +35,15 @@ void EmitProduct(Lowering& lowering, const Product& product);
 // can, the faster is measured once and remembered (AlgorithmMemory, TANDEM_CPU_ALGORITHMS). Tiles compute
 // whatever is not measured.
 bool TakesTileProducts(const Lowering& lowering, const Node& node);
+
+// Returns whether tiles read the value from a copy in bfloat16. True if all readers take the value as a
+// factor in bfloat16, and if other nodes run between the first and the last reader. During these other nodes
+// only the copy is in memory, and the copy has half the bytes. The products' bits are the same with or
+// without a copy.
+bool IsKeptNarrow(const Lowering& lowering, ValueId id);
+// Returns the place of a float32 value for tiles that read the value as a plain factor. Sets form.narrow to
+// IsKeptNarrow.
+absl::StatusOr<Region> GetTileFactor(Lowering& lowering, ValueId id, TileFactor& form);
 
 // Returns the forms of a row-major matrix [rows, columns] as A, or its transpose's.
 TileFactor RowsOfA(int64_t rows, int64_t columns);

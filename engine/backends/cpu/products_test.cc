@@ -91,6 +91,47 @@ CaseGraph Product(const std::vector<int64_t>& matrices, int64_t rows, int64_t de
   return g;
 }
 
+// Dense layers over hidden values, and all gradients. If `host_reads`, the host reads the hidden values as
+// the last outputs, and they stay float32.
+CaseGraph Stack(const Shape& x, int layers, bool host_reads) {
+  CaseGraph g(DType::kFloat32);
+  const auto scale = [](double factor) { return std::make_shared<ScaleOp>(factor); };
+  std::vector<ValueId> hidden;
+  std::vector<ValueId> weights;
+  ValueId y = g.Input("x", x);
+  for (int layer = 0; layer < layers; ++layer) {
+    hidden.push_back(g.AddHidden(scale(0.7), {y})[0]);
+    weights.push_back(g.Variable(absl::StrCat("weight", layer), {x[-1], x[-1]}, -0.2, 0.2));
+    y = g.AddHidden(std::make_shared<LinearOp>(), {hidden.back(), weights.back()})[0];
+  }
+  ValueId grad = g.Add(scale(0.3), {y})[0];
+  for (int layer = layers - 1; layer >= 0; --layer) {
+    g.Add(std::make_shared<LinearGradWeightOp>(false), {hidden[layer], grad});
+    grad = g.AddHidden(std::make_shared<LinearGradInputOp>(), {grad, weights[layer]})[0];
+  }
+  g.graph().MarkOutput(grad);
+  if (host_reads) {
+    for (const ValueId id : hidden) g.graph().MarkOutput(id);
+  }
+  return g;
+}
+
+// Runs both graphs, on three threads. `reading` has all outputs of `keeping`, and more.
+void ExpectSameBits(const CaseGraph& keeping, const CaseGraph& reading) {
+  CpuDevice device("cpu:0", 3, DType::kBFloat16);
+  const absl::StatusOr<RunResult> kept = RunCaseOn(device, keeping);
+  const absl::StatusOr<RunResult> read = RunCaseOn(device, reading);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  ASSERT_TRUE(read.ok()) << read.status();
+  ASSERT_LT(kept->outputs.size(), read->outputs.size());
+  for (size_t i = 0; i < kept->outputs.size(); ++i) {
+    const Tensor& output = kept->outputs[i];
+    ASSERT_EQ(output.bytes(), read->outputs[i].bytes());
+    EXPECT_EQ(std::memcmp(output.raw_data(), read->outputs[i].raw_data(), output.bytes()), 0)
+        << "output " << i;
+  }
+}
+
 // An LSTM with its gradient. Small weights keep rounding errors from growing with the positions.
 CaseGraph Lstm(int64_t samples, int64_t length, int64_t units, bool reverse, DType dtype) {
   CaseGraph g(dtype);
@@ -211,6 +252,30 @@ TEST(ProductsTest, PackBFloat16LikeFloat32) {
   }
 }
 
+// A copy of a factor in bfloat16 gives the same products as the float32 numbers.
+TEST(ProductsTest, KeepTheBitsOfHiddenFactors) {
+  if (!CpuDevice::OffersBFloat16()) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  for (const Shape& x : {Shape({1, 1, 1}), Shape({2, 17, 33}), Shape({3, 40, 64}), Shape({2, 1250, 47})}) {
+    SCOPED_TRACE(x.ToString());
+    ExpectSameBits(Stack(x, 3, false), Stack(x, 3, true));
+  }
+}
+
+TEST(ProductsTest, KeepHiddenFactorsInHalfTheMemory) {
+  if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no instructions for bfloat16";
+  constexpr int kLayers = 16;
+  const Shape x = {2, 512, 64};
+  const CaseGraph g = Stack(x, kLayers, false);
+  CpuDevice device("cpu:0", 1, DType::kBFloat16);
+  const std::unique_ptr<Variables> variables = device.CreateVariables();
+  const absl::StatusOr<std::unique_ptr<Executable>> executable = device.Compile(g.graph(), variables.get());
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  // The backward pass reads all hidden values, so all are in memory together. The limit leaves six float32
+  // tensors for results, gradients and scratch.
+  const int64_t hidden_bytes = x.elements() * SizeOf(DType::kFloat32);
+  EXPECT_LT((*executable)->bytes(), kLayers * hidden_bytes / 2 + 6 * hidden_bytes);
+}
+
 TEST(ProductsTest, UseTiles) {
   if (cpu::BestTileKernels() == nullptr) GTEST_SKIP() << "the processor has no instructions for bfloat16";
   const auto names_of = [](const CaseGraph& g) {
@@ -228,6 +293,9 @@ TEST(ProductsTest, UseTiles) {
   };
   EXPECT_THAT(names_of(Dense({2, 8, 24}, 40, true, true, DType::kFloat32)),
               ElementsAre("linear+relu tiles", "linear_grad_weight tiles", "linear_grad_bias tiles",
+                          "linear_grad_input tiles"));
+  EXPECT_THAT(names_of(Stack({2, 8, 24}, 1, false)),
+              ElementsAre("scale", "reorder", "linear tiles", "scale", "linear_grad_weight tiles",
                           "linear_grad_input tiles"));
   EXPECT_THAT(names_of(Product({2}, 8, 24, 40, false, true, DType::kFloat32)), ElementsAre("matmul tiles"));
   EXPECT_THAT(names_of(Lstm(4, 3, 8, false, DType::kFloat32)),

@@ -55,18 +55,17 @@ absl::Status LowerTiledLinearForward(Lowering& lowering, const Node& node) {
   const int64_t rows = RowsOf(x_shape);
   const int64_t inputs = x_shape[-1];
   const int64_t outputs = y_shape[-1];
-  TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], LayoutOf(blocked, x_shape)));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   Product product;
   if (blocked) {
     product.a = weight;
     product.a_form = RowsOfA(outputs, inputs);
-    product.b = x;
+    TANDEM_ASSIGN_OR_RETURN(product.b, lowering.GetBatchBlocked(node.inputs[0]));
     product.b_form = BlockedRows(rows, inputs, true);
     product.c_form = BlockedResult(rows, outputs);
   } else {
-    product.a = x;
     product.a_form = RowsOfA(rows, inputs);
+    TANDEM_ASSIGN_OR_RETURN(product.a, GetTileFactor(lowering, node.inputs[0], product.a_form));
     product.b = weight;
     product.b_form = TransposedB(outputs, inputs);
     product.c_form = PlainResult(rows, outputs);
@@ -125,9 +124,15 @@ absl::Status LowerTiledLinearGradWeight(Lowering& lowering, const Node& node) {
   Product product;
   product.name = "linear_grad_weight tiles";
   TANDEM_ASSIGN_OR_RETURN(product.a, lowering.Get(node.inputs[1], LayoutOf(blocked, dy_shape)));
-  TANDEM_ASSIGN_OR_RETURN(product.b, lowering.Get(node.inputs[0], LayoutOf(blocked, x_shape)));
-  product.a_form = blocked ? BlockedFeatures(rows, outputs, false) : TransposedA(rows, outputs);
-  product.b_form = blocked ? BlockedFeatures(rows, inputs, true) : RowsOfB(rows, inputs);
+  if (blocked) {
+    product.a_form = BlockedFeatures(rows, outputs, false);
+    product.b_form = BlockedFeatures(rows, inputs, true);
+    TANDEM_ASSIGN_OR_RETURN(product.b, lowering.GetBatchBlocked(node.inputs[0]));
+  } else {
+    product.a_form = TransposedA(rows, outputs);
+    product.b_form = RowsOfB(rows, inputs);
+    TANDEM_ASSIGN_OR_RETURN(product.b, GetTileFactor(lowering, node.inputs[0], product.b_form));
+  }
   product.c_form = PlainResult(outputs, inputs);
   product.c = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
   const Region dy = product.a;
