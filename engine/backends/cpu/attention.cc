@@ -74,10 +74,10 @@ absl::Status LowerTiledMatmul(Lowering& lowering, const Node& node) {
   const auto rows = [](const Shape& shape) { return shape[shape.rank() - 2]; };
   Product product;
   product.name = "matmul tiles";
-  TANDEM_ASSIGN_OR_RETURN(product.a, lowering.GetPlain(node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(product.b, lowering.GetPlain(node.inputs[1]));
   product.a_form = op.transpose_a ? TransposedA(rows(a), a[-1]) : RowsOfA(rows(a), a[-1]);
   product.b_form = op.transpose_b ? TransposedB(rows(b), b[-1]) : RowsOfB(rows(b), b[-1]);
+  TANDEM_ASSIGN_OR_RETURN(product.a, GetTileFactor(lowering, node.inputs[0], product.a_form));
+  TANDEM_ASSIGN_OR_RETURN(product.b, GetTileFactor(lowering, node.inputs[1], product.b_form));
   product.c_form = {.rows = rows(y), .columns = y[-1], .stride = y[-1]};
   product.a_matrix = rows(a) * a[-1];
   product.b_matrix = rows(b) * b[-1];

@@ -154,6 +154,8 @@ std::string NodeText(const Lowering& lowering, const Node& node) {
 // Returns whether the node reads the value only as a factor in bfloat16.
 bool ReadsNarrow(const Lowering& lowering, const Node& node, ValueId id) {
   const absl::string_view kind = node.op->kind();
+  // Without tiles, oneDNN multiplies pairs of matrices in float32.
+  if (kind == "matmul") return TakesTileProducts(lowering, node);
   if (kind != "linear" && kind != "linear_grad_weight") return false;
   // oneDNN also reads x in bfloat16. Batch-blocked rows are float32.
   return node.inputs[0] == id && std::count(node.inputs.begin(), node.inputs.end(), id) == 1 &&

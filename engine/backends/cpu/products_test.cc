@@ -116,6 +116,24 @@ CaseGraph Stack(const Shape& x, int layers, bool host_reads) {
   return g;
 }
 
+// The scores q k^T of hidden queries and keys, and all gradients. If `host_reads`, the host reads q and k as
+// the last outputs, and they stay float32.
+CaseGraph Scores(const Shape& shape, bool host_reads) {
+  CaseGraph g(DType::kFloat32);
+  const auto scale = [](double factor) { return std::make_shared<ScaleOp>(factor); };
+  const ValueId q = g.AddHidden(scale(0.7), {g.Input("q", shape)})[0];
+  const ValueId k = g.AddHidden(scale(0.9), {g.Input("k", shape)})[0];
+  const ValueId scores = g.AddHidden(std::make_shared<MatmulOp>(false, true), {q, k})[0];
+  const ValueId grad = g.Add(scale(0.3), {scores})[0];
+  g.Add(std::make_shared<MatmulOp>(false, false), {grad, k});
+  g.Add(std::make_shared<MatmulOp>(true, false), {grad, q});
+  if (host_reads) {
+    g.graph().MarkOutput(q);
+    g.graph().MarkOutput(k);
+  }
+  return g;
+}
+
 // Runs both graphs, on three threads. `reading` has all outputs of `keeping`, and more.
 void ExpectSameBits(const CaseGraph& keeping, const CaseGraph& reading) {
   CpuDevice device("cpu:0", 3, DType::kBFloat16);
@@ -258,6 +276,7 @@ TEST(ProductsTest, KeepTheBitsOfHiddenFactors) {
   for (const Shape& x : {Shape({1, 1, 1}), Shape({2, 17, 33}), Shape({3, 40, 64}), Shape({2, 1250, 47})}) {
     SCOPED_TRACE(x.ToString());
     ExpectSameBits(Stack(x, 3, false), Stack(x, 3, true));
+    ExpectSameBits(Scores(x, false), Scores(x, true));
   }
 }
 
@@ -297,6 +316,9 @@ TEST(ProductsTest, UseTiles) {
   EXPECT_THAT(names_of(Stack({2, 8, 24}, 1, false)),
               ElementsAre("scale", "reorder", "linear tiles", "scale", "linear_grad_weight tiles",
                           "linear_grad_input tiles"));
+  EXPECT_THAT(names_of(Scores({2, 8, 24}, false)),
+              ElementsAre("scale", "scale", "reorder", "reorder", "matmul tiles", "scale", "matmul tiles",
+                          "matmul tiles"));
   EXPECT_THAT(names_of(Product({2}, 8, 24, 40, false, true, DType::kFloat32)), ElementsAre("matmul tiles"));
   EXPECT_THAT(names_of(Lstm(4, 3, 8, false, DType::kFloat32)),
               ElementsAre(HasSubstr("lstm tiles"), HasSubstr("lstm_grad tiles")));
