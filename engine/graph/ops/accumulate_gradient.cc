@@ -25,9 +25,7 @@ absl::StatusOr<std::vector<TensorType>> AccumulateGradientOp::Infer(
 
 OpCost AccumulateGradientOp::Cost(absl::Span<const TensorType> inputs,
                                   absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 2.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 2, inputs);
 }
 
 }  // namespace tandem

@@ -28,11 +28,6 @@ absl::StatusOr<std::vector<TensorType>> InferOneShape(const Op& op, absl::Span<c
   return std::vector<TensorType>{inputs[0]};
 }
 
-OpCost WithExponentials(OpCost cost, absl::Span<const TensorType> inputs) {
-  cost.flops = kFlopsPerElement * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
-
 }  // namespace
 
 std::string ActivationRule::ToString() const {
@@ -75,7 +70,7 @@ absl::StatusOr<std::vector<ValueId>> ActivationOp::Gradient(Graph& graph, const 
 }
 
 OpCost ActivationOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithExponentials(Op::Cost(inputs, outputs), inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 absl::StatusOr<std::vector<TensorType>> ActivationGradOp::Infer(absl::Span<const TensorType> inputs) const {
@@ -84,7 +79,7 @@ absl::StatusOr<std::vector<TensorType>> ActivationGradOp::Infer(absl::Span<const
 
 OpCost ActivationGradOp::Cost(absl::Span<const TensorType> inputs,
                               absl::Span<const TensorType> outputs) const {
-  return WithExponentials(Op::Cost(inputs, outputs), inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 }  // namespace tandem

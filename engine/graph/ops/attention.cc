@@ -41,10 +41,8 @@ absl::StatusOr<std::vector<ValueId>> AttentionSoftmaxOp::Gradient(Graph& graph, 
 
 OpCost AttentionSoftmaxOp::Cost(absl::Span<const TensorType> inputs,
                                 absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
   // The scale, the maximum, the difference, the exponential, the sum and the quotient.
-  cost.flops = 6.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 6, inputs);
 }
 
 std::string AttentionSoftmaxGradOp::attributes() const { return Text(scale, causal); }
@@ -59,9 +57,7 @@ absl::StatusOr<std::vector<TensorType>> AttentionSoftmaxGradOp::Infer(
 
 OpCost AttentionSoftmaxGradOp::Cost(absl::Span<const TensorType> inputs,
                                     absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 5.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 5, inputs);
 }
 
 }  // namespace tandem

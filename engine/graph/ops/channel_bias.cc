@@ -39,9 +39,7 @@ absl::StatusOr<std::vector<TensorType>> ChannelBiasGradOp::Infer(absl::Span<cons
 
 OpCost ChannelBiasGradOp::Cost(absl::Span<const TensorType> inputs,
                                absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 1, inputs);
 }
 
 }  // namespace tandem

@@ -95,10 +95,8 @@ absl::StatusOr<std::vector<ValueId>> ClassLossOp::Gradient(Graph& graph, const N
 }
 
 OpCost ClassLossOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
   // The maximum, the difference, the exponential and the sums.
-  cost.flops = 5.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 5, inputs);
 }
 
 std::string ClassLossGradOp::attributes() const { return AttributesOf(settings); }
@@ -115,9 +113,7 @@ absl::StatusOr<std::vector<TensorType>> ClassLossGradOp::Infer(absl::Span<const 
 
 OpCost ClassLossGradOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 7.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 7, inputs);
 }
 
 }  // namespace tandem

@@ -47,10 +47,8 @@ absl::StatusOr<std::vector<ValueId>> SoftmaxCrossEntropyOp::Gradient(Graph& grap
 
 OpCost SoftmaxCrossEntropyOp::Cost(absl::Span<const TensorType> inputs,
                                    absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
   // The maximum, the difference, the exponential, the sum and the quotient.
-  cost.flops = 5.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 5, inputs);
 }
 
 absl::StatusOr<std::vector<TensorType>> SoftmaxCrossEntropyGradOp::Infer(

@@ -24,11 +24,6 @@ absl::Status CheckAxis(const Op& op, absl::Span<const TensorType> inputs, int ax
   return InputError(op, inputs, absl::StrCat("there is no dimension ", axis));
 }
 
-OpCost WithoutFlops(OpCost cost) {
-  cost.flops = 0;
-  return cost;
-}
-
 }  // namespace
 
 std::string ConcatOp::attributes() const { return absl::StrCat("axis=", axis); }
@@ -65,7 +60,7 @@ absl::StatusOr<std::vector<ValueId>> ConcatOp::Gradient(Graph& graph, const Node
 }
 
 OpCost ConcatOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithoutFlops(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 std::string SplitOp::attributes() const {
@@ -106,7 +101,7 @@ absl::StatusOr<std::vector<ValueId>> SplitOp::Gradient(Graph& graph, const Node&
 }
 
 OpCost SplitOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithoutFlops(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 }  // namespace tandem

@@ -32,11 +32,7 @@ std::string AttributesOf(double margin, bool sum) {
   return absl::StrCat("margin=", margin, sum ? " sum" : "");
 }
 
-// Three products of two vectors.
-OpCost CostOf(OpCost cost, absl::Span<const TensorType> inputs) {
-  cost.flops = 6.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
-}
+constexpr double kFlopsPerElement = 6;  // Three products of two vectors.
 
 }  // namespace
 
@@ -60,7 +56,7 @@ absl::StatusOr<std::vector<ValueId>> CosineEmbeddingOp::Gradient(Graph& graph, c
 
 OpCost CosineEmbeddingOp::Cost(absl::Span<const TensorType> inputs,
                                absl::Span<const TensorType> outputs) const {
-  return CostOf(Op::Cost(inputs, outputs), inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 std::string CosineEmbeddingGradOp::attributes() const { return AttributesOf(margin, sum); }
@@ -78,7 +74,7 @@ absl::StatusOr<std::vector<TensorType>> CosineEmbeddingGradOp::Infer(
 
 OpCost CosineEmbeddingGradOp::Cost(absl::Span<const TensorType> inputs,
                                    absl::Span<const TensorType> outputs) const {
-  return CostOf(Op::Cost(inputs, outputs), inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 CosineVectors::CosineVectors(const Shape& first, bool pairs)

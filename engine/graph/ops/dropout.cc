@@ -47,9 +47,7 @@ absl::StatusOr<std::vector<ValueId>> DropoutOp::Gradient(Graph& graph, const Nod
 }
 
 OpCost DropoutOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = kFlopsPerElement * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 uint64_t DropoutOp::threshold() const { return static_cast<uint64_t>(std::llround(rate * 0x1p32)); }

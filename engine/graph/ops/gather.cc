@@ -77,9 +77,7 @@ absl::StatusOr<std::vector<TensorType>> GatherRowsGradOp::Infer(absl::Span<const
 
 OpCost GatherRowsGradOp::Cost(absl::Span<const TensorType> inputs,
                               absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = inputs[1].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 1, inputs.subspan(1));
 }
 
 }  // namespace tandem

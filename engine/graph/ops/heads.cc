@@ -40,9 +40,7 @@ absl::StatusOr<std::vector<ValueId>> SplitHeadsOp::Gradient(Graph& graph, const 
 }
 
 OpCost SplitHeadsOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 0;
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 absl::StatusOr<std::vector<TensorType>> MergeHeadsOp::Infer(absl::Span<const TensorType> inputs) const {
@@ -72,9 +70,7 @@ absl::StatusOr<std::vector<ValueId>> MergeHeadsOp::Gradient(Graph& graph, const 
 }
 
 OpCost MergeHeadsOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 0;
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 }  // namespace tandem

@@ -39,8 +39,8 @@ absl::Status CheckRank(const Op& op, absl::Span<const TensorType> inputs, size_t
 
 DType SumType(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
-OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs) {
-  cost.flops = flops_per_element * static_cast<double>(inputs[0].shape.elements());
+OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> tensors) {
+  cost.flops = flops_per_element * static_cast<double>(tensors[0].shape.elements());
   return cost;
 }
 

@@ -27,8 +27,8 @@ absl::Status CheckRank(const Op& op, absl::Span<const TensorType> inputs, size_t
 // Returns the type of a sum over a batch: float64 for float64, else float32.
 DType SumType(DType dtype);
 
-// Returns `cost` with `flops_per_element` for each element of input 0 as its flops.
-OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> inputs);
+// Returns `cost` with `flops_per_element` for each element of `tensors[0]` as its flops.
+OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> tensors);
 
 }  // namespace tandem
 

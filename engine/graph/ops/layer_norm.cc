@@ -66,10 +66,8 @@ absl::StatusOr<std::vector<ValueId>> LayerNormOp::Gradient(Graph& graph, const N
 }
 
 OpCost LayerNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
   // The sum, the difference, its square and their sum, then the quotient, the product and the sum.
-  cost.flops = 7.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 7, inputs);
 }
 
 std::string LayerNormGradOp::attributes() const {
@@ -90,9 +88,7 @@ absl::StatusOr<std::vector<TensorType>> LayerNormGradOp::Infer(absl::Span<const 
 
 OpCost LayerNormGradOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 14.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 14, inputs);
 }
 
 }  // namespace tandem

@@ -28,9 +28,7 @@ absl::StatusOr<std::vector<TensorType>> MovingAverageOp::Infer(absl::Span<const 
 
 OpCost MovingAverageOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 3.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 3, inputs);
 }
 
 }  // namespace tandem

@@ -40,9 +40,7 @@ absl::StatusOr<std::vector<TensorType>> NormalizeOp::Infer(absl::Span<const Tens
 }
 
 OpCost NormalizeOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 2.0 * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 2, inputs);
 }
 
 }  // namespace tandem

@@ -35,11 +35,6 @@ absl::StatusOr<std::vector<ValueId>> AddGradient(Graph& graph, const Margins& ma
   return std::vector<ValueId>{grad};
 }
 
-OpCost WithoutFlops(OpCost cost) {
-  cost.flops = 0;
-  return cost;
-}
-
 }  // namespace
 
 std::string Margins::ToString() const {
@@ -61,7 +56,7 @@ absl::StatusOr<std::vector<ValueId>> Pad2dOp::Gradient(Graph& graph, const Node&
 }
 
 OpCost Pad2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithoutFlops(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 absl::StatusOr<std::vector<TensorType>> Crop2dOp::Infer(absl::Span<const TensorType> inputs) const {
@@ -79,7 +74,7 @@ absl::StatusOr<std::vector<ValueId>> Crop2dOp::Gradient(Graph& graph, const Node
 }
 
 OpCost Crop2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithoutFlops(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 }  // namespace tandem

@@ -79,9 +79,7 @@ absl::StatusOr<std::vector<ValueId>> MaxPool2dOp::Gradient(Graph& graph, const N
 }
 
 OpCost MaxPool2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = WindowElements(geometry) * outputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), WindowElements(geometry), outputs);
 }
 
 std::string MaxPool2dGradOp::attributes() const {
@@ -122,9 +120,7 @@ absl::StatusOr<std::vector<ValueId>> AveragePool2dOp::Gradient(Graph& graph, con
 
 OpCost AveragePool2dOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = WindowElements(geometry) * outputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), WindowElements(geometry), outputs);
 }
 
 std::string AveragePool2dGradOp::attributes() const {
@@ -143,9 +139,7 @@ absl::StatusOr<std::vector<TensorType>> AveragePool2dGradOp::Infer(
 
 OpCost AveragePool2dGradOp::Cost(absl::Span<const TensorType> inputs,
                                  absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = WindowElements(geometry) * inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), WindowElements(geometry), inputs);
 }
 
 }  // namespace tandem

@@ -51,9 +51,7 @@ absl::StatusOr<std::vector<TensorType>> SumOfEachOp::Infer(absl::Span<const Tens
 }
 
 OpCost SumOfEachOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = inputs[0].shape.elements();
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 1, inputs);
 }
 
 absl::StatusOr<std::vector<TensorType>> AddSinusoidsOp::Infer(absl::Span<const TensorType> inputs) const {

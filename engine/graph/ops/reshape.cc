@@ -38,9 +38,7 @@ absl::StatusOr<std::vector<ValueId>> ReshapeOp::Gradient(Graph& graph, const Nod
 }
 
 OpCost ReshapeOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 0;
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 0, inputs);
 }
 
 }  // namespace tandem

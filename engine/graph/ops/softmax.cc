@@ -25,11 +25,6 @@ absl::StatusOr<std::vector<TensorType>> InferAlong(const Op& op, absl::Span<cons
 
 std::string Describe(int axis, bool log) { return absl::StrCat("axis=", axis, log ? " log" : ""); }
 
-OpCost WithExponentials(OpCost cost) {
-  cost.flops *= kFlopsPerElement;
-  return cost;
-}
-
 }  // namespace
 
 std::string SoftmaxOp::attributes() const { return Describe(axis, log); }
@@ -48,7 +43,7 @@ absl::StatusOr<std::vector<ValueId>> SoftmaxOp::Gradient(Graph& graph, const Nod
 }
 
 OpCost SoftmaxOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithExponentials(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 std::string SoftmaxGradOp::attributes() const { return Describe(axis, log); }
@@ -58,7 +53,7 @@ absl::StatusOr<std::vector<TensorType>> SoftmaxGradOp::Infer(absl::Span<const Te
 }
 
 OpCost SoftmaxGradOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  return WithExponentials(Op::Cost(inputs, outputs));
+  return WithFlops(Op::Cost(inputs, outputs), kFlopsPerElement, inputs);
 }
 
 }  // namespace tandem

@@ -114,9 +114,7 @@ absl::StatusOr<std::vector<ValueId>> ValueLossOp::Gradient(Graph& graph, const N
 }
 
 OpCost ValueLossOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 4.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 4, inputs);
 }
 
 std::string ValueLossGradOp::attributes() const { return AttributesOf(settings); }
@@ -133,9 +131,7 @@ absl::StatusOr<std::vector<TensorType>> ValueLossGradOp::Infer(absl::Span<const 
 
 OpCost ValueLossGradOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {
-  OpCost cost = Op::Cost(inputs, outputs);
-  cost.flops = 4.0 * static_cast<double>(inputs[0].shape.elements());
-  return cost;
+  return WithFlops(Op::Cost(inputs, outputs), 4, inputs);
 }
 
 }  // namespace tandem
