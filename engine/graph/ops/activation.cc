@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -63,10 +64,8 @@ absl::StatusOr<std::vector<TensorType>> ActivationOp::Infer(absl::Span<const Ten
 absl::StatusOr<std::vector<ValueId>> ActivationOp::Gradient(Graph& graph, const Node& node,
                                                             absl::Span<const ValueId> grad_outputs,
                                                             const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<ActivationGradOp>(rule),
-                                                        {node.inputs[0], grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(graph, wanted, std::make_shared<ActivationGradOp>(rule),
+                         {node.inputs[0], grad_outputs[0]});
 }
 
 OpCost ActivationOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

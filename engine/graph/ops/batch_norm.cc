@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -35,15 +37,6 @@ absl::StatusOr<std::vector<TensorType>> InferGrad(const Op& op, absl::Span<const
   return std::vector<TensorType>{inputs[0], inputs[2], inputs[2]};
 }
 
-// Puts the outputs of a gradient op at the positions of the inputs x, weight and bias of the forward op.
-std::vector<ValueId> Wanted(const std::vector<ValueId>& grads, const std::vector<bool>& wanted) {
-  std::vector<ValueId> result(wanted.size(), kNoValue);
-  for (size_t i = 0; i < grads.size(); ++i) {
-    if (wanted[i]) result[i] = grads[i];
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string BatchNormOp::attributes() const {
@@ -69,10 +62,10 @@ absl::StatusOr<std::vector<ValueId>> BatchNormOp::Gradient(Graph& graph, const N
     return absl::UnimplementedError("batch_norm: the gradient of its statistics");
   }
   TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> grads,
+      std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<BatchNormGradOp>(),
                     {node.inputs[0], grad_outputs[0], node.inputs[1], node.outputs[1], node.outputs[2]}));
-  return Wanted(grads, wanted);
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost BatchNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
@@ -104,10 +97,10 @@ absl::StatusOr<std::vector<ValueId>> BatchNormInferenceOp::Gradient(Graph& graph
     return absl::UnimplementedError("batch_norm_inference: the gradient of the running statistics");
   }
   TANDEM_ASSIGN_OR_RETURN(
-      const std::vector<ValueId> grads,
+      std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<BatchNormInferenceGradOp>(epsilon),
                     {node.inputs[0], grad_outputs[0], node.inputs[1], node.inputs[3], node.inputs[4]}));
-  return Wanted(grads, wanted);
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost BatchNormInferenceOp::Cost(absl::Span<const TensorType> inputs,

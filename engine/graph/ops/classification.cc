@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -39,10 +40,8 @@ absl::StatusOr<std::vector<ValueId>> SoftmaxCrossEntropyOp::Gradient(Graph& grap
     return absl::UnimplementedError("softmax_cross_entropy: its probabilities are not differentiable");
   }
   if (wanted[1]) return absl::UnimplementedError("softmax_cross_entropy: its labels have no gradient");
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue, kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<SoftmaxCrossEntropyGradOp>(),
-                                                        {node.outputs[1], node.inputs[1], grad_outputs[0]}));
-  return std::vector<ValueId>{grad, kNoValue};
+  return GradientOfFirst(graph, wanted, std::make_shared<SoftmaxCrossEntropyGradOp>(),
+                         {node.outputs[1], node.inputs[1], grad_outputs[0]});
 }
 
 OpCost SoftmaxCrossEntropyOp::Cost(absl::Span<const TensorType> inputs,

@@ -2,11 +2,13 @@
 
 #include <memory>
 #include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -53,10 +55,7 @@ absl::StatusOr<std::vector<ValueId>> ConcatOp::Gradient(Graph& graph, const Node
   TANDEM_ASSIGN_OR_RETURN(
       std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<SplitOp>(axis, std::move(sizes)), {grad_outputs[0]}));
-  for (size_t i = 0; i < grads.size(); ++i) {
-    if (!wanted[i]) grads[i] = kNoValue;
-  }
-  return grads;
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost ConcatOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
@@ -92,10 +91,7 @@ absl::StatusOr<std::vector<ValueId>> SplitOp::Gradient(Graph& graph, const Node&
                                                        const std::vector<bool>& wanted) const {
   if (!wanted[0]) return std::vector<ValueId>{kNoValue};
   std::vector<ValueId> parts(grad_outputs.begin(), grad_outputs.end());
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Value& output = graph.value(node.outputs[i]);
-    if (parts[i] == kNoValue) parts[i] = graph.AddConstant(0, output.dtype, output.shape);
-  }
+  for (size_t i = 0; i < parts.size(); ++i) parts[i] = OrZeros(graph, parts[i], node.outputs[i]);
   TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<ConcatOp>(axis), std::move(parts)));
   return std::vector<ValueId>{grad};
 }

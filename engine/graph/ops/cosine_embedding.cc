@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -48,10 +49,8 @@ absl::StatusOr<std::vector<ValueId>> CosineEmbeddingOp::Gradient(Graph& graph, c
                                                                  absl::Span<const ValueId> grad_outputs,
                                                                  const std::vector<bool>& wanted) const {
   if (wanted[1]) return absl::UnimplementedError("cosine_embedding: its targets have no gradient");
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue, kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<CosineEmbeddingGradOp>(margin, sum),
-                                                        {node.inputs[0], node.inputs[1], grad_outputs[0]}));
-  return std::vector<ValueId>{grad, kNoValue};
+  return GradientOfFirst(graph, wanted, std::make_shared<CosineEmbeddingGradOp>(margin, sum),
+                         {node.inputs[0], node.inputs[1], grad_outputs[0]});
 }
 
 OpCost CosineEmbeddingOp::Cost(absl::Span<const TensorType> inputs,

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -40,10 +41,8 @@ absl::StatusOr<std::vector<TensorType>> DropoutOp::Infer(absl::Span<const Tensor
 absl::StatusOr<std::vector<ValueId>> DropoutOp::Gradient(Graph& graph, const Node& node,
                                                          absl::Span<const ValueId> grad_outputs,
                                                          const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue, kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<DropoutOp>(rate, seed, first_sample),
-                                                        {grad_outputs[0], node.inputs[1]}));
-  return std::vector<ValueId>{grad, kNoValue};
+  return GradientOfFirst(graph, wanted, std::make_shared<DropoutOp>(rate, seed, first_sample),
+                         {grad_outputs[0], node.inputs[1]});
 }
 
 OpCost DropoutOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

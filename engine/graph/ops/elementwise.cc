@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -31,10 +32,7 @@ absl::StatusOr<std::vector<TensorType>> ReluOp::Infer(absl::Span<const TensorTyp
 absl::StatusOr<std::vector<ValueId>> ReluOp::Gradient(Graph& graph, const Node& node,
                                                       absl::Span<const ValueId> grad_outputs,
                                                       const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
-                          graph.Add(std::make_shared<ReluGradOp>(), {node.outputs[0], grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(graph, wanted, std::make_shared<ReluGradOp>(), {node.outputs[0], grad_outputs[0]});
 }
 
 absl::StatusOr<std::vector<TensorType>> ReluGradOp::Infer(absl::Span<const TensorType> inputs) const {
@@ -76,10 +74,7 @@ absl::StatusOr<std::vector<TensorType>> ScaleOp::Infer(absl::Span<const TensorTy
 absl::StatusOr<std::vector<ValueId>> ScaleOp::Gradient(Graph& graph, const Node& /*node*/,
                                                        absl::Span<const ValueId> grad_outputs,
                                                        const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
-                          graph.Add(std::make_shared<ScaleOp>(factor), {grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(graph, wanted, std::make_shared<ScaleOp>(factor), {grad_outputs[0]});
 }
 
 std::string DivideOp::attributes() const { return absl::StrCat("factor=", factor); }

@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -56,10 +58,7 @@ absl::StatusOr<std::vector<ValueId>> GroupNormOp::Gradient(Graph& graph, const N
       std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<GroupNormGradOp>(groups),
                     {node.inputs[0], grad_outputs[0], node.inputs[1], node.outputs[1], node.outputs[2]}));
-  for (size_t i = 0; i < grads.size(); ++i) {
-    if (!wanted[i]) grads[i] = kNoValue;
-  }
-  return grads;
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost GroupNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -30,11 +31,8 @@ absl::StatusOr<std::vector<ValueId>> SplitHeadsOp::Gradient(Graph& graph, const 
                                                             absl::Span<const ValueId> grad_outputs,
                                                             const std::vector<bool>& wanted) const {
   if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  const Value part = graph.value(node.outputs[0]);
   std::vector<ValueId> grads(grad_outputs.begin(), grad_outputs.end());
-  for (ValueId& grad : grads) {
-    if (grad == kNoValue) grad = graph.AddConstant(0, part.dtype, part.shape);
-  }
+  for (ValueId& grad : grads) grad = OrZeros(graph, grad, node.outputs[0]);
   TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<MergeHeadsOp>(), std::move(grads)));
   return std::vector<ValueId>{grad};
 }
@@ -63,10 +61,7 @@ absl::StatusOr<std::vector<ValueId>> MergeHeadsOp::Gradient(Graph& graph, const 
       std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<SplitHeadsOp>(static_cast<int64_t>(node.inputs.size()), heads),
                     {grad_outputs[0]}));
-  for (size_t i = 0; i < grads.size(); ++i) {
-    if (!wanted[i]) grads[i] = kNoValue;
-  }
-  return grads;
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost MergeHeadsOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

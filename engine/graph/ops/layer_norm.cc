@@ -1,10 +1,12 @@
 #include "engine/graph/ops/layer_norm.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -59,10 +61,7 @@ absl::StatusOr<std::vector<ValueId>> LayerNormOp::Gradient(Graph& graph, const N
       std::vector<ValueId> grads,
       graph.AddNode(std::make_shared<LayerNormGradOp>(dimensions, epsilon),
                     {node.inputs[0], grad_outputs[0], node.inputs[1], node.outputs[1], node.outputs[2]}));
-  for (size_t i = 0; i < grads.size(); ++i) {
-    if (!wanted[i]) grads[i] = kNoValue;
-  }
-  return grads;
+  return WantedOnly(std::move(grads), wanted);
 }
 
 OpCost LayerNormOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 #include "engine/graph/ops/linear.h"
 
@@ -59,11 +60,7 @@ absl::StatusOr<std::vector<ValueId>> LstmOp::Gradient(Graph& graph, const Node& 
   const std::vector<ValueId> outputs = node.outputs;
   std::vector<ValueId> inputs = {node.inputs[3], node.inputs[1], node.inputs[2],
                                  outputs[0],     outputs[3],     outputs[4]};
-  for (int i = 0; i < 3; ++i) {
-    const Value output = graph.value(outputs[i]);
-    inputs.push_back(grad_outputs[i] == kNoValue ? graph.AddConstant(0, output.dtype, output.shape)
-                                                 : grad_outputs[i]);
-  }
+  for (int i = 0; i < 3; ++i) inputs.push_back(OrZeros(graph, grad_outputs[i], outputs[i]));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<ValueId> made,
                           graph.AddNode(std::make_shared<LstmGradOp>(reverse), std::move(inputs)));
   std::vector<ValueId> grads(5, kNoValue);

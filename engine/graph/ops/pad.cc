@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -22,17 +23,6 @@ absl::Status CheckMargins(const Op& op, absl::Span<const TensorType> inputs, con
     return InputError(op, inputs, absl::StrCat("a margin is ", margin, "; it must be from 0 to ", kLargest));
   }
   return absl::OkStatus();
-}
-
-// Adds the gradient of an op with a single input and output: the other op with the same margins.
-template <typename OtherOp>
-absl::StatusOr<std::vector<ValueId>> AddGradient(Graph& graph, const Margins& margins,
-                                                 absl::Span<const ValueId> grad_outputs,
-                                                 const std::vector<bool>& wanted) {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
-                          graph.Add(std::make_shared<OtherOp>(margins), {grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
 }
 
 }  // namespace
@@ -52,7 +42,7 @@ absl::StatusOr<std::vector<TensorType>> Pad2dOp::Infer(absl::Span<const TensorTy
 absl::StatusOr<std::vector<ValueId>> Pad2dOp::Gradient(Graph& graph, const Node& /*node*/,
                                                        absl::Span<const ValueId> grad_outputs,
                                                        const std::vector<bool>& wanted) const {
-  return AddGradient<Crop2dOp>(graph, margins, grad_outputs, wanted);
+  return GradientOfFirst(graph, wanted, std::make_shared<Crop2dOp>(margins), {grad_outputs[0]});
 }
 
 OpCost Pad2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
@@ -70,7 +60,7 @@ absl::StatusOr<std::vector<TensorType>> Crop2dOp::Infer(absl::Span<const TensorT
 absl::StatusOr<std::vector<ValueId>> Crop2dOp::Gradient(Graph& graph, const Node& /*node*/,
                                                         absl::Span<const ValueId> grad_outputs,
                                                         const std::vector<bool>& wanted) const {
-  return AddGradient<Pad2dOp>(graph, margins, grad_outputs, wanted);
+  return GradientOfFirst(graph, wanted, std::make_shared<Pad2dOp>(margins), {grad_outputs[0]});
 }
 
 OpCost Crop2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

@@ -1,10 +1,12 @@
 #include "engine/graph/ops/pooling.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -71,11 +73,10 @@ absl::StatusOr<std::vector<TensorType>> MaxPool2dOp::Infer(absl::Span<const Tens
 absl::StatusOr<std::vector<ValueId>> MaxPool2dOp::Gradient(Graph& graph, const Node& node,
                                                            absl::Span<const ValueId> grad_outputs,
                                                            const std::vector<bool>& wanted) const {
-  if (!wanted[0] || grad_outputs[0] == kNoValue) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<MaxPool2dGradOp>(
-                                                            geometry, graph.value(node.inputs[0]).shape),
-                                                        {grad_outputs[0], node.outputs[1]}));
-  return std::vector<ValueId>{grad};
+  if (grad_outputs[0] == kNoValue) return std::vector<ValueId>{kNoValue};
+  return GradientOfFirst(graph, wanted,
+                         std::make_shared<MaxPool2dGradOp>(geometry, graph.value(node.inputs[0]).shape),
+                         {grad_outputs[0], node.outputs[1]});
 }
 
 OpCost MaxPool2dOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
@@ -110,12 +111,10 @@ absl::StatusOr<std::vector<TensorType>> AveragePool2dOp::Infer(absl::Span<const 
 absl::StatusOr<std::vector<ValueId>> AveragePool2dOp::Gradient(Graph& graph, const Node& node,
                                                                absl::Span<const ValueId> grad_outputs,
                                                                const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
-                          graph.Add(std::make_shared<AveragePool2dGradOp>(geometry, count_include_pad,
-                                                                          graph.value(node.inputs[0]).shape),
-                                    {grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(
+      graph, wanted,
+      std::make_shared<AveragePool2dGradOp>(geometry, count_include_pad, graph.value(node.inputs[0]).shape),
+      {grad_outputs[0]});
 }
 
 OpCost AveragePool2dOp::Cost(absl::Span<const TensorType> inputs,

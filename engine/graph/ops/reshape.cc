@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -30,11 +31,8 @@ absl::StatusOr<std::vector<TensorType>> ReshapeOp::Infer(absl::Span<const Tensor
 absl::StatusOr<std::vector<ValueId>> ReshapeOp::Gradient(Graph& graph, const Node& node,
                                                          absl::Span<const ValueId> grad_outputs,
                                                          const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(
-      const ValueId grad,
-      graph.Add(std::make_shared<ReshapeOp>(graph.value(node.inputs[0]).shape), {grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(graph, wanted, std::make_shared<ReshapeOp>(graph.value(node.inputs[0]).shape),
+                         {grad_outputs[0]});
 }
 
 OpCost ReshapeOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

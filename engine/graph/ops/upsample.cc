@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -71,11 +73,9 @@ absl::StatusOr<std::vector<TensorType>> UpsampleOp::Infer(absl::Span<const Tenso
 absl::StatusOr<std::vector<ValueId>> UpsampleOp::Gradient(Graph& graph, const Node& node,
                                                           absl::Span<const ValueId> grad_outputs,
                                                           const std::vector<bool>& wanted) const {
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad,
-                          graph.Add(std::make_shared<UpsampleGradOp>(rule, graph.value(node.inputs[0]).shape),
-                                    {grad_outputs[0]}));
-  return std::vector<ValueId>{grad};
+  return GradientOfFirst(graph, wanted,
+                         std::make_shared<UpsampleGradOp>(rule, graph.value(node.inputs[0]).shape),
+                         {grad_outputs[0]});
 }
 
 OpCost UpsampleOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {

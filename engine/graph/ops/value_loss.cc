@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
+#include "engine/graph/ops/gradient_rules.h"
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
@@ -107,10 +108,8 @@ absl::StatusOr<std::vector<ValueId>> ValueLossOp::Gradient(Graph& graph, const N
                                                            absl::Span<const ValueId> grad_outputs,
                                                            const std::vector<bool>& wanted) const {
   if (wanted[1]) return absl::UnimplementedError("value_loss: its targets have no gradient");
-  if (!wanted[0]) return std::vector<ValueId>{kNoValue, kNoValue};
-  TANDEM_ASSIGN_OR_RETURN(const ValueId grad, graph.Add(std::make_shared<ValueLossGradOp>(settings),
-                                                        {node.inputs[0], node.inputs[1], grad_outputs[0]}));
-  return std::vector<ValueId>{grad, kNoValue};
+  return GradientOfFirst(graph, wanted, std::make_shared<ValueLossGradOp>(settings),
+                         {node.inputs[0], node.inputs[1], grad_outputs[0]});
 }
 
 OpCost ValueLossOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
