@@ -23,10 +23,7 @@ ValueId LabelsFor(CaseGraph& g, const Shape& scores) {
   const int64_t rows = scores.elements() / scores[-1];
   const ValueId labels = g.Labels("labels", rows, scores[-1]);
   if (scores.rank() == 2) return labels;
-  const absl::Span<const int64_t> extents = scores.extents();
-  return g.AddHidden(
-      std::make_shared<ReshapeOp>(Shape(std::vector<int64_t>(extents.begin(), extents.end() - 1))),
-      {labels})[0];
+  return g.AddHidden(std::make_shared<ReshapeOp>(scores.UpTo(-1)), {labels})[0];
 }
 
 OpCase Classes(const std::string& name, Shape shape, ClassLossSettings settings, bool mixed = false) {

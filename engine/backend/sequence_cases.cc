@@ -43,7 +43,7 @@ OpCase Positions(Shape x) {
 
 OpCase LayerNormalization(Shape x, int dimensions, double epsilon) {
   return {absl::StrCat("layer_norm ", x.ToString(), " over ", dimensions), [=](CaseGraph& g) {
-            const Shape weight(std::vector<int64_t>(x.extents().end() - dimensions, x.extents().end()));
+            const Shape weight = x.From(-dimensions);
             const ValueId input = g.Input("x", x, -1, 3);
             const ValueId scale = g.Variable("weight", weight);
             const std::vector<ValueId> outputs = g.Add(std::make_shared<LayerNormOp>(dimensions, epsilon),

@@ -51,9 +51,7 @@ class DenseLayerKind final : public OneInputLayerKind {
       return FieldError("dense.per_position", absl::StrCat("takes sequences [length, features], not ",
                                                            input.ToString(), "; leave it out"));
     }
-    std::vector<int64_t> extents(input.extents().begin(), input.extents().end());
-    extents.back() = layer.dense().units();
-    return Shape(std::move(extents));
+    return input.WithExtent(-1, layer.dense().units());
   }
 
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {

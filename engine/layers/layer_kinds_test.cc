@@ -39,8 +39,7 @@ std::string OutputOf(const std::string& layers, std::vector<std::string>* parame
         BuildModel(model, input, DType::kFloat32, training, graph, {.random = random});
     if (!network.ok()) return std::string(network.status().message());
     const Shape& batch = graph.value(network->output).shape;
-    EXPECT_EQ(Shape(std::vector<int64_t>(batch.extents().begin() + 1, batch.extents().end())),
-              shapes->back());
+    EXPECT_EQ(batch.From(1), shapes->back());
     if (parameters == nullptr || !training) continue;
     for (const Parameter& parameter : network->parameters) {
       parameters->push_back(absl::StrCat(parameter.name, parameter.shape.ToString()));

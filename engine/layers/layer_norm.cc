@@ -56,8 +56,7 @@ class LayerNormLayerKind final : public OneInputLayerKind {
 
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::LayerNorm& norm = layer.layer_norm();
-    const absl::Span<const int64_t> extents = context.graph.value(input).shape.extents();
-    const Shape normalized(std::vector<int64_t>(extents.end() - norm.dimensions(), extents.end()));
+    const Shape normalized = context.graph.value(input).shape.From(-static_cast<int>(norm.dimensions()));
     const auto parameter = [&](bool learned, const char* name, const v1::Initializer& initializer,
                                double otherwise) {
       return learned ? AddParameter(context, layer.name(), name, normalized, initializer, Fans())

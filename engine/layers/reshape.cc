@@ -67,9 +67,7 @@ class ReshapeLayerKind final : public OneInputLayerKind {
 
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const Shape& batched = context.graph.value(input).shape;
-    TANDEM_ASSIGN_OR_RETURN(
-        const Shape sample,
-        Infer(layer, Shape(std::vector<int64_t>(batched.extents().begin() + 1, batched.extents().end()))));
+    TANDEM_ASSIGN_OR_RETURN(const Shape sample, Infer(layer, batched.From(1)));
     return context.graph.Add(std::make_shared<ReshapeOp>(sample.Batched(batched[0])), {input});
   }
 };

@@ -13,6 +13,20 @@ Shape Shape::Batched(int64_t samples) const {
   return Shape(std::move(extents));
 }
 
+Shape Shape::WithExtent(int i, int64_t extent) const {
+  Shape shape = *this;
+  shape.extents_[Index(i)] = extent;
+  return shape;
+}
+
+Shape Shape::From(int i) const {
+  return Shape(std::vector<int64_t>(extents_.begin() + Index(i), extents_.end()));
+}
+
+Shape Shape::UpTo(int i) const {
+  return Shape(std::vector<int64_t>(extents_.begin(), extents_.begin() + Index(i)));
+}
+
 int64_t Shape::elements() const {
   int64_t product = 1;
   for (const int64_t extent : extents_) {

@@ -96,10 +96,9 @@ void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
 // Adds a loss that accepts any output, because gradients begin from a loss.
 absl::StatusOr<LossValues> AddSomeLoss(const Value& output, ValueId value, Graph& graph) {
   v1::Loss loss;
-  const std::vector<int64_t> extents(output.shape.extents().begin(), output.shape.extents().end() - 1);
   if (output.shape.rank() <= 3) {
     loss.mutable_softmax_cross_entropy();
-    const ValueId labels = graph.AddInput("target", DType::kInt32, Shape(extents));
+    const ValueId labels = graph.AddInput("target", DType::kInt32, output.shape.UpTo(-1));
     return AddLoss(loss, value, labels, graph);
   }
   loss.mutable_mse();

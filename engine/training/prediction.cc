@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <utility>
 
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/normalize.h"
@@ -64,11 +63,7 @@ absl::StatusOr<Tensor> Predictor::Run(const Tensor& samples) {
     TANDEM_RETURN_IF_ERROR(executable->Run({input}, nullptr));
     TANDEM_ASSIGN_OR_RETURN(const Tensor output, executable->Output(0));
     const Tensor part = output.CastTo(DType::kFloat32);
-    if (begin == 0) {
-      std::vector<int64_t> extents(part.shape().extents().begin(), part.shape().extents().end());
-      extents[0] = count;
-      outputs = Tensor(DType::kFloat32, Shape(std::move(extents)));
-    }
+    if (begin == 0) outputs = Tensor(DType::kFloat32, part.shape().WithExtent(0, count));
     std::memcpy(outputs.data<float>().data() + begin * (outputs.elements() / count), part.raw_data(),
                 part.bytes());
   }

@@ -68,9 +68,7 @@ CaseGraph Dense(const Shape& x, int64_t units, bool has_bias, bool relu, DType d
   } else {
     g.Add(std::make_shared<LinearOp>(), inputs);
   }
-  std::vector<int64_t> extents(x.extents().begin(), x.extents().end());
-  extents.back() = units;
-  const ValueId grad = g.Input("grad", Shape(extents));
+  const ValueId grad = g.Input("grad", x.WithExtent(-1, units));
   g.Add(std::make_shared<LinearGradWeightOp>(has_bias), {input, grad});
   g.Add(std::make_shared<LinearGradInputOp>(), {grad, weight});
   return g;

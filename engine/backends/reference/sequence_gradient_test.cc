@@ -35,7 +35,7 @@ GradientCase Gathering(const std::string& name, Shape tokens, int64_t vocabulary
 
 GradientCase LayerNormalization(const std::string& name, Shape x, int dimensions, double epsilon) {
   return {"layer_norm " + name, [=](CaseGraph& g) {
-            const Shape weight(std::vector<int64_t>(x.extents().end() - dimensions, x.extents().end()));
+            const Shape weight = x.From(-dimensions);
             return g.AddHidden(std::make_shared<LayerNormOp>(dimensions, epsilon),
                                {g.Input("x", x), g.Input("weight", weight), g.Input("bias", weight)})[0];
           }};

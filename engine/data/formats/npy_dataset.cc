@@ -50,11 +50,6 @@ void AddWholeNumbers(const NpyHeader& header, absl::string_view elements, std::v
 
 bool IsInteger(const NpyHeader& header) { return header.kind != 'f'; }
 
-// Returns the shape of a sample, without the first extent.
-Shape ShapeOfArraySample(const Shape& shape) {
-  return Shape(std::vector<int64_t>(shape.extents().begin() + 1, shape.extents().end()));
-}
-
 bool IsOneNumber(const Shape& shape) { return shape.rank() == 1 || (shape.rank() == 2 && shape[1] == 1); }
 
 // Returns whether rows [samples, classes] may be one-hot.
@@ -171,7 +166,7 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType 
 // Returns the shape of a sample, [channels, height, width] if the array has images.
 absl::StatusOr<Shape> SampleShapeOf(const v1::NpySource& source, const NpySplit& train) {
   const Shape& shape = train.inputs.header.shape;
-  const Shape sample = ShapeOfArraySample(shape);
+  const Shape sample = shape.From(1);
   if (source.layout() == v1::ARRAY_LAYOUT_UNSPECIFIED) return sample;
   if (shape.rank() == 3) return Shape({1, shape[1], shape[2]});
   if (source.layout() == v1::ARRAY_LAYOUT_NCHW) return sample;
@@ -305,7 +300,7 @@ absl::Status CheckAlike(const NpySplit& train, const NpySplit& validation) {
   const auto check = [&](const NpyFile& a, const NpyFile& b, const std::string& field) {
     const bool same_kind = a.header.kind == b.header.kind ||
                            (IsInteger(a.header) && IsInteger(b.header) && field == validation.TargetsField());
-    if (same_kind && ShapeOfArraySample(a.header.shape) == ShapeOfArraySample(b.header.shape)) return;
+    if (same_kind && a.header.shape.From(1) == b.header.shape.From(1)) return;
     violations.Add(field, absl::StrCat(Described(b), ", but ", Described(a),
                                        ": they must be alike but for the number of samples"));
   };
@@ -361,7 +356,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
           "npy.classes",
           absl::StrCat("is ", source.classes(), ", but the targets are values: ", Described(train.targets)));
     }
-    info.target_shape = ShapeOfArraySample(train.targets.header.shape);
+    info.target_shape = train.targets.header.shape.From(1);
     if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
   }
   // Inputs and targets share a vocabulary. A class is no token.

@@ -65,9 +65,7 @@ absl::Status CheckScoresAndTargets(const Op& op, const ClassLossSettings& settin
     if (inputs[1].shape == scores) return absl::OkStatus();
     return InputError(op, inputs, absl::StrCat("the probabilities must be ", scores.ToString()));
   }
-  const absl::Span<const int64_t> extents = scores.extents();
-  const TensorType expected = {DType::kInt32,
-                               Shape(std::vector<int64_t>(extents.begin(), extents.end() - 1))};
+  const TensorType expected = {DType::kInt32, scores.UpTo(-1)};
   if (inputs[1] == expected) return absl::OkStatus();
   return InputError(op, inputs, absl::StrCat("the targets must be ", expected.ToString()));
 }

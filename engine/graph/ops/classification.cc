@@ -14,10 +14,9 @@ namespace {
 // Checks that inputs 0 and 1 are scores [..., C] and labels int32 [...].
 absl::Status CheckScoresAndLabels(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, 0));
-  const absl::Span<const int64_t> extents = inputs[0].shape.extents();
-  if (extents.size() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
-  const TensorType expected = {DType::kInt32,
-                               Shape(std::vector<int64_t>(extents.begin(), extents.end() - 1))};
+  const Shape& scores = inputs[0].shape;
+  if (scores.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
+  const TensorType expected = {DType::kInt32, scores.UpTo(-1)};
   if (inputs[1] != expected) {
     return InputError(op, inputs, absl::StrCat("the labels must be ", expected.ToString()));
   }

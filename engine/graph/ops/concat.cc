@@ -14,13 +14,6 @@
 namespace tandem {
 namespace {
 
-// Returns `shape` with another extent along `axis`.
-Shape WithExtent(const Shape& shape, int axis, int64_t extent) {
-  std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
-  extents[axis] = extent;
-  return Shape(std::move(extents));
-}
-
 absl::Status CheckAxis(const Op& op, absl::Span<const TensorType> inputs, int axis) {
   if (axis >= 0 && axis < inputs[0].shape.rank()) return absl::OkStatus();
   return InputError(op, inputs, absl::StrCat("there is no dimension ", axis));
@@ -38,13 +31,13 @@ absl::StatusOr<std::vector<TensorType>> ConcatOp::Infer(absl::Span<const TensorT
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Shape& shape = inputs[i].shape;
     if (shape.rank() != inputs[0].shape.rank() ||
-        WithExtent(shape, axis, 1) != WithExtent(inputs[0].shape, axis, 1)) {
+        shape.WithExtent(axis, 1) != inputs[0].shape.WithExtent(axis, 1)) {
       return InputError(*this, inputs,
                         absl::StrCat("inputs 0 and ", i, " may differ in dimension ", axis, " alone"));
     }
     extent += shape[axis];
   }
-  return std::vector<TensorType>{{inputs[0].dtype, WithExtent(inputs[0].shape, axis, extent)}};
+  return std::vector<TensorType>{{inputs[0].dtype, inputs[0].shape.WithExtent(axis, extent)}};
 }
 
 absl::StatusOr<std::vector<ValueId>> ConcatOp::Gradient(Graph& graph, const Node& node,
@@ -76,7 +69,7 @@ absl::StatusOr<std::vector<TensorType>> SplitOp::Infer(absl::Span<const TensorTy
     if (size < 1)
       return InputError(*this, inputs, absl::StrCat("a size is ", size, ", but must be at least 1"));
     sum += size;
-    outputs.push_back({inputs[0].dtype, WithExtent(inputs[0].shape, axis, size)});
+    outputs.push_back({inputs[0].dtype, inputs[0].shape.WithExtent(axis, size)});
   }
   if (sum != inputs[0].shape[axis]) {
     return InputError(

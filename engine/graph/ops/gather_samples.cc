@@ -1,7 +1,5 @@
 #include "engine/graph/ops/gather_samples.h"
 
-#include <utility>
-
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/input_rules.h"
 
@@ -16,10 +14,7 @@ absl::StatusOr<std::vector<TensorType>> GatherSamplesOp::Infer(absl::Span<const 
     if (data.shape.rank() < 1 || data.shape[0] != inputs[1].shape[0]) {
       return InputError(*this, inputs, "all data must be of as many samples");
     }
-    const absl::Span<const int64_t> whole = data.shape.extents();
-    std::vector<int64_t> extents(whole.begin(), whole.end());
-    extents[0] = inputs[0].shape[0];
-    batches.push_back({data.dtype, Shape(std::move(extents))});
+    batches.push_back({data.dtype, data.shape.WithExtent(0, inputs[0].shape[0])});
   }
   return batches;
 }

@@ -22,16 +22,6 @@ absl::Status CheckNormalized(const Op& op, absl::Span<const TensorType> inputs, 
   return absl::OkStatus();
 }
 
-Shape Leading(const Shape& shape, int dimensions) {
-  const absl::Span<const int64_t> extents = shape.extents();
-  return Shape(std::vector<int64_t>(extents.begin(), extents.end() - dimensions));
-}
-
-Shape Trailing(const Shape& shape, int dimensions) {
-  const absl::Span<const int64_t> extents = shape.extents();
-  return Shape(std::vector<int64_t>(extents.end() - dimensions, extents.end()));
-}
-
 }  // namespace
 
 std::string LayerNormOp::attributes() const {
@@ -42,12 +32,12 @@ absl::StatusOr<std::vector<TensorType>> LayerNormOp::Infer(absl::Span<const Tens
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 2));
   TANDEM_RETURN_IF_ERROR(CheckNormalized(*this, inputs, dimensions, epsilon));
-  const Shape normalized = Trailing(inputs[0].shape, dimensions);
+  const Shape normalized = inputs[0].shape.From(-dimensions);
   if (inputs[1].shape != normalized || inputs[2].shape != normalized) {
     return InputError(*this, inputs,
                       absl::StrCat("weight and bias must have the shape ", normalized.ToString()));
   }
-  const TensorType moments = {SumType(inputs[0].dtype), Leading(inputs[0].shape, dimensions)};
+  const TensorType moments = {SumType(inputs[0].dtype), inputs[0].shape.UpTo(-dimensions)};
   return std::vector<TensorType>{inputs[0], moments, moments};
 }
 
@@ -77,8 +67,8 @@ absl::StatusOr<std::vector<TensorType>> LayerNormGradOp::Infer(absl::Span<const 
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 5, 5));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 2));
   TANDEM_RETURN_IF_ERROR(CheckNormalized(*this, inputs, dimensions, epsilon));
-  const TensorType weight = {inputs[0].dtype, Trailing(inputs[0].shape, dimensions)};
-  const TensorType moments = {SumType(inputs[0].dtype), Leading(inputs[0].shape, dimensions)};
+  const TensorType weight = {inputs[0].dtype, inputs[0].shape.From(-dimensions)};
+  const TensorType moments = {SumType(inputs[0].dtype), inputs[0].shape.UpTo(-dimensions)};
   if (inputs[1] != inputs[0] || inputs[2] != weight || inputs[3] != moments || inputs[4] != moments) {
     return InputError(*this, inputs, "the inputs are not those of one layer_norm");
   }

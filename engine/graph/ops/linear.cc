@@ -1,7 +1,6 @@
 #include "engine/graph/ops/linear.h"
 
 #include <memory>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -10,13 +9,6 @@
 
 namespace tandem {
 namespace {
-
-// Returns `shape` with another last extent.
-Shape WithLast(const Shape& shape, int64_t last) {
-  std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
-  extents.back() = last;
-  return Shape(std::move(extents));
-}
 
 absl::Status CheckRows(const Op& op, absl::Span<const TensorType> inputs, size_t i) {
   if (inputs[i].shape.rank() >= 2) return absl::OkStatus();
@@ -40,7 +32,7 @@ absl::StatusOr<std::vector<TensorType>> LinearOp::Infer(absl::Span<const TensorT
   if (inputs.size() == 3 && inputs[2].shape != Shape({weight[0]})) {
     return InputError(*this, inputs, absl::StrCat("the bias must have the shape [", weight[0], "]"));
   }
-  return std::vector<TensorType>{{inputs[0].dtype, WithLast(x, weight[0])}};
+  return std::vector<TensorType>{{inputs[0].dtype, x.WithExtent(-1, weight[0])}};
 }
 
 absl::StatusOr<std::vector<ValueId>> LinearOp::Gradient(Graph& graph, const Node& node,
@@ -78,7 +70,7 @@ absl::StatusOr<std::vector<TensorType>> LinearGradInputOp::Infer(absl::Span<cons
   if (inputs[0].shape[-1] != inputs[1].shape[0]) {
     return InputError(*this, inputs, "the gradient's last extent must be the weight's first");
   }
-  return std::vector<TensorType>{{inputs[0].dtype, WithLast(inputs[0].shape, inputs[1].shape[1])}};
+  return std::vector<TensorType>{{inputs[0].dtype, inputs[0].shape.WithExtent(-1, inputs[1].shape[1])}};
 }
 
 OpCost LinearGradInputOp::Cost(absl::Span<const TensorType> inputs,
@@ -94,7 +86,7 @@ absl::StatusOr<std::vector<TensorType>> LinearGradWeightOp::Infer(absl::Span<con
   TANDEM_RETURN_IF_ERROR(CheckRows(*this, inputs, 0));
   const Shape& x = inputs[0].shape;
   const Shape& grad_y = inputs[1].shape;
-  if (x.rank() != grad_y.rank() || WithLast(x, grad_y[-1]) != grad_y) {
+  if (x.rank() != grad_y.rank() || x.WithExtent(-1, grad_y[-1]) != grad_y) {
     return InputError(*this, inputs, "all extents but the last must be equal");
   }
   std::vector<TensorType> outputs = {{inputs[0].dtype, Shape({grad_y[-1], x[-1]})}};

@@ -11,11 +11,6 @@
 namespace tandem {
 namespace {
 
-Shape WithoutFirst(const Shape& shape) {
-  const absl::Span<const int64_t> extents = shape.extents();
-  return Shape(std::vector<int64_t>(extents.begin() + 1, extents.end()));
-}
-
 absl::Status CheckHasFirst(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, inputs.size() - 1));
   if (inputs[0].shape.rank() >= 1) return absl::OkStatus();
@@ -27,7 +22,7 @@ absl::Status CheckHasFirst(const Op& op, absl::Span<const TensorType> inputs) {
 absl::StatusOr<std::vector<TensorType>> AddToEachOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckHasFirst(*this, inputs));
-  const Shape each = WithoutFirst(inputs[0].shape);
+  const Shape each = inputs[0].shape.From(1);
   if (inputs[1].shape != each) {
     return InputError(*this, inputs, absl::StrCat("input 1 must have the shape ", each.ToString()));
   }
@@ -47,7 +42,7 @@ absl::StatusOr<std::vector<ValueId>> AddToEachOp::Gradient(Graph& graph, const N
 absl::StatusOr<std::vector<TensorType>> SumOfEachOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
   TANDEM_RETURN_IF_ERROR(CheckHasFirst(*this, inputs));
-  return std::vector<TensorType>{{inputs[0].dtype, WithoutFirst(inputs[0].shape)}};
+  return std::vector<TensorType>{{inputs[0].dtype, inputs[0].shape.From(1)}};
 }
 
 OpCost SumOfEachOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
