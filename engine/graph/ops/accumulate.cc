@@ -15,9 +15,7 @@ absl::StatusOr<std::vector<TensorType>> AccumulateOp::Infer(absl::Span<const Ten
   const size_t count = weights.size();
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count + 1, count + 1));
   const TensorType meter = {DType::kFloat64, Shape({static_cast<int64_t>(count)})};
-  if (inputs[0] != meter) {
-    return InputError(*this, inputs, absl::StrCat("the meter must be ", meter.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 0, meter, "the meter"));
   for (size_t i = 1; i < inputs.size(); ++i) {
     TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, i, i));
     TANDEM_RETURN_IF_ERROR(CheckRank(*this, inputs, i, 0));

@@ -17,16 +17,13 @@ constexpr double kFlopsPerElement = 10;
 
 absl::StatusOr<std::vector<TensorType>> InferOneShape(const Op& op, absl::Span<const TensorType> inputs,
                                                       size_t count, const ActivationRule& rule) {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
-  if (inputs.back().shape != inputs[0].shape) return InputError(op, inputs, "the inputs must have one shape");
   if (!std::isfinite(rule.alpha) || !std::isfinite(rule.threshold)) {
     return InputError(op, inputs, absl::StrCat("the numbers of ", rule.ToString(), " must be finite"));
   }
   if (rule.function == ActivationFunction::kSoftplus && rule.alpha <= 0) {
     return InputError(op, inputs, absl::StrCat("alpha is ", rule.alpha, ", but must be above 0"));
   }
-  return std::vector<TensorType>{inputs[0]};
+  return InferAlike(op, inputs, count);
 }
 
 }  // namespace

@@ -11,11 +11,12 @@
 namespace tandem {
 namespace {
 
-absl::Status CheckScores(const Op& op, absl::Span<const TensorType> inputs, double scale) {
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, inputs.size() - 1));
+absl::StatusOr<std::vector<TensorType>> InferScores(const Op& op, absl::Span<const TensorType> inputs,
+                                                    size_t count, double scale) {
+  TANDEM_ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferAlike(op, inputs, count));
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(op, inputs, 0, 2));
   if (!(scale > 0)) return InputError(op, inputs, absl::StrCat("the scale, ", scale, ", must be above 0"));
-  if (inputs[0].shape.rank() >= 2) return absl::OkStatus();
-  return InputError(op, inputs, "the scores must have 2 dimensions or more");
+  return outputs;
 }
 
 std::string Text(double scale, bool causal) { return absl::StrCat("scale=", scale, causal ? " causal" : ""); }
@@ -25,9 +26,7 @@ std::string Text(double scale, bool causal) { return absl::StrCat("scale=", scal
 std::string AttentionSoftmaxOp::attributes() const { return Text(scale, causal); }
 
 absl::StatusOr<std::vector<TensorType>> AttentionSoftmaxOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
-  TANDEM_RETURN_IF_ERROR(CheckScores(*this, inputs, scale));
-  return std::vector<TensorType>{inputs[0]};
+  return InferScores(*this, inputs, 1, scale);
 }
 
 absl::StatusOr<std::vector<ValueId>> AttentionSoftmaxOp::Gradient(Graph& graph, const Node& node,
@@ -47,10 +46,7 @@ std::string AttentionSoftmaxGradOp::attributes() const { return Text(scale, caus
 
 absl::StatusOr<std::vector<TensorType>> AttentionSoftmaxGradOp::Infer(
     absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
-  TANDEM_RETURN_IF_ERROR(CheckScores(*this, inputs, scale));
-  if (inputs[1] != inputs[0]) return InputError(*this, inputs, "the inputs must have one shape");
-  return std::vector<TensorType>{inputs[0]};
+  return InferScores(*this, inputs, 2, scale);
 }
 
 OpCost AttentionSoftmaxGradOp::Cost(absl::Span<const TensorType> inputs,

@@ -1,6 +1,5 @@
 #include "engine/graph/ops/batch_norm.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -13,27 +12,9 @@
 namespace tandem {
 namespace {
 
-// Checks that input 0 is [N, C, ...] and that inputs `first` to `last` are [C].
-absl::Status CheckChannels(const Op& op, absl::Span<const TensorType> inputs, size_t first, size_t last) {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, last + 1, last + 1));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, last));
-  const Shape& x = inputs[0].shape;
-  if (x.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
-  for (size_t i = first; i <= last; ++i) {
-    if (inputs[i].shape == Shape({x[1]})) continue;
-    return InputError(op, inputs, absl::StrCat("input ", i, " must have one number a channel, ", x[1]));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckEpsilon(const Op& op, absl::Span<const TensorType> inputs, double epsilon) {
-  if (epsilon >= 0 && std::isfinite(epsilon)) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("epsilon is ", epsilon, ", but must be finite and at least 0"));
-}
-
 absl::StatusOr<std::vector<TensorType>> InferGrad(const Op& op, absl::Span<const TensorType> inputs) {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(op, inputs, 2, 4));
-  if (inputs[1].shape != inputs[0].shape) return InputError(op, inputs, "x and grad_y must have one shape");
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(op, inputs, 5, 2, 4));
+  TANDEM_RETURN_IF_ERROR(CheckShape(op, inputs, 1, inputs[0].shape));
   return std::vector<TensorType>{inputs[0], inputs[2], inputs[2]};
 }
 
@@ -44,11 +25,9 @@ std::string BatchNormOp::attributes() const {
 }
 
 absl::StatusOr<std::vector<TensorType>> BatchNormOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 1, 4));
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 5, 1, 4));
   TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
-  if (!(momentum >= 0 && momentum <= 1)) {
-    return InputError(*this, inputs, absl::StrCat("momentum is ", momentum, ", but must be from 0 to 1"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckMomentum(*this, inputs, momentum));
   if (inputs[0].shape.elements() == inputs[0].shape[1]) {
     return InputError(*this, inputs, "a single value a channel has no variance");
   }
@@ -85,7 +64,7 @@ std::string BatchNormInferenceOp::attributes() const { return absl::StrCat("epsi
 
 absl::StatusOr<std::vector<TensorType>> BatchNormInferenceOp::Infer(
     absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 1, 4));
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 5, 1, 4));
   TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
   return std::vector<TensorType>{inputs[0]};
 }

@@ -1,6 +1,5 @@
 #include "engine/graph/ops/batch_norm_sync.h"
 
-#include <cmath>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,29 +11,10 @@
 namespace tandem {
 namespace {
 
-// Checks for `count` inputs with a single type. Input 0 must be [N, C, ...], inputs `first` to `last` [C].
-absl::Status CheckChannels(const Op& op, absl::Span<const TensorType> inputs, size_t count, size_t first,
-                           size_t last) {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
-  const Shape& x = inputs[0].shape;
-  if (x.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
-  for (size_t i = first; i <= last; ++i) {
-    if (inputs[i].shape == Shape({x[1]})) continue;
-    return InputError(op, inputs, absl::StrCat("input ", i, " must have one number a channel, ", x[1]));
-  }
-  return absl::OkStatus();
-}
-
 absl::Status CheckMoments(const Op& op, absl::Span<const TensorType> inputs, const Shape& moments,
                           int64_t channels) {
   if (moments.rank() == 2 && moments[0] >= 1 && moments[1] == 2 * channels + 1) return absl::OkStatus();
   return InputError(op, inputs, absl::StrCat("moments must be [replicas, ", 2 * channels + 1, "]"));
-}
-
-absl::Status CheckMomentum(const Op& op, absl::Span<const TensorType> inputs, double momentum) {
-  if (momentum >= 0 && momentum <= 1) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("momentum is ", momentum, ", but must be from 0 to 1"));
 }
 
 }  // namespace
@@ -44,7 +24,7 @@ std::string BatchNormMomentsOp::attributes() const {
 }
 
 absl::StatusOr<std::vector<TensorType>> BatchNormMomentsOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 1, 1, 0));
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 1, 1, 0));
   if (rank < 0 || rank >= replicas) {
     return InputError(*this, inputs, absl::StrCat("rank is ", rank, " of ", replicas));
   }
@@ -61,13 +41,10 @@ std::string BatchNormSyncOp::attributes() const {
 }
 
 absl::StatusOr<std::vector<TensorType>> BatchNormSyncOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 6, 1, 4));
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 6, 1, 4));
   TANDEM_RETURN_IF_ERROR(CheckMoments(*this, inputs, inputs[5].shape, inputs[0].shape[1]));
   TANDEM_RETURN_IF_ERROR(CheckMomentum(*this, inputs, momentum));
-  if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
-    return InputError(*this, inputs,
-                      absl::StrCat("epsilon is ", epsilon, ", but must be finite and at least 0"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
   if (!(share > 0 && share <= 1)) {
     return InputError(*this, inputs, absl::StrCat("share is ", share, ", but must be in (0, 1]"));
   }
@@ -116,9 +93,8 @@ absl::StatusOr<std::vector<TensorType>> BatchNormRunningOp::Infer(absl::Span<con
 }
 
 absl::StatusOr<std::vector<TensorType>> BatchNormSumsOp::Infer(absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 4, 2, 3));
-  if (inputs[1].shape != inputs[0].shape)
-    return InputError(*this, inputs, "x and grad_y must have one shape");
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 4, 2, 3));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, inputs[0].shape));
   return std::vector<TensorType>{inputs[2], inputs[2]};
 }
 
@@ -129,9 +105,8 @@ OpCost BatchNormSumsOp::Cost(absl::Span<const TensorType> inputs,
 
 absl::StatusOr<std::vector<TensorType>> BatchNormSyncGradOp::Infer(
     absl::Span<const TensorType> inputs) const {
-  TANDEM_RETURN_IF_ERROR(CheckChannels(*this, inputs, 7, 2, 6));
-  if (inputs[1].shape != inputs[0].shape)
-    return InputError(*this, inputs, "x and grad_y must have one shape");
+  TANDEM_RETURN_IF_ERROR(CheckChannelInputs(*this, inputs, 7, 2, 6));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, inputs[0].shape));
   return std::vector<TensorType>{inputs[0]};
 }
 

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
 #include "engine/graph/graph.h"
 #include "engine/graph/ops/input_rules.h"
@@ -12,11 +11,8 @@ namespace tandem {
 absl::StatusOr<std::vector<TensorType>> ChannelBiasOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
-  const Shape& x = inputs[0].shape;
-  if (x.rank() < 2) return InputError(*this, inputs, "input 0 must have at least 2 dimensions");
-  if (inputs[1].shape != Shape({x[1]})) {
-    return InputError(*this, inputs, absl::StrCat("the bias must have the shape [", x[1], "]"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 2));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, Shape({inputs[0].shape[1]})));
   return std::vector<TensorType>{inputs[0]};
 }
 
@@ -33,7 +29,7 @@ absl::StatusOr<std::vector<ValueId>> ChannelBiasOp::Gradient(Graph& graph, const
 absl::StatusOr<std::vector<TensorType>> ChannelBiasGradOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
-  if (inputs[0].shape.rank() < 2) return InputError(*this, inputs, "input 0 must have at least 2 dimensions");
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 2));
   return std::vector<TensorType>{{inputs[0].dtype, Shape({inputs[0].shape[1]})}};
 }
 

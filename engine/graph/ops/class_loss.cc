@@ -65,9 +65,7 @@ absl::Status CheckScoresAndTargets(const Op& op, const ClassLossSettings& settin
     if (inputs[1].shape == scores) return absl::OkStatus();
     return InputError(op, inputs, absl::StrCat("the probabilities must be ", scores.ToString()));
   }
-  const TensorType expected = {DType::kInt32, scores.UpTo(-1)};
-  if (inputs[1] == expected) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("the targets must be ", expected.ToString()));
+  return CheckType(op, inputs, 1, {DType::kInt32, scores.UpTo(-1)}, "the targets");
 }
 
 }  // namespace
@@ -101,10 +99,7 @@ std::string ClassLossGradOp::attributes() const { return AttributesOf(settings);
 absl::StatusOr<std::vector<TensorType>> ClassLossGradOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
   TANDEM_RETURN_IF_ERROR(CheckScoresAndTargets(*this, settings, inputs));
-  const TensorType expected = {SumType(inputs[0].dtype), Shape()};
-  if (inputs[2] != expected) {
-    return InputError(*this, inputs, absl::StrCat("the loss's gradient must be ", expected.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLossGradient(*this, inputs));
   return std::vector<TensorType>{inputs[0]};
 }
 

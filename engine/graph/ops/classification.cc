@@ -14,13 +14,8 @@ namespace {
 // Checks that inputs 0 and 1 are scores [..., C] and labels int32 [...].
 absl::Status CheckScoresAndLabels(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, 0));
-  const Shape& scores = inputs[0].shape;
-  if (scores.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
-  const TensorType expected = {DType::kInt32, scores.UpTo(-1)};
-  if (inputs[1] != expected) {
-    return InputError(op, inputs, absl::StrCat("the labels must be ", expected.ToString()));
-  }
-  return absl::OkStatus();
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(op, inputs, 0, 2));
+  return CheckType(op, inputs, 1, {DType::kInt32, inputs[0].shape.UpTo(-1)}, "the labels");
 }
 
 }  // namespace
@@ -53,10 +48,7 @@ absl::StatusOr<std::vector<TensorType>> SoftmaxCrossEntropyGradOp::Infer(
     absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
   TANDEM_RETURN_IF_ERROR(CheckScoresAndLabels(*this, inputs));
-  const TensorType expected = {SumType(inputs[0].dtype), Shape()};
-  if (inputs[2] != expected) {
-    return InputError(*this, inputs, absl::StrCat("the loss's gradient must be ", expected.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLossGradient(*this, inputs));
   return std::vector<TensorType>{inputs[0]};
 }
 

@@ -12,14 +12,6 @@
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
-namespace {
-
-absl::Status CheckAxis(const Op& op, absl::Span<const TensorType> inputs, int axis) {
-  if (axis >= 0 && axis < inputs[0].shape.rank()) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("there is no dimension ", axis));
-}
-
-}  // namespace
 
 std::string ConcatOp::attributes() const { return absl::StrCat("axis=", axis); }
 

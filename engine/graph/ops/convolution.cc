@@ -51,9 +51,7 @@ absl::StatusOr<std::vector<TensorType>> Conv2dOp::Infer(absl::Span<const TensorT
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 3));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, inputs.size() - 1));
   TANDEM_ASSIGN_OR_RETURN(Shape y, OutputShape(*this, inputs, geometry, inputs[0].shape, inputs[1].shape));
-  if (inputs.size() == 3 && inputs[2].shape != Shape({y[1]})) {
-    return InputError(*this, inputs, absl::StrCat("the bias must have the shape [", y[1], "]"));
-  }
+  if (inputs.size() == 3) TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 2, Shape({y[1]})));
   return std::vector<TensorType>{{inputs[0].dtype, std::move(y)}};
 }
 
@@ -96,10 +94,7 @@ absl::StatusOr<std::vector<TensorType>> Conv2dGradInputOp::Infer(absl::Span<cons
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
   TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, input_shape, inputs[1].shape));
-  if (inputs[0].shape != y) {
-    return InputError(*this, inputs,
-                      absl::StrCat("the output's gradient must have the shape ", y.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 0, y));
   return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
 }
 
@@ -139,10 +134,7 @@ absl::StatusOr<std::vector<TensorType>> Conv2dGradWeightOp::Infer(absl::Span<con
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
   TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, inputs[0].shape, weight_shape));
-  if (inputs[1].shape != y) {
-    return InputError(*this, inputs,
-                      absl::StrCat("the output's gradient must have the shape ", y.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, y));
   std::vector<TensorType> outputs = {{inputs[0].dtype, weight_shape}};
   if (has_bias) outputs.push_back({inputs[0].dtype, Shape({weight_shape[0]})});
   return outputs;

@@ -64,10 +64,7 @@ absl::StatusOr<std::vector<TensorType>> CosineEmbeddingGradOp::Infer(
     absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
   TANDEM_RETURN_IF_ERROR(CheckVectors(*this, margin, inputs));
-  const TensorType expected = {SumType(inputs[0].dtype), Shape()};
-  if (inputs[2] != expected) {
-    return InputError(*this, inputs, absl::StrCat("the loss's gradient must be ", expected.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLossGradient(*this, inputs));
   return std::vector<TensorType>{inputs[0]};
 }
 

@@ -24,10 +24,8 @@ std::string DropoutOp::attributes() const {
 absl::StatusOr<std::vector<TensorType>> DropoutOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
-  if (inputs[0].shape.rank() < 1) return InputError(*this, inputs, "input 0 must have at least 1 dimension");
-  if (inputs[1].dtype != DType::kInt64 || inputs[1].shape != Shape()) {
-    return InputError(*this, inputs, "the step must be int64[]");
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 1));
+  TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 1, {DType::kInt64, Shape()}, "the step"));
   if (!(rate >= 0 && rate < 1)) {
     return InputError(*this, inputs, absl::StrCat("rate is ", rate, ", but must be from 0 to below 1"));
   }

@@ -10,23 +10,9 @@
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
-namespace {
-
-// The shape rule for `count` inputs with the same floating-point type and shape, and an output like them.
-absl::StatusOr<std::vector<TensorType>> SameAsInputs(const Op& op, absl::Span<const TensorType> inputs,
-                                                     size_t count) {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
-  for (const TensorType& input : inputs) {
-    if (input.shape != inputs[0].shape) return InputError(op, inputs, "the inputs must have one shape");
-  }
-  return std::vector<TensorType>{inputs[0]};
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<TensorType>> ReluOp::Infer(absl::Span<const TensorType> inputs) const {
-  return SameAsInputs(*this, inputs, 1);
+  return InferAlike(*this, inputs, 1);
 }
 
 absl::StatusOr<std::vector<ValueId>> ReluOp::Gradient(Graph& graph, const Node& node,
@@ -36,11 +22,11 @@ absl::StatusOr<std::vector<ValueId>> ReluOp::Gradient(Graph& graph, const Node& 
 }
 
 absl::StatusOr<std::vector<TensorType>> ReluGradOp::Infer(absl::Span<const TensorType> inputs) const {
-  return SameAsInputs(*this, inputs, 2);
+  return InferAlike(*this, inputs, 2);
 }
 
 absl::StatusOr<std::vector<TensorType>> AddOp::Infer(absl::Span<const TensorType> inputs) const {
-  return SameAsInputs(*this, inputs, 2);
+  return InferAlike(*this, inputs, 2);
 }
 
 absl::StatusOr<std::vector<ValueId>> AddOp::Gradient(Graph& /*graph*/, const Node& /*node*/,
@@ -50,7 +36,7 @@ absl::StatusOr<std::vector<ValueId>> AddOp::Gradient(Graph& /*graph*/, const Nod
 }
 
 absl::StatusOr<std::vector<TensorType>> MultiplyOp::Infer(absl::Span<const TensorType> inputs) const {
-  return SameAsInputs(*this, inputs, 2);
+  return InferAlike(*this, inputs, 2);
 }
 
 absl::StatusOr<std::vector<ValueId>> MultiplyOp::Gradient(Graph& graph, const Node& node,
@@ -68,7 +54,7 @@ absl::StatusOr<std::vector<ValueId>> MultiplyOp::Gradient(Graph& graph, const No
 std::string ScaleOp::attributes() const { return absl::StrCat("factor=", factor); }
 
 absl::StatusOr<std::vector<TensorType>> ScaleOp::Infer(absl::Span<const TensorType> inputs) const {
-  return SameAsInputs(*this, inputs, 1);
+  return InferAlike(*this, inputs, 1);
 }
 
 absl::StatusOr<std::vector<ValueId>> ScaleOp::Gradient(Graph& graph, const Node& /*node*/,

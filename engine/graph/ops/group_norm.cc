@@ -1,6 +1,5 @@
 #include "engine/graph/ops/group_norm.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -18,18 +17,13 @@ namespace {
 absl::Status CheckGroups(const Op& op, absl::Span<const TensorType> inputs, size_t count, int64_t groups) {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(op, inputs, 0, 2));
   const Shape& x = inputs[0].shape;
-  if (x.rank() < 2) return InputError(op, inputs, "input 0 must have at least 2 dimensions");
   if (groups < 1 || x[1] % groups != 0) {
     return InputError(op, inputs,
                       absl::StrCat("groups is ", groups, ", which must divide the ", x[1], " channels"));
   }
   return absl::OkStatus();
-}
-
-absl::Status CheckShape(const Op& op, absl::Span<const TensorType> inputs, size_t i, const Shape& shape) {
-  if (inputs[i].shape == shape) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("input ", i, " must have the shape ", shape.ToString()));
 }
 
 }  // namespace
@@ -40,10 +34,7 @@ absl::StatusOr<std::vector<TensorType>> GroupNormOp::Infer(absl::Span<const Tens
   TANDEM_RETURN_IF_ERROR(CheckGroups(*this, inputs, 3, groups));
   const Shape& x = inputs[0].shape;
   for (const size_t i : {1, 2}) TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, i, Shape({x[1]})));
-  if (!(epsilon >= 0) || !std::isfinite(epsilon)) {
-    return InputError(*this, inputs,
-                      absl::StrCat("epsilon is ", epsilon, ", but must be finite and at least 0"));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckEpsilon(*this, inputs, epsilon));
   const TensorType moment = {inputs[0].dtype, Shape({x[0], groups})};
   return std::vector<TensorType>{inputs[0], moment, moment};
 }

@@ -18,8 +18,7 @@ absl::Status CheckNormalized(const Op& op, absl::Span<const TensorType> inputs, 
   if (dimensions < 1 || dimensions > inputs[0].shape.rank()) {
     return InputError(op, inputs, absl::StrCat("the input has no ", dimensions, " dimensions to normalise"));
   }
-  if (!(epsilon >= 0)) return InputError(op, inputs, absl::StrCat("epsilon is ", epsilon, ", below 0"));
-  return absl::OkStatus();
+  return CheckEpsilon(op, inputs, epsilon);
 }
 
 }  // namespace

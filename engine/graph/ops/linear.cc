@@ -8,19 +8,11 @@
 #include "engine/graph/ops/input_rules.h"
 
 namespace tandem {
-namespace {
-
-absl::Status CheckRows(const Op& op, absl::Span<const TensorType> inputs, size_t i) {
-  if (inputs[i].shape.rank() >= 2) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("input ", i, " must have at least 2 dimensions"));
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<TensorType>> LinearOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 3));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, inputs.size() - 1));
-  TANDEM_RETURN_IF_ERROR(CheckRows(*this, inputs, 0));
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 2));
   TANDEM_RETURN_IF_ERROR(CheckRank(*this, inputs, 1, 2));
   const Shape& x = inputs[0].shape;
   const Shape& weight = inputs[1].shape;
@@ -29,9 +21,7 @@ absl::StatusOr<std::vector<TensorType>> LinearOp::Infer(absl::Span<const TensorT
                       absl::StrCat("the input has ", x[-1], " features, but the weight ", weight.ToString(),
                                    " takes ", weight[1]));
   }
-  if (inputs.size() == 3 && inputs[2].shape != Shape({weight[0]})) {
-    return InputError(*this, inputs, absl::StrCat("the bias must have the shape [", weight[0], "]"));
-  }
+  if (inputs.size() == 3) TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 2, Shape({weight[0]})));
   return std::vector<TensorType>{{inputs[0].dtype, x.WithExtent(-1, weight[0])}};
 }
 
@@ -65,7 +55,7 @@ OpCost LinearOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const Tens
 absl::StatusOr<std::vector<TensorType>> LinearGradInputOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
-  TANDEM_RETURN_IF_ERROR(CheckRows(*this, inputs, 0));
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 2));
   TANDEM_RETURN_IF_ERROR(CheckRank(*this, inputs, 1, 2));
   if (inputs[0].shape[-1] != inputs[1].shape[0]) {
     return InputError(*this, inputs, "the gradient's last extent must be the weight's first");
@@ -83,7 +73,7 @@ OpCost LinearGradInputOp::Cost(absl::Span<const TensorType> inputs,
 absl::StatusOr<std::vector<TensorType>> LinearGradWeightOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
-  TANDEM_RETURN_IF_ERROR(CheckRows(*this, inputs, 0));
+  TANDEM_RETURN_IF_ERROR(CheckLeastRank(*this, inputs, 0, 2));
   const Shape& x = inputs[0].shape;
   const Shape& grad_y = inputs[1].shape;
   if (x.rank() != grad_y.rank() || x.WithExtent(-1, grad_y[-1]) != grad_y) {

@@ -92,8 +92,7 @@ absl::StatusOr<std::vector<TensorType>> LstmGradOp::Infer(absl::Span<const Tenso
   const TensorType expected[] = {types.weight,   types.state,    types.state, types.sequence, types.gates,
                                  types.sequence, types.sequence, types.state, types.state};
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i] == expected[i]) continue;
-    return InputError(*this, inputs, absl::StrCat("input ", i, " must be ", expected[i].ToString()));
+    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, i, expected[i], absl::StrCat("input ", i)));
   }
   return std::vector<TensorType>{types.gates, types.state, types.state, types.sequence};
 }

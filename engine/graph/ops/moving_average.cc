@@ -14,11 +14,9 @@ absl::StatusOr<std::vector<TensorType>> MovingAverageOp::Infer(absl::Span<const 
   if (inputs[0].shape != inputs[1].shape) {
     return InputError(*this, inputs, "the average must have the value's shape");
   }
-  if (inputs[kStepInput] != TensorType{DType::kInt64, Shape()}) {
-    return InputError(*this, inputs, "the step must be int64[]");
-  }
-  if (inputs.size() > kApplyInput && inputs[kApplyInput] != TensorType{DType::kFloat64, Shape()}) {
-    return InputError(*this, inputs, "apply must be float64[]");
+  TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, kStepInput, {DType::kInt64, Shape()}, "the step"));
+  if (inputs.size() > kApplyInput) {
+    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, kApplyInput, {DType::kFloat64, Shape()}, "apply"));
   }
   if (!(decay >= 0 && decay < 1)) {
     return InputError(*this, inputs, absl::StrCat("decay is ", decay, ", not in [0, 1)"));

@@ -35,11 +35,6 @@ int64_t RoundedUp(int64_t windows, int64_t image, int64_t size, int64_t stride, 
   return windows + (rest && windows * stride < image + padding ? 1 : 0);
 }
 
-absl::Status CheckGradShape(const Op& op, absl::Span<const TensorType> inputs, size_t i, const Shape& y) {
-  if (inputs[i].shape == y) return absl::OkStatus();
-  return InputError(op, inputs, absl::StrCat("input ", i, " must have the shape ", y.ToString()));
-}
-
 double WindowElements(const PoolGeometry& geometry) {
   return static_cast<double>(geometry.size.h) * geometry.size.w;
 }
@@ -91,8 +86,8 @@ absl::StatusOr<std::vector<TensorType>> MaxPool2dGradOp::Infer(absl::Span<const 
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
   TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, input_shape));
-  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 0, y));
-  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 1, y));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 0, y));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, y));
   if (inputs[1].dtype != DType::kUInt8) return InputError(*this, inputs, "the index must be uint8");
   return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
 }
@@ -132,7 +127,7 @@ absl::StatusOr<std::vector<TensorType>> AveragePool2dGradOp::Infer(
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
   TANDEM_ASSIGN_OR_RETURN(const Shape y, OutputShape(*this, inputs, geometry, input_shape));
-  TANDEM_RETURN_IF_ERROR(CheckGradShape(*this, inputs, 0, y));
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 0, y));
   return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
 }
 

@@ -13,8 +13,7 @@ namespace {
 
 absl::Status CheckHasFirst(const Op& op, absl::Span<const TensorType> inputs) {
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, inputs.size() - 1));
-  if (inputs[0].shape.rank() >= 1) return absl::OkStatus();
-  return InputError(op, inputs, "input 0 must have 1 dimension or more");
+  return CheckLeastRank(op, inputs, 0, 1);
 }
 
 }  // namespace
@@ -22,10 +21,7 @@ absl::Status CheckHasFirst(const Op& op, absl::Span<const TensorType> inputs) {
 absl::StatusOr<std::vector<TensorType>> AddToEachOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 2, 2));
   TANDEM_RETURN_IF_ERROR(CheckHasFirst(*this, inputs));
-  const Shape each = inputs[0].shape.From(1);
-  if (inputs[1].shape != each) {
-    return InputError(*this, inputs, absl::StrCat("input 1 must have the shape ", each.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 1, inputs[0].shape.From(1)));
   return std::vector<TensorType>{inputs[0]};
 }
 

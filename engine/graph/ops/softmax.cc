@@ -15,13 +15,9 @@ constexpr double kFlopsPerElement = 12;
 
 absl::StatusOr<std::vector<TensorType>> InferAlong(const Op& op, absl::Span<const TensorType> inputs,
                                                    size_t count, int axis) {
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(op, inputs, 0, count - 1));
-  if (inputs.back().shape != inputs[0].shape) return InputError(op, inputs, "the inputs must have one shape");
-  if (axis < 0 || axis >= inputs[0].shape.rank()) {
-    return InputError(op, inputs, absl::StrCat("there is no dimension ", axis));
-  }
-  return std::vector<TensorType>{inputs[0]};
+  TANDEM_ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferAlike(op, inputs, count));
+  TANDEM_RETURN_IF_ERROR(CheckAxis(op, inputs, axis));
+  return outputs;
 }
 
 std::string Describe(int axis, bool log) { return absl::StrCat("axis=", axis, log ? " log" : ""); }

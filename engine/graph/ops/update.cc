@@ -25,20 +25,15 @@ absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorT
   if (inputs[1].shape != inputs[0].shape) {
     return InputError(*this, inputs, "the gradient must have the parameter's shape");
   }
-  if (inputs[2] != TensorType{DType::kFloat64, Shape()}) {
-    return InputError(*this, inputs, "the learning rate must be float64[]");
-  }
-  if (inputs[3] != TensorType{DType::kInt64, Shape()}) {
-    return InputError(*this, inputs, "the step must be int64[]");
-  }
+  const TensorType number = {DType::kFloat64, Shape()};
+  TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 2, number, "the learning rate"));
+  TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 3, {DType::kInt64, Shape()}, "the step"));
   for (size_t i = 0; i < kept.size(); ++i) {
-    const TensorType wanted = kept[i].scalar ? TensorType{DType::kFloat64, Shape()} : inputs[0];
-    if (inputs[kFirstState + i] != wanted) {
-      return InputError(*this, inputs, absl::StrCat(kept[i].name, " must be ", wanted.ToString()));
-    }
+    const TensorType& wanted = kept[i].scalar ? number : inputs[0];
+    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, kFirstState + i, wanted, kept[i].name));
   }
-  if (ApplyInput(inputs.size()) >= 0 && inputs.back() != TensorType{DType::kFloat64, Shape()}) {
-    return InputError(*this, inputs, "apply must be float64[]");
+  if (const int apply = ApplyInput(inputs.size()); apply >= 0) {
+    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, apply, number, "apply"));
   }
   return std::vector<TensorType>{};
 }

@@ -90,10 +90,7 @@ absl::StatusOr<std::vector<TensorType>> UpsampleGradOp::Infer(absl::Span<const T
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 1, 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 0));
   TANDEM_ASSIGN_OR_RETURN(const Shape y, ResizedShape(*this, inputs, rule, input_shape));
-  if (inputs[0].shape != y) {
-    return InputError(*this, inputs,
-                      absl::StrCat("the output's gradient must have the shape ", y.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckShape(*this, inputs, 0, y));
   return std::vector<TensorType>{{inputs[0].dtype, input_shape}};
 }
 

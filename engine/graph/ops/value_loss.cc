@@ -121,10 +121,7 @@ std::string ValueLossGradOp::attributes() const { return AttributesOf(settings);
 absl::StatusOr<std::vector<TensorType>> ValueLossGradOp::Infer(absl::Span<const TensorType> inputs) const {
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, 3, 3));
   TANDEM_RETURN_IF_ERROR(CheckNumbers(*this, settings, inputs));
-  const TensorType expected = {SumType(inputs[0].dtype), Shape()};
-  if (inputs[2] != expected) {
-    return InputError(*this, inputs, absl::StrCat("the loss's gradient must be ", expected.ToString()));
-  }
+  TANDEM_RETURN_IF_ERROR(CheckLossGradient(*this, inputs));
   return std::vector<TensorType>{inputs[0]};
 }
 
