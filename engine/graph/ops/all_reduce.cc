@@ -13,19 +13,12 @@ namespace tandem {
 std::string AllReduceOp::attributes() const { return absl::StrCat("scale=", scale, " bucket=", bucket); }
 
 absl::StatusOr<std::vector<TensorType>> AllReduceOp::Infer(absl::Span<const TensorType> inputs) const {
-  if (count < 1)
-    return InputError(*this, inputs, absl::StrCat("count is ", count, ", but must be at least 1"));
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, inputs.size() - 1));
+  TANDEM_RETURN_IF_ERROR(CheckGradients(*this, inputs, count));
   if (!std::isfinite(scale)) return InputError(*this, inputs, absl::StrCat("scale is ", scale));
   return std::vector<TensorType>(inputs.begin(), inputs.end());
 }
 
-std::vector<std::pair<int, int>> AllReduceOp::InPlace() const {
-  std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < count; ++i) pairs.emplace_back(i, i);
-  return pairs;
-}
+std::vector<std::pair<int, int>> AllReduceOp::InPlace() const { return PairsInPlace(0, 0, count); }
 
 int CountAllReduces(const Graph& graph) {
   return static_cast<int>(std::count_if(graph.nodes().begin(), graph.nodes().end(),

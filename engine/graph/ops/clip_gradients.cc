@@ -13,22 +13,14 @@ std::string ClipGradientsOp::attributes() const {
 }
 
 absl::StatusOr<std::vector<TensorType>> ClipGradientsOp::Infer(absl::Span<const TensorType> inputs) const {
-  if (count < 1) {
-    return InputError(*this, inputs, absl::StrCat("count is ", count, ", but must be at least 1"));
-  }
-  TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count));
-  TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, inputs.size() - 1));
+  TANDEM_RETURN_IF_ERROR(CheckGradients(*this, inputs, count));
   if (!(limit > 0 && std::isfinite(limit))) {
     return InputError(*this, inputs, absl::StrCat("the limit is ", limit, ", but must be above 0"));
   }
   return std::vector<TensorType>(inputs.begin(), inputs.end());
 }
 
-std::vector<std::pair<int, int>> ClipGradientsOp::InPlace() const {
-  std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < count; ++i) pairs.emplace_back(i, i);
-  return pairs;
-}
+std::vector<std::pair<int, int>> ClipGradientsOp::InPlace() const { return PairsInPlace(0, 0, count); }
 
 OpCost ClipGradientsOp::Cost(absl::Span<const TensorType> inputs,
                              absl::Span<const TensorType> outputs) const {

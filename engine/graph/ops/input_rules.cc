@@ -98,6 +98,18 @@ absl::StatusOr<std::vector<TensorType>> InferAlike(const Op& op, absl::Span<cons
   return std::vector<TensorType>{inputs[0]};
 }
 
+absl::Status CheckGradients(const Op& op, absl::Span<const TensorType> inputs, int count) {
+  if (count < 1) return InputError(op, inputs, absl::StrCat("count is ", count, ", but must be at least 1"));
+  TANDEM_RETURN_IF_ERROR(CheckInputCount(op, inputs, count, count));
+  return CheckOneFloatingType(op, inputs, 0, inputs.size() - 1);
+}
+
+std::vector<std::pair<int, int>> PairsInPlace(int first_output, int first_input, int count) {
+  std::vector<std::pair<int, int>> pairs;
+  for (int i = 0; i < count; ++i) pairs.emplace_back(first_output + i, first_input + i);
+  return pairs;
+}
+
 DType SumType(DType dtype) { return dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32; }
 
 OpCost WithFlops(OpCost cost, double flops_per_element, absl::Span<const TensorType> tensors) {

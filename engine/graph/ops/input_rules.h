@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_GRAPH_OPS_INPUT_RULES_H_
 #define TANDEM_ENGINE_GRAPH_OPS_INPUT_RULES_H_
 
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -58,6 +59,13 @@ absl::Status CheckEpsilon(const Op& op, absl::Span<const TensorType> inputs, dou
 // and shape.
 absl::StatusOr<std::vector<TensorType>> InferAlike(const Op& op, absl::Span<const TensorType> inputs,
                                                    size_t count);
+
+// Checks for `count` inputs, at least 1, that share a floating-point type.
+absl::Status CheckGradients(const Op& op, absl::Span<const TensorType> inputs, int count);
+
+// Returns the pairs of Op::InPlace for `count` outputs from `first_output` on, each in place of an input from
+// `first_input` on.
+std::vector<std::pair<int, int>> PairsInPlace(int first_output, int first_input, int count);
 
 // Returns the type of a sum over a batch: float64 for float64, else float32.
 DType SumType(DType dtype);

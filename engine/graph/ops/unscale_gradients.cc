@@ -42,9 +42,7 @@ absl::StatusOr<std::vector<TensorType>> UnscaleGradientsOp::Infer(absl::Span<con
 }
 
 std::vector<std::pair<int, int>> UnscaleGradientsOp::InPlace() const {
-  std::vector<std::pair<int, int>> pairs;
-  for (int i = 0; i < count; ++i) pairs.emplace_back(kFirstResult + i, kFirstGradient + i);
-  return pairs;
+  return PairsInPlace(kFirstResult, kFirstGradient, count);
 }
 
 }  // namespace tandem
