@@ -1,5 +1,6 @@
 #include "engine/base/field_violations.h"
 
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/cord.h"
@@ -48,6 +49,21 @@ absl::Status FieldViolations::ToStatus() const {
                                                             out->append(v.description);
                                                           })));
   return status;
+}
+
+void CheckAboveZero(absl::string_view field, double value, FieldViolations& violations) {
+  if (value > 0 && std::isfinite(value)) return;
+  violations.Add(field, absl::StrCat("is ", value, "; it must be finite and above 0"));
+}
+
+void CheckAtLeastZero(absl::string_view field, double value, FieldViolations& violations) {
+  if (value >= 0 && std::isfinite(value)) return;
+  violations.Add(field, absl::StrCat("is ", value, "; it must be finite and at least 0"));
+}
+
+void CheckZeroToOne(absl::string_view field, double value, FieldViolations& violations) {
+  if (value >= 0 && value <= 1) return;
+  violations.Add(field, absl::StrCat("is ", value, "; it must be from 0 to 1"));
 }
 
 absl::Status FieldError(absl::string_view field, absl::string_view description) {

@@ -36,6 +36,11 @@ class FieldViolations {
   std::vector<FieldViolation> violations_;
 };
 
+// Each adds a violation of `field` to `violations` if the number is wrong.
+void CheckAboveZero(absl::string_view field, double value, FieldViolations& violations);    // And finite.
+void CheckAtLeastZero(absl::string_view field, double value, FieldViolations& violations);  // And finite.
+void CheckZeroToOne(absl::string_view field, double value, FieldViolations& violations);
+
 // Returns INVALID_ARGUMENT with a single violation.
 absl::Status FieldError(absl::string_view field, absl::string_view description);
 

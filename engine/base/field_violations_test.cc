@@ -1,5 +1,7 @@
 #include "engine/base/field_violations.h"
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -10,6 +12,31 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(FieldViolationsTest, NoneIsOk) { EXPECT_TRUE(FieldViolations().ToStatus().ok()); }
+
+TEST(FieldViolationsTest, NumbersOutsideTheirRangeAreViolations) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  FieldViolations good;
+  CheckAboveZero("a", 1e-300, good);
+  CheckAtLeastZero("b", 0, good);
+  CheckZeroToOne("c", 0, good);
+  CheckZeroToOne("d", 1, good);
+  EXPECT_TRUE(good.empty());
+  FieldViolations wrong;
+  CheckAboveZero("a", 0, wrong);
+  CheckAboveZero("b", kInfinity, wrong);
+  CheckAtLeastZero("c", -0.5, wrong);
+  CheckAtLeastZero("d", kNan, wrong);
+  CheckZeroToOne("e", 1.5, wrong);
+  CheckZeroToOne("f", kNan, wrong);
+  EXPECT_THAT(wrong.violations(),
+              ElementsAre(FieldViolation{"a", "is 0; it must be finite and above 0"},
+                          FieldViolation{"b", "is inf; it must be finite and above 0"},
+                          FieldViolation{"c", "is -0.5; it must be finite and at least 0"},
+                          FieldViolation{"d", "is nan; it must be finite and at least 0"},
+                          FieldViolation{"e", "is 1.5; it must be from 0 to 1"},
+                          FieldViolation{"f", "is nan; it must be from 0 to 1"}));
+}
 
 TEST(FieldViolationsTest, TravelThroughAStatusUnderAPrefix) {
   FieldViolations inner;

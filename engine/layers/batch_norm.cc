@@ -1,6 +1,5 @@
 #include "engine/layers/batch_norm.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -37,10 +36,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
   absl::Status Check(const v1::Layer& layer) const override {
     const v1::BatchNorm& norm = layer.batch_norm();
     FieldViolations violations;
-    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
-      violations.Add("batch_norm.epsilon",
-                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
-    }
+    CheckAtLeastZero("batch_norm.epsilon", norm.epsilon(), violations);
     if (!(norm.momentum() >= 0 && norm.momentum() <= 1)) {
       violations.Add(
           "batch_norm.momentum",

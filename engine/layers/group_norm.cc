@@ -1,6 +1,5 @@
 #include "engine/layers/group_norm.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,10 +33,7 @@ class GroupNormLayerKind final : public OneInputLayerKind {
     const v1::GroupNorm& norm = layer.group_norm();
     FieldViolations violations;
     CheckExtent("group_norm.groups", norm.groups(), 1, violations);
-    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
-      violations.Add("group_norm.epsilon",
-                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
-    }
+    CheckAtLeastZero("group_norm.epsilon", norm.epsilon(), violations);
     CheckActivation("group_norm.activation", norm.activation(), violations);
     violations.AddAll("group_norm.weight_initializer", CheckInitializer(norm.weight_initializer()));
     violations.AddAll("group_norm.bias_initializer", CheckInitializer(norm.bias_initializer()));

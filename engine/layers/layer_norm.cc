@@ -1,6 +1,5 @@
 #include "engine/layers/layer_norm.h"
 
-#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -32,10 +31,7 @@ class LayerNormLayerKind final : public OneInputLayerKind {
   absl::Status Check(const v1::Layer& layer) const override {
     const v1::LayerNorm& norm = layer.layer_norm();
     FieldViolations violations;
-    if (!(norm.epsilon() >= 0) || !std::isfinite(norm.epsilon())) {
-      violations.Add("layer_norm.epsilon",
-                     absl::StrCat("is ", norm.epsilon(), "; it must be finite and at least 0"));
-    }
+    CheckAtLeastZero("layer_norm.epsilon", norm.epsilon(), violations);
     CheckExtent("layer_norm.dimensions", norm.dimensions(), 1, violations);
     if (norm.use_bias() && !norm.affine()) {
       violations.Add("layer_norm.use_bias",

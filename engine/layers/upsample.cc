@@ -56,9 +56,7 @@ class UpsampleLayerKind final : public OneInputLayerKind {
                                   " numbers; give a height's and a width's, or one for both"));
     }
     for (int i = 0; i < upsample.scale_size(); ++i) {
-      if (upsample.scale(i) > 0 && std::isfinite(upsample.scale(i))) continue;
-      violations.Add(absl::StrCat("upsample.scale[", i, "]"),
-                     absl::StrCat("is ", upsample.scale(i), "; it must be finite and above 0"));
+      CheckAboveZero(absl::StrCat("upsample.scale[", i, "]"), upsample.scale(i), violations);
     }
     if (!v1::UpsampleMode_IsValid(upsample.mode())) {
       violations.Add("upsample.mode",

@@ -46,9 +46,7 @@ std::vector<double> ClassWeightsOf(const v1::Loss& loss) {
 
 void CheckWeights(const std::vector<double>& weights, const std::string& field, FieldViolations& violations) {
   for (size_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] >= 0 && std::isfinite(weights[i])) continue;
-    violations.Add(absl::StrCat(field, "[", i, "]"),
-                   absl::StrCat("is ", weights[i], "; it must be finite and at least 0"));
+    CheckAtLeastZero(absl::StrCat(field, "[", i, "]"), weights[i], violations);
   }
   const auto is_zero = [](double weight) { return weight == 0; };
   if (!weights.empty() && std::all_of(weights.begin(), weights.end(), is_zero)) {

@@ -110,10 +110,7 @@ void CheckClipping(const v1::GradientClipping& clip, FieldViolations& violations
     violations.Add("clip", "says not how; give norm or value");
     return;
   }
-  const double limit = by_norm ? clip.norm() : clip.value();
-  if (limit > 0 && std::isfinite(limit)) return;
-  violations.Add(by_norm ? "clip.norm" : "clip.value",
-                 absl::StrCat("is ", limit, "; it must be finite and above 0"));
+  CheckAboveZero(by_norm ? "clip.norm" : "clip.value", by_norm ? clip.norm() : clip.value(), violations);
 }
 
 // Returns a number of the set kind, by its field's name.

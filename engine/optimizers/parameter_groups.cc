@@ -1,7 +1,6 @@
 #include "engine/optimizers/parameter_groups.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -53,13 +52,8 @@ void CheckParameterGroups(const v1::Optimizer& optimizer, FieldViolations& viola
       violations.Add(field,
                      "says nothing of its parameters; give weight_decay, learning_rate_factor or frozen");
     }
-    const auto check = [&](const char* name, double value) {
-      if (value >= 0 && std::isfinite(value)) return;
-      violations.Add(absl::StrCat(field, ".", name),
-                     absl::StrCat("is ", value, "; it must be finite and at least 0"));
-    };
-    check("weight_decay", group.weight_decay());
-    check("learning_rate_factor", group.learning_rate_factor());
+    CheckAtLeastZero(field + ".weight_decay", group.weight_decay(), violations);
+    CheckAtLeastZero(field + ".learning_rate_factor", group.learning_rate_factor(), violations);
   }
 }
 

@@ -1,6 +1,5 @@
 #include "engine/schedules/schedule.h"
 
-#include <cmath>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -23,21 +22,6 @@ void CheckLength(absl::string_view field, int64_t length, bool required, FieldVi
 void CheckCount(absl::string_view field, int64_t count, FieldViolations& violations) {
   if (count >= 0 && count <= kMaxLength) return;
   violations.Add(field, absl::StrCat("is ", count, "; it must be from 0 to ", kMaxLength));
-}
-
-void CheckAboveZero(absl::string_view field, double value, FieldViolations& violations) {
-  if (value > 0 && std::isfinite(value)) return;
-  violations.Add(field, absl::StrCat("is ", value, "; it must be finite and above 0"));
-}
-
-void CheckAtLeastZero(absl::string_view field, double value, FieldViolations& violations) {
-  if (value >= 0 && std::isfinite(value)) return;
-  violations.Add(field, absl::StrCat("is ", value, "; it must be finite and at least 0"));
-}
-
-void CheckShare(absl::string_view field, double value, FieldViolations& violations) {
-  if (value >= 0 && value <= 1) return;
-  violations.Add(field, absl::StrCat("is ", value, "; it must be from 0 to 1"));
 }
 
 // Checks that there are times and that they rise.
@@ -71,7 +55,7 @@ void CheckOneCycle(const v1::OneCycleSchedule& one_cycle, FieldViolations& viola
   if (one_cycle.has_max_lr()) CheckAboveZero("one_cycle.max_lr", one_cycle.max_lr(), violations);
   CheckLength("one_cycle.total_steps", one_cycle.total_steps(), false, violations);
   if (one_cycle.total_steps() == 1) violations.Add("one_cycle.total_steps", "is 1; it must be at least 2");
-  CheckShare("one_cycle.pct_start", one_cycle.pct_start(), violations);
+  CheckZeroToOne("one_cycle.pct_start", one_cycle.pct_start(), violations);
   if (one_cycle.three_phase() && one_cycle.pct_start() > 0.5 && one_cycle.pct_start() <= 1) {
     violations.Add("one_cycle.pct_start",
                    absl::StrCat("is ", one_cycle.pct_start(), "; with three phases it must be at most 0.5"));
@@ -202,7 +186,7 @@ absl::Status CheckSchedule(const v1::Schedule& schedule) {
   }
   if (schedule.has_warmup()) {
     CheckLength("warmup.length", schedule.warmup().length(), true, violations);
-    CheckShare("warmup.start_factor", schedule.warmup().start_factor(), violations);
+    CheckZeroToOne("warmup.start_factor", schedule.warmup().start_factor(), violations);
     if (!v1::ScheduleUnit_IsValid(schedule.warmup().unit())) {
       violations.Add("warmup.unit", "is not known; give steps or epochs");
     }

@@ -51,9 +51,7 @@ absl::Status CheckCutmix(const v1::Cutmix& cutmix) {
     violations.Add("alpha",
                    absl::StrCat("is ", cutmix.alpha(), "; it must be above 0 and at most ", kMaxCutMixAlpha));
   }
-  if (cutmix.has_probability() && !(cutmix.probability() >= 0 && cutmix.probability() <= 1)) {
-    violations.Add("probability", absl::StrCat("is ", cutmix.probability(), "; it must be from 0 to 1"));
-  }
+  CheckZeroToOne("probability", cutmix.probability(), violations);
   return violations.ToStatus();
 }
 

@@ -51,9 +51,7 @@ constexpr int64_t kMaxPixels = 1 << 20;
 
 absl::Status CheckErase(const v1::RandomErase& erase) {
   FieldViolations violations;
-  if (erase.has_probability() && !(erase.probability() >= 0 && erase.probability() <= 1)) {
-    violations.Add("probability", absl::StrCat("is ", erase.probability(), "; it must be from 0 to 1"));
-  }
+  CheckZeroToOne("probability", erase.probability(), violations);
   for (const auto& [field, pixels] :
        {std::pair("height", erase.height()), std::pair("width", erase.width())}) {
     if (pixels >= 1 && pixels <= kMaxPixels) continue;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 
 namespace tandem {
@@ -57,9 +56,9 @@ class VerticalFlip final : public Transform<T> {
 }  // namespace
 
 absl::Status CheckFlip(const v1::RandomFlip& flip) {
-  if (!flip.has_probability() || (flip.probability() >= 0 && flip.probability() <= 1))
-    return absl::OkStatus();
-  return FieldError("probability", absl::StrCat("is ", flip.probability(), "; it must be from 0 to 1"));
+  FieldViolations violations;
+  CheckZeroToOne("probability", flip.probability(), violations);
+  return violations.ToStatus();
 }
 
 template <typename T>
