@@ -141,9 +141,6 @@ absl::StatusOr<ValueId> AddActivation(v1::Activation activation, ValueId input, 
   }
 }
 
-const LayerKind& ActivationKind() {
-  static const ActivationLayerKind* const kind = new ActivationLayerKind;
-  return *kind;
-}
+const LayerKind& ActivationKind() { return TheOnly<ActivationLayerKind>(); }
 
 }  // namespace tandem

@@ -101,9 +101,6 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& MultiHeadAttentionKind() {
-  static const MultiHeadAttentionLayerKind* const kind = new MultiHeadAttentionLayerKind;
-  return *kind;
-}
+const LayerKind& MultiHeadAttentionKind() { return TheOnly<MultiHeadAttentionLayerKind>(); }
 
 }  // namespace tandem

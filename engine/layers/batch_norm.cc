@@ -115,9 +115,6 @@ class BatchNormLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& BatchNormKind() {
-  static const BatchNormLayerKind* const kind = new BatchNormLayerKind;
-  return *kind;
-}
+const LayerKind& BatchNormKind() { return TheOnly<BatchNormLayerKind>(); }
 
 }  // namespace tandem

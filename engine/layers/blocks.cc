@@ -140,15 +140,9 @@ class RepeatLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& ResidualKind() {
-  static const ResidualLayerKind* const kind = new ResidualLayerKind;
-  return *kind;
-}
+const LayerKind& ResidualKind() { return TheOnly<ResidualLayerKind>(); }
 
-const LayerKind& RepeatKind() {
-  static const RepeatLayerKind* const kind = new RepeatLayerKind;
-  return *kind;
-}
+const LayerKind& RepeatKind() { return TheOnly<RepeatLayerKind>(); }
 
 void ForEachBlock(const v1::Layer& layer,
                   const std::function<void(const Layers& layers, const std::string& path,

@@ -108,9 +108,6 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& ConvTranspose2dKind() {
-  static const ConvTranspose2dLayerKind* const kind = new ConvTranspose2dLayerKind;
-  return *kind;
-}
+const LayerKind& ConvTranspose2dKind() { return TheOnly<ConvTranspose2dLayerKind>(); }
 
 }  // namespace tandem

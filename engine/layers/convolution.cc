@@ -120,9 +120,6 @@ class Conv2dLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& Conv2dKind() {
-  static const Conv2dLayerKind* const kind = new Conv2dLayerKind;
-  return *kind;
-}
+const LayerKind& Conv2dKind() { return TheOnly<Conv2dLayerKind>(); }
 
 }  // namespace tandem

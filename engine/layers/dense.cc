@@ -89,14 +89,8 @@ class FlattenLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& DenseKind() {
-  static const DenseLayerKind* const kind = new DenseLayerKind;
-  return *kind;
-}
+const LayerKind& DenseKind() { return TheOnly<DenseLayerKind>(); }
 
-const LayerKind& FlattenKind() {
-  static const FlattenLayerKind* const kind = new FlattenLayerKind;
-  return *kind;
-}
+const LayerKind& FlattenKind() { return TheOnly<FlattenLayerKind>(); }
 
 }  // namespace tandem

@@ -45,9 +45,6 @@ class DropoutLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& DropoutKind() {
-  static const DropoutLayerKind* const kind = new DropoutLayerKind;
-  return *kind;
-}
+const LayerKind& DropoutKind() { return TheOnly<DropoutLayerKind>(); }
 
 }  // namespace tandem

@@ -173,10 +173,7 @@ class EmbedCategoriesLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& EmbedCategoriesKind() {
-  static const EmbedCategoriesLayerKind* const kind = new EmbedCategoriesLayerKind;
-  return *kind;
-}
+const LayerKind& EmbedCategoriesKind() { return TheOnly<EmbedCategoriesLayerKind>(); }
 
 absl::Status TakeColumns(absl::Span<const v1::EmbeddedColumn> columns, v1::EmbedCategories* embed) {
   if (columns.empty()) {

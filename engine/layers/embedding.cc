@@ -113,14 +113,8 @@ class PositionalEmbeddingLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& EmbeddingKind() {
-  static const EmbeddingLayerKind* const kind = new EmbeddingLayerKind;
-  return *kind;
-}
+const LayerKind& EmbeddingKind() { return TheOnly<EmbeddingLayerKind>(); }
 
-const LayerKind& PositionalEmbeddingKind() {
-  static const PositionalEmbeddingLayerKind* const kind = new PositionalEmbeddingLayerKind;
-  return *kind;
-}
+const LayerKind& PositionalEmbeddingKind() { return TheOnly<PositionalEmbeddingLayerKind>(); }
 
 }  // namespace tandem

@@ -71,9 +71,6 @@ class GroupNormLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& GroupNormKind() {
-  static const GroupNormLayerKind* const kind = new GroupNormLayerKind;
-  return *kind;
-}
+const LayerKind& GroupNormKind() { return TheOnly<GroupNormLayerKind>(); }
 
 }  // namespace tandem

@@ -164,6 +164,13 @@ class OneInputLayerKind : public LayerKind {
                                         LayerContext& context) const = 0;
 };
 
+// Returns the only object of a kind. The object is never destroyed.
+template <typename Kind>
+const LayerKind& TheOnly() {
+  static const Kind* const kind = new Kind;
+  return *kind;
+}
+
 // Returns the rules of a kind, or null for KIND_NOT_SET.
 const LayerKind* FindLayerKind(v1::Layer::KindCase kind);
 

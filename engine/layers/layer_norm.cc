@@ -70,9 +70,6 @@ class LayerNormLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& LayerNormKind() {
-  static const LayerNormLayerKind* const kind = new LayerNormLayerKind;
-  return *kind;
-}
+const LayerKind& LayerNormKind() { return TheOnly<LayerNormLayerKind>(); }
 
 }  // namespace tandem

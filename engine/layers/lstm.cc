@@ -143,9 +143,6 @@ class LstmLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& LstmKind() {
-  static const LstmLayerKind* const kind = new LstmLayerKind;
-  return *kind;
-}
+const LayerKind& LstmKind() { return TheOnly<LstmLayerKind>(); }
 
 }  // namespace tandem

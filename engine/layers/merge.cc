@@ -127,19 +127,10 @@ class ConcatLayerKind final : public LayerKind {
 
 }  // namespace
 
-const LayerKind& AddKind() {
-  static const AddLayerKind* const kind = new AddLayerKind;
-  return *kind;
-}
+const LayerKind& AddKind() { return TheOnly<AddLayerKind>(); }
 
-const LayerKind& MultiplyKind() {
-  static const MultiplyLayerKind* const kind = new MultiplyLayerKind;
-  return *kind;
-}
+const LayerKind& MultiplyKind() { return TheOnly<MultiplyLayerKind>(); }
 
-const LayerKind& ConcatKind() {
-  static const ConcatLayerKind* const kind = new ConcatLayerKind;
-  return *kind;
-}
+const LayerKind& ConcatKind() { return TheOnly<ConcatLayerKind>(); }
 
 }  // namespace tandem

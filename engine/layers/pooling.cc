@@ -160,24 +160,12 @@ class GlobalMaxPool2dLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& MaxPool2dKind() {
-  static const MaxPool2dLayerKind* const kind = new MaxPool2dLayerKind;
-  return *kind;
-}
+const LayerKind& MaxPool2dKind() { return TheOnly<MaxPool2dLayerKind>(); }
 
-const LayerKind& AveragePool2dKind() {
-  static const AveragePool2dLayerKind* const kind = new AveragePool2dLayerKind;
-  return *kind;
-}
+const LayerKind& AveragePool2dKind() { return TheOnly<AveragePool2dLayerKind>(); }
 
-const LayerKind& GlobalAveragePool2dKind() {
-  static const GlobalAveragePool2dLayerKind* const kind = new GlobalAveragePool2dLayerKind;
-  return *kind;
-}
+const LayerKind& GlobalAveragePool2dKind() { return TheOnly<GlobalAveragePool2dLayerKind>(); }
 
-const LayerKind& GlobalMaxPool2dKind() {
-  static const GlobalMaxPool2dLayerKind* const kind = new GlobalMaxPool2dLayerKind;
-  return *kind;
-}
+const LayerKind& GlobalMaxPool2dKind() { return TheOnly<GlobalMaxPool2dLayerKind>(); }
 
 }  // namespace tandem

@@ -74,9 +74,6 @@ class ReshapeLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& ReshapeKind() {
-  static const ReshapeLayerKind* const kind = new ReshapeLayerKind;
-  return *kind;
-}
+const LayerKind& ReshapeKind() { return TheOnly<ReshapeLayerKind>(); }
 
 }  // namespace tandem

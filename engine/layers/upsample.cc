@@ -89,9 +89,6 @@ class UpsampleLayerKind final : public OneInputLayerKind {
 
 }  // namespace
 
-const LayerKind& UpsampleKind() {
-  static const UpsampleLayerKind* const kind = new UpsampleLayerKind;
-  return *kind;
-}
+const LayerKind& UpsampleKind() { return TheOnly<UpsampleLayerKind>(); }
 
 }  // namespace tandem
