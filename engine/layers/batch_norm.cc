@@ -11,12 +11,11 @@
 #include "engine/graph/ops/batch_norm.h"
 #include "engine/graph/ops/batch_norm_sync.h"
 #include "engine/layers/activation.h"
-#include "engine/layers/fields.h"
+#include "engine/layers/norm_fields.h"
 
 namespace tandem {
 namespace {
 
-constexpr double kDefaultBatchNormEpsilon = 1e-5;
 constexpr double kDefaultMomentum = 0.1;
 
 class BatchNormLayerKind final : public OneInputLayerKind {
@@ -25,12 +24,9 @@ class BatchNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::BatchNorm* norm = layer->mutable_batch_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultBatchNormEpsilon);
+    FillNorm(norm);
     if (!norm->has_momentum()) norm->set_momentum(kDefaultMomentum);
-    if (!norm->has_affine()) norm->set_affine(true);
     if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);
-    FillInitializer(Ones(), norm->mutable_weight_initializer());
-    FillInitializer(Zeros(), norm->mutable_bias_initializer());
   }
 
   absl::Status Check(const v1::Layer& layer) const override {
@@ -65,16 +61,8 @@ class BatchNormLayerKind final : public OneInputLayerKind {
                        ", where a single value a channel has no variance; choose a batch size that "
                        "leaves no replica a single sample, in the epoch's last batch too"));
     }
-    std::vector<ValueId> inputs = {input};
-    if (norm.affine()) {
-      inputs.push_back(
-          AddParameter(context, layer.name(), "weight", channels, norm.weight_initializer(), Fans()));
-      inputs.push_back(
-          AddParameter(context, layer.name(), "bias", channels, norm.bias_initializer(), Fans()));
-    } else {
-      inputs.push_back(context.graph.AddConstant(1, context.dtype, channels));
-      inputs.push_back(context.graph.AddConstant(0, context.dtype, channels));
-    }
+    std::vector<ValueId> inputs =
+        NormInputs(norm, /*has_bias=*/norm.affine(), layer.name(), channels, input, context);
     inputs.push_back(AddStatistic(context, layer.name(), "running_mean", channels, 0));
     inputs.push_back(AddStatistic(context, layer.name(), "running_var", channels, 1));
     ValueId output = kNoValue;

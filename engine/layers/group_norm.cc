@@ -10,11 +10,10 @@
 #include "engine/graph/ops/group_norm.h"
 #include "engine/layers/activation.h"
 #include "engine/layers/fields.h"
+#include "engine/layers/norm_fields.h"
 
 namespace tandem {
 namespace {
-
-constexpr double kDefaultGroupNormEpsilon = 1e-5;
 
 class GroupNormLayerKind final : public OneInputLayerKind {
  public:
@@ -22,11 +21,8 @@ class GroupNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::GroupNorm* norm = layer->mutable_group_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultGroupNormEpsilon);
-    if (!norm->has_affine()) norm->set_affine(true);
+    FillNorm(norm);
     if (norm->activation() == v1::ACTIVATION_UNSPECIFIED) norm->set_activation(v1::ACTIVATION_IDENTITY);
-    FillInitializer(Ones(), norm->mutable_weight_initializer());
-    FillInitializer(Zeros(), norm->mutable_bias_initializer());
   }
 
   absl::Status Check(const v1::Layer& layer) const override {
@@ -51,16 +47,8 @@ class GroupNormLayerKind final : public OneInputLayerKind {
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::GroupNorm& norm = layer.group_norm();
     const Shape channels({context.graph.value(input).shape[1]});
-    std::vector<ValueId> inputs = {input};
-    if (norm.affine()) {
-      inputs.push_back(
-          AddParameter(context, layer.name(), "weight", channels, norm.weight_initializer(), Fans()));
-      inputs.push_back(
-          AddParameter(context, layer.name(), "bias", channels, norm.bias_initializer(), Fans()));
-    } else {
-      inputs.push_back(context.graph.AddConstant(1, context.dtype, channels));
-      inputs.push_back(context.graph.AddConstant(0, context.dtype, channels));
-    }
+    std::vector<ValueId> inputs =
+        NormInputs(norm, /*has_bias=*/norm.affine(), layer.name(), channels, input, context);
     TANDEM_ASSIGN_OR_RETURN(
         const std::vector<ValueId> outputs,
         context.graph.AddNode(std::make_shared<GroupNormOp>(norm.groups(), norm.epsilon()),

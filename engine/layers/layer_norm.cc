@@ -8,11 +8,10 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/layer_norm.h"
 #include "engine/layers/fields.h"
+#include "engine/layers/norm_fields.h"
 
 namespace tandem {
 namespace {
-
-constexpr double kDefaultLayerNormEpsilon = 1e-5;
 
 class LayerNormLayerKind final : public OneInputLayerKind {
  public:
@@ -20,12 +19,9 @@ class LayerNormLayerKind final : public OneInputLayerKind {
 
   void FillDefaults(v1::Layer* layer) const override {
     v1::LayerNorm* norm = layer->mutable_layer_norm();
-    if (!norm->has_epsilon()) norm->set_epsilon(kDefaultLayerNormEpsilon);
+    FillNorm(norm);
     if (norm->dimensions() == 0) norm->set_dimensions(1);
-    if (!norm->has_affine()) norm->set_affine(true);
     if (!norm->has_use_bias()) norm->set_use_bias(norm->affine());
-    FillInitializer(Ones(), norm->mutable_weight_initializer());
-    FillInitializer(Zeros(), norm->mutable_bias_initializer());
   }
 
   absl::Status Check(const v1::Layer& layer) const override {
@@ -53,17 +49,10 @@ class LayerNormLayerKind final : public OneInputLayerKind {
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::LayerNorm& norm = layer.layer_norm();
     const Shape normalized = context.graph.value(input).shape.From(-static_cast<int>(norm.dimensions()));
-    const auto parameter = [&](bool learned, const char* name, const v1::Initializer& initializer,
-                               double otherwise) {
-      return learned ? AddParameter(context, layer.name(), name, normalized, initializer, Fans())
-                     : context.graph.AddConstant(otherwise, context.dtype, normalized);
-    };
-    const ValueId weight = parameter(norm.affine(), "weight", norm.weight_initializer(), 1);
-    const ValueId bias = parameter(norm.use_bias(), "bias", norm.bias_initializer(), 0);
     TANDEM_ASSIGN_OR_RETURN(
         const std::vector<ValueId> outputs,
         context.graph.AddNode(std::make_shared<LayerNormOp>(norm.dimensions(), norm.epsilon()),
-                              {input, weight, bias}));
+                              NormInputs(norm, norm.use_bias(), layer.name(), normalized, input, context)));
     return outputs[0];
   }
 };
