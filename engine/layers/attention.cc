@@ -10,8 +10,8 @@
 #include "engine/base/status_macros.h"
 #include "engine/graph/ops/attention.h"
 #include "engine/graph/ops/heads.h"
-#include "engine/graph/ops/linear.h"
 #include "engine/graph/ops/matmul.h"
+#include "engine/layers/dense.h"
 #include "engine/layers/fields.h"
 
 namespace tandem {
@@ -59,29 +59,16 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
                                    input.ToString()));
   }
 
-  // input weight^T + bias. The parameters are "<layer>.<name>weight" and "<layer>.<name>bias".
-  static absl::StatusOr<ValueId> Project(const v1::Layer& layer, const std::string& name, ValueId input,
-                                         int64_t units, const v1::Initializer& weight_initializer,
-                                         bool use_bias, LayerContext& context) {
-    const int64_t features = context.graph.value(input).shape[-1];
-    const Fans fans{.in = static_cast<double>(features), .out = static_cast<double>(units)};
-    std::vector<ValueId> inputs = {input, AddParameter(context, layer.name(), absl::StrCat(name, "weight"),
-                                                       Shape({units, features}), weight_initializer, fans)};
-    if (use_bias) {
-      inputs.push_back(AddParameter(context, layer.name(), absl::StrCat(name, "bias"), Shape({units}),
-                                    layer.multi_head_attention().bias_initializer(), fans));
-    }
-    return context.graph.Add(std::make_shared<LinearOp>(), std::move(inputs));
-  }
-
   absl::StatusOr<ValueId> Build(const v1::Layer& layer, ValueId input, LayerContext& context) const override {
     const v1::MultiHeadAttention& attention = layer.multi_head_attention();
     Graph& graph = context.graph;
     const int64_t features = graph.value(input).shape[2];
     const double scale = 1 / std::sqrt(static_cast<double>(features / attention.heads()));
-    TANDEM_ASSIGN_OR_RETURN(const ValueId projected,
-                            Project(layer, "in_proj_", input, kProjections * features,
-                                    attention.weight_initializer(), attention.use_bias(), context));
+    const v1::Initializer& bias = attention.bias_initializer();
+    TANDEM_ASSIGN_OR_RETURN(
+        const ValueId projected,
+        AddLinear(layer.name(), "in_proj_", input, kProjections * features, attention.weight_initializer(),
+                  attention.use_bias() ? &bias : nullptr, context));
     TANDEM_ASSIGN_OR_RETURN(
         const std::vector<ValueId> parts,
         graph.AddNode(std::make_shared<SplitHeadsOp>(kProjections, attention.heads()), {projected}));
@@ -94,8 +81,9 @@ class MultiHeadAttentionLayerKind final : public OneInputLayerKind {
     TANDEM_ASSIGN_OR_RETURN(const ValueId heads,
                             graph.Add(std::make_shared<MatmulOp>(), {weights, parts[2]}));
     TANDEM_ASSIGN_OR_RETURN(const ValueId joined, graph.Add(std::make_shared<MergeHeadsOp>(), {heads}));
-    return Project(layer, absl::StrCat(kLastProjection, "."), joined, features,
-                   attention.output_weight_initializer(), attention.use_output_bias(), context);
+    return AddLinear(layer.name(), absl::StrCat(kLastProjection, "."), joined, features,
+                     attention.output_weight_initializer(), attention.use_output_bias() ? &bias : nullptr,
+                     context);
   }
 };
 

@@ -59,17 +59,10 @@ class DenseLayerKind final : public OneInputLayerKind {
     if (!dense.per_position()) {
       TANDEM_ASSIGN_OR_RETURN(input, Flattened(input, context.graph));
     }
-    const int64_t features = context.graph.value(input).shape[-1];
-    const Fans fans{.in = static_cast<double>(features), .out = static_cast<double>(dense.units())};
-    std::vector<ValueId> inputs = {
-        input, AddParameter(context, layer.name(), "weight", Shape({dense.units(), features}),
-                            dense.weight_initializer(), fans)};
-    if (dense.use_bias()) {
-      inputs.push_back(AddParameter(context, layer.name(), "bias", Shape({dense.units()}),
-                                    dense.bias_initializer(), fans));
-    }
-    TANDEM_ASSIGN_OR_RETURN(const ValueId output,
-                            context.graph.Add(std::make_shared<LinearOp>(), std::move(inputs)));
+    TANDEM_ASSIGN_OR_RETURN(
+        const ValueId output,
+        AddLinear(layer.name(), /*prefix=*/"", input, dense.units(), dense.weight_initializer(),
+                  dense.use_bias() ? &dense.bias_initializer() : nullptr, context));
     return AddActivation(dense.activation(), output, context.graph);
   }
 };
@@ -88,6 +81,20 @@ class FlattenLayerKind final : public OneInputLayerKind {
 };
 
 }  // namespace
+
+absl::StatusOr<ValueId> AddLinear(absl::string_view layer, absl::string_view prefix, ValueId input,
+                                  int64_t units, const v1::Initializer& weight_initializer,
+                                  const v1::Initializer* bias_initializer, LayerContext& context) {
+  const int64_t features = context.graph.value(input).shape[-1];
+  const Fans fans{.in = static_cast<double>(features), .out = static_cast<double>(units)};
+  std::vector<ValueId> inputs = {input, AddParameter(context, layer, absl::StrCat(prefix, "weight"),
+                                                     Shape({units, features}), weight_initializer, fans)};
+  if (bias_initializer != nullptr) {
+    inputs.push_back(
+        AddParameter(context, layer, absl::StrCat(prefix, "bias"), Shape({units}), *bias_initializer, fans));
+  }
+  return context.graph.Add(std::make_shared<LinearOp>(), std::move(inputs));
+}
 
 const LayerKind& DenseKind() { return TheOnly<DenseLayerKind>(); }
 
