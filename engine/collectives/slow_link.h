@@ -7,7 +7,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "engine/backend/communicator.h"
+#include "engine/backend/forwarding_communicator.h"
 #include "engine/base/clock.h"
 
 namespace tandem {
@@ -15,33 +15,26 @@ namespace tandem {
 // Another communicator whose reductions take as long as over a slow network. A rank sleeps for the time of
 // the bytes that each rank sends: 2 (n - 1) / n times the buffer's bytes among n ranks. Calls return when
 // they are done. An abort wakes a sleeping rank within 10 ms.
-class SlowLink final : public Communicator {
+class SlowLink final : public ForwardingCommunicator {
  public:
   SlowLink(std::unique_ptr<Communicator> inner, double bytes_per_second)
-      : inner_(std::move(inner)), bytes_per_second_(bytes_per_second) {}
+      : ForwardingCommunicator(std::move(inner)), bytes_per_second_(bytes_per_second) {}
 
-  int rank() const override { return inner_->rank(); }
-  int world_size() const override { return inner_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
     const double bytes =
         static_cast<double>(buffer.elements * SizeOf(buffer.dtype)) * 2 * (world_size() - 1) / world_size();
-    absl::Status status = inner_->AllReduce(buffer, op);
+    absl::Status status = inner().AllReduce(buffer, op);
     // The transfer begins after all ranks have made the call.
     const absl::Duration end = Clock::Real()->Elapsed() + absl::Seconds(bytes / bytes_per_second_);
     for (absl::Duration now = Clock::Real()->Elapsed(); now < end && status.ok();
          now = Clock::Real()->Elapsed()) {
       absl::SleepFor(std::min(end - now, absl::Milliseconds(10)));
-      status = inner_->status();
+      status = inner().status();
     }
     return status;
   }
-  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
-  absl::Status Barrier() override { return inner_->Barrier(); }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
-  absl::Status status() const override { return inner_->status(); }
 
  private:
-  const std::unique_ptr<Communicator> inner_;
   const double bytes_per_second_;
 };
 

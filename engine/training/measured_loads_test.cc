@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/device.h"
+#include "engine/backend/forwarding_communicator.h"
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
@@ -114,23 +115,16 @@ class LateDevice final : public Device {
   };
 
   // A reduction begins when the device has reached it.
-  class Behind final : public Communicator {
+  class Behind final : public ForwardingCommunicator {
    public:
-    Behind(LateDevice* device, Communicator* host) : device_(device), host_(host) {}
-    int rank() const override { return host_->rank(); }
-    int world_size() const override { return host_->world_size(); }
+    Behind(LateDevice* device, Communicator* host) : ForwardingCommunicator(host), device_(device) {}
     absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
       if (absl::Status status = device_->Wait(); !status.ok()) return status;
-      return host_->AllReduce(buffer, op);
+      return inner().AllReduce(buffer, op);
     }
-    absl::Status Broadcast(BufferView buffer, int root) override { return host_->Broadcast(buffer, root); }
-    absl::Status Barrier() override { return host_->Barrier(); }
-    void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
-    absl::Status status() const override { return host_->status(); }
 
    private:
     LateDevice* const device_;
-    Communicator* const host_;
   };
 
   const std::unique_ptr<Device> device_;

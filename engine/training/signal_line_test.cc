@@ -12,6 +12,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "engine/backend/forwarding_communicator.h"
 #include "engine/base/clock.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/training/averaging_policy.h"
@@ -25,22 +26,6 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-// A rank's end of a group, as if each rank were in its own process.
-class Apart final : public Communicator {
- public:
-  explicit Apart(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
-  int rank() const override { return inner_->rank(); }
-  int world_size() const override { return inner_->world_size(); }
-  absl::Status AllReduce(BufferView buffer, ReduceOp op) override { return inner_->AllReduce(buffer, op); }
-  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
-  absl::Status Barrier() override { return inner_->Barrier(); }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
-  absl::Status status() const override { return inner_->status(); }
-
- private:
-  const std::unique_ptr<Communicator> inner_;
-};
 
 // A meeting of the ranks.
 struct Met {
@@ -63,7 +48,8 @@ class SignalLineTest : public testing::Test {
     std::vector<std::vector<Met>> met(ranks);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank) {
-      if (apart) ends[rank] = std::make_unique<Apart>(std::move(ends[rank]));
+      // Hides the shared word, as if each rank were in its own process.
+      if (apart) ends[rank] = std::make_unique<ForwardingCommunicator>(std::move(ends[rank]));
       threads.emplace_back([&, rank] {
         SignalLine line({.communicator = ends[rank].get(),
                          .averaging = &averaging,

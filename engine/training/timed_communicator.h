@@ -3,51 +3,44 @@
 
 #include <chrono>
 #include <cstdint>
-#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/backend/communicator.h"
 #include "engine/backend/device.h"
+#include "engine/backend/forwarding_communicator.h"
 
 namespace tandem {
 
 // Passes calls to another communicator and measures their time, including waits. If reductions overlap the
 // caller's work, only the caller's wait counts. SetWaits is for devices that run their work later. Without
 // it, the device's own work would count as reduction, or not at all.
-class TimedCommunicator final : public Communicator {
+class TimedCommunicator final : public ForwardingCommunicator {
  public:
   // Both must outlive this object.
-  TimedCommunicator(Communicator* inner, Device* device) : inner_(inner), device_(device) {}
+  TimedCommunicator(Communicator* inner, Device* device) : ForwardingCommunicator(inner), device_(device) {}
 
   // Sets whether each reduction waits for the device before and after it.
   void SetWaits(bool waits) { waits_ = waits; }
 
-  int rank() const override { return inner_->rank(); }
-  int world_size() const override { return inner_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
-    return Timed(/*always=*/false, [&] { return inner_->AllReduce(buffer, op); });
+    return Timed(/*always=*/false, [&] { return inner().AllReduce(buffer, op); });
   }
   absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
     absl::StatusOr<int64_t> begun = absl::UnavailableError("not begun");
     const absl::Status status = Timed(/*always=*/false, [&] {
-      begun = inner_->BeginAllReduce(buffer, op);
+      begun = inner().BeginAllReduce(buffer, op);
       return begun.status();
     });
     if (status.ok()) return begun;
     // The caller never receives the number, so this call awaits it.
-    if (begun.ok()) inner_->Await(*begun).IgnoreError();
+    if (begun.ok()) inner().Await(*begun).IgnoreError();
     return status;
   }
   // A begun reduction is awaited even if the device has failed, because nobody else would await it.
   absl::Status Await(int64_t begun) override {
-    return Timed(/*always=*/true, [&] { return inner_->Await(begun); });
+    return Timed(/*always=*/true, [&] { return inner().Await(begun); });
   }
-  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
-  absl::Status Barrier() override { return inner_->Barrier(); }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
-  absl::Status status() const override { return inner_->status(); }
 
   // Returns the seconds in these three calls so far. Call it from the thread that reduces.
   double seconds() const { return seconds_; }
@@ -66,7 +59,6 @@ class TimedCommunicator final : public Communicator {
   }
   absl::Status Settle() const { return waits_ ? device_->Wait() : absl::OkStatus(); }
 
-  Communicator* const inner_;
   Device* const device_;
   bool waits_ = false;
   double seconds_ = 0;

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/backend/forwarding_communicator.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/background_communicator.h"
@@ -217,25 +218,17 @@ TEST_F(WorkersTest, OverlapChangesNothing) {
 }
 
 // Counts begun reductions.
-class CountedBegins final : public Communicator {
+class CountedBegins final : public ForwardingCommunicator {
  public:
   CountedBegins(std::unique_ptr<Communicator> inner, std::atomic<int>* begun)
-      : inner_(std::move(inner)), begun_(begun) {}
-  int rank() const override { return inner_->rank(); }
-  int world_size() const override { return inner_->world_size(); }
-  absl::Status AllReduce(BufferView buffer, ReduceOp op) override { return inner_->AllReduce(buffer, op); }
+      : ForwardingCommunicator(std::move(inner)), begun_(begun) {}
   absl::StatusOr<int64_t> BeginAllReduce(BufferView buffer, ReduceOp op) override {
     ++*begun_;
-    return inner_->BeginAllReduce(buffer, op);
+    return inner().BeginAllReduce(buffer, op);
   }
-  absl::Status Await(int64_t begun) override { return inner_->Await(begun); }
-  absl::Status Broadcast(BufferView buffer, int root) override { return inner_->Broadcast(buffer, root); }
-  absl::Status Barrier() override { return inner_->Barrier(); }
-  void Abort(absl::Status status) override { inner_->Abort(std::move(status)); }
-  absl::Status status() const override { return inner_->status(); }
+  absl::Status Await(int64_t begun) override { return inner().Await(begun); }
 
  private:
-  const std::unique_ptr<Communicator> inner_;
   std::atomic<int>* const begun_;
 };
 

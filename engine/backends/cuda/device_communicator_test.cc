@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "engine/backend/communicator_conformance.h"
+#include "engine/backend/forwarding_communicator.h"
 #include "engine/backend/thread_communicator.h"
 #include "engine/backends/cuda/collective_communicator.h"
 #include "engine/backends/cuda/device_communicator.h"
@@ -99,27 +100,20 @@ class Collected final : public Communicator {
 
 // A host's communicator whose rank 0 fails after the ranks have exchanged their data, and leaves. The others
 // continue.
-class Leaving final : public Communicator {
+class Leaving final : public ForwardingCommunicator {
  public:
   Leaving(std::unique_ptr<Communicator> host, absl::Notification* left)
-      : host_(std::move(host)), left_(left) {}
+      : ForwardingCommunicator(std::move(host)), left_(left) {}
 
-  int rank() const override { return host_->rank(); }
-  int world_size() const override { return host_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
-    const absl::Status status = host_->AllReduce(buffer, op);
+    const absl::Status status = inner().AllReduce(buffer, op);
     if (++calls_ < 2 || !status.ok()) return status;
     if (rank() == 0) return absl::DataLossError("rank 0 has failed");
     left_->WaitForNotification();
     return status;
   }
-  absl::Status Broadcast(BufferView buffer, int root) override { return host_->Broadcast(buffer, root); }
-  absl::Status Barrier() override { return host_->Barrier(); }
-  void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
-  absl::Status status() const override { return host_->status(); }
 
  private:
-  const std::unique_ptr<Communicator> host_;
   absl::Notification* const left_;
   int calls_ = 0;
 };
@@ -189,31 +183,26 @@ TEST(CollectiveTest, ARankThatFailsElsewhereEndsTheOthersWaits) {
 }
 
 // Counts the meetings of the hosts.
-class Counting final : public Communicator {
+class Counting final : public ForwardingCommunicator {
  public:
-  explicit Counting(std::unique_ptr<Communicator> host) : host_(std::move(host)) {}
+  explicit Counting(std::unique_ptr<Communicator> host) : ForwardingCommunicator(std::move(host)) {}
 
-  int rank() const override { return host_->rank(); }
-  int world_size() const override { return host_->world_size(); }
   absl::Status AllReduce(BufferView buffer, ReduceOp op) override {
     ++meetings_;
-    return host_->AllReduce(buffer, op);
+    return inner().AllReduce(buffer, op);
   }
   absl::Status Broadcast(BufferView buffer, int root) override {
     ++meetings_;
-    return host_->Broadcast(buffer, root);
+    return inner().Broadcast(buffer, root);
   }
   absl::Status Barrier() override {
     ++meetings_;
-    return host_->Barrier();
+    return inner().Barrier();
   }
-  void Abort(absl::Status status) override { host_->Abort(std::move(status)); }
-  absl::Status status() const override { return host_->status(); }
 
   int meetings() const { return meetings_; }
 
  private:
-  const std::unique_ptr<Communicator> host_;
   std::atomic<int> meetings_{0};
 };
 
