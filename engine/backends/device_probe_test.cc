@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/backend/forwarding_device.h"
 #include "engine/backends/cpu/cpu_device.h"
 #include "engine/backends/reference/reference_device.h"
 #include "gmock/gmock.h"
@@ -21,17 +22,18 @@ TEST(DeviceProbeTest, WhatWorksPasses) {
 }
 
 // A device whose runs or memory corrupt an element.
-class Faulty final : public Device {
+class Faulty final : public ForwardingDevice {
  public:
-  Faulty(int bad_run, bool bad_memory) : bad_run_(bad_run), bad_memory_(bad_memory) {}
+  Faulty(int bad_run, bool bad_memory)
+      : ForwardingDevice(std::make_unique<CpuDevice>("cpu:0", 1)),
+        bad_run_(bad_run),
+        bad_memory_(bad_memory) {}
 
-  const std::string& name() const override { return inner_->name(); }
-  DType dtype() const override { return inner_->dtype(); }
   std::unique_ptr<Variables> CreateVariables(const Variables*) override {
-    return std::make_unique<Memory>(inner_->CreateVariables(), bad_memory_);
+    return std::make_unique<Memory>(ForwardingDevice::CreateVariables(/*like=*/nullptr), bad_memory_);
   }
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
-    auto inner = inner_->Compile(graph, static_cast<Memory*>(variables)->inner.get());
+    auto inner = ForwardingDevice::Compile(graph, static_cast<Memory*>(variables)->inner.get());
     if (!inner.ok()) return inner.status();
     return std::make_unique<Runs>(*std::move(inner), bad_run_);
   }
@@ -57,24 +59,22 @@ class Faulty final : public Device {
     const std::unique_ptr<Variables> inner;
     const bool bad;
   };
-  struct Runs final : Executable {
-    Runs(std::unique_ptr<Executable> inner, int bad_run) : inner(std::move(inner)), bad_run(bad_run) {}
+  struct Runs final : ForwardingExecutable {
+    Runs(std::unique_ptr<Executable> inner, int bad_run)
+        : ForwardingExecutable(std::move(inner)), bad_run(bad_run) {}
     absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override {
       ++runs;
-      return inner->Run(inputs, communicator);
+      return ForwardingExecutable::Run(inputs, communicator);
     }
     absl::StatusOr<Tensor> Output(int i) const override {
-      absl::StatusOr<Tensor> tensor = inner->Output(i);
+      absl::StatusOr<Tensor> tensor = ForwardingExecutable::Output(i);
       if (runs == bad_run && tensor.ok()) Spoil(&*tensor);
       return tensor;
     }
-    int64_t bytes() const override { return inner->bytes(); }
-    const std::unique_ptr<Executable> inner;
     const int bad_run;
     int runs = 0;
   };
 
-  const std::unique_ptr<Device> inner_ = std::make_unique<CpuDevice>("cpu:0", 1);
   const int bad_run_;
   const bool bad_memory_;
 };

@@ -8,8 +8,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "engine/backend/device.h"
 #include "engine/backend/forwarding_communicator.h"
+#include "engine/backend/forwarding_device.h"
 #include "engine/base/faulty_env.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
@@ -60,25 +60,20 @@ TEST(MeasuredLoadsTest, LoadsAreMeasuredOnceAndKept) {
 
 // A device that runs its work later and takes time for each sample. Destroying a device of its group while
 // another has work fails the test, because the work may use the other's memory.
-class LateDevice final : public Device {
+class LateDevice final : public ForwardingDevice {
  public:
   using Group = std::vector<LateDevice*>;
 
   LateDevice(std::unique_ptr<Device> device, absl::Duration sample, std::shared_ptr<Group> group)
-      : device_(std::move(device)), sample_(sample), group_(std::move(group)) {
+      : ForwardingDevice(std::move(device)), sample_(sample), group_(std::move(group)) {
     group_->push_back(this);
   }
   ~LateDevice() override {
     for (const LateDevice* device : *group_) EXPECT_EQ(device->owed_, absl::ZeroDuration());
     group_->erase(std::find(group_->begin(), group_->end(), this));
   }
-  const std::string& name() const override { return device_->name(); }
-  DType dtype() const override { return device_->dtype(); }
-  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
-    return device_->CreateVariables(like);
-  }
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
-    absl::StatusOr<std::unique_ptr<Executable>> executable = device_->Compile(graph, variables);
+    absl::StatusOr<std::unique_ptr<Executable>> executable = ForwardingDevice::Compile(graph, variables);
     if (!executable.ok()) return executable;
     const Shape& input = graph.value(graph.inputs()[0]).shape;
     return std::unique_ptr<Executable>(new Late(this, *std::move(executable), input[0] * sample_));
@@ -94,23 +89,20 @@ class LateDevice final : public Device {
   int runs_left = 0;  // Until a run fails. Below 1: none fails.
 
  private:
-  class Late final : public Executable {
+  class Late final : public ForwardingExecutable {
    public:
     Late(LateDevice* device, std::unique_ptr<Executable> executable, absl::Duration taken)
-        : device_(device), executable_(std::move(executable)), taken_(taken) {}
+        : ForwardingExecutable(std::move(executable)), device_(device), taken_(taken) {}
     absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override {
       if (--device_->runs_left == 0) return absl::DataLossError("it has failed");
       device_->owed_ += taken_;
-      const absl::Status status = executable_->Run(inputs, communicator);
+      const absl::Status status = ForwardingExecutable::Run(inputs, communicator);
       device_->owed_ += absl::Milliseconds(1);
       return status;
     }
-    absl::StatusOr<Tensor> Output(int i) const override { return executable_->Output(i); }
-    int64_t bytes() const override { return executable_->bytes(); }
 
    private:
     LateDevice* const device_;
-    const std::unique_ptr<Executable> executable_;
     const absl::Duration taken_;
   };
 
@@ -127,7 +119,6 @@ class LateDevice final : public Device {
     LateDevice* const device_;
   };
 
-  const std::unique_ptr<Device> device_;
   const absl::Duration sample_;
   const std::shared_ptr<Group> group_;
   absl::Duration owed_;

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "engine/backend/forwarding_device.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/mutex.h"
@@ -251,24 +252,18 @@ class Meeting {
 
 // A CPU device whose Wait waits for the Wait of the others. It imitates a GPU whose work waits for the work
 // of other ranks.
-class MeetingDevice final : public Device {
+class MeetingDevice final : public ForwardingDevice {
  public:
   MeetingDevice(std::unique_ptr<Device> inner, bool compiles, Meeting* meeting)
-      : inner_(std::move(inner)), compiles_(compiles), meeting_(meeting) {}
+      : ForwardingDevice(std::move(inner)), compiles_(compiles), meeting_(meeting) {}
 
-  const std::string& name() const override { return inner_->name(); }
-  DType dtype() const override { return inner_->dtype(); }
-  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
-    return inner_->CreateVariables(like);
-  }
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
     if (!compiles_) return absl::InternalError("it has failed");
-    return inner_->Compile(graph, variables);
+    return ForwardingDevice::Compile(graph, variables);
   }
   absl::Status Wait() override { return meeting_->Join(); }
 
  private:
-  const std::unique_ptr<Device> inner_;
   const bool compiles_;
   Meeting* const meeting_;
 };

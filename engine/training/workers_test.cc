@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "engine/backend/forwarding_communicator.h"
+#include "engine/backend/forwarding_device.h"
 #include "engine/base/env.h"
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "engine/collectives/background_communicator.h"
@@ -323,36 +324,24 @@ TEST_F(WorkersTest, PauseAndGoOn) {
 }
 
 // Slows down each run of a device.
-class SlowedDevice final : public Device {
+class SlowedDevice final : public ForwardingDevice {
  public:
-  explicit SlowedDevice(std::unique_ptr<Device> device) : device_(std::move(device)) {}
-  const std::string& name() const override { return device_->name(); }
-  DType dtype() const override { return device_->dtype(); }
-  std::unique_ptr<Variables> CreateVariables(const Variables* like) override {
-    return device_->CreateVariables(like);
-  }
+  explicit SlowedDevice(std::unique_ptr<Device> device) : ForwardingDevice(std::move(device)) {}
   absl::StatusOr<std::unique_ptr<Executable>> Compile(const Graph& graph, Variables* variables) override {
-    absl::StatusOr<std::unique_ptr<Executable>> executable = device_->Compile(graph, variables);
+    absl::StatusOr<std::unique_ptr<Executable>> executable = ForwardingDevice::Compile(graph, variables);
     if (!executable.ok()) return executable;
     return std::make_unique<Slowed>(*std::move(executable));
   }
 
  private:
-  class Slowed final : public Executable {
+  class Slowed final : public ForwardingExecutable {
    public:
-    explicit Slowed(std::unique_ptr<Executable> executable) : executable_(std::move(executable)) {}
+    explicit Slowed(std::unique_ptr<Executable> executable) : ForwardingExecutable(std::move(executable)) {}
     absl::Status Run(absl::Span<const void* const> inputs, Communicator* communicator) override {
       absl::SleepFor(absl::Milliseconds(20));
-      return executable_->Run(inputs, communicator);
+      return ForwardingExecutable::Run(inputs, communicator);
     }
-    absl::StatusOr<Tensor> Output(int i) const override { return executable_->Output(i); }
-    int64_t bytes() const override { return executable_->bytes(); }
-
-   private:
-    const std::unique_ptr<Executable> executable_;
   };
-
-  const std::unique_ptr<Device> device_;
 };
 
 TEST_F(WorkersTest, LoadsAreMeasuredOverAll) {
