@@ -2,11 +2,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -19,11 +19,7 @@ using ::testing::IsEmpty;
 // Matches data to the names of a model. All expected values are computed by hand.
 class MatchTest : public ::testing::Test {
  protected:
-  v1::DatasetSpec Spec(const std::string& text) {
-    v1::DatasetSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
-    return spec;
-  }
+  v1::DatasetSpec Spec(const std::string& text) { return FromText<v1::DatasetSpec>(text); }
   v1::DatasetSpec Table(const std::string& table, const std::string& more = "") {
     v1::DatasetSpec spec = Spec("csv { " + more + " }");
     spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));

@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/data/statistics.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -17,10 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 
 v1::DatasetSpec Spec(const std::string& more) {
-  v1::DatasetSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      "synthetic { shape: [2, 3, 4] classes: 3 train_samples: 100 } " + more, &spec));
-  return spec;
+  return FromText<v1::DatasetSpec>("synthetic { shape: [2, 3, 4] classes: 3 train_samples: 100 } " + more);
 }
 
 std::vector<std::vector<uint8_t>> Rows(const Dataset& dataset) {

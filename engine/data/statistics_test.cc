@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
-#include "google/protobuf/text_format.h"
 
 namespace tandem {
 namespace {
@@ -63,11 +63,7 @@ std::string GreyPng(const std::string& pixels) {
          PngChunk("IDAT", packed) + PngChunk("IEND", "");
 }
 
-v1::DatasetSpec Parse(const std::string& text) {
-  v1::DatasetSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
-  return spec;
-}
+v1::DatasetSpec Parse(const std::string& text) { return FromText<v1::DatasetSpec>(text); }
 
 // Checks that counting during reading equals counting in memory.
 void ExpectSame(const v1::DatasetSpec& source) {

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/training/resume_fixture.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -20,13 +20,11 @@ using ::testing::HasSubstr;
 v1::JobSpec Frequencies(const std::string& training) {
   std::string table = "a,kind\n";
   for (int i = 0; i < 20; ++i) absl::StrAppend(&table, "7,", i < 18 ? "ant" : "bee", "\n");
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  v1::JobSpec spec = FromText<v1::JobSpec>(
       absl::StrCat("dataset { csv { columns { name: 'a' kind: COLUMN_KIND_NUMBER } } } ",
                    "model { input { shape: 1 } layers { dense { units: 2 } } } ",
                    "training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 1 } } ",
-                   "global_batch_size: 20 epochs: 30 report { every_steps: 1 } ", training, " }"),
-      &spec));
+                   "global_batch_size: 20 epochs: 30 report { every_steps: 1 } ", training, " }"));
   spec.mutable_dataset()->mutable_csv()->set_train(WriteFile(FreshFolder() + "/table.csv", table));
   return spec;
 }

@@ -5,13 +5,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/resume_fixture.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -41,13 +41,10 @@ class CategoryColumnsTest : public ::testing::Test {
  protected:
   // Returns a job on the table. The daemon would have given its first layer the table's columns.
   v1::JobSpec Job(const std::string& table, int epochs, double rate = 0.05) {
-    v1::JobSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        absl::StrCat("model { layers { embed_categories {} } layers { dense { units: 1 } } } training { loss "
-                     "{ mse {} } optimizer { adam { learning_rate: ",
-                     rate, " } } global_batch_size: 16 seed: 3 epochs: ", epochs,
-                     " report { every_steps: 1 } }"),
-        &spec));
+    v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat(
+        "model { layers { embed_categories {} } layers { dense { units: 1 } } } training { loss "
+        "{ mse {} } optimizer { adam { learning_rate: ",
+        rate, " } } global_batch_size: 16 seed: 3 epochs: ", epochs, " report { every_steps: 1 } }"));
     WriteTable(table, &spec);
     const absl::StatusOr<DatasetInfo> info = DescribeDataset(spec.dataset());
     EXPECT_TRUE(info.ok()) << info.status();

@@ -9,12 +9,12 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/training/plan.h"
 #include "engine/training/prediction.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -27,8 +27,7 @@ constexpr int kClasses = 4;
 
 // 27 validation samples in batches of 16: some replicas have fewer samples in the last batch.
 v1::JobSpec Spec(int replicas) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(R"(
     dataset {
       synthetic { shape: [1, 12, 12] classes: 4 train_samples: 61 validation_samples: 27 }
       normalization { mean: 0.3 standard_deviation: 0.4 }
@@ -50,8 +49,7 @@ v1::JobSpec Spec(int replicas) {
       global_batch_size: 8
       epochs: 2
       seed: 7
-    })",
-                                                            &spec));
+    })");
   spec.mutable_replicas()->set_count(replicas);
   return spec;
 }
@@ -200,11 +198,10 @@ std::string WriteTable(const std::string& name, const std::string& text) {
 // A model with a single dense layer, with these weights and no bias.
 TrainedModel DenseModel(const std::string& loss, const std::vector<std::vector<float>>& weights) {
   TrainedModel model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  model.spec = FromText<v1::JobSpec>(
       absl::StrCat("dataset { csv {} } model { input { shape: ", weights[0].size(),
                    " } layers { dense { units: ", weights.size(), " } } } training { loss { ", loss,
-                   " {} } optimizer { sgd { learning_rate: 0.1 } } global_batch_size: 4 epochs: 1 }"),
-      &model.spec));
+                   " {} } optimizer { sgd { learning_rate: 0.1 } } global_batch_size: 4 epochs: 1 }"));
   FillDefaults(&model.spec);
   const auto units = static_cast<int64_t>(weights.size()), inputs = static_cast<int64_t>(weights[0].size());
   Tensor weight(DType::kFloat32, Shape({units, inputs}));

@@ -4,25 +4,18 @@
 #include <vector>
 
 #include "engine/base/field_violations.h"
-#include "google/protobuf/text_format.h"
+#include "engine/base/testing/from_text.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 namespace {
 
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
-
 // Returns the source that a job with this network and loss makes of `npy`.
 v1::NpySource Fitted(const std::string& model, const std::string& loss, const std::string& npy = "") {
   v1::JobSpec spec;
-  *spec.mutable_model() = Parse<v1::Model>(model);
-  *spec.mutable_training()->mutable_loss() = Parse<v1::Loss>(loss);
-  return FitData(spec, Parse<v1::DatasetSpec>("npy { " + npy + " }")).npy();
+  *spec.mutable_model() = FromText<v1::Model>(model);
+  *spec.mutable_training()->mutable_loss() = FromText<v1::Loss>(loss);
+  return FitData(spec, FromText<v1::DatasetSpec>("npy { " + npy + " }")).npy();
 }
 
 TEST(FitDataTest, TheLossDecidesAboutTargets) {
@@ -53,16 +46,16 @@ TEST(FitDataTest, TheNetworkDecidesAboutInputs) {
 
 TEST(FitDataTest, OtherSourcesStay) {
   v1::JobSpec spec;
-  *spec.mutable_model() = Parse<v1::Model>("template { lenet {} }");
-  const auto csv = Parse<v1::DatasetSpec>("csv { train: 'a.csv' }");
+  *spec.mutable_model() = FromText<v1::Model>("template { lenet {} }");
+  const auto csv = FromText<v1::DatasetSpec>("csv { train: 'a.csv' }");
   EXPECT_EQ(FitData(spec, csv).SerializeAsString(), csv.SerializeAsString());
 }
 
 TEST(FitDataTest, TheLossDecidesWhetherTargetsMayBeScaled) {
   const auto scaling = [](const std::string& loss, const std::string& csv = "") {
     v1::JobSpec spec;
-    *spec.mutable_training()->mutable_loss() = Parse<v1::Loss>(loss);
-    return FitData(spec, Parse<v1::DatasetSpec>("csv { " + csv + " }")).csv().target_scaling();
+    *spec.mutable_training()->mutable_loss() = FromText<v1::Loss>(loss);
+    return FitData(spec, FromText<v1::DatasetSpec>("csv { " + csv + " }")).csv().target_scaling();
   };
   EXPECT_EQ(scaling("mse {}"), v1::NUMBER_SCALING_UNSPECIFIED);
   EXPECT_EQ(scaling("kl_divergence {}"), v1::NUMBER_SCALING_NONE);
@@ -73,8 +66,8 @@ TEST(FitDataTest, TheLossDecidesWhetherTargetsMayBeScaled) {
 TEST(FitDataTest, ALossThatTakesNoScaledTargetsRefusesThem) {
   const auto check = [](const std::string& loss, const std::string& csv) {
     v1::JobSpec spec;
-    *spec.mutable_training()->mutable_loss() = Parse<v1::Loss>(loss);
-    return CheckDataChoices(spec, Parse<v1::DatasetSpec>("csv { " + csv + " }"));
+    *spec.mutable_training()->mutable_loss() = FromText<v1::Loss>(loss);
+    return CheckDataChoices(spec, FromText<v1::DatasetSpec>("csv { " + csv + " }"));
   };
   const std::string standard = "target_scaling: NUMBER_SCALING_STANDARD";
   EXPECT_TRUE(check("huber {}", standard).ok());

@@ -12,11 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_writer.h"
 #include "engine/layers/model.h"
 #include "engine/tensor/half.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -27,15 +27,13 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 
 v1::JobSpec Spec(const std::string& weights) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(weights + R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(weights + R"(
     model {
       input { shape: [2] }
       layers { dense { units: 3 } }
       layers { batch_norm {} }
       layers { name: "head" dense { units: 2 use_bias: false } }
-    })",
-                                                            &spec));
+    })");
   FillModelDefaults(spec.mutable_model());
   return spec;
 }

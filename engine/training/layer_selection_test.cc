@@ -3,8 +3,8 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -14,8 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::JobSpec Spec(const std::string& extra) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(extra + R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(extra + R"(
     model {
       input { shape: [1, 4, 4] }
       layers { conv2d { filters: 2 kernel: 3 padding: 1 } }
@@ -25,8 +24,7 @@ v1::JobSpec Spec(const std::string& extra) {
       }
       layers { max_pool2d { size: 2 } }
       layers { dense { units: 3 } }
-    })",
-                                                            &spec));
+    })");
   FillModelDefaults(spec.mutable_model());
   return spec;
 }

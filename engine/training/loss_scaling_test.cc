@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/training/resume_fixture.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -55,7 +56,7 @@ TEST(LossScalingTest, AScaledLossTrainsAsItselfAndItsScaleGrows) {
       v1::JobSpec spec = SmallLenet(replicas);
       // With whole batches, all replicas' shares are halves, and multiplying by them is exact.
       spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
-      *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(optimizer);
+      *spec.mutable_training()->mutable_optimizer() = FromText<v1::Optimizer>(optimizer);
       spec.mutable_training()->set_accumulation_steps(replicas == 1 ? 2 : 1);
       const TrainingRecorder plain = Record(spec);
       ScaleBy(1024, 10, &spec);
@@ -79,7 +80,7 @@ TEST(LossScalingTest, AStepWhoseGradientsAreNotFiniteIsAsIfItWereNot) {
     SCOPED_TRACE(optimizer);
     v1::JobSpec spec = Steep(1);
     v1::Training* training = spec.mutable_training();
-    *training->mutable_optimizer() = Parse<v1::Optimizer>(optimizer);
+    *training->mutable_optimizer() = FromText<v1::Optimizer>(optimizer);
     training->set_global_batch_size(61);
     training->set_shuffle(false);
     training->set_epochs(25);

@@ -8,12 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/training/resume_fixture.h"
 #include "engine/training/training_state.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -41,12 +41,10 @@ std::string Rows(const std::vector<std::string>& columns) {
 class MatchedDataTest : public ::testing::Test {
  protected:
   v1::JobSpec Job(const std::string& table, int epochs, double rate = 0.01) {
-    v1::JobSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+    v1::JobSpec spec = FromText<v1::JobSpec>(
         absl::StrCat("model { input { shape: 2 } layers { dense { units: 1 } } } training { loss { mse {} } ",
                      "optimizer { sgd { learning_rate: ", rate,
-                     " } } global_batch_size: 4 seed: 3 epochs: ", epochs, " report { every_steps: 1 } }"),
-        &spec));
+                     " } } global_batch_size: 4 seed: 3 epochs: ", epochs, " report { every_steps: 1 } }"));
     spec.mutable_dataset()->mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
     return spec;
   }
@@ -115,13 +113,10 @@ std::string Bmp(char value) {
 
 TEST_F(MatchedDataTest, OtherLabelsInShardsOfTheSameSizeAreNoticed) {
   const auto job = [&](const std::vector<std::string>& labels, int epochs) {
-    v1::JobSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-        absl::StrCat(
-            "model { input { shape: [3, 2, 2] } layers { dense { units: 3 } } } ",
-            "training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } ",
-            "global_batch_size: 2 seed: 3 epochs: ", epochs, " }"),
-        &spec));
+    v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat(
+        "model { input { shape: [3, 2, 2] } layers { dense { units: 3 } } } ",
+        "training { loss { softmax_cross_entropy {} } optimizer { sgd { learning_rate: 0.01 } } ",
+        "global_batch_size: 2 seed: 3 epochs: ", epochs, " }"));
     std::vector<std::pair<std::string, std::string>> members;
     for (size_t i = 0; i < labels.size(); ++i) {
       members.emplace_back(absl::StrCat(i, ".bmp"), Bmp(static_cast<char>(20 * i)));

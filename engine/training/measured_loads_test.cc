@@ -11,6 +11,7 @@
 #include "engine/backend/forwarding_communicator.h"
 #include "engine/backend/forwarding_device.h"
 #include "engine/base/faulty_env.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
 #include "engine/training/resume_fixture.h"
@@ -163,7 +164,7 @@ TEST(MeasuredLoadsTest, LoadsAreThoseOfDevicesThatReturnBeforeTheyAreDone) {
 TEST(MeasuredLoadsTest, MeasuredLoadsLeaveNoReplicaASampleThatBatchNormRefuses) {
   v1::JobSpec spec = SmallLenet(2);
   spec.mutable_dataset()->mutable_synthetic()->set_train_samples(64);
-  *spec.mutable_model()->add_layers() = Parse<v1::Layer>("batch_norm {}");
+  *spec.mutable_model()->add_layers() = FromText<v1::Layer>("batch_norm {}");
   spec.mutable_training()->set_global_batch_size(4);
   spec.mutable_training()->set_epochs(2);
   spec.mutable_replicas()->set_auto_worker_load(true);

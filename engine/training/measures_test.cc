@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/training/plan.h"
 #include "engine/training/step_graph.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 
@@ -27,15 +27,12 @@ using ::testing::Not;
 // 45 samples of 4 classes in batches of 8, and 27 samples for validation. The rate is too low to change any
 // weight.
 v1::JobSpec Job(const std::string& training, int replicas, int outputs = 4, int classes = 4) {
-  v1::JobSpec spec;
-  const std::string text = absl::StrCat("dataset { synthetic { shape: [6] classes: ", classes,
-                                        R"( train_samples: 45 validation_samples: 27 } }
+  return FromText<v1::JobSpec>(absl::StrCat("dataset { synthetic { shape: [6] classes: ", classes,
+                                            R"( train_samples: 45 validation_samples: 27 } }
        model { input { shape: [6] } layers { dense { units: )",
-                                        outputs, R"( } } }
+                                            outputs, R"( } } }
        training { optimizer { sgd { learning_rate: 1e-30 } } global_batch_size: 8 epochs: 1 )",
-                                        training, " } replicas { count: ", replicas, " }");
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &spec)) << text;
-  return spec;
+                                            training, " } replicas { count: ", replicas, " }"));
 }
 
 class LastEpoch : public TrainerObserver {

@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/layers/model_template.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -14,8 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 
 v1::ModelDescription Describe(const std::string& text, int64_t batch_size = 1) {
-  v1::Model model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &model)) << text;
+  v1::Model model = FromText<v1::Model>(text);
   EXPECT_TRUE(ExpandTemplate(CustomaryData(model.template_()), &model).ok());
   const auto description = DescribeModel(model, batch_size);
   EXPECT_TRUE(description.ok()) << description.status();

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/training/watched_measure.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -22,8 +22,7 @@ const DatasetInfo kFashion = {
     .shape = Shape({1, 28, 28}), .classes = 10, .train_samples = 60000, .validation_samples = 10000};
 
 v1::JobSpec Lenet(const std::string& more = "") {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(R"(
     name: "lenet"
     dataset { name: "fashion-mnist" }
     model {
@@ -41,11 +40,8 @@ v1::JobSpec Lenet(const std::string& more = "") {
       global_batch_size: 128
       epochs: 3
     }
-    replicas { count: 2 })",
-                                                            &spec));
-  v1::JobSpec changes;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(more, &changes)) << more;
-  spec.MergeFrom(changes);
+    replicas { count: 2 })");
+  spec.MergeFrom(FromText<v1::JobSpec>(more));
   return spec;
 }
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/dealing.h"
@@ -37,10 +38,10 @@ constexpr double kEpsilon = 1e-5;
 // 7 batches of 8 and a batch of 6 in an epoch. The first batch_norm has the statistics of pixels, the second
 // the statistics of hidden units.
 v1::JobSpec TwoNorms(int replicas, const std::string& training = "", int64_t samples = 62) {
-  v1::JobSpec spec = Parse<v1::JobSpec>(absl::StrCat(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat(R"(
     dataset {
       synthetic { shape: [1, 4, 4] classes: 3 train_samples: )",
-                                                     samples, R"( validation_samples: 27 }
+                                                        samples, R"( validation_samples: 27 }
       augmentation { horizontal_flip {} }
       augmentation { translation { x: 1 y: 1 } }
     }
@@ -59,7 +60,7 @@ v1::JobSpec TwoNorms(int replicas, const std::string& training = "", int64_t sam
       seed: 7
       report { every_steps: 1 }
     )",
-                                                     training, training.empty() ? "epochs: 2 }" : "}"));
+                                                        training, training.empty() ? "epochs: 2 }" : "}"));
   spec.mutable_replicas()->set_count(replicas);
   return spec;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -16,7 +17,7 @@ using ::testing::HasSubstr;
 
 TrainedModel Model(const std::string& spec, SampleType type) {
   TrainedModel model;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(spec, &model.spec)) << spec;
+  model.spec = FromText<v1::JobSpec>(spec);
   model.trained_on.sample_type = type;
   return model;
 }

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "engine/base/testing/from_text.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -16,7 +16,7 @@ using ::testing::IsEmpty;
 // A job with batches of 8 and these replicas, with their defaults.
 v1::JobSpec Job(const std::string& replicas) {
   v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(replicas, spec.mutable_replicas())) << replicas;
+  *spec.mutable_replicas() = FromText<v1::Replicas>(replicas);
   spec.mutable_training()->set_global_batch_size(8);
   spec.mutable_training()->set_accumulation_steps(1);
   FillReplicasDefaults(spec.mutable_replicas());

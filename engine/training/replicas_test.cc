@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/layers/model_template.h"
 #include "engine/training/resume_fixture.h"
@@ -118,7 +119,7 @@ TEST(ReplicasTest, NorWithSynchronizedBatchNormalization) {
 // Samples of class 1 have weight 0, and the other classes have different weights.
 v1::JobSpec Weighted(v1::JobSpec spec) {
   *spec.mutable_training()->mutable_loss() =
-      Parse<v1::Loss>("softmax_cross_entropy { class_weights: [1, 1, 3, 0.25] ignore_index: 1 }");
+      FromText<v1::Loss>("softmax_cross_entropy { class_weights: [1, 1, 3, 0.25] ignore_index: 1 }");
   return spec;
 }
 
@@ -286,8 +287,8 @@ TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
 TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
   const std::string table = testing::TempDir() + "/three.csv";
   std::ofstream(table) << "x,y\n1,1000\n1,1000\n1,1000\n";
-  const v1::JobSpec spec =
-      Parse<v1::JobSpec>(absl::StrCat("dataset { csv { train: '", table, R"(' targets: TARGET_KIND_VALUES } }
+  const v1::JobSpec spec = FromText<v1::JobSpec>(
+      absl::StrCat("dataset { csv { train: '", table, R"(' targets: TARGET_KIND_VALUES } }
         model {
           input { shape: 1 }
           layers { dense { units: 1 use_bias: false weight_initializer { zeros {} } } }

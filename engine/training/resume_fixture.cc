@@ -3,15 +3,14 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "google/protobuf/text_format.h"
+#include "engine/base/testing/from_text.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
 
 v1::JobSpec SmallJob(int replicas, const std::string& training) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      absl::StrCat(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat(
+      R"(
     dataset {
       synthetic { shape: [1, 8, 8] classes: 4 train_samples: 61 validation_samples: 27 }
     }
@@ -29,9 +28,7 @@ v1::JobSpec SmallJob(int replicas, const std::string& training) {
       seed: 7
       report { every_steps: 1 }
       )",
-                   training, training.find("epochs") == 0 || training.find("steps") == 0 ? "" : " epochs: 4",
-                   "}"),
-      &spec));
+      training, training.find("epochs") == 0 || training.find("steps") == 0 ? "" : " epochs: 4", "}"));
   spec.mutable_replicas()->set_count(replicas);
   return spec;
 }

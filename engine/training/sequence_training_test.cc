@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/training/trainer_fixture.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -15,11 +15,10 @@ namespace {
 
 // Tokens. Seven of eight follow from the token before them.
 v1::JobSpec TokenJob(const std::string& layers) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
+  return FromText<v1::JobSpec>(absl::StrCat(R"(
     dataset { synthetic { shape: [12] vocabulary: 11 train_samples: 61 validation_samples: 13 } }
     model { input { shape: [12] } )",
-                                                                         layers, R"( }
+                                            layers, R"( }
     training {
       loss { softmax_cross_entropy {} }
       optimizer { adamw { learning_rate: 0.01 } }
@@ -27,9 +26,7 @@ v1::JobSpec TokenJob(const std::string& layers) {
       epochs: 4
       seed: 7
       report { every_steps: 1 }
-    })"),
-                                                            &spec));
-  return spec;
+    })"));
 }
 
 v1::JobSpec Gpt() {

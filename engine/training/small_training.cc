@@ -1,9 +1,11 @@
 #include "engine/training/small_training.h"
 
+#include "engine/base/testing/from_text.h"
+
 namespace tandem {
 
 v1::JobSpec SmallLenet(int replicas) {
-  v1::JobSpec spec = Parse<v1::JobSpec>(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(R"(
     dataset {
       synthetic { shape: [1, 12, 12] classes: 4 train_samples: 61 validation_samples: 27 }
     }

@@ -7,19 +7,10 @@
 
 #include "absl/strings/string_view.h"
 #include "engine/training/trainer.h"
-#include "google/protobuf/text_format.h"
-#include "gtest/gtest.h"
 
 // A training for tests, on any device.
 
 namespace tandem {
-
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
 
 // Returns a small LeNet on 61 synthetic samples: an epoch has 7 batches of 8 and a batch of 5.
 v1::JobSpec SmallLenet(int replicas);

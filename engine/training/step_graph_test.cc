@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/graph/ops/all_reduce.h"
 #include "engine/training/gradient_reduction.h"
 #include "engine/training/plan.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -20,8 +20,7 @@ using ::testing::ElementsAre;
 
 // Weights of 32 KiB, 16 MiB, 16 MiB, 4 MiB and 20 KiB.
 v1::JobSpec Deep() {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(R"(
     model {
       input { shape: [4] }
       layers { dense { units: 2048 activation: ACTIVATION_RELU } }
@@ -36,8 +35,7 @@ v1::JobSpec Deep() {
       global_batch_size: 8
       epochs: 1
     }
-    replicas { count: 2 })",
-                                                            &spec));
+    replicas { count: 2 })");
   FillDefaults(&spec);
   return spec;
 }

@@ -16,6 +16,7 @@
 #include "engine/backends/device_factory.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/mutex.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -164,7 +165,7 @@ TEST(TrainerFailureTest, TargetsOutsideWhatTheLossTakesAreDataLoss) {
   const auto train = [](const std::string& loss, const std::string& training, const std::string& validation) {
     TrainingRecorder recorder;
     return Train(
-        Parse<v1::JobSpec>(absl::StrCat(
+        FromText<v1::JobSpec>(absl::StrCat(
             "dataset { csv { train: '", training, "' validation: '", validation,
             "' targets: TARGET_KIND_VALUES } } model { input { shape: 1 } layers { dense { units: 1 } } } "
             "training { loss { ",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -96,7 +97,7 @@ TEST(TrainerTest, ItLearns) {
 // A narrow residual network with batch normalisation.
 v1::JobSpec SmallResnet(int replicas) {
   v1::JobSpec spec = SmallLenet(replicas);
-  *spec.mutable_model() = Parse<v1::Model>(R"(
+  *spec.mutable_model() = FromText<v1::Model>(R"(
     input { shape: [1, 12, 12] }
     layers { conv2d { filters: 4 kernel: 3 padding: 1 } }
     layers { name: "norm" batch_norm { activation: ACTIVATION_RELU } }
@@ -195,10 +196,10 @@ TEST(TrainerTest, DropoutDoesNotDependOnReplicas) {
   v1::JobSpec spec = SmallLenet(1);
   v1::Model* model = spec.mutable_model();
   model->mutable_layers()->DeleteSubrange(2, 4);
-  *model->add_layers() = Parse<v1::Layer>("dropout { rate: 0.3 }");
-  *model->add_layers() = Parse<v1::Layer>("dense { units: 16 activation: ACTIVATION_TANH }");
-  *model->add_layers() = Parse<v1::Layer>("dropout {}");
-  *model->add_layers() = Parse<v1::Layer>("dense { units: 4 }");
+  *model->add_layers() = FromText<v1::Layer>("dropout { rate: 0.3 }");
+  *model->add_layers() = FromText<v1::Layer>("dense { units: 16 activation: ACTIVATION_TANH }");
+  *model->add_layers() = FromText<v1::Layer>("dropout {}");
+  *model->add_layers() = FromText<v1::Layer>("dense { units: 4 }");
   TrainingRecorder one;
   ASSERT_TRUE(Train(spec, "reference", &one).ok());
   for (const int replicas : {2, 3}) {
@@ -280,7 +281,7 @@ TEST(TrainerTest, EveryOptimizerTrainsOnEveryBackendAndAnyNumberOfReplicas) {
     for (const char* clip : {"", "clip { norm: 0.5 }", "clip { value: 0.01 }"}) {
       SCOPED_TRACE(absl::StrCat(kind, " ", clip));
       v1::JobSpec spec = SmallLenet(1);
-      *spec.mutable_training()->mutable_optimizer() = Parse<v1::Optimizer>(
+      *spec.mutable_training()->mutable_optimizer() = FromText<v1::Optimizer>(
           absl::StrCat(kind, clip, " groups { biases_and_norms: true weight_decay: 0 }"));
       TrainingRecorder oracle, shared, cpu;
       ASSERT_TRUE(Train(spec, "reference", &oracle).ok());
@@ -298,7 +299,7 @@ TEST(TrainerTest, EveryOptimizerTrainsOnEveryBackendAndAnyNumberOfReplicas) {
 
 TEST(TrainerTest, TheLearningRateFollowsItsSchedule) {
   v1::JobSpec spec = SmallLenet(2);
-  *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(R"(
+  *spec.mutable_training()->mutable_schedule() = FromText<v1::Schedule>(R"(
       exponential { gamma: 0.5 } warmup { length: 4 start_factor: 0 unit: SCHEDULE_UNIT_STEPS }
       linear_scaling: true)");
   TrainingRecorder recorder;
@@ -329,7 +330,7 @@ TEST(TrainerTest, TheLearningRateDropsOnAPlateau) {
       spec.mutable_dataset()->mutable_synthetic()->set_validation_samples(validation);
       spec.mutable_training()->set_epochs(4);
       // No loss is lower than another by 100.
-      *spec.mutable_training()->mutable_schedule() = Parse<v1::Schedule>(
+      *spec.mutable_training()->mutable_schedule() = FromText<v1::Schedule>(
           "plateau { patience: 0 factor: 0.5 threshold: 100 threshold_mode: THRESHOLD_MODE_ABS }");
       TrainingRecorder recorder;
       ASSERT_TRUE(Train(spec, "cpu", &recorder).ok());

@@ -9,6 +9,7 @@
 #include "engine/backends/device_factory.h"
 #include "engine/base/faulty_env.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/trainer_fixture.h"
 #include "gmock/gmock.h"
@@ -22,8 +23,7 @@ constexpr char kModel[] = "/d/model.safetensors";
 
 // 61 samples: 7 batches of 8 and a batch of 5 in an epoch.
 v1::JobSpec SmallJob(int replicas, const std::string& training, const std::string& layer = "") {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(absl::StrCat(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat(R"(
     dataset {
       synthetic { shape: [1, 8, 8] classes: 4 train_samples: 61 validation_samples: 27 }
     }
@@ -31,7 +31,7 @@ v1::JobSpec SmallJob(int replicas, const std::string& training, const std::strin
       input { shape: [1, 8, 8] }
       layers { conv2d { filters: 3 kernel: 3 activation: ACTIVATION_RELU } }
       )",
-                                                                         layer, R"(
+                                                        layer, R"(
       layers { dense { units: 4 } }
     }
     training {
@@ -41,8 +41,7 @@ v1::JobSpec SmallJob(int replicas, const std::string& training, const std::strin
       seed: 7
       report { every_steps: 1 }
       )",
-                                                                         training, "}"),
-                                                            &spec));
+                                                        training, "}"));
   spec.mutable_replicas()->set_count(replicas);
   return spec;
 }

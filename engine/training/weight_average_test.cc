@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/plan.h"
 #include "engine/training/resume_fixture.h"
 #include "engine/training/snapshot.h"
 #include "engine/training/step_graph.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -24,8 +24,7 @@ namespace {
 using Numbers = std::vector<double>;
 
 v1::JobSpec SmallNorm() {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+  v1::JobSpec spec = FromText<v1::JobSpec>(R"(
     model {
       input { shape: [3] }
       layers { dense { units: 2 } }
@@ -38,8 +37,7 @@ v1::JobSpec SmallNorm() {
       weight_average { decay: 0.2 }
       global_batch_size: 8
       epochs: 1
-    })",
-                                                            &spec));
+    })");
   FillDefaults(&spec);
   return spec;
 }

@@ -18,10 +18,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backends/device_factory.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/collectives/local/local_group.h"
 #include "engine/training/plan.h"
 #include "engine/training/step_graph.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -69,14 +69,11 @@ const WeightedCase& Smoothed() {
 }
 
 v1::JobSpec JobOf(const std::string& loss, int64_t parts) {
-  v1::JobSpec spec;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+  return FromText<v1::JobSpec>(
       absl::StrCat("model { input { shape: [3] } layers { dense { units: 3 } } } training { loss { ", loss,
                    " } optimizer { sgd { learning_rate: 0.5 } } global_batch_size: 8 epochs: 1 "
                    "accumulation_steps: ",
-                   parts, " }"),
-      &spec));
-  return spec;
+                   parts, " }"));
 }
 
 std::vector<double> Initial() {

@@ -8,6 +8,7 @@
 
 #include "engine/base/field_violations.h"
 #include "engine/base/philox.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/data/augment/affine.h"
 #include "engine/data/augment/cutmix.h"
 #include "engine/data/augment/erase.h"
@@ -19,7 +20,6 @@
 #include "engine/data/loader.h"
 #include "engine/data/memory_dataset.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -28,14 +28,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-template <typename Message>
-Message Parse(const std::string& text) {
-  Message message;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
-  return message;
-}
-
-Augmentations Parsed(const std::string& text) { return Parse<v1::DatasetSpec>(text).augmentation(); }
+Augmentations Parsed(const std::string& text) { return FromText<v1::DatasetSpec>(text).augmentation(); }
 
 RandomStream Stream(uint64_t sample) { return RandomStream(1, RandomPurpose::kAugmentation, 1, sample); }
 
@@ -66,7 +59,7 @@ std::vector<T> Applied(const Transform<T>& transform, RandomStream random, std::
 }
 
 TEST(FlipTest, MirrorsRowsOrColumns) {
-  const auto always = Parse<v1::RandomFlip>("probability: 1");
+  const auto always = FromText<v1::RandomFlip>("probability: 1");
   EXPECT_THAT(Applied(*MakeHorizontalFlip<uint8_t>(always, kShape), Stream(0), Counting()),
               ElementsAre(3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10));
   EXPECT_THAT(Applied(*MakeVerticalFlip<uint8_t>(always, kShape), Stream(0), Counting()),
@@ -92,7 +85,7 @@ TEST(TranslationTest, MovesAndFills) {
   const std::vector<uint8_t> image = {1, 2, 3, 4, 5, 6};
   const ImageShape shape = {.channels = 1, .height = 2, .width = 3};
   const auto moved = [&](const std::string& fill, int right, int down) {
-    const auto message = Parse<v1::RandomTranslation>("x: 1 y: 1 fill: FILL_MODE_" + fill);
+    const auto message = FromText<v1::RandomTranslation>("x: 1 y: 1 fill: FILL_MODE_" + fill);
     return Applied(*MakeTranslation<uint8_t>(message, shape), Moves(right, down), image);
   };
   EXPECT_THAT(moved("ZERO", 1, 0), ElementsAre(0, 1, 2, 0, 4, 5));
@@ -103,7 +96,7 @@ TEST(TranslationTest, MovesAndFills) {
 }
 
 TEST(TranslationTest, EveryPlaceIsEquallyLikely) {
-  const auto crop = MakeCrop<uint8_t>(Parse<v1::RandomCrop>("padding: 1"), kShape);
+  const auto crop = MakeCrop<uint8_t>(FromText<v1::RandomCrop>("padding: 1"), kShape);
   std::vector<int> counts(9);
   for (int i = 0; i < 9000; ++i) {
     const std::vector<uint8_t> image = Applied(*crop, Stream(i), {9, 9, 9, 9, 5, 9, 0, 0, 0, 0, 0, 0});
@@ -122,7 +115,7 @@ TEST(TranslationTest, EveryPlaceIsEquallyLikely) {
 
 TEST(AffineTest, AQuarterTurnIsCounterClockwise) {
   const ImageShape square = {.channels = 1, .height = 3, .width = 3};
-  const auto rotation = MakeRotation<float>(Parse<v1::RandomRotation>("degrees: 90"), square);
+  const auto rotation = MakeRotation<float>(FromText<v1::RandomRotation>("degrees: 90"), square);
   // This draw is so near to 1 that the angle is nearly 90 degrees.
   const RandomStream most = StreamThat([](RandomStream& random) { return random.NextUniform() > 1 - 1e-4; });
   const std::vector<float> turned = Applied<float>(*rotation, most, {1, 2, 3, 4, 5, 6, 7, 8, 9});
@@ -132,32 +125,33 @@ TEST(AffineTest, AQuarterTurnIsCounterClockwise) {
 
 TEST(AffineTest, ScalesAboutTheCentre) {
   const ImageShape row = {.channels = 1, .height = 1, .width = 5};
-  const auto twice = MakeScale<float>(Parse<v1::RandomScale>("min: 2 max: 2"), row);
+  const auto twice = MakeScale<float>(FromText<v1::RandomScale>("min: 2 max: 2"), row);
   EXPECT_THAT(Applied<float>(*twice, Stream(0), {0, 10, 20, 30, 40}), ElementsAre(10, 15, 20, 25, 30));
-  const auto half = MakeScale<uint8_t>(Parse<v1::RandomScale>("min: 0.5 max: 0.5"), row);
+  const auto half = MakeScale<uint8_t>(FromText<v1::RandomScale>("min: 0.5 max: 0.5"), row);
   EXPECT_THAT(Applied<uint8_t>(*half, Stream(0), {10, 20, 30, 40, 50}), ElementsAre(0, 10, 30, 50, 0));
-  const auto edge = MakeScale<uint8_t>(Parse<v1::RandomScale>("min: 0.5 max: 0.5 fill: FILL_MODE_EDGE"), row);
+  const auto edge =
+      MakeScale<uint8_t>(FromText<v1::RandomScale>("min: 0.5 max: 0.5 fill: FILL_MODE_EDGE"), row);
   EXPECT_THAT(Applied<uint8_t>(*edge, Stream(0), {10, 20, 30, 40, 50}), ElementsAre(10, 10, 30, 50, 50));
 }
 
 TEST(EraseTest, CutsARectangleOutOfAllChannels) {
-  const auto erase = MakeErase<uint8_t>(Parse<v1::RandomErase>("height: 1 width: 2"), kShape);
+  const auto erase = MakeErase<uint8_t>(FromText<v1::RandomErase>("height: 1 width: 2"), kShape);
   const RandomStream random = StreamThat([](RandomStream& r) {
     r.NextUniform();
     return r.NextBelow(3) == 2 && r.NextBelow(2) == 1;
   });
   EXPECT_THAT(Applied(*erase, random, Counting()), ElementsAre(1, 2, 3, 4, 0, 0, 7, 8, 9, 10, 0, 0));
-  const auto whole = MakeErase<uint8_t>(Parse<v1::RandomErase>("height: 50 width: 50"), kShape);
+  const auto whole = MakeErase<uint8_t>(FromText<v1::RandomErase>("height: 50 width: 50"), kShape);
   for (const uint8_t byte : Applied(*whole, random, Counting())) EXPECT_EQ(byte, 0);
   const auto never =
-      MakeErase<uint8_t>(Parse<v1::RandomErase>("probability: 0 height: 50 width: 50"), kShape);
+      MakeErase<uint8_t>(FromText<v1::RandomErase>("probability: 0 height: 50 width: 50"), kShape);
   EXPECT_EQ(Applied(*never, random, Counting()), Counting());
 }
 
 TEST(FactorTest, BrightnessAndContrastFollowTheDraw) {
   const ImageShape shape = {.channels = 1, .height = 1, .width = 4};
   const std::vector<uint8_t> image = {0, 100, 200, 100};
-  const auto message = Parse<v1::RandomFactor>("strength: 0.5");
+  const auto message = FromText<v1::RandomFactor>("strength: 0.5");
   RandomStream random = Stream(7);
   const double factor = 1 + (2 * random.NextUniform() - 1) * 0.5;
   const std::vector<uint8_t> lighter = Applied(*MakeBrightness<uint8_t>(message, shape), Stream(7), image);

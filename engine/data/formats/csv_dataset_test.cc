@@ -1,10 +1,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -17,8 +17,7 @@ using ::testing::IsEmpty;
 class CsvTest : public ::testing::Test {
  protected:
   v1::DatasetSpec Spec(const std::string& table, const std::string& more = "") {
-    v1::DatasetSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("csv { " + more + " }", &spec)) << more;
+    v1::DatasetSpec spec = FromText<v1::DatasetSpec>("csv { " + more + " }");
     spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
     return spec;
   }

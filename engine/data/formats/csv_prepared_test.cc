@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/csv_report.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -26,8 +26,7 @@ using ::testing::SizeIs;
 class PreparedTest : public ::testing::Test {
  protected:
   v1::DatasetSpec Spec(const std::string& table, const std::string& csv = "", const std::string& more = "") {
-    v1::DatasetSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("csv { " + csv + " } " + more, &spec)) << csv;
+    v1::DatasetSpec spec = FromText<v1::DatasetSpec>("csv { " + csv + " } " + more);
     spec.mutable_csv()->set_train(WriteFile(folder_ + "/table.csv", table));
     return spec;
   }

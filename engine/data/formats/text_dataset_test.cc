@@ -1,10 +1,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 
 namespace tandem {
@@ -15,8 +15,7 @@ using ::testing::ElementsAre;
 class TextTest : public ::testing::Test {
  protected:
   v1::DatasetSpec Spec(const std::string& text, const std::string& more) {
-    v1::DatasetSpec spec;
-    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("text { " + more + " }", &spec)) << more;
+    v1::DatasetSpec spec = FromText<v1::DatasetSpec>("text { " + more + " }");
     spec.mutable_text()->set_train(WriteFile(folder_ + "/text.txt", text));
     return spec;
   }
