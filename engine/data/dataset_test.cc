@@ -41,16 +41,6 @@ class IdxTest : public ::testing::Test {
     return path;
   }
 
-  // Expects that describing and opening both refuse the spec for a single field, with `part` in the message.
-  void ExpectViolation(const std::string& field, const std::string& part) {
-    for (const absl::Status& status : {DescribeDataset(spec_).status(), OpenDataset(spec_).status()}) {
-      const std::vector<FieldViolation> violations = GetFieldViolations(status);
-      ASSERT_EQ(violations.size(), 1) << status;
-      EXPECT_EQ(violations[0].field, field);
-      EXPECT_THAT(violations[0].description, HasSubstr(part));
-    }
-  }
-
   std::string images_;
   v1::DatasetSpec spec_;
 };
@@ -100,12 +90,12 @@ TEST_F(IdxTest, ValidationAndLimits) {
 
 TEST_F(IdxTest, RefusesAMissingFile) {
   spec_.mutable_idx()->set_train_images("/nonexistent/images");
-  ExpectViolation("idx.train_images", "/nonexistent/images does not exist");
+  ExpectViolation(spec_, "idx.train_images", "/nonexistent/images does not exist");
 }
 
 TEST_F(IdxTest, RefusesAFolder) {
   spec_.mutable_idx()->set_train_images(::testing::TempDir());
-  ExpectViolation("idx.train_images", "is not a regular file");
+  ExpectViolation(spec_, "idx.train_images", "is not a regular file");
 }
 
 // The labels are counted before the file's end is found. The error must not compare this count.
@@ -115,27 +105,27 @@ TEST_F(IdxTest, ATruncatedFileOfManyLabelsIsThatAlone) {
       Write("images", Header(8, {kSamples, 1, 1}) + std::string(kSamples, '\1')));
   const std::string labels = Gzipped(Header(8, {kSamples}) + std::string(kSamples - 1, '\1'));
   spec_.mutable_idx()->set_train_labels(Write("labels", labels));
-  ExpectViolation("idx.train_labels", "is truncated");
+  ExpectViolation(spec_, "idx.train_labels", "is truncated");
 }
 
 TEST_F(IdxTest, RefusesTruncatedFiles) {
   spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, images_.size() - 1)));
-  ExpectViolation("idx.train_images",
+  ExpectViolation(spec_, "idx.train_images",
                   "is truncated: its header announces [4, 2, 3], 24 bytes, and 23 follow");
   spec_.mutable_idx()->set_train_images(Write("images", images_.substr(0, 9)));
-  ExpectViolation("idx.train_images", "is truncated");
+  ExpectViolation(spec_, "idx.train_images", "is truncated");
   const std::string compressed = Gzipped(images_);
   spec_.mutable_idx()->set_train_images(Write("images", compressed.substr(0, compressed.size() - 12)));
-  ExpectViolation("idx.train_images", "is truncated");
+  ExpectViolation(spec_, "idx.train_images", "is truncated");
   spec_.mutable_idx()->set_train_images(Write("images", ""));
-  ExpectViolation("idx.train_images", "is not an IDX file: it holds 0 bytes");
+  ExpectViolation(spec_, "idx.train_images", "is not an IDX file: it holds 0 bytes");
 }
 
 TEST_F(IdxTest, RefusesATooLongFile) {
   spec_.mutable_idx()->set_train_images(Write("images", images_ + "x"));
-  ExpectViolation("idx.train_images", "is longer than its header announces: [4, 2, 3], 24 bytes");
+  ExpectViolation(spec_, "idx.train_images", "is longer than its header announces: [4, 2, 3], 24 bytes");
   spec_.mutable_idx()->set_train_images(Write("images", Gzipped(images_ + "x")));
-  ExpectViolation("idx.train_images", "is longer");
+  ExpectViolation(spec_, "idx.train_images", "is longer");
 }
 
 TEST_F(IdxTest, RefusesADamagedCompressedFile) {
@@ -148,29 +138,29 @@ TEST_F(IdxTest, RefusesADamagedCompressedFile) {
 
 TEST_F(IdxTest, RefusesOtherFormatsTypesAndRanks) {
   spec_.mutable_idx()->set_train_images(Write("images", "\x89PNG and more"));
-  ExpectViolation("idx.train_images", "is not an IDX file: it begins with 0x89504e47");
+  ExpectViolation(spec_, "idx.train_images", "is not an IDX file: it begins with 0x89504e47");
   spec_.mutable_idx()->set_train_images(Write("images", Header(0x0D, {4, 2, 3}) + std::string(96, 'x')));
-  ExpectViolation("idx.train_images", "holds 32-bit floats");
+  ExpectViolation(spec_, "idx.train_images", "holds 32-bit floats");
   spec_.mutable_idx()->set_train_images(spec_.idx().train_labels());
-  ExpectViolation("idx.train_images", "has 1 dimensions; expected 3 or 4");
+  ExpectViolation(spec_, "idx.train_images", "has 1 dimensions; expected 3 or 4");
 }
 
 TEST_F(IdxTest, RefusesAHeaderThatAnnouncesTooMuch) {
   spec_.mutable_idx()->set_train_images(Write("images", Header(8, {0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF})));
-  ExpectViolation("idx.train_images", "more than the");
+  ExpectViolation(spec_, "idx.train_images", "more than the");
   // A small file that claims to be huge takes no memory before the claim is checked.
   spec_.mutable_idx()->set_train_images(Write("images", Gzipped(Header(8, {4, 1 << 14, 1 << 14}))));
-  ExpectViolation("idx.train_images", "is truncated");
+  ExpectViolation(spec_, "idx.train_images", "is truncated");
 }
 
 TEST_F(IdxTest, RefusesCountsThatDiffer) {
   spec_.mutable_idx()->set_train_labels(Write("labels", Header(8, {3}) + std::string("\0\1\2", 3)));
-  ExpectViolation("idx.train_labels", "holds 3 labels, but ");
+  ExpectViolation(spec_, "idx.train_labels", "holds 3 labels, but ");
 }
 
 TEST_F(IdxTest, RefusesALabelOutsideTheClasses) {
   spec_.mutable_idx()->set_classes(2);
-  ExpectViolation("idx.train_labels", "holds label 2 at index 2, outside the 2 classes (0 to 1)");
+  ExpectViolation(spec_, "idx.train_labels", "holds label 2 at index 2, outside the 2 classes (0 to 1)");
 }
 
 TEST_F(IdxTest, ReportsEveryFieldAtFault) {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/backend/op_cases.h"
 #include "engine/backends/reference/reference_device.h"
-#include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/graph/autodiff.h"
 #include "engine/graph/ops/linear.h"
@@ -21,7 +21,6 @@ namespace tandem {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 v1::Model ModelOf(const std::string& text) {
   v1::Model model = FromText<v1::Model>(text);
@@ -156,11 +155,7 @@ TEST(EmbedCategoriesTest, ParametersHaveTheNamesOfTheColumns) {
 }
 
 void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
-  const absl::Status status = CheckModel(ModelOf(text)).status();
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  ASSERT_EQ(violations.size(), 1) << text << ": " << status;
-  EXPECT_EQ(violations[0].field, field);
-  EXPECT_THAT(violations[0].description, HasSubstr(part));
+  ExpectOneViolation(CheckModel(ModelOf(text)).status(), field, part);
 }
 
 TEST(EmbedCategoriesTest, RefusesOtherPlacesAndWrongColumns) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/layers/model.h"
 #include "gmock/gmock.h"
@@ -49,11 +50,7 @@ std::string OutputOf(const std::string& layers, std::vector<std::string>* parame
 }
 
 void ExpectViolation(const std::string& layers, const std::string& field, const std::string& part) {
-  const absl::Status status = CheckModel(ModelOf(layers)).status();
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  ASSERT_EQ(violations.size(), 1) << layers << ": " << status;
-  EXPECT_EQ(violations[0].field, field);
-  EXPECT_THAT(violations[0].description, HasSubstr(part));
+  ExpectOneViolation(CheckModel(ModelOf(layers)).status(), field, part);
 }
 
 TEST(LayerKindsTest, EveryActivationIsAFunctionOfOneElement) {

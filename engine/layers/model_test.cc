@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
 #include "engine/base/testing/from_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -37,10 +38,7 @@ std::vector<FieldViolation> ViolationsOf(const std::string& text) {
 
 // Expects a single violation.
 void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
-  const std::vector<FieldViolation> violations = ViolationsOf(text);
-  ASSERT_EQ(violations.size(), 1) << CheckModel(Parse(text)).status();
-  EXPECT_EQ(violations[0].field, field);
-  EXPECT_THAT(violations[0].description, HasSubstr(part));
+  ExpectOneViolation(CheckModel(Parse(text)).status(), field, part);
 }
 
 TEST(ModelTest, NamesLayersAndFillsDefaultsIn) {

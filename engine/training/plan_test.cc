@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/training/watched_measure.h"
 #include "gmock/gmock.h"
@@ -14,7 +15,6 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
 
@@ -48,11 +48,7 @@ v1::JobSpec Lenet(const std::string& more = "") {
 // Expects a single violation.
 void ExpectViolation(const v1::JobSpec& spec, const std::string& field, const std::string& part,
                      const DatasetInfo& dataset = kFashion) {
-  const absl::Status status = PlanJob(spec, dataset).status();
-  const std::vector<FieldViolation> violations = GetFieldViolations(status);
-  ASSERT_EQ(violations.size(), 1) << status;
-  EXPECT_EQ(violations[0].field, field);
-  EXPECT_THAT(violations[0].description, HasSubstr(part));
+  ExpectOneViolation(PlanJob(spec, dataset).status(), field, part);
 }
 
 TEST(PlanTest, KnowsWhatAJobTakes) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "engine/base/field_violations.h"
+#include "gtest/gtest.h"
 
 namespace tandem {
 
@@ -15,6 +16,15 @@ inline std::string FieldAtFault(const absl::Status& status) {
   const std::vector<FieldViolation> violations = GetFieldViolations(status);
   if (violations.empty()) return status.ok() ? "" : status.ToString();
   return violations.size() == 1 ? violations[0].field : std::to_string(violations.size());
+}
+
+// Expects that `status` has a single violation, of `field`, with `part` in its description.
+inline void ExpectOneViolation(const absl::Status& status, const std::string& field,
+                               const std::string& part) {
+  const std::vector<FieldViolation> violations = GetFieldViolations(status);
+  ASSERT_EQ(violations.size(), 1) << status;
+  EXPECT_EQ(violations[0].field, field);
+  EXPECT_NE(violations[0].description.find(part), std::string::npos) << violations[0].description;
 }
 
 }  // namespace tandem

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/field_violations.h"
+#include "engine/base/testing/field_at_fault.h"
 #include "engine/data/dataset.h"
 
 // Files of data for tests.
@@ -169,12 +169,7 @@ inline void ExpectViolation(const v1::DatasetSpec& spec, const std::string& fiel
                             bool described = true) {
   std::vector<absl::Status> statuses = {OpenDataset(spec).status()};
   if (described) statuses.push_back(DescribeDataset(spec).status());
-  for (const absl::Status& status : statuses) {
-    const std::vector<FieldViolation> violations = GetFieldViolations(status);
-    ASSERT_EQ(violations.size(), 1) << status;
-    EXPECT_EQ(violations[0].field, field);
-    EXPECT_NE(violations[0].description.find(part), std::string::npos) << violations[0].description;
-  }
+  for (const absl::Status& status : statuses) ExpectOneViolation(status, field, part);
 }
 
 // Returns all samples of a split. T is the type of the elements.
