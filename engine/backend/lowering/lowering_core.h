@@ -72,6 +72,8 @@ class LoweringCore {
   absl::StatusOr<Region> Get(ValueId id, const Layout& layout);
   // As Get, plain and in the value's own type.
   absl::StatusOr<Region> GetPlain(ValueId id) { return Get(id, Layout::Plain(value(id).dtype, shape(id))); }
+  // As GetPlain, for the node's inputs from input `first` on.
+  absl::StatusOr<std::vector<Region>> GetAllPlain(const Node& node, size_t first = 0);
   // As Get, but never memory whose address changes from run to run. Default: Get, for backends that copy
   // inputs.
   virtual absl::StatusOr<Region> GetFixed(ValueId id, const Layout& layout) { return Get(id, layout); }
@@ -79,6 +81,10 @@ class LoweringCore {
   // Defines that the value will be in `layout`, in its own memory. A value for an all_reduce that wants this
   // layout is placed in its bucket.
   Region Define(ValueId id, const Layout& layout);
+  // As Define, plain and in the value's own type.
+  Region DefinePlain(ValueId id) { return Define(id, Layout::Plain(value(id).dtype, shape(id))); }
+  // As DefinePlain, for all outputs of the node.
+  std::vector<Region> DefineAllPlain(const Node& node);
   // Defines that the value shares the place of another value.
   void Alias(ValueId id, Place place) { places_[id].push_back(std::move(place)); }
   // Returns the place of an all_reduce node's i-th input. All its inputs are together, in order. Those for
@@ -251,6 +257,22 @@ absl::StatusOr<Region> LoweringCore<Backend>::Get(ValueId id, const Layout& layo
   TANDEM_ASSIGN_OR_RETURN(const Region region, Convert(id, home, layout));
   places_[id].push_back({region, layout});
   return region;
+}
+
+template <typename Backend>
+absl::StatusOr<std::vector<Region>> LoweringCore<Backend>::GetAllPlain(const Node& node, size_t first) {
+  std::vector<Region> regions;
+  for (size_t i = first; i < node.inputs.size(); ++i) {
+    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), GetPlain(node.inputs[i]));
+  }
+  return regions;
+}
+
+template <typename Backend>
+std::vector<Region> LoweringCore<Backend>::DefineAllPlain(const Node& node) {
+  std::vector<Region> regions;
+  for (const ValueId id : node.outputs) regions.push_back(DefinePlain(id));
+  return regions;
 }
 
 template <typename Backend>

@@ -83,7 +83,7 @@ absl::Status LowerTiledMatmul(Lowering& lowering, const Node& node) {
   product.b_matrix = rows(b) * b[-1];
   product.c_matrix = rows(y) * y[-1];
   product.matrices = y.elements() / product.c_matrix;
-  product.c = lowering.Define(node.outputs[0], Float32Layout(y));
+  product.c = lowering.DefinePlain(node.outputs[0]);
   EmitProduct(lowering, product);
   return absl::OkStatus();
 }
@@ -106,7 +106,7 @@ absl::Status LowerMatmul(Lowering& lowering, const Node& node) {
       {MatricesDesc(lowering.shape(node.inputs[0]), op.transpose_a),
        MatricesDesc(lowering.shape(node.inputs[1]), op.transpose_b), MatricesDesc(y_shape, false)},
       attributes, OneDnnEngine());
-  const Region y = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, y_shape));
+  const Region y = lowering.DefinePlain(node.outputs[0]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "matmul", dnnl::matmul(desc),
@@ -121,7 +121,7 @@ absl::Status LowerAttentionSoftmax(Lowering& lowering, const Node& node) {
   const AttentionSizes sizes = SizesOf(static_cast<const AttentionSoftmaxOp&>(*node.op), shape);
   const int64_t rows = shape.elements() / sizes.keys;
   TANDEM_ASSIGN_OR_RETURN(const Region scores, lowering.GetPlain(node.inputs[0]));
-  const Region weights = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region weights = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "attention_softmax",
                  .reads = {scores},
                  .writes = {weights},
@@ -143,7 +143,7 @@ absl::Status LowerAttentionSoftmaxGrad(Lowering& lowering, const Node& node) {
   const int64_t rows = shape.elements() / sizes.keys;
   TANDEM_ASSIGN_OR_RETURN(const Region weights, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region grads, lowering.GetPlain(node.inputs[1]));
-  const Region grad_scores = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region grad_scores = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "attention_softmax_grad",
                  .reads = {weights, grads},
                  .writes = {grad_scores},
@@ -164,10 +164,7 @@ absl::Status LowerSplitHeads(Lowering& lowering, const Node& node) {
   const Shape& shape = lowering.shape(node.outputs[0]);
   const HeadSizes sizes(shape, node.outputs.size());
   TANDEM_ASSIGN_OR_RETURN(const Region joined, lowering.GetPlain(node.inputs[0]));
-  std::vector<Region> parts;
-  for (const ValueId output : node.outputs) {
-    parts.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, shape)));
-  }
+  const std::vector<Region> parts = lowering.DefineAllPlain(node);
   lowering.Emit(
       {.name = "split_heads", .reads = {joined}, .writes = parts, .run = [=](const RunContext& run) {
          const float* from = run.At<const float>(joined);
@@ -184,12 +181,8 @@ absl::Status LowerSplitHeads(Lowering& lowering, const Node& node) {
 absl::Status LowerMergeHeads(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const HeadSizes sizes(lowering.shape(node.inputs[0]), node.inputs.size());
-  std::vector<Region> parts;
-  for (const ValueId input : node.inputs) {
-    TANDEM_ASSIGN_OR_RETURN(parts.emplace_back(), lowering.GetPlain(input));
-  }
-  const Region joined =
-      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[0])));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> parts, lowering.GetAllPlain(node));
+  const Region joined = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit(
       {.name = "merge_heads", .reads = parts, .writes = {joined}, .run = [=](const RunContext& run) {
          float* to = run.At<float>(joined);

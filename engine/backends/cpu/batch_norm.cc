@@ -101,15 +101,6 @@ const double* PartialOf(const ChannelSizes& sizes, const double* partials, int64
   return partials + (group * sizes.parts + part) * kChannelPartial + lane;
 }
 
-// Returns the plain vectors [C] among the inputs, from input `first` on.
-absl::StatusOr<std::vector<Region>> Vectors(Lowering& lowering, const Node& node, size_t first) {
-  std::vector<Region> regions;
-  for (size_t i = first; i < node.inputs.size(); ++i) {
-    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(node.inputs[i]));
-  }
-  return regions;
-}
-
 // The result of a normalisation with the ops after it: its place, and the needs of its step.
 struct Result {
   Region y;
@@ -173,7 +164,7 @@ absl::Status LowerBatchNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 1));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, lowering.GetAllPlain(node, 1));
   const Region weight = vectors[0], bias = vectors[1], running_mean = vectors[2], running_var = vectors[3];
   for (const int i : node.op->MutatedInputs()) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[i]));
@@ -225,7 +216,7 @@ absl::Status LowerBatchNormInference(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelView view, ViewOfInput(lowering, node));
   const ChannelSizes sizes = view.sizes;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], view.layout));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 1));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, lowering.GetAllPlain(node, 1));
   const Region weight = vectors[0], bias = vectors[1], mean = vectors[2], variance = vectors[3];
   TANDEM_ASSIGN_OR_RETURN(const Result result, DefineResult(lowering, node, view.layout, x));
   const Region factors = ChannelScratch<float>(lowering, sizes, 1);
@@ -303,7 +294,7 @@ absl::Status LowerGrad(Lowering& lowering, const Node& node, bool training, cons
     relu = true;
   }
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(dy_value, view.layout));
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, Vectors(lowering, node, 2));
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, lowering.GetAllPlain(node, 2));
   const Region weight = vectors[0], mean = vectors[1], deviation = vectors[2];
   if (!relu) bias = mean;
   const Region dx = lowering.Define(node.outputs[0], view.layout);

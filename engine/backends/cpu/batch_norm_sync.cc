@@ -66,20 +66,8 @@ void UpdateRunning(const Moments& moments, double momentum, float* mean, float* 
 }
 
 absl::StatusOr<std::vector<Region>> PlainInputs(Lowering& lowering, const Node& node) {
-  std::vector<Region> regions;
-  for (const ValueId input : node.inputs) {
-    TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, input));
-    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(input));
-  }
-  return regions;
-}
-
-std::vector<Region> PlainOutputs(Lowering& lowering, const Node& node) {
-  std::vector<Region> regions;
-  for (const ValueId output : node.outputs) {
-    regions.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, lowering.shape(output))));
-  }
-  return regions;
+  for (const ValueId input : node.inputs) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, input));
+  return lowering.GetAllPlain(node);
 }
 
 // Checks that the inputs that the op changes in place have the plain layout.
@@ -114,7 +102,7 @@ void EmitForChannels(Lowering& lowering, const Node& node, int64_t channels, std
 absl::Status LowerBatchNormMoments(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const BatchNormMomentsOp&>(*node.op);
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> in, PlainInputs(lowering, node));
-  const std::vector<Region> out = PlainOutputs(lowering, node);
+  const std::vector<Region> out = lowering.DefineAllPlain(node);
   const Channels channels(lowering.shape(node.inputs[0]));
   const int64_t row = 2 * channels.count + 1;
   const int64_t own = op.rank * row;
@@ -150,7 +138,7 @@ absl::Status LowerBatchNormSync(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const BatchNormSyncOp&>(*node.op);
   TANDEM_RETURN_IF_ERROR(CheckMutatedPlain(lowering, node));
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> in, PlainInputs(lowering, node));
-  const std::vector<Region> out = PlainOutputs(lowering, node);
+  const std::vector<Region> out = lowering.DefineAllPlain(node);
   const Channels channels(lowering.shape(node.inputs[0]));
   const int64_t replicas = lowering.shape(node.inputs[5])[0];
   const auto work = [=, momentum = op.momentum, epsilon = op.epsilon](const RunContext& run, int64_t c) {
@@ -185,7 +173,7 @@ absl::Status LowerBatchNormRunning(Lowering& lowering, const Node& node) {
 
 absl::Status LowerBatchNormSums(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> in, PlainInputs(lowering, node));
-  const std::vector<Region> out = PlainOutputs(lowering, node);
+  const std::vector<Region> out = lowering.DefineAllPlain(node);
   const Channels channels(lowering.shape(node.inputs[0]));
   EmitForChannels(lowering, node, channels.count, in, out, [=](const RunContext& run, int64_t c) {
     const float* x = run.At<const float>(in[0]);
@@ -205,7 +193,7 @@ absl::Status LowerBatchNormSums(Lowering& lowering, const Node& node) {
 
 absl::Status LowerBatchNormSyncGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> in, PlainInputs(lowering, node));
-  const std::vector<Region> out = PlainOutputs(lowering, node);
+  const std::vector<Region> out = lowering.DefineAllPlain(node);
   const Channels channels(lowering.shape(node.inputs[0]));
   EmitForChannels(lowering, node, channels.count, in, out, [=](const RunContext& run, int64_t c) {
     const float* x = run.At<const float>(in[0]);

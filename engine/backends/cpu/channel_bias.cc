@@ -41,8 +41,7 @@ absl::Status LowerChannelBiasGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Lanes lanes = LanesOf(home.layout);
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[0], lanes.LayoutOf(shape)));
-  const Region dbias =
-      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.outputs[0])));
+  const Region dbias = lowering.DefinePlain(node.outputs[0]);
   const int64_t channels = shape[1];
   const int64_t plane = ExtentOf(shape, 2, shape.rank()) * lanes.lanes;
   lowering.Emit(

@@ -148,10 +148,7 @@ absl::StatusOr<ClassLossInputs> InputsOf(Lowering& lowering, const Node& node) {
 
 absl::Status LowerClassLoss(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ClassLossInputs inputs, InputsOf(lowering, node));
-  std::vector<Region> writes;
-  for (const ValueId output : node.outputs) {
-    writes.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, Shape())));
-  }
+  std::vector<Region> writes = lowering.DefineAllPlain(node);
   const Region losses = lowering.Scratch(inputs.rows * static_cast<int64_t>(sizeof(double)));
   const Region loss = writes[0];
   const Region loss_sum = writes[1];
@@ -185,8 +182,7 @@ absl::Status LowerClassLoss(Lowering& lowering, const Node& node) {
 absl::Status LowerClassLossGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ClassLossInputs inputs, InputsOf(lowering, node));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
-  const Region grad =
-      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.inputs[0])));
+  const Region grad = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit(
       {.name = "class_loss_grad",
        .reads = {inputs.scores, inputs.target, grad_loss},

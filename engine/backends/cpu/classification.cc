@@ -51,8 +51,8 @@ absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
   const int64_t rows = shape.elements() / classes;
   TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
-  const Region loss = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
-  const Region probabilities = lowering.Define(node.outputs[1], Layout::Plain(DType::kFloat32, shape));
+  const Region loss = lowering.DefinePlain(node.outputs[0]);
+  const Region probabilities = lowering.DefinePlain(node.outputs[1]);
   const Region losses = lowering.Scratch(rows * static_cast<int64_t>(sizeof(double)));
   lowering.Emit({.name = "softmax_cross_entropy",
                  .reads = {logits, labels},
@@ -84,7 +84,7 @@ absl::Status LowerSoftmaxCrossEntropyGrad(Lowering& lowering, const Node& node) 
   TANDEM_ASSIGN_OR_RETURN(const Region probabilities, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
-  const Region grad = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region grad = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "softmax_cross_entropy_grad",
                  .reads = {probabilities, labels, grad_loss},
                  .writes = {grad},
@@ -116,7 +116,7 @@ absl::Status LowerCountCorrect(Lowering& lowering, const Node& node) {
   if (mixed) TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region logits, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[1]));
-  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region count = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "count_correct",
                  .reads = {logits, labels},
                  .writes = {count},
@@ -144,7 +144,7 @@ absl::Status LowerCountLabels(Lowering& lowering, const Node& node) {
   const int64_t ignored = static_cast<const CountLabelsOp&>(*node.op).ignore_index;
   const int64_t labels_count = lowering.shape(node.inputs[0]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region labels, lowering.GetPlain(node.inputs[0]));
-  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region count = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit(
       {.name = "count_labels", .reads = {labels}, .writes = {count}, .run = [=](const RunContext& run) {
          const int32_t* label = run.At<const int32_t>(labels);
@@ -163,7 +163,7 @@ absl::Status LowerCountSides(Lowering& lowering, const Node& node) {
   const int64_t elements = lowering.shape(node.inputs[0]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region target, lowering.GetPlain(node.inputs[1]));
-  const Region count = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region count = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit(
       {.name = "count_sides", .reads = {x, target}, .writes = {count}, .run = [=](const RunContext& run) {
          const float* scores = run.At<const float>(x);

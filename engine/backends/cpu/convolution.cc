@@ -108,7 +108,7 @@ absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const C
                                    const PooledGrad& pooled) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   TANDEM_ASSIGN_OR_RETURN(const Region dpooled, lowering.GetBatchBlocked(pooled.dpooled));
-  const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
+  const Region dweight = lowering.DefinePlain(node.outputs[0]);
   const ConvSizes sizes = problem.sizes();
   const int64_t floats = BestKernels().pooled_grad_weight_scratch(sizes);
   const Region scratch = ThreadScratch(lowering, floats);
@@ -319,7 +319,7 @@ absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
   if (pooled != nullptr) return LowerPooledGradWeight(lowering, node, problem, *pooled);
   TANDEM_ASSIGN_OR_RETURN(const Region x, PaddedInput(lowering, node.inputs[0], problem));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[1]));
-  const Region dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, problem.weight));
+  const Region dweight = lowering.DefinePlain(node.outputs[0]);
   const ConvSizes sizes = problem.sizes();
   if (TakesWinograd(lowering, problem)) {
     const Region points = lowering.Scratch(WinogradGradFloats(sizes) * static_cast<int64_t>(sizeof(float)));

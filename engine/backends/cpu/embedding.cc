@@ -35,7 +35,7 @@ absl::Status EmitAddToEach(Lowering& lowering, const Node& node, std::vector<Reg
   const int64_t columns = shape.elements() / samples;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
   reads.insert(reads.begin(), x);
-  const Region y = lowering.Define(node.outputs[0], Float32Layout(shape));
+  const Region y = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = std::string(node.op->kind()),
                  .reads = std::move(reads),
                  .writes = {y},
@@ -62,7 +62,7 @@ absl::Status LowerGatherRows(Lowering& lowering, const Node& node) {
   const int64_t count = lowering.shape(node.inputs[1]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region indices, lowering.GetPlain(node.inputs[1]));
-  const Region y = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
+  const Region y = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit(
       {.name = "gather_rows", .reads = {weight, indices}, .writes = {y}, .run = [=](const RunContext& run) {
          const float* from = run.At<const float>(weight);
@@ -89,7 +89,7 @@ absl::Status LowerGatherRowsGrad(Lowering& lowering, const Node& node) {
   const int64_t count = lowering.shape(node.inputs[0]).elements();
   TANDEM_ASSIGN_OR_RETURN(const Region indices, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_y, lowering.GetPlain(node.inputs[1]));
-  const Region grad_weight = lowering.Define(node.outputs[0], Float32Layout(shape));
+  const Region grad_weight = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "gather_rows_grad",
                  .reads = {indices, grad_y},
                  .writes = {grad_weight},
@@ -129,7 +129,7 @@ absl::Status LowerSumOfEach(Lowering& lowering, const Node& node) {
   const int64_t samples = shape[0];
   const int64_t columns = shape.elements() / samples;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
-  const Region sum = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
+  const Region sum = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "sum_of_each", .reads = {x}, .writes = {sum}, .run = [=](const RunContext& run) {
                    const float* from = run.At<const float>(x);
                    float* to = run.At<float>(sum);

@@ -90,12 +90,9 @@ absl::Status LowerGroupNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region bias, lowering.GetPlain(node.inputs[2]));
-  const auto define = [&](ValueId id) {
-    return lowering.Define(id, Layout::Plain(DType::kFloat32, lowering.shape(id)));
-  };
-  const Region y = define(node.outputs[0]);
-  const Region mean = define(node.outputs[1]);
-  const Region inv_std = define(node.outputs[2]);
+  const Region y = lowering.DefinePlain(node.outputs[0]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region inv_std = lowering.DefinePlain(node.outputs[2]);
   lowering.Emit({.name = "group_norm",
                  .reads = {x, weight, bias},
                  .writes = {y, mean, inv_std},
@@ -118,15 +115,9 @@ absl::Status LowerGroupNormGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const GroupSizes sizes =
       SizesOf(lowering.shape(node.inputs[0]), static_cast<const GroupNormGradOp&>(*node.op).groups);
-  std::vector<Region> inputs;
-  for (const ValueId input : node.inputs) {
-    TANDEM_ASSIGN_OR_RETURN(inputs.emplace_back(), lowering.GetPlain(input));
-  }
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> inputs, lowering.GetAllPlain(node));
   const Region x = inputs[0], dy = inputs[1], weight = inputs[2], mean = inputs[3], inv_std = inputs[4];
-  std::vector<Region> outputs;
-  for (const ValueId output : node.outputs) {
-    outputs.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, lowering.shape(output))));
-  }
+  const std::vector<Region> outputs = lowering.DefineAllPlain(node);
   const Region dx = outputs[0], dweight = outputs[1], dbias = outputs[2];
   // [samples][channels] each.
   const int64_t all = sizes.samples * sizes.all_channels();

@@ -32,10 +32,6 @@ absl::StatusOr<Region> Fixed(Lowering& lowering, ValueId id) {
   return lowering.GetFixed(id, Float32Layout(lowering.shape(id)));
 }
 
-Region Defined(Lowering& lowering, ValueId id) {
-  return lowering.Define(id, Float32Layout(lowering.shape(id)));
-}
-
 }  // namespace
 
 absl::Status LowerLayerNorm(Lowering& lowering, const Node& node) {
@@ -47,9 +43,9 @@ absl::Status LowerLayerNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, Fixed(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, Fixed(lowering, node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region bias, Fixed(lowering, node.inputs[2]));
-  const Region y = Defined(lowering, node.outputs[0]);
-  const Region mean = Defined(lowering, node.outputs[1]);
-  const Region variance = Defined(lowering, node.outputs[2]);
+  const Region y = lowering.DefinePlain(node.outputs[0]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region variance = lowering.DefinePlain(node.outputs[2]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   Step step = OneDnnStep(
       "layer_norm", dnnl::layer_normalization_forward(desc),
@@ -78,9 +74,9 @@ absl::Status LowerLayerNormGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region weight, Fixed(lowering, node.inputs[2]));
   TANDEM_ASSIGN_OR_RETURN(const Region mean, Fixed(lowering, node.inputs[3]));
   TANDEM_ASSIGN_OR_RETURN(const Region variance, Fixed(lowering, node.inputs[4]));
-  const Region grad_x = Defined(lowering, node.outputs[0]);
-  const Region grad_weight = Defined(lowering, node.outputs[1]);
-  const Region grad_bias = Defined(lowering, node.outputs[2]);
+  const Region grad_x = lowering.DefinePlain(node.outputs[0]);
+  const Region grad_weight = lowering.DefinePlain(node.outputs[1]);
+  const Region grad_bias = lowering.DefinePlain(node.outputs[2]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   Step step = OneDnnStep("layer_norm_grad", dnnl::layer_normalization_backward(desc),
                          {{DNNL_ARG_SRC, rows, x},

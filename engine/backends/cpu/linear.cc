@@ -70,7 +70,7 @@ absl::Status LowerOneDnnForward(Lowering& lowering, const Node& node) {
                             lowering.GetFixed(node.inputs[2], Float32Layout(Shape({weight_shape[0]}))));
     reads.push_back({DNNL_ARG_BIAS, desc.bias_desc(), bias});
   }
-  const Region y = lowering.Define(node.outputs[0], Float32Layout(y_shape));
+  const Region y = lowering.DefinePlain(node.outputs[0]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear onednn", dnnl::inner_product_forward(desc), std::move(reads),
@@ -86,7 +86,7 @@ absl::Status LowerOneDnnGradInput(Lowering& lowering, const Node& node) {
       problem.attributes, OneDnnEngine(), problem.Hint());
   TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region weight, GetFactor(lowering, node.inputs[1]));
-  const Region dx = lowering.Define(node.outputs[0], Float32Layout(dx_shape));
+  const Region dx = lowering.DefinePlain(node.outputs[0]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   lowering.Emit(OneDnnStep(
       "linear_grad_input onednn", dnnl::inner_product_backward_data(desc),
@@ -111,12 +111,12 @@ absl::Status LowerOneDnnGradWeight(Lowering& lowering, const Node& node) {
                                                                   OneDnnEngine(), problem.Hint());
   TANDEM_ASSIGN_OR_RETURN(const Region x, GetFactor(lowering, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, GetFactor(lowering, node.inputs[1]));
-  const Region dweight = lowering.Define(node.outputs[0], Float32Layout(weight_shape));
+  const Region dweight = lowering.DefinePlain(node.outputs[0]);
   const Region scratch = lowering.Scratch(desc.scratchpad_desc().get_size());
   std::vector<OneDnnArgument> writes = {{DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), dweight},
                                         {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}};
   if (has_bias) {
-    const Region dbias = lowering.Define(node.outputs[1], Float32Layout(Shape({weight_shape[0]})));
+    const Region dbias = lowering.DefinePlain(node.outputs[1]);
     writes.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), dbias});
   }
   lowering.Emit(
@@ -141,7 +141,7 @@ bool LinearTakesBatchBlocked(const Lowering& lowering, const Shape& x) {
 
 void EmitGradBias(Lowering& lowering, Region dy, const Shape& dy_shape, ValueId dbias) {
   const int64_t channels = dy_shape[1];
-  const Region to = lowering.Define(dbias, Float32Layout(Shape({channels})));
+  const Region to = lowering.DefinePlain(dbias);
   const int64_t blocks = (dy_shape[0] + kBlock - 1) / kBlock;
   const int64_t positions = dy_shape.elements() / (dy_shape[0] * channels);
   lowering.Emit(
@@ -229,7 +229,7 @@ absl::Status LowerLinearGradWeight(Lowering& lowering, const Node& node) {
                    });
                    return absl::OkStatus();
                  }});
-  const Region dweight = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
+  const Region dweight = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "linear_grad_weight batch-blocked",
                  .reads = {x_rows, dy},
                  .writes = {dweight},

@@ -129,22 +129,6 @@ Region BlockScratch(Lowering& lowering, const LstmSizes& sizes, int64_t states) 
   return lowering.Scratch(sizes.blocks() * sizes.state() * states * SizeOf(DType::kFloat32));
 }
 
-absl::StatusOr<std::vector<Region>> GetAllPlain(Lowering& lowering, const Node& node) {
-  std::vector<Region> regions;
-  for (const ValueId id : node.inputs) {
-    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(id));
-  }
-  return regions;
-}
-
-std::vector<Region> DefineAllPlain(Lowering& lowering, const Node& node) {
-  std::vector<Region> regions;
-  for (const ValueId id : node.outputs) {
-    regions.push_back(lowering.Define(id, Layout::Plain(DType::kFloat32, lowering.shape(id))));
-  }
-  return regions;
-}
-
 void RunForward(const RunContext& run, const LstmSizes& s, const std::vector<Region>& given,
                 const std::vector<Region>& made, const StateProduct& product, Region scratch, int64_t block) {
   const Kernels& kernels = *run.kernels;
@@ -231,8 +215,8 @@ void RunBackward(const RunContext& run, const LstmSizes& s, const std::vector<Re
 absl::Status LowerLstm(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const LstmSizes sizes(lowering.shape(node.outputs[0]), static_cast<const LstmOp&>(*node.op).reverse);
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
-  const std::vector<Region> made = DefineAllPlain(lowering, node);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, lowering.GetAllPlain(node));
+  const std::vector<Region> made = lowering.DefineAllPlain(node);
   const Region scratch = BlockScratch(lowering, sizes, kForwardStates);
   const StateProduct product(lowering, node, sizes, false);
   std::vector<Region> writes = made;
@@ -257,8 +241,8 @@ absl::Status LowerLstm(Lowering& lowering, const Node& node) {
 absl::Status LowerLstmGrad(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   const LstmSizes sizes(lowering.shape(node.inputs[3]), static_cast<const LstmGradOp&>(*node.op).reverse);
-  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, GetAllPlain(lowering, node));
-  const std::vector<Region> made = DefineAllPlain(lowering, node);
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> given, lowering.GetAllPlain(node));
+  const std::vector<Region> made = lowering.DefineAllPlain(node);
   const Region scratch = BlockScratch(lowering, sizes, kBackwardStates);
   const StateProduct product(lowering, node, sizes, true);
   std::vector<Region> writes = made;

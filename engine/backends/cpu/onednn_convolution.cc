@@ -321,8 +321,7 @@ absl::Status LowerOneDnnConvGradWeight(Lowering& lowering, const Node& node, con
   std::vector<OneDnnArgument> writes = {{DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), made},
                                         {DNNL_ARG_SCRATCHPAD, desc.scratchpad_desc(), scratch}};
   if (has_bias) {
-    const Region dbias =
-        lowering.Define(node.outputs[1], Layout::Plain(DType::kFloat32, Shape({p.weight[0]})));
+    const Region dbias = lowering.DefinePlain(node.outputs[1]);
     writes.push_back({DNNL_ARG_DIFF_BIAS, desc.diff_bias_desc(), dbias});
   }
   lowering.Emit(

@@ -59,7 +59,7 @@ absl::Status LowerSoftmax(Lowering& lowering, const Node& node) {
   const Lines lines = LinesOf(shape, op.axis);
   const bool log = op.log;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetPlain(node.inputs[0]));
-  const Region y = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region y = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "softmax",
                  .reads = {x},
                  .writes = {y},
@@ -84,7 +84,7 @@ absl::Status LowerSoftmaxGrad(Lowering& lowering, const Node& node) {
   const bool log = op.log;
   TANDEM_ASSIGN_OR_RETURN(const Region y, lowering.GetPlain(node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetPlain(node.inputs[1]));
-  const Region dx = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region dx = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "softmax_grad",
                  .reads = {y, dy},
                  .writes = {dx},

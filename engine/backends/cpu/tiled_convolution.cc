@@ -321,7 +321,7 @@ absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, cons
   sum.packed_x = lowering.Scratch(sum.PackedX());
   sum.packed_dy = lowering.Scratch(sum.PackedDy());
   sum.sums = lowering.Scratch(sum.SumBytes());
-  sum.dweight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, p.weight));
+  sum.dweight = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "conv2d_grad_weight tiled",
                  .reads = {sum.x, sum.dy},
                  .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
@@ -330,7 +330,7 @@ absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, cons
                    return absl::OkStatus();
                  }});
   if (!static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
-  const Region dbias = lowering.Define(node.outputs[1], Float32Layout(Shape({p.y[1]})));
+  const Region dbias = lowering.DefinePlain(node.outputs[1]);
   lowering.Emit(
       {.name = "conv2d_grad_bias tiled",
        .reads = {sum.dy},

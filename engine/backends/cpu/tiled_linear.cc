@@ -134,7 +134,7 @@ absl::Status LowerTiledLinearGradWeight(Lowering& lowering, const Node& node) {
     TANDEM_ASSIGN_OR_RETURN(product.b, GetTileFactor(lowering, node.inputs[0], product.b_form));
   }
   product.c_form = PlainResult(outputs, inputs);
-  product.c = lowering.Define(node.outputs[0], Float32Layout(lowering.shape(node.outputs[0])));
+  product.c = lowering.DefinePlain(node.outputs[0]);
   const Region dy = product.a;
   EmitProduct(lowering, product);
   if (!static_cast<const LinearGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
@@ -142,7 +142,7 @@ absl::Status LowerTiledLinearGradWeight(Lowering& lowering, const Node& node) {
     EmitGradBias(lowering, dy, dy_shape, node.outputs[1]);
     return absl::OkStatus();
   }
-  const Region dbias = lowering.Define(node.outputs[1], Float32Layout(Shape({outputs})));
+  const Region dbias = lowering.DefinePlain(node.outputs[1]);
   lowering.Emit({.name = "linear_grad_bias tiles",
                  .reads = {dy},
                  .writes = {dbias},

@@ -154,7 +154,7 @@ struct Cosine {
 absl::Status LowerValueLoss(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const ValueLossOp&>(*node.op);
   TANDEM_ASSIGN_OR_RETURN(const ValueLossInputs inputs, InputsOf(lowering, node, op.settings));
-  const Region loss = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region loss = lowering.DefinePlain(node.outputs[0]);
   const int64_t pieces = (inputs.elements + kPiece - 1) / kPiece;
   const Region sums = lowering.Scratch(pieces * static_cast<int64_t>(sizeof(double)));
   lowering.Emit({.name = "value_loss",
@@ -185,8 +185,7 @@ absl::Status LowerValueLossGrad(Lowering& lowering, const Node& node) {
   const auto& op = static_cast<const ValueLossGradOp&>(*node.op);
   TANDEM_ASSIGN_OR_RETURN(const ValueLossInputs inputs, InputsOf(lowering, node, op.settings));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
-  const Region grad =
-      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.inputs[0])));
+  const Region grad = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "value_loss_grad",
                  .reads = {inputs.x, inputs.target, grad_loss},
                  .writes = {grad},
@@ -208,7 +207,7 @@ absl::Status LowerValueLossGrad(Lowering& lowering, const Node& node) {
 absl::Status LowerCosineEmbedding(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const CosineInputs inputs, CosineInputsOf(lowering, node));
   const auto& op = static_cast<const CosineEmbeddingOp&>(*node.op);
-  const Region loss = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
+  const Region loss = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "cosine_embedding",
                  .reads = {inputs.first, inputs.second},
                  .writes = {loss},
@@ -231,8 +230,7 @@ absl::Status LowerCosineEmbeddingGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const CosineInputs inputs, CosineInputsOf(lowering, node));
   TANDEM_ASSIGN_OR_RETURN(const Region grad_loss, lowering.GetPlain(node.inputs[2]));
   const auto& op = static_cast<const CosineEmbeddingGradOp&>(*node.op);
-  const Region grad =
-      lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, lowering.shape(node.inputs[0])));
+  const Region grad = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "cosine_embedding_grad",
                  .reads = {inputs.first, inputs.second, grad_loss},
                  .writes = {grad},

@@ -30,8 +30,8 @@ struct Statistics {
 Statistics OfBatch(Lowering& lowering, const Node& node, Region x, const std::vector<Region>& vectors) {
   const auto& op = static_cast<const BatchNormOp&>(*node.op);
   const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
-  const Region mean = DefineVector(lowering, node.outputs[1]);
-  const Region inv_std = DefineVector(lowering, node.outputs[2]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region inv_std = lowering.DefinePlain(node.outputs[2]);
   const SumRegions sums(lowering, sizes);
   return {.reads = {vectors[2], vectors[3]},
           .writes = {mean, inv_std, vectors[2], vectors[3], sums.partials, sums.tickets},
@@ -62,8 +62,8 @@ Statistics OfReplicas(Lowering& lowering, const Node& node, const std::vector<Re
   const auto& op = static_cast<const BatchNormSyncOp&>(*node.op);
   const int64_t channels = ChannelRowsOf(lowering, node.inputs[0]).channels;
   const int64_t replicas = lowering.shape(node.inputs[5])[0];
-  const Region mean = DefineVector(lowering, node.outputs[1]);
-  const Region inv_std = DefineVector(lowering, node.outputs[2]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region inv_std = lowering.DefinePlain(node.outputs[2]);
   return {.reads = {vectors[2], vectors[3], vectors[4]},
           .writes = {mean, inv_std, vectors[2], vectors[3]},
           .compute =
@@ -188,8 +188,8 @@ absl::Status EmitGrad(Lowering& lowering, const Node& grad, const BackwardGroup*
   }
   reads.insert(reads.end(), {weight, mean, deviation});
   const Region dx = lowering.Define(grad.outputs[0], layout);
-  const Region dweight = DefineVector(lowering, grad.outputs[1]);
-  const Region dbias = DefineVector(lowering, grad.outputs[2]);
+  const Region dweight = lowering.DefinePlain(grad.outputs[1]);
+  const Region dbias = lowering.DefinePlain(grad.outputs[2]);
   const SumRegions sums(lowering, sizes);
   std::vector<Region> writes = {dx, dweight, dbias, sums.partials, sums.tickets};
   // All tensors are read and written place by place: dz before dx, and x until the end.
@@ -256,19 +256,12 @@ ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id) {
 }
 
 absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first) {
-  std::vector<Region> regions;
-  for (size_t i = first; i < node.inputs.size(); ++i) {
-    TANDEM_ASSIGN_OR_RETURN(regions.emplace_back(), lowering.GetPlain(node.inputs[i]));
-  }
+  TANDEM_ASSIGN_OR_RETURN(std::vector<Region> regions, lowering.GetAllPlain(node, first));
   for (const int i : node.op->MutatedInputs()) {
     TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[i]));
     if (!home.layout.plain()) return absl::InternalError("running statistics do not lie plain");
   }
   return regions;
-}
-
-Region DefineVector(Lowering& lowering, ValueId id) {
-  return lowering.Define(id, Layout::Plain(DType::kFloat32, lowering.shape(id)));
 }
 
 SumRegions::SumRegions(Lowering& lowering, const ChannelRows& sizes)

@@ -26,7 +26,6 @@ ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id);
 // Returns the float32 vectors with a number for each channel: all inputs from input `first` on. Inputs that
 // the op changes have this layout.
 absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first);
-Region DefineVector(Lowering& lowering, ValueId id);
 
 // The scratch of sums over rows.
 struct SumRegions {

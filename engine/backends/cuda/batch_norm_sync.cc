@@ -12,7 +12,7 @@ absl::Status LowerMoments(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region x, ChannelsLastInput(lowering, node, 0));
   const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
   const SumRegions sums(lowering, sizes);
-  const Region moments = DefineVector(lowering, node.outputs[0]);
+  const Region moments = lowering.DefinePlain(node.outputs[0]);
   const int64_t row = 2 * sizes.channels + 1;
   lowering.Emit(
       {.name = "batch_norm_moments",
@@ -54,8 +54,8 @@ absl::Status LowerSums(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, node, 2));
   const Region mean = vectors[0], inv_std = vectors[1];
   const ChannelRows sizes = ChannelRowsOf(lowering, node.inputs[0]);
-  const Region dweight = DefineVector(lowering, node.outputs[0]);
-  const Region dbias = DefineVector(lowering, node.outputs[1]);
+  const Region dweight = lowering.DefinePlain(node.outputs[0]);
+  const Region dbias = lowering.DefinePlain(node.outputs[1]);
   const SumRegions sums(lowering, sizes);
   lowering.Emit({.name = "batch_norm_sums",
                  .reads = {x, dy, mean, inv_std},

@@ -72,10 +72,7 @@ absl::StatusOr<Inputs> InputsOf(Lowering& lowering, const Node& node, const Clas
 absl::Status LowerClassLoss(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Inputs inputs,
                           InputsOf(lowering, node, static_cast<const ClassLossOp&>(*node.op).settings));
-  std::vector<Region> writes;
-  for (const ValueId output : node.outputs) {
-    writes.push_back(lowering.Define(output, Layout::Plain(DType::kFloat32, Shape())));
-  }
+  std::vector<Region> writes = lowering.DefineAllPlain(node);
   writes.push_back(lowering.Scratch(kRowSumBytes));
   lowering.Emit({.name = "class_loss",
                  .reads = {inputs.scores, inputs.target},

@@ -129,7 +129,7 @@ absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
     step.writes.push_back(grad);
     lowering.Absorb(grad_node->id);
   } else {
-    probabilities = lowering.Define(node.outputs[1], Layout::Plain(DType::kFloat32, shape));
+    probabilities = lowering.DefinePlain(node.outputs[1]);
     step.writes.push_back(probabilities);
   }
   Region correct;

@@ -54,7 +54,7 @@ absl::Status LowerGatherRowsGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place grad, GetPlainHome(lowering, node.inputs[1]));
   const Region grad_y = grad.region;
   const DType type = grad.layout.dtype();
-  const Region grad_weight = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region grad_weight = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "gather_rows_grad",
                  .reads = {indices, grad_y},
                  .writes = {grad_weight},
@@ -123,7 +123,7 @@ absl::Status LowerSumOfEach(Lowering& lowering, const Node& node) {
   const int64_t samples = from.layout.shape()[0];
   const DType type = from.layout.dtype();
   const Region x = from.region;
-  const Region sum = lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, shape));
+  const Region sum = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "sum_of_each", .reads = {x}, .writes = {sum}, .run = [=](const RunContext& run) {
                    SumOfEach(samples, columns, type, run.At(x), run.At<float>(sum), run.stream);
                    return absl::OkStatus();

@@ -24,8 +24,8 @@ absl::Status LowerGroupNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, node, 1));
   const Region weight = vectors[0], bias = vectors[1];
   const Region y = lowering.Define(node.outputs[0], ChannelsLastOf(lowering, node.outputs[0]));
-  const Region mean = DefineVector(lowering, node.outputs[1]);
-  const Region inv_std = DefineVector(lowering, node.outputs[2]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region inv_std = lowering.DefinePlain(node.outputs[2]);
   const Region scratch = lowering.Scratch(GroupScratchBytes(sizes));
   lowering.Emit({.name = "group_norm",
                  .reads = {x, weight, bias},
@@ -48,8 +48,8 @@ absl::Status LowerGroupNormGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Region> vectors, ChannelVectors(lowering, node, 2));
   const Region weight = vectors[0], mean = vectors[1], inv_std = vectors[2];
   const Region dx = lowering.Define(node.outputs[0], ChannelsLastOf(lowering, node.outputs[0]));
-  const Region dweight = DefineVector(lowering, node.outputs[1]);
-  const Region dbias = DefineVector(lowering, node.outputs[2]);
+  const Region dweight = lowering.DefinePlain(node.outputs[1]);
+  const Region dbias = lowering.DefinePlain(node.outputs[2]);
   const Region scratch = lowering.Scratch(GroupScratchBytes(sizes));
   lowering.Emit({.name = "group_norm_grad",
                  .reads = {x, dy, weight, mean, inv_std},

@@ -28,8 +28,8 @@ absl::Status LowerLayerNorm(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   TANDEM_ASSIGN_OR_RETURN(const Region bias, lowering.GetPlain(node.inputs[2]));
   const Region y = DefinePlain(lowering, node.outputs[0], sizes.type);
-  const Region mean = DefineVector(lowering, node.outputs[1]);
-  const Region variance = DefineVector(lowering, node.outputs[2]);
+  const Region mean = lowering.DefinePlain(node.outputs[1]);
+  const Region variance = lowering.DefinePlain(node.outputs[2]);
   const float epsilon = static_cast<float>(static_cast<const LayerNormOp&>(*node.op).epsilon);
   lowering.Emit({.name = "layer_norm",
                  .reads = {x, weight, bias},
@@ -52,8 +52,8 @@ absl::Status LowerLayerNormGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Region mean, lowering.GetPlain(node.inputs[3]));
   TANDEM_ASSIGN_OR_RETURN(const Region variance, lowering.GetPlain(node.inputs[4]));
   const Region dx = DefinePlain(lowering, node.outputs[0], sizes.type);
-  const Region dweight = DefineVector(lowering, node.outputs[1]);
-  const Region dbias = DefineVector(lowering, node.outputs[2]);
+  const Region dweight = lowering.DefinePlain(node.outputs[1]);
+  const Region dbias = lowering.DefinePlain(node.outputs[2]);
   const SumRegions sums(lowering, sizes);
   const float epsilon = static_cast<float>(static_cast<const LayerNormGradOp&>(*node.op).epsilon);
   lowering.Emit({.name = "layer_norm_grad",

@@ -54,10 +54,7 @@ absl::StatusOr<Operands> OperandsOf(Lowering& lowering, const Node& node) {
   return operands;
 }
 
-// Defines the loss of a forward node, or the gradient.
-Region DefineLoss(Lowering& lowering, const Node& node) {
-  return lowering.Define(node.outputs[0], Layout::Plain(DType::kFloat32, Shape()));
-}
+// Defines the gradient of a loss.
 Region DefineGrad(Lowering& lowering, const Node& node, const Operands& operands) {
   return lowering.Define(node.outputs[0], Layout::Plain(operands.type, lowering.shape(node.inputs[0])));
 }
@@ -102,7 +99,7 @@ absl::StatusOr<ValueInputs> ValueInputsOf(Lowering& lowering, const Node& node,
 absl::Status LowerValueLoss(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const ValueInputs inputs,
                           ValueInputsOf(lowering, node, static_cast<const ValueLossOp&>(*node.op).settings));
-  const Region loss = DefineLoss(lowering, node);
+  const Region loss = lowering.DefinePlain(node.outputs[0]);
   const Region sums = lowering.Scratch(kRowSumBytes);
   lowering.Emit({.name = "value_loss",
                  .reads = {inputs.operands.first, inputs.operands.second},
@@ -170,7 +167,7 @@ absl::StatusOr<CosineInputs> CosineInputsOf(Lowering& lowering, const Node& node
 
 absl::Status LowerCosineEmbedding(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const CosineInputs inputs, CosineInputsOf<CosineEmbeddingOp>(lowering, node));
-  const Region loss = DefineLoss(lowering, node);
+  const Region loss = lowering.DefinePlain(node.outputs[0]);
   const Region sums = lowering.Scratch(kRowSumBytes);
   lowering.Emit({.name = "cosine_embedding",
                  .reads = {inputs.operands.first, inputs.operands.second},
