@@ -62,49 +62,51 @@ void Resample(const Matrix& matrix, v1::FillMode fill, const ImageShape& shape, 
   }
 }
 
+// A transform that draws a matrix.
 template <typename T>
-class Rotation final : public Transform<T> {
+class Resampling : public Transform<T> {
+ public:
+  Resampling(v1::FillMode fill, const ImageShape& shape) : fill_(fill), shape_(shape) {}
+  int numbers() const final { return 4; }
+  void Apply(const double* drawn, T* image, T* scratch) const final {
+    std::memcpy(scratch, image, shape_.elements() * sizeof(T));
+    Resample(MatrixOf(drawn), fill_, shape_, scratch, image);
+  }
+
+ private:
+  const v1::FillMode fill_;
+  const ImageShape shape_;
+};
+
+template <typename T>
+class Rotation final : public Resampling<T> {
  public:
   Rotation(double degrees, v1::FillMode fill, const ImageShape& shape)
-      : radians_(degrees * 0.017453292519943295), fill_(fill), shape_(shape) {}
-  int numbers() const override { return 4; }
+      : Resampling<T>(fill, shape), radians_(degrees * 0.017453292519943295) {}
   void Draw(RandomStream& random, double* drawn) const override {
     const double angle = (2 * random.NextUniform() - 1) * radians_;
     const double cosine = std::cos(angle), sine = std::sin(angle);
     // Rows count downwards.
     Keep({cosine, -sine, sine, cosine}, drawn);
   }
-  void Apply(const double* drawn, T* image, T* scratch) const override {
-    std::memcpy(scratch, image, shape_.elements() * sizeof(T));
-    Resample(MatrixOf(drawn), fill_, shape_, scratch, image);
-  }
 
  private:
   const double radians_;
-  const v1::FillMode fill_;
-  const ImageShape shape_;
 };
 
 template <typename T>
-class Scale final : public Transform<T> {
+class Scale final : public Resampling<T> {
  public:
   Scale(double min, double max, v1::FillMode fill, const ImageShape& shape)
-      : min_(min), max_(max), fill_(fill), shape_(shape) {}
-  int numbers() const override { return 4; }
+      : Resampling<T>(fill, shape), min_(min), max_(max) {}
   void Draw(RandomStream& random, double* drawn) const override {
     const double factor = min_ + (max_ - min_) * random.NextUniform();
     Keep({1 / factor, 0, 0, 1 / factor}, drawn);
-  }
-  void Apply(const double* drawn, T* image, T* scratch) const override {
-    std::memcpy(scratch, image, shape_.elements() * sizeof(T));
-    Resample(MatrixOf(drawn), fill_, shape_, scratch, image);
   }
 
  private:
   const double min_;
   const double max_;
-  const v1::FillMode fill_;
-  const ImageShape shape_;
 };
 
 // Beyond these limits, places in the source would be so far away that the scale must be a mistake.
