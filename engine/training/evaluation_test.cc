@@ -54,12 +54,6 @@ v1::JobSpec Spec(int replicas) {
   return spec;
 }
 
-class LastEpoch : public TrainerObserver {
- public:
-  void OnEpoch(const v1::EpochSummary& summary) override { epoch = summary; }
-  v1::EpochSummary epoch;
-};
-
 // A trained job: its last validation and its model.
 struct Trained {
   v1::Evaluation validation;
@@ -67,8 +61,8 @@ struct Trained {
 };
 
 Trained Train(const v1::JobSpec& spec, const std::string& kind) {
-  LastEpoch observer;
-  Trainer::Options options = OptionsFor(spec, kind, &observer);
+  TrainingRecorder recorder;
+  Trainer::Options options = OptionsFor(spec, kind, &recorder);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
   EXPECT_TRUE(trainer.ok()) << trainer.status();
   const absl::Status run = (*trainer)->Run();
@@ -78,7 +72,7 @@ Trained Train(const v1::JobSpec& spec, const std::string& kind) {
   EXPECT_TRUE(saved.ok()) << saved;
   absl::StatusOr<TrainedModel> model = ReadTrainedModel(spec, path);
   EXPECT_TRUE(model.ok()) << model.status();
-  return {observer.epoch.validation(), *std::move(model)};
+  return {recorder.epochs.back().validation(), *std::move(model)};
 }
 
 std::unique_ptr<Device> Cpu() {

@@ -35,20 +35,10 @@ v1::JobSpec Job(const std::string& training, int replicas, int outputs = 4, int 
                                             training, " } replicas { count: ", replicas, " }"));
 }
 
-class LastEpoch : public TrainerObserver {
- public:
-  void OnEpoch(const v1::EpochSummary& summary) override { epoch = summary; }
-  v1::EpochSummary epoch;
-};
-
 absl::StatusOr<v1::EpochSummary> Train(const v1::JobSpec& spec, const std::string& kind) {
-  LastEpoch last;
-  Trainer::Options options = OptionsFor(spec, kind, &last);
-  absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(options);
-  if (!trainer.ok()) return trainer.status();
-  const auto ended = (*trainer)->Run();
-  EXPECT_TRUE(ended.ok());
-  return last.epoch;
+  TrainingRecorder recorder;
+  if (absl::Status status = tandem::Train(spec, kind, &recorder); !status.ok()) return status;
+  return recorder.epochs.back();
 }
 
 void ExpectNear(const v1::Evaluation& a, const v1::Evaluation& b, double tolerance) {

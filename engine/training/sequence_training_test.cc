@@ -54,24 +54,10 @@ v1::JobSpec RecurrentNetwork() {
     layers { dense { units: 11 per_position: true } })");
 }
 
-// Records the losses of the training's reports.
-class LossRecorder : public TrainerObserver {
- public:
-  void OnProgress(const v1::Progress& report) override { losses.push_back(report.training().loss()); }
-  void OnEpoch(const v1::EpochSummary& epoch) override { validation.push_back(epoch.validation().loss()); }
-
-  std::vector<double> losses;
-  std::vector<double> validation;
-};
-
-LossRecorder Train(v1::JobSpec spec, const std::string& kind, int replicas) {
-  LossRecorder recorder;
+TrainingRecorder Train(v1::JobSpec spec, const std::string& kind, int replicas) {
+  TrainingRecorder recorder;
   spec.mutable_replicas()->set_count(replicas);
-  Trainer::Options options = OptionsFor(spec, kind, &recorder);
-  const absl::StatusOr<std::unique_ptr<Trainer>> trainer = Trainer::Create(std::move(options));
-  EXPECT_TRUE(trainer.ok()) << trainer.status();
-  if (!trainer.ok()) return recorder;
-  const absl::Status status = (*trainer)->Run();
+  const absl::Status status = tandem::Train(spec, kind, &recorder);
   EXPECT_TRUE(status.ok()) << status;
   return recorder;
 }
@@ -86,14 +72,14 @@ void ExpectNear(const std::vector<double>& a, const std::vector<double>& b, size
 
 TEST(SequenceTrainingTest, LearnsOnTheOracleWhateverTheReplicas) {
   for (const v1::JobSpec& spec : {Gpt(), RecurrentNetwork()}) {
-    const LossRecorder one = Train(spec, "reference", 1);
-    const LossRecorder two = Train(spec, "reference", 2);
-    ExpectNear(one.losses, two.losses, 20, 1e-8);
-    ASSERT_EQ(one.validation.size(), 4);
+    const TrainingRecorder one = Train(spec, "reference", 1);
+    const TrainingRecorder two = Train(spec, "reference", 2);
+    ExpectNear(one.losses(), two.losses(), 20, 1e-8);
+    ASSERT_EQ(one.validation_losses().size(), 4);
     // Random guesses have a loss of ln 11, about 2.4.
-    EXPECT_NEAR(one.losses.front(), std::log(11.0), 1);
-    EXPECT_LT(one.validation.back(), one.validation.front());
-    EXPECT_LT(one.validation.back(), 2.2);
+    EXPECT_NEAR(one.losses().front(), std::log(11.0), 1);
+    EXPECT_LT(one.validation_losses().back(), one.validation_losses().front());
+    EXPECT_LT(one.validation_losses().back(), 2.2);
   }
 }
 
@@ -101,18 +87,18 @@ TEST(SequenceTrainingTest, LearnsOnTheOracleWhateverTheReplicas) {
 TEST(SequenceTrainingTest, IgnoredTokensCountForNothingWhateverTheReplicasAndParts) {
   v1::JobSpec spec = RecurrentNetwork();
   spec.mutable_training()->mutable_loss()->mutable_softmax_cross_entropy()->set_ignore_index(3);
-  const LossRecorder one = Train(spec, "reference", 1);
-  ExpectNear(one.losses, Train(spec, "reference", 3).losses, 20, 1e-8);
+  const TrainingRecorder one = Train(spec, "reference", 1);
+  ExpectNear(one.losses(), Train(spec, "reference", 3).losses(), 20, 1e-8);
   spec.mutable_training()->set_accumulation_steps(2);
-  ExpectNear(one.losses, Train(spec, "reference", 1).losses, 20, 1e-8);
-  ExpectNear(one.losses, Train(spec, "reference", 2).losses, 20, 1e-8);
+  ExpectNear(one.losses(), Train(spec, "reference", 1).losses(), 20, 1e-8);
+  ExpectNear(one.losses(), Train(spec, "reference", 2).losses(), 20, 1e-8);
 }
 
 TEST(SequenceTrainingTest, TheCpuComputesWhatTheOracleComputes) {
   for (const v1::JobSpec& spec : {Gpt(), RecurrentNetwork()}) {
-    const LossRecorder oracle = Train(spec, "reference", 1);
+    const TrainingRecorder oracle = Train(spec, "reference", 1);
     for (const int replicas : {1, 2}) {
-      ExpectNear(oracle.losses, Train(spec, "cpu", replicas).losses, 5, 1e-4);
+      ExpectNear(oracle.losses(), Train(spec, "cpu", replicas).losses(), 5, 1e-4);
     }
   }
 }

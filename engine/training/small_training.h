@@ -39,6 +39,12 @@ class TrainingRecorder : public TrainerObserver {
     return result;
   }
 
+  std::vector<double> validation_losses() const {
+    std::vector<double> result;
+    for (const v1::EpochSummary& epoch : epochs) result.push_back(epoch.validation().loss());
+    return result;
+  }
+
   int started = 0;
   int64_t started_at = 0;
   std::vector<v1::Progress> progress;

@@ -46,15 +46,8 @@ v1::JobSpec SmallJob(int replicas, const std::string& training, const std::strin
   return spec;
 }
 
-class Recorder : public TrainerObserver {
- public:
-  void OnProgress(const v1::Progress& report) override { losses.push_back(report.training().loss()); }
-  void OnEpoch(const v1::EpochSummary& epoch) override { validation.push_back(epoch.validation().loss()); }
-  std::vector<double> losses, validation;
-};
-
 struct Result {
-  Recorder recorder;
+  TrainingRecorder recorder;
   SafetensorsContents model;
 };
 
@@ -90,8 +83,8 @@ TEST(TrainerWeightsTest, ABatchInPartsIsTheSameBatch) {
         SCOPED_TRACE(absl::StrCat(kind, " ", replicas, " ", parts));
         const Result in_parts =
             Train(SmallJob(replicas, absl::StrCat("epochs: 2 accumulation_steps: ", parts)), kind);
-        ExpectNear(in_parts.recorder.losses, whole.recorder.losses, tolerance);
-        ExpectNear(in_parts.recorder.validation, whole.recorder.validation, tolerance);
+        ExpectNear(in_parts.recorder.losses(), whole.recorder.losses(), tolerance);
+        ExpectNear(in_parts.recorder.validation_losses(), whole.recorder.validation_losses(), tolerance);
         // Sums of gradients are not a part of a model.
         EXPECT_EQ(in_parts.model.tensors.size(), 4);
       }
@@ -118,9 +111,9 @@ TEST(TrainerWeightsTest, PartsDrawWhatTheWholeBatchDraws) {
         SCOPED_TRACE(absl::StrCat(augmentation, " ", replicas, " ", parts));
         spec.mutable_replicas()->set_count(replicas);
         spec.mutable_training()->set_accumulation_steps(parts);
-        ExpectNear(Train(spec, "reference").recorder.losses, whole.recorder.losses, 1e-9);
-        const std::vector<double> losses = Train(spec, "cpu").recorder.losses;
-        EXPECT_NEAR(losses[0], whole.recorder.losses[0], 1e-4);
+        ExpectNear(Train(spec, "reference").recorder.losses(), whole.recorder.losses(), 1e-9);
+        const std::vector<double> losses = Train(spec, "cpu").recorder.losses();
+        EXPECT_NEAR(losses[0], whole.recorder.losses()[0], 1e-4);
       }
     }
   }
@@ -135,7 +128,7 @@ TEST(TrainerWeightsTest, TheMovingAverageOfTheWeightsIsTheModel) {
       const Result two = Train(SmallJob(replicas, "steps: 2" + average), kind);
       const Result three = Train(SmallJob(replicas, "steps: 3" + average), kind);
       const Result plain = Train(SmallJob(replicas, "steps: 3"), kind);
-      EXPECT_EQ(three.recorder.losses, plain.recorder.losses);
+      EXPECT_EQ(three.recorder.losses(), plain.recorder.losses());
       ASSERT_EQ(three.model.tensors.size(), plain.model.tensors.size());
       for (const auto& [name, tensor] : three.model.tensors) {
         const absl::Span<const float> before = two.model.Find(name)->data<float>();
@@ -151,11 +144,11 @@ TEST(TrainerWeightsTest, TheMovingAverageOfTheWeightsIsTheModel) {
 TEST(TrainerWeightsTest, ValidationIsThatOfTheAverage) {
   const Result plain = Train(SmallJob(2, "epochs: 2"), "cpu");
   const Result average = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0.999999999 }"), "cpu");
-  EXPECT_EQ(average.recorder.losses, plain.recorder.losses);
-  EXPECT_NE(average.recorder.validation[0], plain.recorder.validation[0]);
+  EXPECT_EQ(average.recorder.losses(), plain.recorder.losses());
+  EXPECT_NE(average.recorder.validation_losses()[0], plain.recorder.validation_losses()[0]);
   // With decay 0 the average equals the weights.
   const Result same = Train(SmallJob(2, "epochs: 2 weight_average { decay: 0 }"), "cpu");
-  ExpectNear(same.recorder.validation, plain.recorder.validation, 1e-6);
+  ExpectNear(same.recorder.validation_losses(), plain.recorder.validation_losses(), 1e-6);
 }
 
 // Like PyTorch's Embedding, the row of padding_idx is zero and gets no gradient.
