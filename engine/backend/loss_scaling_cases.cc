@@ -33,19 +33,13 @@ struct Before {
   double good = 0;
 };
 
-// Adds a number that an optimizer keeps.
-ValueId Kept(CaseGraph& g, const std::string& name, double number) {
-  g.variables().emplace(name, Tensor::Of<double>({}, {number}));
-  return g.graph().AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, {});
-}
-
 ValueId Scale(CaseGraph& g, double scale) {
   return g.Variable("scale", {}, scale, scale, VariableKind::kOptimizerState);
 }
 
 // Returns the op's inputs without gradients. Two of five steps were skipped.
 std::vector<ValueId> Inputs(CaseGraph& g, ValueId scale, double good) {
-  return {scale, Kept(g, "good", good), Kept(g, "skipped", 2), g.Meter("meter", 1),
+  return {scale, g.Kept("good", good), g.Kept("skipped", 2), g.Meter("meter", 1),
           g.Number<int64_t>("step", 5)};
 }
 
@@ -104,7 +98,7 @@ OpCase Step(std::shared_ptr<const UpdateOp> op, double constant, bool clips) {
               for (const OptimizerState& state : op->states()) {
                 const std::string name = absl::StrCat(state.name, "/", i);
                 inputs.push_back(state.scalar
-                                     ? Kept(g, name, 0.4)
+                                     ? g.Kept(name, 0.4)
                                      : g.Variable(name, shapes[i], 0.5, 1, VariableKind::kOptimizerState));
               }
               inputs.push_back(outputs[0]);

@@ -374,6 +374,11 @@ ValueId CaseGraph::Variable(absl::string_view name, Shape shape, double low, dou
   return graph_.AddVariable(name, kind, dtype_, std::move(shape));
 }
 
+ValueId CaseGraph::Kept(absl::string_view name, double number) {
+  variables_.emplace(std::string(name), Tensor::Of<double>({}, {number}));
+  return graph_.AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, {});
+}
+
 ValueId CaseGraph::Meter(absl::string_view name, int64_t size) {
   variables_.emplace(std::string(name), UniformTensor(name, DType::kFloat64, {size}, -1, 1));
   return graph_.AddVariable(name, VariableKind::kMeter, DType::kFloat64, {size});

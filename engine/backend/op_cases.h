@@ -29,6 +29,8 @@ class CaseGraph {
   ValueId Variable(absl::string_view name, Shape shape, double low = -1, double high = 1,
                    VariableKind kind = VariableKind::kParameter);
   ValueId Meter(absl::string_view name, int64_t size);
+  // Adds a float64 number that an optimizer keeps.
+  ValueId Kept(absl::string_view name, double number);
   // Adds an input of whole numbers in [0, classes).
   ValueId Labels(absl::string_view name, int64_t samples, int64_t classes);
   // As Labels, with any shape.

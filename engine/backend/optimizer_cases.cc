@@ -29,9 +29,7 @@ OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
                                            g.Number<int64_t>("step", step)};
             for (const OptimizerState& state : op->states()) {
               if (state.scalar) {
-                g.variables().emplace(state.name, Tensor::Of<double>({}, {step == 0 ? 0.0 : 0.4}));
-                inputs.push_back(
-                    g.graph().AddVariable(state.name, VariableKind::kOptimizerState, DType::kFloat64, {}));
+                inputs.push_back(g.Kept(state.name, step == 0 ? 0.0 : 0.4));
               } else {
                 // A mean of squares is above 0 and above the square of the mean.
                 const absl::string_view name = state.name;
@@ -87,9 +85,7 @@ OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
           for (const OptimizerState& state : op->states()) {
             const std::string name = absl::StrCat(state.name, "/", i);
             if (state.scalar) {
-              g.variables().emplace(name, Tensor::Of<double>({}, {step == 0 ? 0.0 : 0.4}));
-              inputs.push_back(
-                  g.graph().AddVariable(name, VariableKind::kOptimizerState, DType::kFloat64, {}));
+              inputs.push_back(g.Kept(name, step == 0 ? 0.0 : 0.4));
             } else {
               inputs.push_back(g.Variable(name, shapes[i], step == 0 ? 0 : 0.5, step == 0 ? 0 : 1,
                                           VariableKind::kOptimizerState));
