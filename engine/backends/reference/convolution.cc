@@ -38,14 +38,9 @@ absl::Status Conv2d(const KernelCall& call) {
   const Image x(call.inputs[0]);
   const Image weight(call.inputs[1]);
   const Image y(call.outputs[0]);
-  for (int64_t n = 0; n < y.n(); ++n) {
-    for (int64_t o = 0; o < y.c(); ++o) {
-      const double bias = call.inputs.size() == 3 ? Numbers(call.inputs[2])[o] : 0;
-      for (int64_t i = 0; i < y.h(); ++i) {
-        for (int64_t j = 0; j < y.w(); ++j) y.at(n, o, i, j) = bias;
-      }
-    }
-  }
+  ForEachPixel(y, [&](int64_t n, int64_t o, int64_t i, int64_t j) {
+    y.at(n, o, i, j) = call.inputs.size() == 3 ? Numbers(call.inputs[2])[o] : 0;
+  });
   ForEachProduct(
       call.op<Conv2dOp>().geometry, x, weight, y,
       [&](int64_t n, int64_t o, int64_t i, int64_t j, int64_t c, int64_t row, int64_t column, int64_t k,
@@ -79,14 +74,9 @@ absl::Status Conv2dGradWeight(const KernelCall& call) {
                  });
   if (!op.has_bias) return absl::OkStatus();
   const absl::Span<double> grad_bias = Numbers(call.outputs[1]);
-  for (int64_t o = 0; o < grad_y.c(); ++o) {
-    grad_bias[o] = 0;
-    for (int64_t n = 0; n < grad_y.n(); ++n) {
-      for (int64_t i = 0; i < grad_y.h(); ++i) {
-        for (int64_t j = 0; j < grad_y.w(); ++j) grad_bias[o] += grad_y.at(n, o, i, j);
-      }
-    }
-  }
+  std::ranges::fill(grad_bias, 0.0);
+  ForEachPixel(grad_y,
+               [&](int64_t n, int64_t o, int64_t i, int64_t j) { grad_bias[o] += grad_y.at(n, o, i, j); });
   return absl::OkStatus();
 }
 

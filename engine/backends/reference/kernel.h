@@ -58,6 +58,18 @@ class Image {
   absl::Span<double> numbers_;
 };
 
+// Calls visit(n, c, row, column) for every pixel, in the order of memory.
+template <typename Visit>
+void ForEachPixel(const Image& image, Visit visit) {
+  for (int64_t n = 0; n < image.n(); ++n) {
+    for (int64_t c = 0; c < image.c(); ++c) {
+      for (int64_t row = 0; row < image.h(); ++row) {
+        for (int64_t column = 0; column < image.w(); ++column) visit(n, c, row, column);
+      }
+    }
+  }
+}
+
 // A function for each kind. The ops' headers define the results.
 absl::Status Conv2d(const KernelCall& call);
 absl::Status Conv2dGradInput(const KernelCall& call);

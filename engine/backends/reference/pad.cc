@@ -5,21 +5,6 @@
 #include "engine/backends/reference/kernel.h"
 
 namespace tandem::reference {
-namespace {
-
-// Calls visit(n, c, row, column) for every pixel.
-template <typename Visit>
-void ForEachPixel(const Image& image, Visit visit) {
-  for (int64_t n = 0; n < image.n(); ++n) {
-    for (int64_t c = 0; c < image.c(); ++c) {
-      for (int64_t row = 0; row < image.h(); ++row) {
-        for (int64_t column = 0; column < image.w(); ++column) visit(n, c, row, column);
-      }
-    }
-  }
-}
-
-}  // namespace
 
 absl::Status Pad2d(const KernelCall& call) {
   const Size2d before = call.op<Pad2dOp>().margins.before;

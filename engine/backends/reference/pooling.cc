@@ -7,18 +7,6 @@
 namespace tandem::reference {
 namespace {
 
-// Calls visit(n, c, y_row, y_column) for every window.
-template <typename Visit>
-void ForEachWindow(const Image& y, Visit visit) {
-  for (int64_t n = 0; n < y.n(); ++n) {
-    for (int64_t c = 0; c < y.c(); ++c) {
-      for (int64_t i = 0; i < y.h(); ++i) {
-        for (int64_t j = 0; j < y.w(); ++j) visit(n, c, i, j);
-      }
-    }
-  }
-}
-
 // Calls visit(x_row, x_column, place) for every element of the window (i, j) within the image.
 template <typename Visit>
 void ForEachElement(const PoolGeometry& geometry, const Image& x, int64_t i, int64_t j, Visit visit) {
@@ -50,7 +38,7 @@ absl::Status MaxPool2d(const KernelCall& call) {
   const Image x(call.inputs[0]);
   const Image y(call.outputs[0]);
   uint8_t* index = call.outputs[1]->data<uint8_t>().data();
-  ForEachWindow(y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+  ForEachPixel(y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
     bool first = true;
     double largest = 0;
     int64_t largest_place = 0;
@@ -74,7 +62,7 @@ absl::Status MaxPool2dGrad(const KernelCall& call) {
   const Image grad_x(call.outputs[0]);
   const uint8_t* index = call.inputs[1]->data<uint8_t>().data();
   std::ranges::fill(Numbers(call.outputs[0]), 0.0);
-  ForEachWindow(grad_y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+  ForEachPixel(grad_y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
     const int64_t largest_place = *index++;
     ForEachElement(geometry, grad_x, i, j, [&](int64_t row, int64_t column, int64_t place) {
       if (place == largest_place) grad_x.at(n, c, row, column) += grad_y.at(n, c, i, j);
@@ -87,7 +75,7 @@ absl::Status AveragePool2d(const KernelCall& call) {
   const auto& op = call.op<AveragePool2dOp>();
   const Image x(call.inputs[0]);
   const Image y(call.outputs[0]);
-  ForEachWindow(y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+  ForEachPixel(y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
     double sum = 0;
     ForEachElement(op.geometry, x, i, j,
                    [&](int64_t row, int64_t column, int64_t) { sum += x.at(n, c, row, column); });
@@ -101,7 +89,7 @@ absl::Status AveragePool2dGrad(const KernelCall& call) {
   const Image grad_y(call.inputs[0]);
   const Image grad_x(call.outputs[0]);
   std::ranges::fill(Numbers(call.outputs[0]), 0.0);
-  ForEachWindow(grad_y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
+  ForEachPixel(grad_y, [&](int64_t n, int64_t c, int64_t i, int64_t j) {
     const double part = grad_y.at(n, c, i, j) / Divisor(op.geometry, op.count_include_pad, grad_x, i, j);
     ForEachElement(op.geometry, grad_x, i, j,
                    [&](int64_t row, int64_t column, int64_t) { grad_x.at(n, c, row, column) += part; });
