@@ -12,12 +12,9 @@ absl::Status BatchNorm(const KernelCall& call) {
   const absl::Span<const double> x = Numbers(call.inputs[0]);
   const absl::Span<double> y = Numbers(call.outputs[0]);
   for (int64_t c = 0; c < channels.count(); ++c) {
-    double sum = 0;
-    channels.ForEach(c, [&](int64_t i) { sum += x[i]; });
-    const double mean = sum / channels.elements();
-    double squares = 0;
-    channels.ForEach(c, [&](int64_t i) { squares += (x[i] - mean) * (x[i] - mean); });
-    const double inv_std = 1 / std::sqrt(squares / channels.elements() + op.epsilon);
+    const ChannelMoments moments = ChannelMomentsOf(channels, c, x);
+    const double mean = moments.mean;
+    const double inv_std = 1 / std::sqrt(moments.squares / channels.elements() + op.epsilon);
     const double weight = Numbers(call.inputs[1])[c];
     const double bias = Numbers(call.inputs[2])[c];
     channels.ForEach(c, [&](int64_t i) { y[i] = weight * (x[i] - mean) * inv_std + bias; });
@@ -28,7 +25,7 @@ absl::Status BatchNorm(const KernelCall& call) {
     double& running_var = Numbers(call.inputs[4])[c];
     running_mean += op.momentum * (mean - running_mean);
     if (channels.elements() > 1) {
-      running_var += op.momentum * (squares / (channels.elements() - 1) - running_var);
+      running_var += op.momentum * (moments.squares / (channels.elements() - 1) - running_var);
     }
   }
   return absl::OkStatus();
@@ -43,19 +40,15 @@ absl::Status BatchNormGrad(const KernelCall& call) {
     const double weight = Numbers(call.inputs[2])[c];
     const double mean = Numbers(call.inputs[3])[c];
     const double inv_std = Numbers(call.inputs[4])[c];
-    double grad_bias = 0;
-    double grad_weight = 0;
-    channels.ForEach(c, [&](int64_t i) {
-      grad_bias += grad_y[i];
-      grad_weight += grad_y[i] * (x[i] - mean) * inv_std;
-    });
+    const ChannelGrads grads = ChannelGradsOf(channels, c, x, grad_y, mean, inv_std);
     channels.ForEach(c, [&](int64_t i) {
       const double normal = (x[i] - mean) * inv_std;
-      grad_x[i] = weight * inv_std *
-                  (grad_y[i] - grad_bias / channels.elements() - normal * grad_weight / channels.elements());
+      grad_x[i] =
+          weight * inv_std *
+          (grad_y[i] - grads.bias / channels.elements() - normal * grads.weight / channels.elements());
     });
-    Numbers(call.outputs[1])[c] = grad_weight;
-    Numbers(call.outputs[2])[c] = grad_bias;
+    Numbers(call.outputs[1])[c] = grads.weight;
+    Numbers(call.outputs[2])[c] = grads.bias;
   }
   return absl::OkStatus();
 }
@@ -85,15 +78,10 @@ absl::Status BatchNormInferenceGrad(const KernelCall& call) {
     const double mean = Numbers(call.inputs[3])[c];
     const double epsilon = call.op<BatchNormInferenceGradOp>().epsilon;
     const double inv_std = 1 / std::sqrt(Numbers(call.inputs[4])[c] + epsilon);
-    double grad_bias = 0;
-    double grad_weight = 0;
-    channels.ForEach(c, [&](int64_t i) {
-      grad_bias += grad_y[i];
-      grad_weight += grad_y[i] * (x[i] - mean) * inv_std;
-      grad_x[i] = weight * inv_std * grad_y[i];
-    });
-    Numbers(call.outputs[1])[c] = grad_weight;
-    Numbers(call.outputs[2])[c] = grad_bias;
+    const ChannelGrads grads = ChannelGradsOf(channels, c, x, grad_y, mean, inv_std);
+    channels.ForEach(c, [&](int64_t i) { grad_x[i] = weight * inv_std * grad_y[i]; });
+    Numbers(call.outputs[1])[c] = grads.weight;
+    Numbers(call.outputs[2])[c] = grads.bias;
   }
   return absl::OkStatus();
 }

@@ -49,13 +49,9 @@ absl::Status BatchNormMoments(const KernelCall& call) {
   double* row = moments.data() + op.rank * (2 * channels.count() + 1);
   row[0] = channels.elements();
   for (int64_t c = 0; c < channels.count(); ++c) {
-    double sum = 0;
-    channels.ForEach(c, [&](int64_t i) { sum += x[i]; });
-    const double mean = sum / channels.elements();
-    double squares = 0;
-    channels.ForEach(c, [&](int64_t i) { squares += (x[i] - mean) * (x[i] - mean); });
-    row[1 + c] = mean;
-    row[1 + channels.count() + c] = squares;
+    const ChannelMoments own = ChannelMomentsOf(channels, c, x);
+    row[1 + c] = own.mean;
+    row[1 + channels.count() + c] = own.squares;
   }
   return absl::OkStatus();
 }
@@ -94,14 +90,9 @@ absl::Status BatchNormSums(const KernelCall& call) {
   for (int64_t c = 0; c < channels.count(); ++c) {
     const double mean = Numbers(call.inputs[2])[c];
     const double inv_std = Numbers(call.inputs[3])[c];
-    double grad_weight = 0;
-    double grad_bias = 0;
-    channels.ForEach(c, [&](int64_t i) {
-      grad_weight += grad_y[i] * (x[i] - mean) * inv_std;
-      grad_bias += grad_y[i];
-    });
-    Numbers(call.outputs[0])[c] = grad_weight;
-    Numbers(call.outputs[1])[c] = grad_bias;
+    const ChannelGrads grads = ChannelGradsOf(channels, c, x, grad_y, mean, inv_std);
+    Numbers(call.outputs[0])[c] = grads.weight;
+    Numbers(call.outputs[1])[c] = grads.bias;
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "absl/types/span.h"
 #include "engine/tensor/shape.h"
 
 namespace tandem::reference {
@@ -30,6 +31,38 @@ class Channels {
   int64_t channels_;
   int64_t positions_;
 };
+
+// The moments of a channel's elements.
+struct ChannelMoments {
+  double mean = 0;
+  double squares = 0;  // The sum of squared differences from the mean.
+};
+
+inline ChannelMoments ChannelMomentsOf(const Channels& channels, int64_t channel,
+                                       absl::Span<const double> x) {
+  double sum = 0;
+  channels.ForEach(channel, [&](int64_t i) { sum += x[i]; });
+  ChannelMoments moments = {.mean = sum / channels.elements()};
+  channels.ForEach(channel,
+                   [&](int64_t i) { moments.squares += (x[i] - moments.mean) * (x[i] - moments.mean); });
+  return moments;
+}
+
+// The gradients of a channel's weight and bias.
+struct ChannelGrads {
+  double weight = 0;
+  double bias = 0;
+};
+
+inline ChannelGrads ChannelGradsOf(const Channels& channels, int64_t channel, absl::Span<const double> x,
+                                   absl::Span<const double> grad_y, double mean, double inv_std) {
+  ChannelGrads grads;
+  channels.ForEach(channel, [&](int64_t i) {
+    grads.bias += grad_y[i];
+    grads.weight += grad_y[i] * (x[i] - mean) * inv_std;
+  });
+  return grads;
+}
 
 }  // namespace tandem::reference
 
