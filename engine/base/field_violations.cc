@@ -72,6 +72,12 @@ absl::Status FieldError(absl::string_view field, absl::string_view description) 
   return violations.ToStatus();
 }
 
+absl::Status UnderField(absl::string_view prefix, const absl::Status& status) {
+  FieldViolations violations;
+  violations.AddAll(prefix, status);
+  return violations.ToStatus();
+}
+
 std::vector<FieldViolation> GetFieldViolations(const absl::Status& status) {
   std::vector<FieldViolation> violations;
   const absl::optional<absl::Cord> payload = status.GetPayload(kPayloadUrl);

@@ -44,6 +44,9 @@ void CheckZeroToOne(absl::string_view field, double value, FieldViolations& viol
 // Returns INVALID_ARGUMENT with a single violation.
 absl::Status FieldError(absl::string_view field, absl::string_view description);
 
+// Returns `status` as FieldViolations::AddAll adds it: with `prefix` before each path. OK stays OK.
+absl::Status UnderField(absl::string_view prefix, const absl::Status& status);
+
 // Returns the violations of `status`, empty if it has none.
 std::vector<FieldViolation> GetFieldViolations(const absl::Status& status);
 

@@ -13,6 +13,14 @@ using ::testing::IsEmpty;
 
 TEST(FieldViolationsTest, NoneIsOk) { EXPECT_TRUE(FieldViolations().ToStatus().ok()); }
 
+TEST(FieldViolationsTest, AStatusMovesUnderAField) {
+  EXPECT_TRUE(UnderField("model", absl::OkStatus()).ok());
+  EXPECT_THAT(GetFieldViolations(UnderField("model", FieldError("layers[0]", "is missing"))),
+              ElementsAre(FieldViolation{"model.layers[0]", "is missing"}));
+  EXPECT_THAT(GetFieldViolations(UnderField("dataset", absl::NotFoundError("no such file"))),
+              ElementsAre(FieldViolation{"dataset", "no such file"}));
+}
+
 TEST(FieldViolationsTest, NumbersOutsideTheirRangeAreViolations) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

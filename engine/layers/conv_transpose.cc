@@ -61,9 +61,7 @@ class ConvTranspose2dLayerKind final : public OneInputLayerKind {
       }
     }
     CheckConvolutionRest(conv, found);
-    FieldViolations violations;
-    violations.AddAll(field(), found.ToStatus());
-    return violations.ToStatus();
+    return UnderField(field(), found.ToStatus());
   }
 
  private:

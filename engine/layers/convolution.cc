@@ -77,9 +77,7 @@ class Conv2dLayerKind final : public OneInputLayerKind {
       CheckFoundPadding(conv, found);
     }
     CheckConvolutionRest(conv, found);
-    FieldViolations violations;
-    violations.AddAll(field(), found.ToStatus());
-    return violations.ToStatus();
+    return UnderField(field(), found.ToStatus());
   }
 
   absl::StatusOr<Shape> Infer(const v1::Layer& layer, const Shape& input) const override {

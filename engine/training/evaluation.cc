@@ -26,13 +26,6 @@
 namespace tandem {
 namespace {
 
-absl::Status AtDataset(const absl::Status& status) {
-  if (status.ok()) return status;
-  FieldViolations violations;
-  violations.AddAll("dataset", status);
-  return violations.ToStatus();
-}
-
 // The samples to measure, and the order in which replicas would take them.
 struct Part {
   OpenedDataset data;
@@ -66,7 +59,7 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   dataset = FitData(spec, std::move(dataset));
   TANDEM_RETURN_IF_ERROR(CheckResize(dataset, model.trained_on));
   absl::StatusOr<OpenedDataset> opened = OpenDataset(dataset, &names);
-  if (!opened.ok()) return AtDataset(opened.status());
+  if (!opened.ok()) return UnderField("dataset", opened.status());
   part.data = *std::move(opened);
   DatasetInfo& info = part.data.info;
   if (info.sample_type != model.trained_on.sample_type) {

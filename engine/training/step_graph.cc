@@ -57,9 +57,7 @@ absl::StatusOr<Network> AddNetwork(const v1::JobSpec& spec, ValueId input, DType
   options.batch = batch;
   absl::StatusOr<Network> network = BuildModel(spec.model(), input, dtype, training, graph, options);
   if (network.ok()) return network;
-  FieldViolations violations;
-  violations.AddAll("model", network.status());
-  return violations.ToStatus();
+  return UnderField("model", network.status());
 }
 
 // Adds a batch as the graph's first inputs give it, not yet normalised.
@@ -490,14 +488,11 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
     gradients_or_none.push_back(target == targets.end() ? kNoValue
                                                         : backward.gradients[target - targets.begin()]);
   }
-  const absl::Status updates = AddUpdates(
-      spec.training().optimizer(), parameters, gradients_or_none, backward.learning_rate, backward.steps,
-      graph, backward.apply, shape.replicas > 1 ? UpdateOrder::kLastFirst : UpdateOrder::kAsGiven);
-  if (!updates.ok()) {
-    FieldViolations violations;
-    violations.AddAll("training.optimizer", updates);
-    return violations.ToStatus();
-  }
+  TANDEM_RETURN_IF_ERROR(
+      UnderField("training.optimizer",
+                 AddUpdates(spec.training().optimizer(), parameters, gradients_or_none,
+                            backward.learning_rate, backward.steps, graph, backward.apply,
+                            shape.replicas > 1 ? UpdateOrder::kLastFirst : UpdateOrder::kAsGiven)));
   if (backward.sums.has_value()) TANDEM_RETURN_IF_ERROR(backward.sums->Clear());
   if (spec.training().has_weight_average()) {
     TANDEM_RETURN_IF_ERROR(

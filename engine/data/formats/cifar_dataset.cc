@@ -109,7 +109,7 @@ absl::StatusOr<int64_t> LengthOf(const std::string& path, const Records& records
     TANDEM_ASSIGN_OR_RETURN(const int64_t count, file->Read(buffer.data(), buffer.size()));
     length += count;
     if (length > kMaxDatasetBytes) {
-      return file->Error(absl::StrCat("is longer than the ", kMaxDatasetBytes, " bytes that can be read"));
+      return file->TooLong(kMaxDatasetBytes);
     }
     if (count < static_cast<int64_t>(buffer.size())) return length;
   }
@@ -346,9 +346,7 @@ absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, 
         }
         return absl::OkStatus();
       });
-  FieldViolations violations;
-  violations.AddAll("cifar.path", status);
-  return violations.ToStatus();
+  return UnderField("cifar.path", status);
 }
 
 void AddJobs(const std::vector<Part>& parts, const TakeRecord& take, std::vector<Job>& jobs) {

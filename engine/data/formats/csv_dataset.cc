@@ -189,10 +189,7 @@ absl::Status CheckSource(const v1::CsvSource& source) {
 // Turns the error of a table into an error of the field that names it. An error in the choice of columns has
 // its own field already.
 absl::Status OfField(const char* field, const absl::Status& status) {
-  if (status.ok() || !GetFieldViolations(status).empty()) return status;
-  FieldViolations violations;
-  violations.AddAll(field, status);
-  return violations.ToStatus();
+  return GetFieldViolations(status).empty() ? UnderField(field, status) : status;
 }
 
 // Returns whether DescribeCsv and OpenCsv make the validation split.

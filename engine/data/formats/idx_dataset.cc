@@ -173,9 +173,7 @@ absl::StatusOr<DatasetInfo> OpenSplits(const v1::IdxSource& source, bool keeps, 
 
 // Turns an error into an error of a split's images.
 absl::Status OfImages(absl::string_view name, const absl::Status& status) {
-  FieldViolations violations;
-  violations.AddAll(absl::StrCat("idx.", name, "_images"), status);
-  return violations.ToStatus();
+  return UnderField(absl::StrCat("idx.", name, "_images"), status);
 }
 
 absl::StatusOr<std::unique_ptr<const Dataset>> ReadSplit(absl::string_view name, IdxSplit split) {

@@ -229,9 +229,7 @@ absl::Status ReadNumbers(const v1::NpyArray& array, const NpyFile& file, const s
     return absl::OkStatus();
   };
   if (numbers.kept != nullptr) numbers.kept->reserve(file.header.shape.elements());
-  FieldViolations violations;
-  violations.AddAll(field, ReadNpyElements(array, file, use));
-  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  TANDEM_RETURN_IF_ERROR(UnderField(field, ReadNpyElements(array, file, use)));
   if (largest < 0) {
     return FieldError(field, absl::StrCat(file.what, " holds no ", numbers.noun,
                                           ": every number is ignored; correct npy.ignore_index"));
@@ -253,7 +251,6 @@ absl::Status ReadOneHot(const v1::NpyArray& array, const NpyFile& file, const st
   int64_t index = 0;
   int64_t hot = -1, first = -1;  // The class of this row, and of the first.
   numbers.all_alike = true;
-  FieldViolations violations;
   const auto use = [&](absl::string_view elements) -> absl::Status {
     absl::Status status;
     ForEachNpyNumber(file.header, elements, [&](auto number) {
@@ -282,8 +279,7 @@ absl::Status ReadOneHot(const v1::NpyArray& array, const NpyFile& file, const st
     return status;
   };
   if (numbers.kept != nullptr) numbers.kept->reserve(shape[0]);
-  violations.AddAll(field, ReadNpyElements(array, file, use));
-  return violations.ToStatus();
+  return UnderField(field, ReadNpyElements(array, file, use));
 }
 
 struct Arrays {
