@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "engine/data/formats/packed_input.h"
 
 namespace tandem {
@@ -59,10 +58,6 @@ class Bzip2File final : public CompressedFile {
   int64_t StatedLength() override { return -1; }
 
  private:
-  absl::Status NoMemory() const {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
-  }
-
   PackedInput input_;
   bz_stream stream_ = {};
   bool started_ = false;  // Whether a stream was begun and not ended.

@@ -76,7 +76,7 @@ class XzFile final : public CompressedFile {
 
   absl::Status Start() {
     if (::lzma_stream_decoder(&stream_, kXzMemory, LZMA_CONCATENATED) == LZMA_OK) return absl::OkStatus();
-    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+    return NoMemory();
   }
 
   absl::StatusOr<int64_t> Read(void* data, int64_t size) override {
@@ -146,7 +146,7 @@ class XzFile final : public CompressedFile {
   absl::Status Damaged(lzma_ret code) const {
     switch (code) {
       case LZMA_MEM_ERROR:
-        return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+        return NoMemory();
       case LZMA_MEMLIMIT_ERROR:
         return Error(absl::StrCat("needs more than the ", kXzMemory >> 20,
                                   " MiB of memory that reading an xz file may take"));
@@ -221,6 +221,10 @@ absl::Status CompressedFile::Error(const std::string& what) const {
   return absl::InvalidArgumentError(absl::StrCat(path_, " ", what));
 }
 
+absl::Status CompressedFile::NoMemory() const {
+  return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path_));
+}
+
 int64_t CompressedFile::MostInMemory(int64_t most, int64_t times) {
   const int64_t memory = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
   return memory > 0 ? std::min(most, memory / 2 / times) : most;
@@ -260,7 +264,7 @@ absl::StatusOr<std::string> CompressedFile::ReadAll(int64_t max_bytes) {
       if (count < kInflatedChunk) return content;
     }
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path_));
+    return NoMemory();
   }
 }
 

@@ -52,6 +52,9 @@ class CompressedFile {
   absl::Status Error(const std::string& what) const;
 
  protected:
+  // Returns RESOURCE_EXHAUSTED.
+  absl::Status NoMemory() const;
+
   // `plain_bytes` is the file's size if it is not compressed.
   explicit CompressedFile(std::string path, int64_t plain_bytes = 0)
       : path_(std::move(path)), plain_bytes_(plain_bytes) {}

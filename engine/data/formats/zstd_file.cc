@@ -25,7 +25,7 @@ class ZstdFile final : public CompressedFile {
   absl::Status Start() {
     if (stream_ == nullptr ||
         ZSTD_isError(ZSTD_DCtx_setParameter(stream_.get(), ZSTD_d_windowLogMax, kWindowLog)) != 0) {
-      return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+      return NoMemory();
     }
     return absl::OkStatus();
   }
@@ -58,7 +58,7 @@ class ZstdFile final : public CompressedFile {
   absl::Status Damaged(size_t code) const {
     switch (ZSTD_getErrorCode(code)) {
       case ZSTD_error_memory_allocation:
-        return absl::ResourceExhaustedError(absl::StrCat("no memory to read ", path()));
+        return NoMemory();
       case ZSTD_error_frameParameter_windowTooLarge:
         return Error(absl::StrCat("needs a window of more than the ", (1 << kWindowLog) >> 20,
                                   " MiB that reading a zstd file may take; compress it without --long"));
