@@ -300,15 +300,15 @@ absl::string_view ToString(SampleType type) {
   return "nothing";
 }
 
-absl::string_view ToString(TargetType type) {
+absl::string_view ToString(TargetKind type) {
   switch (type) {
-    case TargetType::kClass:
+    case TargetKind::kClass:
       return "classes";
-    case TargetType::kValues:
+    case TargetKind::kValues:
       return "values";
-    case TargetType::kTokens:
+    case TargetKind::kTokens:
       return "tokens";
-    case TargetType::kClassProbabilities:
+    case TargetKind::kClassProbabilities:
       return "class probabilities";
   }
   return "nothing";

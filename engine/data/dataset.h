@@ -16,6 +16,7 @@
 #include "engine/data/normalization.h"
 #include "engine/tensor/dtype.h"
 #include "engine/tensor/shape.h"
+#include "engine/tensor/target.h"
 #include "tandem/v1/dataset.pb.h"
 #include "tandem/v1/layer.pb.h"
 #include "tandem/v1/table.pb.h"
@@ -29,25 +30,17 @@ enum class SampleType : uint8_t {
   kTokens,  // int32, from 0 to DatasetInfo.classes - 1.
 };
 
-// The target of a sample. The targets of a batch, one after the other, are the step graph's `target`.
-enum class TargetType : uint8_t {
-  kClass,   // int32 [batch], from 0 to DatasetInfo.classes - 1, or DatasetInfo.ignored_label.
-  kValues,  // float32 [batch, extents...]: regression, or several labels.
-  kTokens,  // int32 [batch, length], from 0 to DatasetInfo.classes - 1: the next token at each position.
-  kClassProbabilities,  // float32 [batch, classes], each row adding up to 1: mixed training samples.
-};
-
 constexpr DType DTypeOfSamples(SampleType type) {
   return type == SampleType::kBytes ? DType::kUInt8
                                     : (type == SampleType::kFloats ? DType::kFloat32 : DType::kInt32);
 }
-constexpr DType DTypeOfTargets(TargetType type) {
-  return type == TargetType::kClass || type == TargetType::kTokens ? DType::kInt32 : DType::kFloat32;
+constexpr DType DTypeOfTargets(TargetKind type) {
+  return type == TargetKind::kClass || type == TargetKind::kTokens ? DType::kInt32 : DType::kFloat32;
 }
 // Returns "bytes", "floats" or "tokens", for messages.
 absl::string_view ToString(SampleType type);
 // Returns "classes", "values", "tokens" or "class probabilities", for messages.
-absl::string_view ToString(TargetType type);
+absl::string_view ToString(TargetKind type);
 
 // The description of a data set, known without its samples.
 struct DatasetInfo {
@@ -57,7 +50,7 @@ struct DatasetInfo {
   int64_t validation_samples = 0;  // After DatasetSpec.validation_limit. 0 without validation.
   int64_t memory_bytes = 0;        // Host memory of the opened data set, shared by all replicas.
   SampleType sample_type = SampleType::kBytes;
-  TargetType target_type = TargetType::kClass;
+  TargetKind target_type = TargetKind::kClass;
   Shape target_shape = Shape();  // Of a sample's target: [] for a class, [extents...], [length].
   bool mixes_classes = false;    // Training batches have class probabilities although target_type is a class.
   // For bytes and floats. If it is computed from the data, only the result of OpenDataset has its numbers.
@@ -98,8 +91,8 @@ struct DatasetInfo {
   std::vector<std::string> notices = {};
 
   // Return the type of targets in training batches, and the shape of a single target.
-  TargetType train_target_type() const {
-    return mixes_classes ? TargetType::kClassProbabilities : target_type;
+  TargetKind train_target_type() const {
+    return mixes_classes ? TargetKind::kClassProbabilities : target_type;
   }
   Shape train_target_shape() const { return mixes_classes ? Shape({classes}) : target_shape; }
 };

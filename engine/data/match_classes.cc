@@ -90,8 +90,8 @@ void TakeOtherClasses(const DataNames& model, DatasetInfo& info) {
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const v1::DatasetSpec& spec, const DataNames& model,
                                                   DatasetInfo& info) {
   std::vector<int32_t> labels;
-  const bool tokens = info.target_type == TargetType::kTokens;
-  if (!model.matches_outputs || info.target_type == TargetType::kValues) return labels;
+  const bool tokens = info.target_type == TargetKind::kTokens;
+  if (!model.matches_outputs || info.target_type == TargetKind::kValues) return labels;
   if (info.class_names == model.classes) return labels;
   if (info.class_names.empty() && !tokens && !NumbersOf(model.classes).empty()) {
     // The labels name the classes.

@@ -259,7 +259,7 @@ TEST_F(MatchTest, OtherClassesMayBeTakenWithANotice) {
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(1));
   EXPECT_THAT(opened.info.notices, IsEmpty());
   // Numbers become values if no class is known.
-  EXPECT_EQ(Open(Table("x,y\n1,0.5\n"), model).info.target_type, TargetType::kValues);
+  EXPECT_EQ(Open(Table("x,y\n1,0.5\n"), model).info.target_type, TargetKind::kValues);
 }
 
 TEST_F(MatchTest, WhatTheModelDoesNotGiveIsNotMatched) {

@@ -100,7 +100,7 @@ TEST(SyntheticTest, ValuesAreWeightsOfPatterns) {
   spec.mutable_synthetic()->clear_classes();
   const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
   ASSERT_TRUE(opened.ok()) << opened.status();
-  EXPECT_EQ(opened->info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened->info.target_type, TargetKind::kValues);
   EXPECT_EQ(opened->info.target_shape, Shape({2}));
   EXPECT_EQ(opened->info.classes, 0);
   const std::vector<float> targets = Targets<float>(*opened->train);
@@ -120,7 +120,7 @@ TEST(SyntheticTest, TokensFollowFromTheOnesBefore) {
   const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_EQ(opened->info.sample_type, SampleType::kTokens);
-  EXPECT_EQ(opened->info.target_type, TargetType::kTokens);
+  EXPECT_EQ(opened->info.target_type, TargetKind::kTokens);
   EXPECT_EQ(opened->info.classes, 11);
   EXPECT_EQ(opened->info.target_shape, Shape({50}));
   const std::vector<int32_t> tokens = Samples<int32_t>(*opened->train);

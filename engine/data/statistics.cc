@@ -146,7 +146,7 @@ absl::StatusOr<ChannelStatistics> ComputeStatistics(const Dataset& dataset, cons
 
 absl::StatusOr<std::vector<int64_t>> CountClasses(const Dataset& dataset, const DatasetInfo& info) {
   std::vector<int64_t> counts;
-  if (info.target_type != TargetType::kClass) return counts;
+  if (info.target_type != TargetKind::kClass) return counts;
   counts.resize(info.classes);
   TANDEM_RETURN_IF_ERROR(ForAllTargets(dataset, [&](int64_t /*first*/, int64_t count, const void* targets) {
     for (int64_t i = 0; i < count; ++i) {
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<std::vector<uint32_t>>> SamplesOfClasses(const Datase
 }
 
 absl::StatusOr<std::optional<Range>> RangeOfTargets(const Dataset& dataset, const DatasetInfo& info) {
-  if (info.target_type != TargetType::kValues || dataset.size() == 0) return std::nullopt;
+  if (info.target_type != TargetKind::kValues || dataset.size() == 0) return std::nullopt;
   Range range{.least = std::numeric_limits<float>::infinity(),
               .largest = -std::numeric_limits<float>::infinity()};
   TANDEM_RETURN_IF_ERROR(ForAllTargets(dataset, [&](int64_t /*first*/, int64_t count, const void* targets) {
@@ -188,7 +188,7 @@ absl::StatusOr<std::optional<Range>> RangeOfTargets(const Dataset& dataset, cons
 
 absl::StatusOr<TrainingCounts> CountTraining(const v1::DatasetSpec& spec, const DatasetInfo& info) {
   TrainingCounts counts;
-  if (info.target_type == TargetType::kClass) counts.classes.resize(info.classes);
+  if (info.target_type == TargetKind::kClass) counts.classes.resize(info.classes);
   StatisticsSum sum(info);
   // Inputs of a prepared table say little of the table.
   const bool has_statistics = !info.preparation.has_value();

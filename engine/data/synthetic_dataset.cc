@@ -249,12 +249,12 @@ absl::StatusOr<DatasetInfo> DescribeSynthetic(const v1::SyntheticSource& source)
     case Kind::kClasses:
       break;
     case Kind::kValues:
-      info.target_type = TargetType::kValues;
+      info.target_type = TargetKind::kValues;
       info.target_shape = Shape({source.values()});
       break;
     case Kind::kTokens:
       info.sample_type = SampleType::kTokens;
-      info.target_type = TargetType::kTokens;
+      info.target_type = TargetKind::kTokens;
       info.target_shape = shape;
       info.classes = source.vocabulary();
       info.memory_bytes = source.vocabulary() * static_cast<int64_t>(sizeof(uint32_t));
@@ -267,7 +267,7 @@ absl::Status StreamSynthetic(const v1::SyntheticSource& source, UseSamples use) 
   TANDEM_ASSIGN_OR_RETURN(const OpenedDataset opened, OpenSynthetic(source));
   // Their targets are also tokens.
   if (opened.info.sample_type == SampleType::kTokens) return absl::OkStatus();
-  const bool have_classes = opened.info.target_type == TargetType::kClass;
+  const bool have_classes = opened.info.target_type == TargetKind::kClass;
   return ForAllSamples(
       *opened.train, [&](int64_t first, int64_t count, const void* samples, const void* targets) {
         use(first, count, samples, have_classes ? static_cast<const int32_t*>(targets) : nullptr);

@@ -8,12 +8,13 @@
 
 namespace tandem {
 
-// The kind of values with which a network's outputs are compared.
+// The kind of values with which a network's outputs are compared. The targets of a batch, one after the
+// other, are the step graph's `target`.
 enum class TargetKind : uint8_t {
-  kClass,               // int32 [batch].
-  kValues,              // Numbers [batch, extents...].
-  kTokens,              // int32 [batch, length]: the next token at each position.
-  kClassProbabilities,  // Numbers [batch, classes]. Each row adds up to 1.
+  kClass,               // int32 [batch], from 0 to below the number of classes, or the ignored number.
+  kValues,              // float32 [batch, extents...]: regression, or several labels.
+  kTokens,              // int32 [batch, length], from 0 to below the number of classes: the next tokens.
+  kClassProbabilities,  // float32 [batch, classes]. Each row adds up to 1. Of mixed training samples.
 };
 
 // The form of the targets of a data set.

@@ -73,8 +73,8 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   // Only samples of single classes or tokens have labels below the model's number of classes.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<Shape> outputs, CheckModel(spec.model()));
   const Shape& output = outputs.back();
-  const bool one_label = info.target_type == TargetType::kClass && output.rank() == 1;
-  const bool labels = info.target_type == TargetType::kTokens && output.rank() == 2;
+  const bool one_label = info.target_type == TargetKind::kClass && output.rank() == 1;
+  const bool labels = info.target_type == TargetKind::kTokens && output.rank() == 2;
   if (info.class_names.empty() && (one_label || labels)) {
     info.classes = std::max(info.classes, output[output.rank() - 1]);
   }

@@ -398,12 +398,12 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
                                                   " training samples"));
   }
   const bool has_classes =
-      dataset.target_type == TargetType::kClass || dataset.target_type == TargetType::kTokens;
+      dataset.target_type == TargetKind::kClass || dataset.target_type == TargetKind::kTokens;
   if (has_classes && (dataset.classes == 1 || (dataset.one_label && dataset.train_samples > 1))) {
     const bool named = dataset.classes == 1 && !dataset.class_names.empty();
     violations.Add("dataset",
                    absl::StrCat("has training samples of one ",
-                                dataset.target_type == TargetType::kTokens ? "token" : "class",
+                                dataset.target_type == TargetKind::kTokens ? "token" : "class",
                                 named ? absl::StrCat(", ", ListNames(dataset.class_names)) : " alone",
                                 ", so that there is nothing to learn; ",
                                 dataset.one_class_mend.empty() ? "give samples of at least two classes"
@@ -416,7 +416,7 @@ void CheckJobAgainstData(const v1::JobSpec& spec, const std::vector<Shape>& outp
                                 " training samples, fewer than the ", training.global_batch_size(),
                                 " of a batch; use a smaller global_batch_size, or leave drop_last out"));
   }
-  if (training.balance_samples() && dataset.target_type != TargetType::kClass) {
+  if (training.balance_samples() && dataset.target_type != TargetKind::kClass) {
     violations.Add("training.balance_samples",
                    absl::StrCat("needs a class for each sample, but the data set's targets are ",
                                 ToString(dataset.target_type), "; leave it out"));

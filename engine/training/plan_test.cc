@@ -171,7 +171,7 @@ TEST(PlanTest, BalancedSamplesNeedClassesAndShuffling) {
       Lenet("training { balance_samples: true loss { softmax_cross_entropy { balance_classes: true } } }"),
       "training.balance_samples", "leave one of them out");
   DatasetInfo values = kFashion;
-  values.target_type = TargetType::kValues;
+  values.target_type = TargetKind::kValues;
   values.target_shape = Shape({10});
   v1::JobSpec spec = Lenet("training { balance_samples: true }");
   spec.mutable_training()->mutable_loss()->mutable_mse();

@@ -70,7 +70,7 @@ absl::StatusOr<ResidentBatch> AddBatch(const v1::JobSpec& spec, const DatasetInf
   ResidentBatch batch;
   batch.samples = graph.AddInput(kSamplesInput, DTypeOfSamples(data.sample_type),
                                  InputShapeOf(spec.model()).Batched(shape.samples));
-  const TargetType target_type = training ? data.train_target_type() : data.target_type;
+  const TargetKind target_type = training ? data.train_target_type() : data.target_type;
   batch.targets =
       graph.AddInput(kTargetInput, DTypeOfTargets(target_type),
                      (training ? data.train_target_shape() : data.target_shape).Batched(shape.samples));

@@ -10,26 +10,12 @@
 
 namespace tandem {
 
-constexpr TargetKind KindOf(TargetType type) {
-  switch (type) {
-    case TargetType::kClass:
-      return TargetKind::kClass;
-    case TargetType::kValues:
-      return TargetKind::kValues;
-    case TargetType::kTokens:
-      return TargetKind::kTokens;
-    case TargetType::kClassProbabilities:
-      break;
-  }
-  return TargetKind::kClassProbabilities;
-}
-
 // Return the form of a data set's targets, for losses and metrics, in training and in validation.
 inline Target TrainingTargetOf(const DatasetInfo& data) {
-  return {KindOf(data.train_target_type()), data.train_target_shape(), data.classes, data.ignored_label};
+  return {data.train_target_type(), data.train_target_shape(), data.classes, data.ignored_label};
 }
 inline Target ValidationTargetOf(const DatasetInfo& data) {
-  return {KindOf(data.target_type), data.target_shape, data.classes, data.ignored_label};
+  return {data.target_type, data.target_shape, data.classes, data.ignored_label};
 }
 
 // Returns the fault of a split's target numbers for the loss ("are from -1 to 2, but ..."), or "". The loss

@@ -68,12 +68,12 @@ DatasetInfo FittingData(const v1::JobSpec& spec) {
   }
   if (ReadsTokens(model)) {
     info.sample_type = SampleType::kTokens;
-    info.target_type = TargetType::kTokens;
+    info.target_type = TargetKind::kTokens;
     info.target_shape = info.shape;
     info.classes = 1;
   }
   if (TakesValues(spec.training().loss())) {
-    info.target_type = TargetType::kValues;
+    info.target_type = TargetKind::kValues;
     info.target_shape = Shape({info.classes});
     info.classes = 0;
   }

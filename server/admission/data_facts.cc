@@ -25,14 +25,14 @@ v1::SampleKind KindOf(SampleType type) {
   return v1::SAMPLE_KIND_TOKENS;
 }
 
-v1::TargetKind KindOf(TargetType type) {
+v1::TargetKind KindOf(TargetKind type) {
   switch (type) {
-    case TargetType::kClass:
-    case TargetType::kClassProbabilities:
+    case TargetKind::kClass:
+    case TargetKind::kClassProbabilities:
       return v1::TARGET_KIND_CLASS;
-    case TargetType::kValues:
+    case TargetKind::kValues:
       return v1::TARGET_KIND_VALUES;
-    case TargetType::kTokens:
+    case TargetKind::kTokens:
       break;
   }
   return v1::TARGET_KIND_TOKENS;
@@ -49,14 +49,14 @@ SampleType TypeOf(v1::SampleKind kind) {
   }
 }
 
-TargetType TypeOf(v1::TargetKind kind) {
+TargetKind TypeOf(v1::TargetKind kind) {
   switch (kind) {
     case v1::TARGET_KIND_VALUES:
-      return TargetType::kValues;
+      return TargetKind::kValues;
     case v1::TARGET_KIND_TOKENS:
-      return TargetType::kTokens;
+      return TargetKind::kTokens;
     default:
-      return TargetType::kClass;
+      return TargetKind::kClass;
   }
 }
 

@@ -10,7 +10,7 @@ namespace tandem {
 // Returns the facts of a data set that a model uses: the sample's shape, the number of outputs and the
 // columns of categories. The outputs are classes, tokens or the target's numbers.
 inline TemplateData TemplateDataOf(const DatasetInfo& info) {
-  const bool values = info.target_type == TargetType::kValues;
+  const bool values = info.target_type == TargetKind::kValues;
   return {.sample = info.shape,
           .outputs = values ? info.target_shape.elements() : info.classes,
           .category_columns = info.category_columns};

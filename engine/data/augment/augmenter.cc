@@ -230,7 +230,7 @@ absl::Status CheckAugmentation(const Augmentations& augmentations, const Dataset
     if (i + 1 < augmentations.size()) {
       violations.Add(field, "must be the last of the list");
     }
-    if (info.target_type != TargetType::kClass) {
+    if (info.target_type != TargetKind::kClass) {
       violations.Add(
           field, absl::StrCat("mixes classes, but the data set's targets are ", ToString(info.target_type)));
     }

@@ -351,7 +351,7 @@ TEST(CheckAugmentationTest, NamesTheFieldsAtFault) {
   features.shape = Shape({4});
   EXPECT_THAT(faults("augmentation { horizontal_flip {} }", features), HasSubstr("needs samples [channels"));
   EXPECT_EQ(faults("augmentation { mixup {} }", features), "");
-  features.target_type = TargetType::kValues;
+  features.target_type = TargetKind::kValues;
   EXPECT_THAT(faults("augmentation { mixup {} }", features), HasSubstr("mixes classes, but"));
 }
 

@@ -116,7 +116,7 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
 
 absl::Status SetValues(const v1::CsvSource& source, const TrainingTargets& targets, Tables& tables) {
   DatasetInfo& info = tables.info;
-  info.target_type = TargetType::kValues;
+  info.target_type = TargetKind::kValues;
   info.target_shape = Shape({static_cast<int64_t>(tables.train.targets.size())});
   FieldViolations violations;
   if (source.classes() != 0) {
@@ -277,7 +277,7 @@ bool IsMixed(const v1::CsvSource& source, const v1::TablePreparation& preparatio
 absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, const TrainingRows& rows,
                        Tables& tables) {
   DatasetInfo& info = tables.info;
-  const bool are_values = info.target_type == TargetType::kValues;
+  const bool are_values = info.target_type == TargetKind::kValues;
   if (source.target_scaling() == v1::NUMBER_SCALING_STANDARD && !are_values) {
     return FieldError("csv.target_scaling", "is standard, but the target is a class; leave it out");
   }
@@ -490,7 +490,7 @@ absl::Status StreamCsv(const v1::DatasetSpec& spec, UseSamples use) {
   const DataNames none = {.matches_inputs = false, .matches_outputs = false};
   TANDEM_ASSIGN_OR_RETURN(Tables tables, ReadTables(spec, none));
   TANDEM_RETURN_IF_ERROR(OfField("csv.train", FitTable(source, spec.train_limit(), tables)));
-  const bool has_classes = tables.info.target_type == TargetType::kClass;
+  const bool has_classes = tables.info.target_type == TargetKind::kClass;
   CsvPart part;
   int64_t first = 0, count = 0;
   const auto give = [&] {

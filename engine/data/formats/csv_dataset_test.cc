@@ -34,7 +34,7 @@ TEST_F(CsvTest, TheLastColumnIsTheTarget) {
       Open(Spec("\xEF\xBB\xBFsize, rooms,price\r\n1,2,3\r\n\r\n-4.5,+5e1,\"6\"\n7,8,.5"));
   EXPECT_EQ(opened.info.shape, Shape({2}));
   EXPECT_EQ(opened.info.sample_type, SampleType::kFloats);
-  EXPECT_EQ(opened.info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened.info.target_type, TargetKind::kValues);
   EXPECT_EQ(opened.info.target_shape, Shape({1}));
   EXPECT_EQ(opened.info.train_samples, 3);
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 2, -4.5, 50, 7, 8));
@@ -68,7 +68,7 @@ TEST_F(CsvTest, FeaturesHaveNames) {
 
 TEST_F(CsvTest, ClassesAreTextOrNumbers) {
   OpenedDataset opened = Open(Spec("x,kind\n1,\"sea, lion\"\n2,cat\n3,\"sea, lion\"\n4,\"a \"\"dog\"\"\"\n"));
-  EXPECT_EQ(opened.info.target_type, TargetType::kClass);
+  EXPECT_EQ(opened.info.target_type, TargetKind::kClass);
   EXPECT_EQ(opened.info.classes, 3);
   EXPECT_THAT(opened.info.class_names, ElementsAre("a \"dog\"", "cat", "sea, lion"));
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 1, 2, 0));

@@ -132,7 +132,7 @@ absl::StatusOr<CsvReport> ReportCsv(const v1::DatasetSpec& spec, const DatasetIn
     };
     column.set_target(is_among(read->targets));
     if (column.target()) {
-      column.set_kind(info.target_type == TargetType::kClass ? v1::COLUMN_KIND_CATEGORY
+      column.set_kind(info.target_type == TargetKind::kClass ? v1::COLUMN_KIND_CATEGORY
                                                              : v1::COLUMN_KIND_NUMBER);
     } else if (is_among(read->features)) {
       column.set_inputs(InputsOfFeature(info, column.name()));

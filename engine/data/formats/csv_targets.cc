@@ -114,7 +114,7 @@ absl::Status TargetReader::Read(const CsvTable& table, int64_t row, size_t colum
                                 std::vector<uint8_t>* bytes) const {
   text = StripCell(text);
   if (text.empty()) return EmptyTarget(table, row, column);
-  if (info_.target_type == TargetType::kValues) {
+  if (info_.target_type == TargetKind::kValues) {
     TANDEM_ASSIGN_OR_RETURN(double value, CsvNumber(table, row, column, text, ""));
     if (info_.preparation.has_value() && info_.preparation->target_deviation() > 0) {
       value = (value - info_.preparation->target_mean()) / info_.preparation->target_deviation();

@@ -134,7 +134,7 @@ absl::StatusOr<SampleType> SampleTypeOf(const v1::NpySource& source, const NpySp
   return next_tokens ? SampleType::kTokens : SampleType::kFloats;
 }
 
-absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType samples,
+absl::StatusOr<TargetKind> TargetTypeOf(const v1::NpySource& source, SampleType samples,
                                         const NpySplit& train) {
   const NpyHeader& targets = train.targets.header;
   const Shape& shape = targets.shape;
@@ -142,24 +142,24 @@ absl::StatusOr<TargetType> TargetTypeOf(const v1::NpySource& source, SampleType 
       samples == SampleType::kTokens && IsInteger(targets) && shape == train.inputs.header.shape;
   switch (source.targets()) {
     case v1::TARGET_KIND_CLASS:
-      if (IsOneNumber(shape) || MayBeOneHot(shape)) return TargetType::kClass;
+      if (IsOneNumber(shape) || MayBeOneHot(shape)) return TargetKind::kClass;
       return FieldError(
           train.TargetsField(),
           absl::StrCat(Described(train.targets),
                        "; classes must be integers [samples], or one-hot rows [samples, classes]"));
     case v1::TARGET_KIND_TOKENS:
-      if (tokens) return TargetType::kTokens;
+      if (tokens) return TargetKind::kTokens;
       return FieldError(
           train.TargetsField(),
           absl::StrCat(Described(train.targets),
                        "; next tokens must be integers of the shape of inputs that are tokens, but ",
                        Described(train.inputs)));
     case v1::TARGET_KIND_VALUES:
-      return TargetType::kValues;
+      return TargetKind::kValues;
     default:
-      return tokens                                     ? TargetType::kTokens
-             : IsOneNumber(shape) && IsInteger(targets) ? TargetType::kClass
-                                                        : TargetType::kValues;
+      return tokens                                     ? TargetKind::kTokens
+             : IsOneNumber(shape) && IsInteger(targets) ? TargetKind::kClass
+                                                        : TargetKind::kValues;
   }
 }
 
@@ -339,14 +339,14 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
   TANDEM_ASSIGN_OR_RETURN(info.shape, SampleShapeOf(source, train));
   info.train_samples = inputs.shape[0];
   info.validation_samples = arrays.validates ? validation.inputs.header.shape[0] : 0;
-  info.classes = info.target_type == TargetType::kValues && info.sample_type != SampleType::kTokens
+  info.classes = info.target_type == TargetKind::kValues && info.sample_type != SampleType::kTokens
                      ? 0
                      : source.classes();
   if (info.sample_type == SampleType::kTokens && info.shape.rank() != 1) {
     return FieldError(train.InputsField(),
                       absl::StrCat(Described(train.inputs), "; tokens must be [samples, length]"));
   }
-  if (info.target_type == TargetType::kValues) {
+  if (info.target_type == TargetKind::kValues) {
     if (source.classes() != 0 && info.sample_type != SampleType::kTokens) {
       return FieldError(
           "npy.classes",
@@ -356,7 +356,7 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
     if (info.target_shape.rank() == 0) info.target_shape = Shape({1});
   }
   // Inputs and targets share a vocabulary. A class is no token.
-  int64_t vocabulary = info.target_type == TargetType::kClass ? 0 : info.classes;
+  int64_t vocabulary = info.target_type == TargetKind::kClass ? 0 : info.classes;
   for (NpySplit* split : {&train, &validation}) {
     if (split == &validation && !arrays.validates) continue;
     const bool is_train = split == &train;
@@ -373,15 +373,15 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
       Numbers numbers{.noun = noun, .classes = classes, .may_be_ignored = true};
       if (source.has_ignore_index()) numbers.ignored = source.ignore_index();
       if (kept != Kept::kNothing) numbers.kept = &split->target_numbers;
-      const bool one_hot = info.target_type == TargetType::kClass && MayBeOneHot(split->targets.header.shape);
+      const bool one_hot = info.target_type == TargetKind::kClass && MayBeOneHot(split->targets.header.shape);
       const auto read = one_hot ? ReadOneHot : ReadNumbers;
       TANDEM_RETURN_IF_ERROR(read(to, split->targets, split->TargetsField(), numbers));
       classes = numbers.classes;
       if (numbers.has_ignored) info.ignored_label = source.ignore_index();
-      if (is_train && info.target_type == TargetType::kClass) info.one_label = numbers.all_alike;
+      if (is_train && info.target_type == TargetKind::kClass) info.one_label = numbers.all_alike;
       return absl::OkStatus();
     };
-    if (info.target_type == TargetType::kTokens && is_train && info.classes == 0) {
+    if (info.target_type == TargetKind::kTokens && is_train && info.classes == 0) {
       // The largest token of both.
       int64_t in = 0, out = 0;
       TANDEM_RETURN_IF_ERROR(read_inputs(in));
@@ -390,10 +390,10 @@ absl::StatusOr<Arrays> ReadArrays(const v1::NpySource& source, Kept kept) {
       continue;
     }
     if (info.sample_type == SampleType::kTokens) TANDEM_RETURN_IF_ERROR(read_inputs(vocabulary));
-    if (info.target_type == TargetType::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
-    if (info.target_type == TargetType::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
+    if (info.target_type == TargetKind::kClass) TANDEM_RETURN_IF_ERROR(read_targets("class", info.classes));
+    if (info.target_type == TargetKind::kTokens) TANDEM_RETURN_IF_ERROR(read_targets("token", info.classes));
   }
-  if (info.target_type == TargetType::kTokens) info.target_shape = info.shape;
+  if (info.target_type == TargetKind::kTokens) info.target_shape = info.shape;
   const int64_t sample_bytes = info.shape.elements() * SizeOf(DTypeOfSamples(info.sample_type)) +
                                info.target_shape.elements() * static_cast<int64_t>(sizeof(float));
   info.memory_bytes = (info.train_samples + info.validation_samples) * sample_bytes;
@@ -474,7 +474,7 @@ absl::StatusOr<std::unique_ptr<const Dataset>> Load(const DatasetInfo& info, boo
                         samples.data());
     }
   }
-  if (info.target_type == TargetType::kValues) {
+  if (info.target_type == TargetKind::kValues) {
     outputs.reserve(split.targets.header.shape.elements() * sizeof(float));
     violations.AddAll(split.TargetsField(),
                       ReadFloats(targets, split.targets, [&](const std::vector<float>& values) {
@@ -497,7 +497,7 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
   const DatasetInfo& info = arrays.info;
   const NpySplit& train = arrays.train;
   const int32_t* const classes =
-      info.target_type == TargetType::kClass ? train.target_numbers.data() : nullptr;
+      info.target_type == TargetKind::kClass ? train.target_numbers.data() : nullptr;
   FieldViolations violations;
   if (info.sample_type == SampleType::kTokens) {
     if (classes != nullptr) use(0, info.train_samples, nullptr, classes);
@@ -522,7 +522,7 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
                           first += count;
                         }));
   }
-  if (info.target_type == TargetType::kValues) {
+  if (info.target_type == TargetKind::kValues) {
     violations.AddAll(train.TargetsField(),
                       ReadFloats(source.train_targets(), train.targets, [](const std::vector<float>&) {}));
   }
@@ -534,7 +534,7 @@ absl::Status StreamNpy(const v1::NpySource& source, UseSamples use) {
   if (arrays.validates && info.sample_type == SampleType::kFloats) {
     check(source.validation_inputs(), validation.inputs, validation.InputsField());
   }
-  if (arrays.validates && info.target_type == TargetType::kValues) {
+  if (arrays.validates && info.target_type == TargetKind::kValues) {
     check(source.validation_targets(), validation.targets, validation.TargetsField());
   }
   return violations.ToStatus();

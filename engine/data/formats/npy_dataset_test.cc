@@ -42,7 +42,7 @@ TEST_F(NpyTest, FloatsAndClasses) {
   const OpenedDataset opened = Open(Spec(floats_, labels_));
   EXPECT_EQ(opened.info.shape, Shape({3}));
   EXPECT_EQ(opened.info.sample_type, SampleType::kFloats);
-  EXPECT_EQ(opened.info.target_type, TargetType::kClass);
+  EXPECT_EQ(opened.info.target_type, TargetKind::kClass);
   EXPECT_EQ(opened.info.classes, 4);
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 2, 3, 4, 5, 6));
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(3, 0));
@@ -53,7 +53,7 @@ TEST_F(NpyTest, BytesDoublesAndHalves) {
                                    Npy("<f8", "(2, 2)", Bytes<double>({0.5, 1, 2, 3}))));
   EXPECT_EQ(opened.info.shape, Shape({1, 1, 2}));
   EXPECT_EQ(opened.info.sample_type, SampleType::kBytes);
-  EXPECT_EQ(opened.info.target_type, TargetType::kValues);
+  EXPECT_EQ(opened.info.target_type, TargetKind::kValues);
   EXPECT_EQ(opened.info.target_shape, Shape({2}));
   EXPECT_THAT(Samples<uint8_t>(*opened.train), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Targets<float>(*opened.train), ElementsAre(0.5, 1, 2, 3));
@@ -68,7 +68,7 @@ TEST_F(NpyTest, Tokens) {
   const OpenedDataset opened = Open(Spec(Npy("<i4", "(2, 2)", Bytes<int32_t>({1, 2, 3, 4})),
                                          Npy("<i4", "(2, 2)", Bytes<int32_t>({2, 3, 4, 9}))));
   EXPECT_EQ(opened.info.sample_type, SampleType::kTokens);
-  EXPECT_EQ(opened.info.target_type, TargetType::kTokens);
+  EXPECT_EQ(opened.info.target_type, TargetKind::kTokens);
   EXPECT_EQ(opened.info.classes, 10);
   EXPECT_THAT(Samples<int32_t>(*opened.train), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 3, 4, 9));
@@ -95,7 +95,7 @@ TEST_F(NpyTest, ImagesGetChannelsFirst) {
 
 TEST_F(NpyTest, OneHotRowsAndIgnoredTargets) {
   v1::DatasetSpec spec = Spec(floats_, Npy("<f4", "(2, 2)", Bytes<float>({0, 1, 1, 0})));
-  EXPECT_EQ(Open(spec).info.target_type, TargetType::kValues);
+  EXPECT_EQ(Open(spec).info.target_type, TargetKind::kValues);
   spec.mutable_npy()->set_targets(v1::TARGET_KIND_CLASS);
   EXPECT_THAT(Targets<int32_t>(*Open(spec).train), ElementsAre(1, 0));
   spec = Spec(floats_, Npy("|i1", "(2,)", "\1\xff"));
@@ -141,7 +141,7 @@ TEST_F(NpyTest, NamesTheDtypeAtFault) {
   ExpectViolation(Spec(Npy("<U5", "(2, 3)", ""), labels_), "npy.train_inputs", "has dtype '<U5', text");
   ExpectViolation(Spec(Npy("<c8", "(2, 3)", ""), labels_), "npy.train_inputs", "has dtype '<c8'; it must be");
   v1::DatasetSpec spec = Spec(floats_, Npy("<f4", "(2,)", Bytes<float>({0.5, 1})));
-  EXPECT_EQ(Open(spec).info.target_type, TargetType::kValues);
+  EXPECT_EQ(Open(spec).info.target_type, TargetKind::kValues);
   spec.mutable_npy()->set_targets(v1::TARGET_KIND_CLASS);
   ExpectViolation(spec, "npy.train_targets", "y.npy holds a number at index 0 that is no whole number");
 }

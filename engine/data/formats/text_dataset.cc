@@ -282,7 +282,7 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& mo
   info.shape = Shape({length});
   info.target_shape = Shape({length});
   info.sample_type = SampleType::kTokens;
-  info.target_type = TargetType::kTokens;
+  info.target_type = TargetKind::kTokens;
   info.train_samples = samples(texts.train_tokens);
   info.memory_bytes = (total + validation) * static_cast<int64_t>(sizeof(int32_t));
   return texts;

@@ -32,7 +32,7 @@ TEST_F(TextTest, CharactersAreTokensAndTheNextOnesTargets) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   const DatasetInfo& info = opened->info;
   EXPECT_EQ(info.sample_type, SampleType::kTokens);
-  EXPECT_EQ(info.target_type, TargetType::kTokens);
+  EXPECT_EQ(info.target_type, TargetKind::kTokens);
   EXPECT_EQ(info.shape, Shape({3}));
   EXPECT_EQ(info.target_shape, Shape({3}));
   EXPECT_EQ(info.classes, 5);
