@@ -43,6 +43,15 @@ std::vector<T> WholeNumbers(int rank, int64_t size, int round = 0) {
   return elements;
 }
 
+// Returns elements that depend on the rank, of many magnitudes, which make the order of additions visible.
+std::vector<float> OfManyMagnitudes(int rank, int64_t size) {
+  std::vector<float> elements(size);
+  for (int64_t i = 0; i < size; ++i) {
+    elements[i] = std::ldexp(std::sin(1.0f + i * 0.7f + rank * 1.3f), static_cast<int>((i + rank * 5) % 20));
+  }
+  return elements;
+}
+
 template <typename T>
 std::vector<T> SumOfWholeNumbers(int world_size, int64_t size, int round = 0) {
   std::vector<T> sum(size, T{0});
@@ -201,12 +210,7 @@ TEST_P(CommunicatorConformance, GivesAllRanksTheSameBitsEachTime) {
       const Group group = GetParam().make(world_size);
       std::vector<std::vector<float>> results(world_size);
       OnEachRank(group, [&](Communicator& communicator) {
-        std::vector<float> elements(kSize);
-        for (int64_t i = 0; i < kSize; ++i) {
-          // Many magnitudes make the order of additions visible.
-          elements[i] = std::ldexp(std::sin(1.0f + i * 0.7f + communicator.rank() * 1.3f),
-                                   static_cast<int>((i + communicator.rank() * 5) % 20));
-        }
+        std::vector<float> elements = OfManyMagnitudes(communicator.rank(), kSize);
         EXPECT_TRUE(communicator.AllReduce(ViewOf(elements), ReduceOp::kSum).ok());
         results[communicator.rank()] = std::move(elements);
       });
@@ -374,11 +378,7 @@ TEST_P(CommunicatorConformance, GivesTheSameBitsWhetherItWasBegunOrNot) {
   constexpr int64_t kSize = 4099;
   const Group group = GetParam().make(3);
   OnEachRank(group, [&](Communicator& communicator) {
-    std::vector<float> at_once(kSize);
-    for (int64_t i = 0; i < kSize; ++i) {
-      at_once[i] = std::ldexp(std::sin(1.0f + i * 0.7f + communicator.rank() * 1.3f),
-                              static_cast<int>((i + communicator.rank() * 5) % 20));
-    }
+    std::vector<float> at_once = OfManyMagnitudes(communicator.rank(), kSize);
     std::vector<float> begun = at_once;
     EXPECT_TRUE(communicator.AllReduce(ViewOf(at_once), ReduceOp::kSum).ok());
     const absl::StatusOr<int64_t> number = communicator.BeginAllReduce(ViewOf(begun), ReduceOp::kSum);
