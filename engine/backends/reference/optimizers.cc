@@ -45,6 +45,16 @@ struct Moments {
   double second;
 };
 
+// Decays a parameter's element if its decay is decoupled from the gradient. Returns the element's gradient,
+// with the decay if it is not.
+template <typename Settings>
+double Decay(const Settings& settings, const Update& update, size_t i) {
+  double& p = update.parameter[i];
+  if (!settings.decoupled) return update.grad[i] + settings.weight_decay * p;
+  p -= update.learning_rate * settings.weight_decay * p;
+  return update.grad[i];
+}
+
 double Norm(const std::vector<double>& numbers) {
   double sum = 0;
   for (const double number : numbers) sum += number * number;
@@ -88,12 +98,7 @@ absl::Status Adam(const KernelCall& call) {
   const Update u(call);
   for (size_t i = 0; i < u.parameter.size(); ++i) {
     double& p = u.parameter[i];
-    double g = u.grad[i];
-    if (s.decoupled) {
-      p -= u.learning_rate * s.weight_decay * p;
-    } else {
-      g += s.weight_decay * p;
-    }
+    const double g = Decay(s, u, i);
     const Moments moments(s.beta1, s.beta2, u.t, g, u.state(0)[i], u.state(1)[i]);
     double second = moments.second;
     if (s.amsgrad) {
@@ -116,12 +121,7 @@ absl::Status Nadam(const KernelCall& call) {
   product = u.step == 0 ? mu : product * mu;
   for (size_t i = 0; i < u.parameter.size(); ++i) {
     double& p = u.parameter[i];
-    double g = u.grad[i];
-    if (s.decoupled) {
-      p -= u.learning_rate * s.weight_decay * p;
-    } else {
-      g += s.weight_decay * p;
-    }
+    const double g = Decay(s, u, i);
     double& m = u.state(0)[i];
     const Moments moments(s.beta1, s.beta2, u.t, g, m, u.state(1)[i]);
     const double ahead = next_mu * m / (1 - product * next_mu) + (1 - mu) * g / (1 - product);
