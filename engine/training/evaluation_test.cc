@@ -1,7 +1,6 @@
 #include "engine/training/evaluation.h"
 
 #include <cmath>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -184,9 +183,7 @@ TEST(EvaluationTest, NamesWhatDoesNotFit) {
 }
 
 std::string WriteTable(const std::string& name, const std::string& text) {
-  std::string path = testing::TempDir() + "/" + name;
-  std::ofstream(path, std::ios::binary) << text;
-  return path;
+  return WriteFile(testing::TempDir() + "/" + name, text);
 }
 
 // A model with a single dense layer, with these weights and no bias.
