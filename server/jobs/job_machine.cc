@@ -214,36 +214,36 @@ absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::strin
   return std::optional<v1::Job>(std::move(known->job.job));
 }
 
-void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done) {
+void JobMachine::EditJob(const std::string& id, Done<v1::Job> done, Edit edit) {
   Write(
-      [this, id, reason](Transaction& transaction, JobChanges& changes) -> absl::Status {
+      [id, edit = std::move(edit)](Transaction& transaction, JobChanges& changes) mutable -> absl::Status {
         TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const std::string message = reason == v1::STATE_REASON_SHUTDOWN
-                                        ? "Cancelled, because the daemon shuts down with its jobs."
-                                    : reason == v1::STATE_REASON_TIME_LIMIT_EXCEEDED
-                                        ? absl::StrCat("It reached its time limit of ",
-                                                       changes.job.job.spec().time_limit_seconds(), " s.")
-                                        : "A user cancelled it.";
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now())));
-        return changes.moved ? edit.Finish() : absl::OkStatus();
+        JobEdit job_edit(&transaction, &changes);
+        TANDEM_RETURN_IF_ERROR(edit(transaction, changes, job_edit));
+        return changes.events.empty() ? absl::OkStatus() : job_edit.Finish();
       },
       GiveJob(std::move(done)));
 }
 
+void JobMachine::Cancel(const std::string& id, v1::StateReason reason, Done<v1::Job> done) {
+  EditJob(id, std::move(done), [this, reason](Transaction&, JobChanges& changes, JobEdit& edit) {
+    const std::string message = reason == v1::STATE_REASON_SHUTDOWN
+                                    ? "Cancelled, because the daemon shuts down with its jobs."
+                                : reason == v1::STATE_REASON_TIME_LIMIT_EXCEEDED
+                                    ? absl::StrCat("It reached its time limit of ",
+                                                   changes.job.job.spec().time_limit_seconds(), " s.")
+                                    : "A user cancelled it.";
+    return edit.Take(Trigger::kCancel, reason, message, TimestampOf(clock_->Now()));
+  });
+}
+
 void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
-  Write(
-      [this, id](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const bool waits = changes.job.job.state() == v1::JOB_STATE_QUEUED;
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(
-            edit.Take(Trigger::kPause, v1::STATE_REASON_PAUSE_REQUESTED,
-                      waits ? "A user paused it while it was waiting." : "A user paused it.",
-                      TimestampOf(clock_->Now())));
-        return changes.moved ? edit.Finish() : absl::OkStatus();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done), [this](Transaction&, JobChanges& changes, JobEdit& edit) {
+    const bool waits = changes.job.job.state() == v1::JOB_STATE_QUEUED;
+    return edit.Take(Trigger::kPause, v1::STATE_REASON_PAUSE_REQUESTED,
+                     waits ? "A user paused it while it was waiting." : "A user paused it.",
+                     TimestampOf(clock_->Now()));
+  });
 }
 
 namespace {
@@ -277,75 +277,60 @@ std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
 
 void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done) {
   const std::optional<int64_t> newest = NewestCheckpoint(FolderOf(id));
-  Write(
-      [this, id, max_queued_jobs, newest](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        v1::Job& job = changes.job.job;
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
-                                         absl::StrCat("Resumed. ", WhereItGoesOn(job, newest)),
-                                         TimestampOf(clock_->Now())));
-        if (!changes.moved) return absl::OkStatus();
-        TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
-        TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
-        job.clear_devices();
-        job.clear_restarts();
-        return edit.Finish();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done),
+          [this, max_queued_jobs, newest](Transaction& transaction, JobChanges& changes,
+                                          JobEdit& edit) -> absl::Status {
+            v1::Job& job = changes.job.job;
+            TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kResume, v1::STATE_REASON_RESUMED,
+                                             absl::StrCat("Resumed. ", WhereItGoesOn(job, newest)),
+                                             TimestampOf(clock_->Now())));
+            if (!changes.moved) return absl::OkStatus();
+            TANDEM_RETURN_IF_ERROR(CheckQueuedJobs(&transaction, job.user(), /*added=*/1, max_queued_jobs));
+            TANDEM_RETURN_IF_ERROR(CheckQueueLength(1));
+            job.clear_devices();
+            job.clear_restarts();
+            return absl::OkStatus();
+          });
 }
 
 void JobMachine::Preempt(const std::string& id, const std::string& message, Done<v1::Job> done) {
-  Write(
-      [this, id, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(
-            edit.Take(Trigger::kPreempt, v1::STATE_REASON_PREEMPTED, message, TimestampOf(clock_->Now())));
-        return changes.moved ? edit.Finish() : absl::OkStatus();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done), [this, message](Transaction&, JobChanges&, JobEdit& edit) {
+    return edit.Take(Trigger::kPreempt, v1::STATE_REASON_PREEMPTED, message, TimestampOf(clock_->Now()));
+  });
 }
 
 void JobMachine::SetPriority(const std::string& id, int priority, Done<v1::Job> done) {
-  Write(
-      [this, id, priority](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        v1::Job& job = changes.job.job;
-        if (IsTerminal(job.state())) {
-          return WithReason(absl::FailedPreconditionError(absl::StrCat(
-                                "cannot change the job \"jobs/", id, "\": it is ", StateName(job.state()),
-                                ", and only a job that has not ended can be changed")),
-                            "JOB_HAS_ENDED");
-        }
-        if (job.priority() == priority) return absl::OkStatus();
-        v1::JobEvent event;
-        event.mutable_priority_change()->set_from(job.priority());
-        event.mutable_priority_change()->set_to(priority);
-        job.set_priority(priority);
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Append(std::move(event), TimestampOf(clock_->Now())));
-        return edit.Finish();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done),
+          [this, priority](Transaction&, JobChanges& changes, JobEdit& edit) -> absl::Status {
+            v1::Job& job = changes.job.job;
+            if (IsTerminal(job.state())) {
+              return WithReason(
+                  absl::FailedPreconditionError(absl::StrCat(
+                      "cannot change the job \"", job.name(), "\": it is ", StateName(job.state()),
+                      ", and only a job that has not ended can be changed")),
+                  "JOB_HAS_ENDED");
+            }
+            if (job.priority() == priority) return absl::OkStatus();
+            v1::JobEvent event;
+            event.mutable_priority_change()->set_from(job.priority());
+            event.mutable_priority_change()->set_to(priority);
+            job.set_priority(priority);
+            return edit.Append(std::move(event), TimestampOf(clock_->Now()));
+          });
 }
 
 void JobMachine::AddNotice(const std::string& id, const std::string& message, Done<v1::Job> done) {
-  Write(
-      [this, id, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        const v1::JobState state = changes.job.job.state();
-        if (IsTerminal(state)) {
-          return absl::FailedPreconditionError(
-              absl::StrCat("cannot add a notice to the job \"jobs/", id, "\": it is ", StateName(state)));
-        }
-        v1::JobEvent event;
-        event.mutable_notice()->set_message(message);
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Append(std::move(event), TimestampOf(clock_->Now())));
-        return edit.Finish();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done),
+          [this, message](Transaction&, JobChanges& changes, JobEdit& edit) -> absl::Status {
+            const v1::Job& job = changes.job.job;
+            if (IsTerminal(job.state())) {
+              return absl::FailedPreconditionError(absl::StrCat(
+                  "cannot add a notice to the job \"", job.name(), "\": it is ", StateName(job.state())));
+            }
+            v1::JobEvent event;
+            event.mutable_notice()->set_message(message);
+            return edit.Append(std::move(event), TimestampOf(clock_->Now()));
+          });
 }
 
 void JobMachine::SetClusterAttempt(const std::string& id, int32_t attempt,
@@ -387,47 +372,36 @@ void JobMachine::Delete(const std::string& id, absl::AnyInvocable<void(absl::Sta
 }
 
 void JobMachine::Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done) {
-  Write(
-      [this, id, devices = std::move(devices)](Transaction& transaction,
-                                               JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        v1::Job& job = changes.job.job;
-        // Raise the attempt first, so that the event has the new number. A refusal undoes both.
-        job.set_attempt(job.attempt() + 1);
-        changes.job.last_worker_sequence = 0;
-        job.mutable_devices()->Assign(devices.begin(), devices.end());
-        job.clear_cluster_attempt();
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
-                                         devices.empty()
-                                             ? "Waits for its cluster."
+  EditJob(id, std::move(done),
+          [this, devices = std::move(devices)](Transaction&, JobChanges& changes, JobEdit& edit) {
+            v1::Job& job = changes.job.job;
+            // Raise the attempt first, so that the event has the new number. A refusal undoes both.
+            job.set_attempt(job.attempt() + 1);
+            changes.job.last_worker_sequence = 0;
+            job.mutable_devices()->Assign(devices.begin(), devices.end());
+            return edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
+                             devices.empty() ? "Waits for its cluster."
                                              : absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
-                                         TimestampOf(clock_->Now())));
-        return edit.Finish();
-      },
-      GiveJob(std::move(done)));
+                             TimestampOf(clock_->Now()));
+          });
 }
 
 void JobMachine::Requeue(const std::string& id, int32_t attempt, Done<v1::Job> done) {
-  Write(
-      [this, id, attempt](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
-        if (changes.job.last_worker_sequence != 0) {
-          return absl::FailedPreconditionError(absl::StrCat("cannot queue the job \"jobs/", id,
-                                                            "\" again: attempt ", attempt,
-                                                            " reported events, so it did start"));
-        }
-        changes.job.job.clear_devices();
-        // The job used its devices for nothing.
-        changes.job.job.clear_lease_time();
-        JobEdit edit(&transaction, &changes);
-        TANDEM_RETURN_IF_ERROR(edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,
-                                         "Its worker was not started, so it waits again.",
-                                         TimestampOf(clock_->Now())));
-        return edit.Finish();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done),
+          [this, attempt](Transaction&, JobChanges& changes, JobEdit& edit) -> absl::Status {
+            v1::Job& job = changes.job.job;
+            TANDEM_RETURN_IF_ERROR(CheckAttempt(job, attempt));
+            if (changes.job.last_worker_sequence != 0) {
+              return absl::FailedPreconditionError(absl::StrCat("cannot queue the job \"", job.name(),
+                                                                "\" again: attempt ", attempt,
+                                                                " reported events, so it did start"));
+            }
+            job.clear_devices();
+            // The job used its devices for nothing.
+            job.clear_lease_time();
+            return edit.Take(Trigger::kRequeue, v1::STATE_REASON_REQUEUED,
+                             "Its worker was not started, so it waits again.", TimestampOf(clock_->Now()));
+          });
 }
 
 void JobMachine::ApplyWorkerEvents(const std::string& id, int32_t attempt,
@@ -446,16 +420,14 @@ void JobMachine::ApplyWorkerEvents(const std::string& id, int32_t attempt,
 
 void JobMachine::WorkerLost(const std::string& id, int32_t attempt, v1::StateReason reason,
                             const std::string& message, Done<v1::Job> done) {
-  Write(
-      [this, id, attempt, reason, message](Transaction& transaction, JobChanges& changes) -> absl::Status {
-        TANDEM_ASSIGN_OR_RETURN(changes.job, transaction.GetJob(id));
-        TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
-        const Timestamp now = TimestampOf(clock_->Now());
-        TANDEM_RETURN_IF_ERROR(
-            LoseWorker(&transaction, {.reason = reason, .message = message, .time = now}, now, &changes));
-        return changes.moved ? JobEdit(&transaction, &changes).Finish() : absl::OkStatus();
-      },
-      GiveJob(std::move(done)));
+  EditJob(id, std::move(done),
+          [this, attempt, reason, message](Transaction& transaction, JobChanges& changes,
+                                           JobEdit&) -> absl::Status {
+            TANDEM_RETURN_IF_ERROR(CheckAttempt(changes.job.job, attempt));
+            const Timestamp now = TimestampOf(clock_->Now());
+            return LoseWorker(&transaction, {.reason = reason, .message = message, .time = now}, now,
+                              &changes);
+          });
 }
 
 void JobMachine::SetWaitingOf(v1::Job* job, bool may_look) {

@@ -24,6 +24,7 @@
 namespace tandem {
 
 struct JobChanges;
+class JobEdit;
 
 // The only writer of jobs' states. Thread-safe.
 //
@@ -246,6 +247,7 @@ class JobMachine {
 
  private:
   using Body = absl::AnyInvocable<absl::Status(Transaction&, JobChanges&)>;
+  using Edit = absl::AnyInvocable<absl::Status(Transaction&, JobChanges&, JobEdit&)>;
   using ManyBody = absl::AnyInvocable<absl::Status(Transaction&, std::vector<JobChanges>&)>;
   using Written = absl::AnyInvocable<void(absl::Status, JobChanges&)>;
 
@@ -257,6 +259,9 @@ class JobMachine {
   // Adds a QUEUED job with event 1 to the transaction and to `changes`.
   absl::Status Insert(Transaction& transaction, const NewJob& job, const v1::Job& sweep_part,
                       JobChanges* changes);
+  // Loads the job and runs `edit` in a transaction, then gives the changed job to `done`. Stores the job if
+  // `edit` added an event. NOT_FOUND if no such job exists.
+  void EditJob(const std::string& id, Done<v1::Job> done, Edit edit);
   // Returns a function that gives the changed job to `done`.
   Written GiveJob(Done<v1::Job> done);
   void Announce(const JobChanges& changes);
