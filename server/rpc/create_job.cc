@@ -56,10 +56,7 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
 
 void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
                Reply<v1::Job> reply) {
-  if (absl::Status status = CheckRequest(request); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   // Reads the database; admission reads data sets.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::Job> reply) {

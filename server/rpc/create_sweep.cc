@@ -161,10 +161,7 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
 // Runs after all data is here.
 void Finish(const std::shared_ptr<Making>& making) {
   absl::StatusOr<AdmittedSweep> admitted = AdmitAll(*making);
-  if (!admitted.ok()) {
-    making->reply(admitted.status());
-    return;
-  }
+  if (!admitted.ok()) return making->reply(admitted.status());
   const v1::Sweep& wanted = making->request->sweep();
   JobMachine::NewSweep sweep;
   sweep.sweep.set_display_name(wanted.display_name().empty() ? wanted.base().name() : wanted.display_name());
@@ -186,13 +183,11 @@ void Finish(const std::shared_ptr<Making>& making) {
   }
   // Admission may have taken long.
   if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
-    making->reply(std::move(status));
-    return;
+    return making->reply(std::move(status));
   }
   if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(admitted->jobs.size()));
       !status.ok()) {
-    making->reply(std::move(status));
-    return;
+    return making->reply(std::move(status));
   }
   sweep.submitted = wanted;
   sweep.request_id = making->request->request_id();
@@ -273,24 +268,16 @@ void Create(std::shared_ptr<Making> making) {
       making->reply(repeated.status());
       return;
     }
-    if (repeated->has_value()) {
-      making->reply(DescribeSweep(**repeated));
-      return;
-    }
+    if (repeated->has_value()) return making->reply(DescribeSweep(**repeated));
   }
   if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
-    making->reply(std::move(status));
-    return;
+    return making->reply(std::move(status));
   }
   absl::StatusOr<SweepExpansion> jobs = SweepExpansion::Create(&request.sweep());
-  if (!jobs.ok()) {
-    making->reply(jobs.status());
-    return;
-  }
+  if (!jobs.ok()) return making->reply(jobs.status());
   // All jobs are queued at once, whatever max_running says. Check before data is fetched in vain.
   if (absl::Status status = CheckQueueLength(*making->context, jobs->jobs()); !status.ok()) {
-    making->reply(std::move(status));
-    return;
+    return making->reply(std::move(status));
   }
   // A short sweep may mean many large jobs, and the sweep may wait for data.
   if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, request.sweep(), *jobs),
@@ -304,10 +291,7 @@ void Create(std::shared_ptr<Making> making) {
 
 void CreateSweep(const RpcContext& context, const Caller& caller, const v1::CreateSweepRequest& request,
                  Reply<v1::Sweep> reply) {
-  if (absl::Status status = CheckRequest(request); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   auto making = std::make_shared<Making>();
   making->context = &context;
   making->caller = caller;

@@ -75,10 +75,7 @@ class DeferredSource : public ItemSource<Response> {
     void First(Callback callback) {
       if (interest_->is_lost()) return callback(absl::CancelledError("the client cancelled the call"));
       auto opened = open_();
-      if (!opened.ok()) {
-        callback(opened.status());
-        return;
-      }
+      if (!opened.ok()) return callback(opened.status());
       ItemSource<Response>* const source = opened->get();
       bool cancelled;
       {

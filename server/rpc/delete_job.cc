@@ -8,10 +8,7 @@ namespace tandem::rpc {
 void DeleteJob(const RpcContext& context, const Caller& caller, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   WithOwnJob<google::protobuf::Empty>(
       context, caller, *id, request.name(), request, std::move(reply),
       [&context, &request, id = *id](Reply<google::protobuf::Empty> reply) {

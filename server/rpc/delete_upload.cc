@@ -9,10 +9,7 @@ namespace tandem::rpc {
 void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::DeleteUploadRequest& request,
                   Reply<google::protobuf::Empty> reply) {
   const absl::StatusOr<std::string> id = ParseUploadName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   // Removes files.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, id = *id](Reply<google::protobuf::Empty> reply) {

@@ -78,10 +78,7 @@ absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context, const C
 
 void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
                    Reply<v1::ModelDescription> reply) {
-  if (absl::Status status = CheckSpecSize(request, "model"); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (absl::Status status = CheckSpecSize(request, "model"); !status.ok()) return reply(std::move(status));
   // May read a data set.
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request](Reply<v1::ModelDescription> reply) {

@@ -24,10 +24,7 @@ void SetState(const RpcContext& context, const std::string& name, v1::DeviceStat
     status = FieldError("reason", absl::StrCat("has ", reason.size(), " characters; at most ",
                                                kMaxReasonCharacters, " are allowed"));
   }
-  if (!status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (!status.ok()) return reply(std::move(status));
   context.scheduler->SetDeviceState(name, state, reason,
                                     [reply = std::move(reply)](absl::StatusOr<v1::Device> device) mutable {
                                       if (absl::IsNotFound(device.status())) {

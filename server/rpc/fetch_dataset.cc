@@ -38,10 +38,7 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
            Reply<v1::Dataset> reply) {
   // A set that already has this name is enough.
   absl::StatusOr<v1::Dataset> present = context.datasets->DescribeById(id);
-  if (present.ok() && present->problem().empty()) {
-    reply(std::move(present));
-    return;
-  }
+  if (present.ok() && present->problem().empty()) return reply(std::move(present));
   if (context.remote == nullptr) {
     reply(WithReason(absl::FailedPreconditionError("name: cannot fetch the data set: this daemon may not "
                                                    "fetch data; its owner can allow it with --fetch-from"),
@@ -69,8 +66,7 @@ void FetchDataset(const RpcContext& context, const Caller& caller, const v1::Fet
                   Reply<v1::Dataset> reply) {
   const std::string id(absl::StripPrefix(request.name(), "datasets/"));
   if (id.empty()) {
-    reply(FieldError("name", "is required: the name of a public data set, such as \"mnist\""));
-    return;
+    return reply(FieldError("name", "is required: the name of a public data set, such as \"mnist\""));
   }
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, user = caller.user, id](Reply<v1::Dataset> reply) {

@@ -10,8 +10,7 @@ namespace tandem::rpc {
 void GetDataset(const RpcContext& context, const Caller& caller, const v1::GetDatasetRequest& request,
                 Reply<v1::Dataset> reply) {
   if (request.name().empty()) {
-    reply(FieldError("name", "is required: \"datasets/<id>\" or the id alone"));
-    return;
+    return reply(FieldError("name", "is required: \"datasets/<id>\" or the id alone"));
   }
   // May read all samples.
   PostForUser(

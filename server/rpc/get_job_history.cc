@@ -240,15 +240,9 @@ class HistoryReading {
 void GetJobHistory(const RpcContext& context, const Caller& caller, const v1::GetJobHistoryRequest& request,
                    Reply<v1::GetJobHistoryResponse> reply) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   const absl::StatusOr<Query> query = ParseQuery(request);
-  if (!query.ok()) {
-    reply(query.status());
-    return;
-  }
+  if (!query.ok()) return reply(query.status());
   PostToLook(context, caller, request, std::move(reply),
              [&context, user = caller.user, name = request.name(), id = *std::move(id),
               query = *query](Reply<v1::GetJobHistoryResponse> reply) {

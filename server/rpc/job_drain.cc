@@ -18,10 +18,7 @@ void JobDrain::CancelAll(Done done) {
       ++looking_;
     }
   }
-  if (!aborted.ok()) {
-    done(aborted);
-    return;
-  }
+  if (!aborted.ok()) return done(aborted);
   // If a job ends between the look and its cancellation, the cancellation's answer removes it.
   const absl::StatusOr<std::vector<v1::Job>> jobs = jobs_->NonTerminalJobs();
   if (!jobs.ok()) {

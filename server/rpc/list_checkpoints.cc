@@ -42,10 +42,7 @@ void ListCheckpoints(const RpcContext& context, const Caller& caller,
     return reply(FieldError("job", "is required: the job's name, \"jobs/<id>\""));
   }
   const absl::StatusOr<Page> page = PageOf(request);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
   PostToLook(context, caller, request, std::move(reply),
              [&context, &request, id, page = *page](Reply<v1::ListCheckpointsResponse> reply) {
                reply(List(context, id, request.job(), page));

@@ -14,10 +14,7 @@ constexpr int kDefaultDatasetPageSize = 100;
 void ListDatasets(const RpcContext& context, const Caller& caller, const v1::ListDatasetsRequest& request,
                   Reply<v1::ListDatasetsResponse> reply) {
   const absl::StatusOr<Page> page = PageOf(request, kDefaultDatasetPageSize);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
   // May read sets that were not described before.
   PostForUser(
       context, caller.user, request, std::move(reply),

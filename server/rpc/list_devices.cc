@@ -19,14 +19,8 @@ v1::ListDevicesResponse Devices(const RpcContext& context, const Page& page) {
 void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
                  Reply<v1::ListDevicesResponse> reply) {
   const absl::StatusOr<Page> page = PageOf(request);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
-  if (context.refresh_gpu == nullptr && context.partitions == nullptr) {
-    reply(Devices(context, *page));
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
+  if (context.refresh_gpu == nullptr && context.partitions == nullptr) return reply(Devices(context, *page));
   // Drivers and clusters may be slow.
   PostToLook(context, caller, request, std::move(reply),
              [&context, page = *page,

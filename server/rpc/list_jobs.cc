@@ -68,10 +68,7 @@ void List(const RpcContext& context, const JobQuery& query, Reply<v1::ListJobsRe
 void ListJobs(const RpcContext& context, const Caller& caller, const v1::ListJobsRequest& request,
               Reply<v1::ListJobsResponse> reply) {
   absl::StatusOr<JobQuery> query = ParseQuery(request);
-  if (!query.ok()) {
-    reply(query.status());
-    return;
-  }
+  if (!query.ok()) return reply(query.status());
   PostToLook(context, caller, request, std::move(reply),
              [&context, query = *std::move(query)](Reply<v1::ListJobsResponse> reply) {
                List(context, query, std::move(reply));

@@ -17,10 +17,7 @@ constexpr int kMaxQueuePageSize = 10000;
 void ListQueue(const RpcContext& context, const Caller& caller, const v1::ListQueueRequest& request,
                Reply<v1::ListQueueResponse> reply) {
   const absl::StatusOr<Page> page = PageOf(request, kDefaultQueuePageSize, kMaxQueuePageSize);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
   // Explaining a long queue takes a while.
   PostToLook(
       context, caller, request, std::move(reply),

@@ -9,10 +9,7 @@ namespace tandem::rpc {
 void ListUploads(const RpcContext& context, const Caller& caller, const v1::ListUploadsRequest& request,
                  Reply<v1::ListUploadsResponse> reply) {
   const absl::StatusOr<Page> page = PageOf(request);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
   // Syncs the uploads, and may wait for a caller that holds a lock.
   PostForUser(
       context, caller.user, request, std::move(reply),

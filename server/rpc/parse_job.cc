@@ -58,10 +58,7 @@ void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJo
     status = FieldError("overrides", absl::StrCat("has ", request.overrides_size(), " elements; at most ",
                                                   kMostOverrides, " are allowed"));
   }
-  if (!status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (!status.ok()) return reply(std::move(status));
   PostForUser(context, caller.user, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
     v1::ParseJobResponse response = Parse(request);
     // Otherwise each thread would keep the memory of the text's nodes.

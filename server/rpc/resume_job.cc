@@ -79,21 +79,14 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
 void Resume(const RpcContext& context, const Caller& caller, const std::string& name, const std::string& id,
             bool accept_changed_data, Reply<v1::Job> reply) {
   if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
-    reply(std::move(status));
-    return;
+    return reply(std::move(status));
   }
   const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
-  if (!job.ok()) {
-    reply(ExplainJobError(job.status(), name));
-    return;
-  }
+  if (!job.ok()) return reply(ExplainJobError(job.status(), name));
   // An administrator's call for another user counts against no quota.
   const int most = caller.is_admin() ? 0 : context.quota(caller.user).max_queued_jobs;
   // The job fills its owner's disk quota, whoever resumes it.
-  if (absl::Status status = CheckDiskUse(context, job->user()); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  if (absl::Status status = CheckDiskUse(context, job->user()); !status.ok()) return reply(std::move(status));
   const bool begins = job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED;
   // The request holds only the job's name.
   if (begins && !KeepMore(context, caller.user, LocalDataBytes(context, job->spec().dataset()), reply)) {
@@ -101,14 +94,10 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
   }
   auto resume = [&context, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
-    if (!dataset.ok()) {
-      reply(dataset.status());
-      return;
-    }
+    if (!dataset.ok()) return reply(dataset.status());
     if (absl::Status same = checks_data ? CheckDataUnchanged(context, job, *dataset) : absl::OkStatus();
         !same.ok()) {
-      reply(std::move(same));
-      return;
+      return reply(std::move(same));
     }
     context.jobs->Resume(id, most, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
       if (!resumed.ok()) resumed = ExplainJobError(resumed.status(), name);
@@ -137,14 +126,10 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
 void ResumeJob(const RpcContext& context, const Caller& caller, const v1::ResumeJobRequest& request,
                Reply<v1::Job> reply) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   // If jobs are being cancelled for a shutdown, the job would be cancelled at once.
   if (const absl::Status accepts = context.lifecycle->CheckAcceptsJobs(); !accepts.ok()) {
-    reply(accepts);
-    return;
+    return reply(accepts);
   }
   PostForUser(context, caller.user, request, std::move(reply),
               [&context, caller, &request, id = *id](Reply<v1::Job> reply) {

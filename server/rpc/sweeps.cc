@@ -51,10 +51,7 @@ template <typename Response, typename Request, typename Change>
 void WithOwnSweep(const RpcContext& context, const Caller& caller, const Request& request,
                   Reply<Response> reply, Change change) {
   const absl::StatusOr<std::string> id = ParseSweepName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   PostToLook(context, caller, request, std::move(reply),
              [&context, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
                if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {

@@ -14,10 +14,7 @@ void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& reques
                  Reply<v1::CreateTokenResponse> reply) {
   context.tokens->Create(request.token(), [&context, reply = std::move(reply)](
                                               absl::StatusOr<TokenRegistry::Made> made) mutable {
-    if (!made.ok()) {
-      reply(made.status());
-      return;
-    }
+    if (!made.ok()) return reply(made.status());
     context.scheduler->OnQuotasChanged();
     v1::CreateTokenResponse response;
     *response.mutable_token() = std::move(made->token);
@@ -29,10 +26,7 @@ void CreateToken(const RpcContext& context, const v1::CreateTokenRequest& reques
 void ListTokens(const RpcContext& context, const v1::ListTokensRequest& request,
                 Reply<v1::ListTokensResponse> reply) {
   const absl::StatusOr<Page> page = PageOf(request);
-  if (!page.ok()) {
-    reply(page.status());
-    return;
-  }
+  if (!page.ok()) return reply(page.status());
   v1::ListTokensResponse response;
   response.set_next_page_token(AddPage(context.tokens->List(), 0, *page, response.mutable_tokens()));
   reply(std::move(response));

@@ -45,8 +45,7 @@ void UpdateJob(const RpcContext& context, const Caller& caller, const v1::Update
   absl::Status status = CheckRequest(request);
   if (status.ok()) status = CheckPriority(caller, request.job().priority());
   if (!status.ok()) {
-    reply(std::move(status));
-    return;
+    return reply(std::move(status));
   }
   WithOwnJob<v1::Job>(context, caller, *id, request.job().name(), request, std::move(reply),
                       [&context, &request, id = *id](Reply<v1::Job> reply) {
