@@ -20,7 +20,6 @@
 #include "server/rpc/job_request.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/post_for_user.h"
-#include "server/rpc/quota_checks.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
 
@@ -185,8 +184,8 @@ void Finish(const std::shared_ptr<Making>& making) {
   if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
     return making->reply(std::move(status));
   }
-  if (absl::Status status = CheckQueueLength(*making->context, static_cast<int64_t>(admitted->jobs.size()));
-      !status.ok()) {
+  const int64_t added = static_cast<int64_t>(admitted->jobs.size());
+  if (absl::Status status = making->context->jobs->CheckQueueLength(added); !status.ok()) {
     return making->reply(std::move(status));
   }
   sweep.submitted = wanted;
@@ -276,7 +275,7 @@ void Create(std::shared_ptr<Making> making) {
   absl::StatusOr<SweepExpansion> jobs = SweepExpansion::Create(&request.sweep());
   if (!jobs.ok()) return making->reply(jobs.status());
   // All jobs are queued at once, whatever max_running says. Check before data is fetched in vain.
-  if (absl::Status status = CheckQueueLength(*making->context, jobs->jobs()); !status.ok()) {
+  if (absl::Status status = making->context->jobs->CheckQueueLength(jobs->jobs()); !status.ok()) {
     return making->reply(std::move(status));
   }
   // A short sweep may mean many large jobs, and the sweep may wait for data.

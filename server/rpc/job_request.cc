@@ -50,7 +50,7 @@ absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Cal
                                                     ? context.admission->Admit(spec)
                                                     : context.admission->AdmitMatched(spec, *names));
   TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
-  TANDEM_RETURN_IF_ERROR(CheckQueueLength(context));
+  TANDEM_RETURN_IF_ERROR(context.jobs->CheckQueueLength(1));
   TANDEM_RETURN_IF_ERROR(CheckDiskUse(context, caller.user));
   TANDEM_RETURN_IF_ERROR(
       context.scheduler->CheckCanRun(caller.user, admitted.spec, admitted.planned_memory_bytes));

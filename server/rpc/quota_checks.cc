@@ -52,8 +52,4 @@ absl::Status CheckUpload(const RpcContext& context, const std::string& user, int
       context, user, [uploaded] { return uploaded; }, added);
 }
 
-absl::Status CheckQueueLength(const RpcContext& context, int64_t added) {
-  return context.jobs->CheckQueueLength(added);
-}
-
 }  // namespace tandem::rpc

@@ -18,11 +18,6 @@ absl::Status CheckDiskUse(const RpcContext& context, const std::string& user);
 // bytes of the user's existing uploads and data sets. For Uploads::Allow.
 absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded, int64_t added);
 
-// RESOURCE_EXHAUSTED if `added` more jobs exceed the queue's limit. Several jobs count as a sweep. The error
-// has a retry delay if the jobs may fit later. The transaction that creates the jobs checks again; this check
-// saves work.
-absl::Status CheckQueueLength(const RpcContext& context, int64_t added = 1);
-
 }  // namespace tandem::rpc
 
 #endif  // TANDEM_SERVER_RPC_QUOTA_CHECKS_H_

@@ -110,7 +110,7 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
       return;
     }
     // The job enters the queue again.
-    if (absl::Status status = CheckQueueLength(context); !status.ok()) {
+    if (absl::Status status = context.jobs->CheckQueueLength(1); !status.ok()) {
       resume(std::move(status));
       return;
     }
