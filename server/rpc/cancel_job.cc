@@ -7,17 +7,10 @@ namespace tandem::rpc {
 
 void CancelJob(const RpcContext& context, const Caller& caller, const v1::CancelJobRequest& request,
                Reply<v1::Job> reply) {
-  const absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) return reply(id.status());
-  WithOwnJob<v1::Job>(context, caller, *id, request.name(), request, std::move(reply),
-                      [&context, &request, id = *id](Reply<v1::Job> reply) {
-                        context.jobs->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED,
-                                             [name = request.name(),
-                                              reply = std::move(reply)](absl::StatusOr<v1::Job> job) mutable {
-                                               if (!job.ok()) job = ExplainJobError(job.status(), name);
-                                               reply(std::move(job));
-                                             });
-                      });
+  WithOwnJob(context, caller, request.name(), request, std::move(reply),
+             [&context](const std::string& id, Reply<v1::Job> reply) {
+               context.jobs->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, std::move(reply));
+             });
 }
 
 }  // namespace tandem::rpc

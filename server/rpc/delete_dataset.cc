@@ -14,11 +14,7 @@ void DeleteDataset(const RpcContext& context, const Caller& caller, const v1::De
                wanted = v1::DeleteDatasetRequest(request)](Reply<google::protobuf::Empty> reply) mutable {
                 absl::Status deleted = CheckDatasetOwner(context, caller, &wanted);
                 if (deleted.ok()) deleted = context.registry->Delete(wanted);
-                if (deleted.ok()) {
-                  reply(google::protobuf::Empty());
-                } else {
-                  reply(deleted);
-                }
+                reply(EmptyOr(deleted));
               });
 }
 

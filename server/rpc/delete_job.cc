@@ -7,20 +7,12 @@ namespace tandem::rpc {
 
 void DeleteJob(const RpcContext& context, const Caller& caller, const v1::DeleteJobRequest& request,
                Reply<google::protobuf::Empty> reply) {
-  const absl::StatusOr<std::string> id = ParseJobName(request.name());
-  if (!id.ok()) return reply(id.status());
-  WithOwnJob<google::protobuf::Empty>(
-      context, caller, *id, request.name(), request, std::move(reply),
-      [&context, &request, id = *id](Reply<google::protobuf::Empty> reply) {
-        context.jobs->Delete(id,
-                             [name = request.name(), reply = std::move(reply)](absl::Status status) mutable {
-                               if (status.ok()) {
-                                 reply(google::protobuf::Empty());
-                               } else {
-                                 reply(ExplainJobError(status, name));
-                               }
-                             });
-      });
+  WithOwnJob(context, caller, request.name(), request, std::move(reply),
+             [&context](const std::string& id, Reply<google::protobuf::Empty> reply) {
+               context.jobs->Delete(id, [reply = std::move(reply)](const absl::Status& status) mutable {
+                 reply(EmptyOr(status));
+               });
+             });
 }
 
 }  // namespace tandem::rpc

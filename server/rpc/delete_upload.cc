@@ -15,11 +15,7 @@ void DeleteUpload(const RpcContext& context, const Caller& caller, const v1::Del
               [&context, caller, id = *id](Reply<google::protobuf::Empty> reply) {
                 absl::Status deleted = CheckUploadOwner(context, caller, id);
                 if (deleted.ok()) deleted = context.uploads->Delete(id);
-                if (deleted.ok()) {
-                  reply(google::protobuf::Empty());
-                } else {
-                  reply(deleted);
-                }
+                reply(EmptyOr(deleted));
               });
 }
 

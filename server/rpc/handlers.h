@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "google/protobuf/empty.pb.h"
 #include "server/auth/token_registry.h"
@@ -121,6 +122,11 @@ void Shutdown(const RpcContext& context, const Caller& caller, const v1::Shutdow
 absl::StatusOr<std::string> ParseJobName(const std::string& name);
 // Returns the id in "uploads/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseUploadName(const std::string& name);
+// Returns the answer of a method without a result: an empty message, or the error.
+inline absl::StatusOr<google::protobuf::Empty> EmptyOr(const absl::Status& status) {
+  if (!status.ok()) return status;
+  return google::protobuf::Empty();
+}
 // Turns NOT_FOUND into a message that names the job; returns any other status unchanged.
 absl::Status ExplainJobError(const absl::Status& status, const std::string& name);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/auth/token_registry.h"
 #include "server/rpc/handlers.h"
@@ -35,24 +36,26 @@ absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, c
 absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
                         const std::string& name);
 
-// Calls `change(reply)` if the caller may change the job, at once or on the pool. Otherwise replies with the
-// error. `request` names the job as `name`, and is kept until the reply.
+// Calls `change(id, reply)` if `name` is the name of a job that the caller may change, at once or on the
+// pool. Otherwise replies with the error. That reply turns NOT_FOUND into a message that names the job.
+// `request` is kept until the reply.
 template <typename Response, typename Change>
-void WithOwnJob(const RpcContext& context, const Caller& caller, const std::string& id,
-                const std::string& name, const google::protobuf::Message& request, Reply<Response> reply,
-                Change change) {
-  if (caller.is_admin()) {
-    change(std::move(reply));
-    return;
-  }
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, caller, id, name, change = std::move(change)](Reply<Response> reply) mutable {
-               if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
-                 reply(std::move(status));
-               } else {
-                 change(std::move(reply));
-               }
-             });
+void WithOwnJob(const RpcContext& context, const Caller& caller, const std::string& name,
+                const google::protobuf::Message& request, Reply<Response> reply, Change change) {
+  absl::StatusOr<std::string> id = ParseJobName(name);
+  if (!id.ok()) return reply(id.status());
+  auto work = [&context, caller, name, id = *std::move(id),
+               change = std::move(change)](Reply<Response> reply) mutable {
+    if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+      return reply(std::move(status));
+    }
+    change(id, Reply<Response>([name, reply = std::move(reply)](absl::StatusOr<Response> response) mutable {
+             if (!response.ok()) response = ExplainJobError(response.status(), name);
+             reply(std::move(response));
+           }));
+  };
+  if (caller.is_admin()) return work(std::move(reply));
+  PostToLook(context, caller, request, std::move(reply), std::move(work));
 }
 
 }  // namespace tandem::rpc

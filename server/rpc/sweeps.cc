@@ -136,11 +136,7 @@ void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::Dele
       context, caller, request, std::move(reply),
       [&context](const std::string& id, Reply<google::protobuf::Empty> reply) {
         context.jobs->DeleteSweep(id, [id, reply = std::move(reply)](const absl::Status& status) mutable {
-          if (status.ok()) {
-            reply(google::protobuf::Empty());
-          } else {
-            reply(ExplainError(status, SweepName(id)));
-          }
+          reply(EmptyOr(ExplainError(status, SweepName(id))));
         });
       });
 }

@@ -35,27 +35,19 @@ absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
 
 void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
                Reply<v1::Job> reply) {
-  absl::StatusOr<std::string> id = ParseJobName(request.job().name());
+  const absl::StatusOr<std::string> id = ParseJobName(request.job().name());
   if (!id.ok()) {
     FieldViolations violations;
     violations.AddAll("job", id.status());
-    reply(violations.ToStatus());
-    return;
+    return reply(violations.ToStatus());
   }
   absl::Status status = CheckRequest(request);
   if (status.ok()) status = CheckPriority(caller, request.job().priority());
-  if (!status.ok()) {
-    return reply(std::move(status));
-  }
-  WithOwnJob<v1::Job>(context, caller, *id, request.job().name(), request, std::move(reply),
-                      [&context, &request, id = *id](Reply<v1::Job> reply) {
-                        context.jobs->SetPriority(id, request.job().priority(),
-                                                  [name = request.job().name(), reply = std::move(reply)](
-                                                      absl::StatusOr<v1::Job> job) mutable {
-                                                    if (!job.ok()) job = ExplainJobError(job.status(), name);
-                                                    reply(std::move(job));
-                                                  });
-                      });
+  if (!status.ok()) return reply(std::move(status));
+  WithOwnJob(context, caller, request.job().name(), request, std::move(reply),
+             [&context, &request](const std::string& id, Reply<v1::Job> reply) {
+               context.jobs->SetPriority(id, request.job().priority(), std::move(reply));
+             });
 }
 
 }  // namespace tandem::rpc
