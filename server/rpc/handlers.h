@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "google/protobuf/empty.pb.h"
 #include "server/auth/token_registry.h"
 #include "server/events/item_source.h"
@@ -118,6 +119,13 @@ void ListBackups(const RpcContext& context, const Caller& caller, const v1::List
 void Shutdown(const RpcContext& context, const Caller& caller, const v1::ShutdownRequest& request,
               Reply<v1::ShutdownResponse> reply);
 
+// Returns `id`, the id in `name`. INVALID_ARGUMENT for the field "name" if `id` is empty. `kind` is "job" or
+// "sweep".
+absl::StatusOr<std::string> CheckName(absl::string_view kind, const std::string& name, std::string id);
+// Turns NOT_FOUND into a message with `reason` that names the job or sweep; returns any other status
+// unchanged.
+absl::Status ExplainNotFound(const absl::Status& status, absl::string_view kind, const std::string& name,
+                             absl::string_view reason);
 // Returns the id in "jobs/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseJobName(const std::string& name);
 // Returns the id in "uploads/<id>". INVALID_ARGUMENT for the field "name".
@@ -127,7 +135,7 @@ inline absl::StatusOr<google::protobuf::Empty> EmptyOr(const absl::Status& statu
   if (!status.ok()) return status;
   return google::protobuf::Empty();
 }
-// Turns NOT_FOUND into a message that names the job; returns any other status unchanged.
+// ExplainNotFound for a job, with the reason JOB_NOT_FOUND.
 absl::Status ExplainJobError(const absl::Status& status, const std::string& name);
 
 }  // namespace tandem::rpc

@@ -1,12 +1,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/escaping.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "engine/base/error_reason.h"
-#include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
+#include "server/rpc/pages.h"
 #include "server/rpc/permissions.h"
 #include "server/rpc/post_for_user.h"
 #include "server/sweeps/results.h"
@@ -15,26 +12,20 @@ namespace tandem::rpc {
 namespace {
 
 constexpr int kDefaultPageSize = 50;
-constexpr int kMaxPageSize = 1000;
 
 // Returns the id in "sweeps/<id>". INVALID_ARGUMENT for the field "name".
 absl::StatusOr<std::string> ParseSweepName(const std::string& name) {
-  if (name.empty()) return FieldError("name", "is required: the sweep's name, \"sweeps/<id>\"");
-  std::string id = SweepId(name);
-  if (id.empty()) {
-    return FieldError("name", absl::StrCat("'", absl::CHexEscape(name.substr(0, 80)),
-                                           "' is not the name of a sweep; write \"sweeps/<id>\""));
-  }
-  return id;
+  return CheckName("sweep", name, SweepId(name));
 }
 
-// Turns NOT_FOUND into a message that names the sweep; returns any other status unchanged.
 absl::Status ExplainError(const absl::Status& status, const std::string& name) {
-  if (!absl::IsNotFound(status)) return status;
-  return WithReason(
-      absl::NotFoundError(absl::StrCat("there is no sweep '", absl::CHexEscape(name.substr(0, 80)),
-                                       "'; it may have been deleted")),
-      "SWEEP_NOT_FOUND");
+  return ExplainNotFound(status, "sweep", name, "SWEEP_NOT_FOUND");
+}
+
+// Returns the description of a sweep that was found, or an error that names the sweep.
+absl::StatusOr<v1::Sweep> Described(const absl::StatusOr<StoredSweep>& sweep, const std::string& name) {
+  if (!sweep.ok()) return ExplainError(sweep.status(), name);
+  return DescribeSweep(*sweep);
 }
 
 // PERMISSION_DENIED if the sweep belongs to another user and the caller is no administrator. NOT_FOUND: no
@@ -67,50 +58,27 @@ void WithOwnSweep(const RpcContext& context, const Caller& caller, const Request
 void GetSweep(const RpcContext& context, const Caller& caller, const v1::GetSweepRequest& request,
               Reply<v1::Sweep> reply) {
   const absl::StatusOr<std::string> id = ParseSweepName(request.name());
-  if (!id.ok()) {
-    reply(id.status());
-    return;
-  }
+  if (!id.ok()) return reply(id.status());
   PostToLook(context, caller, request, std::move(reply),
              [&context, &request, id = *id](Reply<v1::Sweep> reply) {
-               const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
-               if (sweep.ok()) {
-                 reply(DescribeSweep(*sweep));
-               } else {
-                 reply(ExplainError(sweep.status(), request.name()));
-               }
+               reply(Described(context.jobs->GetSweep(id), request.name()));
              });
 }
 
 void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListSweepsRequest& request,
                 Reply<v1::ListSweepsResponse> reply) {
-  FieldViolations violations;
-  const int size = request.page_size() == 0 ? kDefaultPageSize : request.page_size();
-  if (size < 1 || size > kMaxPageSize) {
-    violations.Add("page_size",
-                   absl::StrCat("is ", request.page_size(), "; it must be from 1 to ", kMaxPageSize));
-  }
-  // The number of the previous page's last sweep.
-  int64_t before = 0;
-  if (!request.page_token().empty() && (!absl::SimpleAtoi(request.page_token(), &before) || before < 1)) {
-    violations.Add(
-        "page_token",
-        "is not a page_token of this method; give the next_page_token of an earlier page, or none");
-  }
-  if (absl::Status status = violations.ToStatus(); !status.ok()) {
-    reply(std::move(status));
-    return;
-  }
+  // A token is the number of the earlier page's last sweep.
+  const absl::StatusOr<Page> page = PageOf(request, kDefaultPageSize);
+  if (!page.ok()) return reply(page.status());
   PostToLook(context, caller, request, std::move(reply),
-             [&context, size, before](Reply<v1::ListSweepsResponse> reply) {
-               const absl::StatusOr<SweepPage> page = context.jobs->ListSweeps(before, size);
-               if (!page.ok()) {
-                 reply(page.status());
-                 return;
-               }
+             [&context, page = *page](Reply<v1::ListSweepsResponse> reply) {
+               const absl::StatusOr<SweepPage> sweeps =
+                   context.jobs->ListSweeps(static_cast<int64_t>(page.begin), static_cast<int>(page.size));
+               if (!sweeps.ok()) return reply(sweeps.status());
                v1::ListSweepsResponse response;
-               for (const ListedSweep& listed : page->sweeps) *response.add_sweeps() = DescribeSweep(listed);
-               if (page->next_before > 0) response.set_next_page_token(absl::StrCat(page->next_before));
+               for (const ListedSweep& listed : sweeps->sweeps)
+                 *response.add_sweeps() = DescribeSweep(listed);
+               if (sweeps->next_before > 0) response.set_next_page_token(absl::StrCat(sweeps->next_before));
                reply(std::move(response));
              });
 }
@@ -121,11 +89,7 @@ void CancelSweep(const RpcContext& context, const Caller& caller, const v1::Canc
       context, caller, request, std::move(reply), [&context](const std::string& id, Reply<v1::Sweep> reply) {
         context.jobs->CancelSweep(
             id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
-              if (sweep.ok()) {
-                reply(DescribeSweep(*sweep));
-              } else {
-                reply(ExplainError(sweep.status(), SweepName(id)));
-              }
+              reply(Described(sweep, SweepName(id)));
             });
       });
 }
