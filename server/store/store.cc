@@ -132,11 +132,8 @@ void Store::RemoveDeleted() {
 void Store::Close() { writer_->Close(); }
 
 absl::StatusOr<StoredJob> Store::GetJob(absl::string_view id) {
-  return readers_->Read("read a job", [&](Connection* connection) -> absl::StatusOr<StoredJob> {
-    Query query(connection, "SELECT " TANDEM_JOB_COLUMNS " FROM jobs WHERE id = ?");
-    if (!query.Text(id).Next()) return NoSuchJob(id);
-    return ReadJobRow(*connection, &query, /*with_spec=*/true);
-  });
+  return readers_->Read("read a job",
+                        [&](Connection* connection) { return Transaction(connection).GetJob(id); });
 }
 
 absl::StatusOr<std::optional<StoredRequest>> Store::FindRequest(absl::string_view request_id) {
