@@ -42,14 +42,6 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// FAILED_PRECONDITION: a newer program wrote the database.
-absl::Status CheckNotNewer(const std::string& path, int64_t version, absl::Span<const Migration> migrations) {
-  if (version <= static_cast<int64_t>(migrations.size())) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "cannot use ", path, ": a newer tandemd wrote it (schema ", version, "; this tandemd supports up to ",
-      migrations.size(), "); start that version, or use another state folder"));
-}
-
 absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest_attempt) {
   std::vector<StoredJob> jobs;
   TANDEM_RETURN_IF_ERROR(WithoutExceptions("read the jobs", [&]() -> absl::Status {
