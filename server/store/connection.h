@@ -102,6 +102,12 @@ class Query {
   Query& Text(absl::string_view value);
   Query& Blob(absl::string_view value);
   Query& Null();
+  // Binds NULL if the text is empty.
+  Query& TextOrNull(absl::string_view value) { return value.empty() ? Null() : Text(value); }
+  // Binds a request's id and bytes, or NULL for both if the id is empty.
+  Query& Request(absl::string_view id, absl::string_view bytes) {
+    return id.empty() ? Null().Null() : Text(id).Blob(bytes);
+  }
 
   // Moves to the next row. Returns false after the last row.
   bool Next() { return statement_->executeStep(); }

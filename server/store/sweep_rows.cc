@@ -96,13 +96,7 @@ absl::Status Transaction::InsertSweep(StoredSweep* sweep, absl::string_view requ
     Query query(
         connection_,
         "INSERT INTO sweeps (id, request_id, submitted, record) VALUES (?, ?, ?, ?) RETURNING number");
-    query.Text(id);
-    if (request_id.empty()) {
-      query.Null().Null();
-    } else {
-      query.Text(request_id).Blob(request);
-    }
-    query.Blob(record);
+    query.Text(id).Request(request_id, request).Blob(record);
     if (!query.Next()) return absl::InternalError("cannot add a sweep: the database returned no row");
     sweep->number = query.GetInt(0);
     return absl::OkStatus();

@@ -98,21 +98,10 @@ absl::Status Transaction::InsertJob(StoredJob* job, absl::string_view request_id
                 "last_worker_sequence, create_time_us, record, user, sweep, keeps_best, end_time_us, best) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "RETURNING number");
-    query.Text(id);
-    if (request_id.empty()) {
-      query.Null().Null();
-    } else {
-      query.Text(request_id).Blob(submitted);
-    }
+    query.Text(id).Request(request_id, submitted);
     query.Blob(spec).Int(job->job.state()).Int(job->job.last_sequence()).Int(job->last_worker_sequence);
     query.Int(google::protobuf::util::TimeUtil::TimestampToMicroseconds(job->job.create_time())).Blob(record);
-    query.Text(job->job.user());
-    if (sweep.empty()) {
-      query.Null();
-    } else {
-      query.Text(sweep);
-    }
-    query.Int(job->keeps_best ? 1 : 0);
+    query.Text(job->job.user()).TextOrNull(sweep).Int(job->keeps_best ? 1 : 0);
     BindResult(*job, &query);
     if (!query.Next()) return absl::InternalError("cannot add a job: the database returned no row");
     job->number = query.GetInt(0);
@@ -223,17 +212,7 @@ absl::Status Transaction::InsertDataset(const StoredDataset& dataset) {
   return WithoutExceptions("add a data set", [&]() -> absl::Status {
     Query query(connection_,
                 "INSERT INTO datasets (id, request_id, request, upload, record) VALUES (?, ?, ?, ?, ?)");
-    query.Text(id);
-    if (dataset.request_id.empty()) {
-      query.Null().Null();
-    } else {
-      query.Text(dataset.request_id).Blob(dataset.request);
-    }
-    if (dataset.upload.empty()) {
-      query.Null();
-    } else {
-      query.Text(dataset.upload);
-    }
+    query.Text(id).Request(dataset.request_id, dataset.request).TextOrNull(dataset.upload);
     query.Blob(record).Run();
     return absl::OkStatus();
   });
