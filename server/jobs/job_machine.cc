@@ -26,28 +26,20 @@ namespace {
 
 using google::protobuf::Timestamp;
 
-// ALREADY_EXISTS if the request was another user's or for another spec.
+// ALREADY_EXISTS if the request was another user's, for another spec or from another checkpoint.
 absl::Status CheckRepeated(const StoredRequest& known, const std::string& user, const std::string& request_id,
-                           const v1::JobSpec& submitted_spec) {
-  TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, known.job.job.user(), user));
-  if (google::protobuf::util::MessageDifferencer::Equals(known.submitted_spec, submitted_spec)) {
-    return absl::OkStatus();
-  }
-  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request_id,
-                                               "\" was already used for another spec, of \"",
-                                               known.job.job.name(), "\"; use a new one for a new job"));
-}
-
-// ALREADY_EXISTS if the request had another checkpoint, or none.
-absl::Status CheckSameSource(const StoredRequest& known, const JobMachine::NewJob& job) {
-  const v1::CheckpointSource& source = known.job.job.forked_from();
-  if (source.job() == job.forked_from.job() &&
-      (!job.is_step_given || source.step() == job.forked_from.step())) {
-    return absl::OkStatus();
-  }
-  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", job.request_id,
-                                               "\" was already used for another request, of \"",
-                                               known.job.job.name(), "\"; use a new one for a new job"));
+                           const v1::JobSpec& submitted_spec, const v1::CheckpointSource& forked_from,
+                           bool is_step_given) {
+  const v1::Job& job = known.job.job;
+  TANDEM_RETURN_IF_ERROR(CheckRequestOwner(request_id, job.user(), user));
+  const bool same_spec =
+      google::protobuf::util::MessageDifferencer::Equals(known.submitted_spec, submitted_spec);
+  const bool same_source = job.forked_from().job() == forked_from.job() &&
+                           (!is_step_given || job.forked_from().step() == forked_from.step());
+  if (same_spec && same_source) return absl::OkStatus();
+  return absl::AlreadyExistsError(
+      absl::StrCat("request_id: \"", request_id, "\" was already used for another ",
+                   same_spec ? "request" : "spec", ", of \"", job.name(), "\"; use a new one for a new job"));
 }
 
 }  // namespace
@@ -163,8 +155,8 @@ void JobMachine::Create(NewJob job, Done<v1::Job> done) {
           TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known,
                                   transaction.FindRequest(job.request_id));
           if (known.has_value()) {
-            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.user, job.request_id, job.submitted_spec));
-            TANDEM_RETURN_IF_ERROR(CheckSameSource(*known, job));
+            TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, job.user, job.request_id, job.submitted_spec,
+                                                 job.forked_from, job.is_step_given));
             changes.job = std::move(known->job);
             return absl::OkStatus();
           }
@@ -206,10 +198,12 @@ void JobMachine::Release(const std::string& id) {
 
 absl::StatusOr<std::optional<v1::Job>> JobMachine::FindRepeated(const std::string& user,
                                                                 const std::string& request_id,
-                                                                const v1::JobSpec& submitted_spec) {
+                                                                const v1::JobSpec& submitted_spec,
+                                                                const v1::CheckpointSource& forked_from,
+                                                                bool is_step_given) {
   TANDEM_ASSIGN_OR_RETURN(std::optional<StoredRequest> known, store_->FindRequest(request_id));
   if (!known.has_value()) return std::optional<v1::Job>();
-  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, user, request_id, submitted_spec));
+  TANDEM_RETURN_IF_ERROR(CheckRepeated(*known, user, request_id, submitted_spec, forked_from, is_step_given));
   SetWaitingOf(&known->job.job, /*may_look=*/true);
   return std::optional<v1::Job>(std::move(known->job.job));
 }

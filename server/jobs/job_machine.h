@@ -148,9 +148,10 @@ class JobMachine {
   void DeleteSweep(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
   // Returns the job of the user's earlier request with this request id; nullopt if none. ALREADY_EXISTS as
-  // Create.
-  absl::StatusOr<std::optional<v1::Job>> FindRepeated(const std::string& user, const std::string& request_id,
-                                                      const v1::JobSpec& submitted_spec);
+  // Create. `forked_from` and `is_step_given` as in NewJob.
+  absl::StatusOr<std::optional<v1::Job>> FindRepeated(
+      const std::string& user, const std::string& request_id, const v1::JobSpec& submitted_spec,
+      const v1::CheckpointSource& forked_from = v1::CheckpointSource(), bool is_step_given = false);
 
   // Stops a job. QUEUED and PAUSED become CANCELLED. STARTING, RUNNING and PAUSING become CANCELLING.
   // CANCELLING and CANCELLED stay. `reason` is CANCEL_REQUESTED, SHUTDOWN or TIME_LIMIT_EXCEEDED. NOT_FOUND:

@@ -1,7 +1,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
@@ -26,11 +25,6 @@ void Create(const RpcContext& context, const Caller& caller, const v1::CreateJob
     absl::StatusOr<std::optional<v1::Job>> repeated =
         context.jobs->FindRepeated(caller.user, request.request_id(), request.spec());
     if (!repeated.ok()) return reply(repeated.status());
-    if (repeated->has_value() && (*repeated)->has_forked_from()) {
-      return reply(absl::AlreadyExistsError(absl::StrCat(
-          "request_id: \"", request.request_id(), "\" was already used for another request, of \"",
-          (*repeated)->name(), "\"; use a new one for a new job")));
-    }
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
   // A small request may name a large data set.

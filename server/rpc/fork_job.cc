@@ -2,7 +2,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_request.h"
@@ -11,22 +10,6 @@
 
 namespace tandem::rpc {
 namespace {
-
-// Returns the job of an earlier request with this request id; nullopt if none. ALREADY_EXISTS: the earlier
-// request was different.
-absl::StatusOr<std::optional<v1::Job>> FindRepeatedFork(const RpcContext& context, const std::string& user,
-                                                        const v1::ForkJobRequest& request) {
-  absl::StatusOr<std::optional<v1::Job>> repeated =
-      context.jobs->FindRepeated(user, request.request_id(), request.spec());
-  if (!repeated.ok() || !repeated->has_value()) return repeated;
-  const v1::CheckpointSource& source = (*repeated)->forked_from();
-  if (source.job() == request.name() && (!request.has_step() || source.step() == request.step())) {
-    return repeated;
-  }
-  return absl::AlreadyExistsError(absl::StrCat("request_id: \"", request.request_id(),
-                                               "\" was already used for another request, of \"",
-                                               (*repeated)->name(), "\"; use a new one for a new job"));
-}
 
 // The state of a fork before its job exists.
 struct Fork {
@@ -100,7 +83,11 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
            const std::string& id, Reply<v1::Job> reply) {
   if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
-    absl::StatusOr<std::optional<v1::Job>> repeated = FindRepeatedFork(context, caller.user, request);
+    v1::CheckpointSource wanted;
+    wanted.set_job(request.name());
+    wanted.set_step(request.step());
+    absl::StatusOr<std::optional<v1::Job>> repeated = context.jobs->FindRepeated(
+        caller.user, request.request_id(), request.spec(), wanted, request.has_step());
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
