@@ -11,8 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
-#include "server/workers/spool.h"
-#include "server/workers/uncompressed_server.h"
 #include "server/workers/worker_protocol.h"
 
 namespace tandem {
@@ -96,16 +94,9 @@ absl::StatusOr<std::unique_ptr<WorkerListener>> WorkerListener::Start(const Opti
   grpc::ServerBuilder builder;
   int port = 0;
   builder.AddListeningPort(options.address, grpc::SslServerCredentials(tls), &port);
-  builder.RegisterService(&listener->service_);
-  builder.SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
-  RefuseCompressedMessages(&builder);
+  listener->service_.AddTo(&builder, options.silence_limit);
   // Two daemons must not share the port.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // A host that was cut off does not answer keepalives, so its streams end.
-  const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options.silence_limit / 2));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   // Workers send keepalives too, which gRPC would count as abuse.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);

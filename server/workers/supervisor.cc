@@ -28,9 +28,7 @@
 #include "server/workers/pending_result.h"
 #include "server/workers/settlement.h"
 #include "server/workers/socket_path.h"
-#include "server/workers/spool.h"
 #include "server/workers/supervised_worker.h"
-#include "server/workers/uncompressed_server.h"
 #include "server/workers/worker_protocol.h"
 #include "server/workers/worker_record.h"
 #include "server/workers/worker_secret.h"
@@ -112,14 +110,7 @@ absl::Status WorkerSupervisor::Listen() {
   service_ = std::make_unique<WorkerStreams>(host, jobs_);
   grpc::ServerBuilder builder;
   builder.AddListeningPort(UnixTarget(socket_path_), grpc::InsecureServerCredentials());
-  builder.RegisterService(service_.get());
-  builder.SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
-  RefuseCompressedMessages(&builder);
-  // A stopped or hanging process does not answer keepalives, so its stream ends.
-  const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(options_.silence_limit / 2));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
-  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  service_->AddTo(&builder, options_.silence_limit);
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) {
     return absl::UnavailableError(

@@ -3,7 +3,10 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "absl/time/time.h"
 #include "server/jobs/job_machine.h"
+#include "server/workers/spool.h"
+#include "server/workers/uncompressed_server.h"
 #include "server/workers/worker_session.h"
 #include "tandem/internal/v1/worker.grpc.pb.h"
 
@@ -14,6 +17,18 @@ class WorkerStreams final : public internal::v1::WorkerService::CallbackService 
  public:
   // `host` and `jobs` must outlive the service.
   WorkerStreams(WorkerSessionHost* host, JobMachine* jobs) : host_(host), jobs_(jobs) {}
+
+  // Adds the service to a server for workers alone. The service must outlive the server. The stream of a
+  // process that hangs or was cut off ends, because the process answers no keepalives for `silence_limit`.
+  void AddTo(grpc::ServerBuilder* builder, absl::Duration silence_limit) {
+    builder->RegisterService(this);
+    builder->SetMaxReceiveMessageSize(kMaxWorkerEventBytes + 1024);
+    RefuseCompressedMessages(builder);
+    const int half_limit = static_cast<int>(absl::ToInt64Milliseconds(silence_limit / 2));
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, half_limit);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, half_limit);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
 
   grpc::ServerBidiReactor<internal::v1::ConnectRequest, internal::v1::ConnectResponse>* Connect(
       grpc::CallbackServerContext*) override {
