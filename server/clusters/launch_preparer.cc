@@ -10,11 +10,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/training/replica_spec.h"
-#include "google/protobuf/text_format.h"
+#include "google/protobuf/message.h"
 #include "server/clusters/attempt_files.h"
+#include "server/workers/launch_file.h"
 #include "tandem/internal/v1/worker.pb.h"
 
 namespace tandem {
@@ -101,13 +101,7 @@ absl::StatusOr<LaunchRequest> LaunchPreparer::Prepare(const v1::Job& job, const 
   see(launch.mutable_initial_weights_path());
   request.required_paths.assign(paths.begin(), paths.end());
 
-  std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
-    return absl::InternalError("cannot write the launch file as text");
-  }
-  const std::string path = folder.LaunchPath(job.attempt());
-  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
-      Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
+  TANDEM_ASSIGN_OR_RETURN(const std::string path, WriteLaunchFile(folder, launch));
   request.command = {options_.worker_program, "--launch", path};
   AddSandboxArguments(options_.sandbox, &request.command);
 

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/unique_fd.h"
 #include "google/protobuf/text_format.h"
 
@@ -56,6 +58,18 @@ absl::StatusOr<internal::v1::WorkerLaunch> ReadLaunchFile(const JobFolder& folde
     return absl::DataLossError(absl::StrCat("cannot read ", path, ": it is damaged"));
   }
   return launch;
+}
+
+absl::StatusOr<std::string> WriteLaunchFile(const JobFolder& folder,
+                                            const internal::v1::WorkerLaunch& launch) {
+  std::string text;
+  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
+    return absl::InternalError("cannot write the launch file as text");
+  }
+  const std::string path = folder.LaunchPath(launch.attempt(), launch.group().worker());
+  TANDEM_RETURN_IF_ERROR(WriteFileAtomically(
+      Env::Real(), path, [&](WritableFile& file) { return file.Append(text); }, {.is_private = true}));
+  return path;
 }
 
 }  // namespace tandem

@@ -34,6 +34,22 @@ TEST_F(LaunchFileTest, SaysWhatItSays) {
   EXPECT_EQ(Code(), absl::StatusCode::kDataLoss);
 }
 
+TEST_F(LaunchFileTest, ReadsWhatWasWrittenForTheOwnerAlone) {
+  internal::v1::WorkerLaunch launch;
+  launch.set_job_id("a");
+  launch.set_attempt(2);
+  launch.set_secret("of-a");
+  const absl::StatusOr<std::string> written = WriteLaunchFile(folder_, launch);
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_EQ(*written, path_);
+  struct stat file = {};
+  ASSERT_EQ(stat(path_.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600);
+  const auto read = ReadLaunchFile(folder_, 2);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->secret(), "of-a");
+}
+
 // The worker may write to the file, and the next daemon must read it.
 TEST_F(LaunchFileTest, IsReadWhateverAWorkerMadeOfIt) {
   std::ofstream(path_) << "job_id: 'a'";

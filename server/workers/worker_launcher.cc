@@ -20,10 +20,10 @@
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
 #include "engine/checkpoint/checkpoint_folder.h"
-#include "google/protobuf/text_format.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
+#include "server/workers/launch_file.h"
 #include "server/workers/worker_record.h"
 #include "third_party/spdlog/log.h"
 
@@ -178,13 +178,7 @@ absl::StatusOr<std::unique_ptr<ProcessGroup>> WorkerLauncher::LaunchOne(
     const internal::v1::WorkerLaunch& launch, WorkerLock& lock) const {
   const JobFolder folder(launch.job_folder());
   const int worker = launch.group().worker();
-  std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(launch, &text)) {
-    return absl::InternalError("cannot write the launch file as text");
-  }
-  const std::string launch_path = folder.LaunchPath(launch.attempt(), worker);
-  TANDEM_RETURN_IF_ERROR(
-      WriteFileAtomically(Env::Real(), launch_path, [&](WritableFile& file) { return file.Append(text); }));
+  TANDEM_ASSIGN_OR_RETURN(const std::string launch_path, WriteLaunchFile(folder, launch));
 
   const int workers = std::max(1, launch.group().workers());
   const int ranks = launch.devices_size() / workers;
