@@ -19,6 +19,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/env.h"
 #include "engine/base/status_macros.h"
+#include "server/workers/kept_weights.h"
 
 namespace tandem {
 namespace {
@@ -70,8 +71,7 @@ absl::Status Link(const std::string& from, const std::string& to) {
   if (link(from.c_str(), unfinished.c_str()) != 0) {
     // The worker has just replaced or removed the file.
     if (errno == ENOENT) return absl::OkStatus();
-    const bool has_no_links = errno == EXDEV || errno == EOPNOTSUPP || errno == EPERM || errno == EMLINK;
-    if (!has_no_links) {
+    if (!HasNoSecondNames(errno)) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", from, " to ", unfinished));
     }
     if (IsCopy(from, to)) return absl::OkStatus();

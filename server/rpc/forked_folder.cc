@@ -22,6 +22,7 @@
 #include "engine/training/checkpoint_fit.h"
 #include "engine/training/model_file.h"
 #include "server/store/records.h"
+#include "server/workers/kept_weights.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem::rpc {
@@ -77,7 +78,7 @@ std::vector<int64_t> OtherSteps(const v1::Job& job, int64_t step) {
 // Links a file, which never changes in place. Copies it if the file system has no hard links.
 absl::Status LinkFile(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
-  if (errno != EPERM && errno != EXDEV && errno != EMLINK && errno != ENOTSUP) {
+  if (!HasNoSecondNames(errno)) {
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot link ", from, " to ", to));
   }
   std::ifstream source(from, std::ios::binary);

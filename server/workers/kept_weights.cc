@@ -15,17 +15,17 @@ namespace {
 
 constexpr char kEnding[] = ".safetensors";
 
-bool HasNoSecondNames(int error) {
-  // EPERM: a file system without hard links, or a file of another user on a machine that forbids such links.
-  return error == EXDEV || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
-}
-
 bool IsRegularFile(const std::string& path) {
   std::error_code error;
   return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, error));
 }
 
 }  // namespace
+
+bool HasNoSecondNames(int error) {
+  // EPERM: a file system without hard links, or a file of another user on a machine that forbids such links.
+  return error == EXDEV || error == EOPNOTSUPP || error == EPERM || error == EMLINK;
+}
 
 std::string KeptWeightsFolder(const std::string& jobs_folder) {
   return (std::filesystem::path(jobs_folder).parent_path() / "kept-weights").string();

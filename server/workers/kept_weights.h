@@ -15,6 +15,9 @@
 
 namespace tandem {
 
+// Returns true if `error` of link(2) says that the file can have no second name in that place.
+bool HasNoSecondNames(int error);
+
 // Returns the folder of the kept weights of all jobs in `jobs_folder`.
 std::string KeptWeightsFolder(const std::string& jobs_folder);
 
