@@ -14,6 +14,7 @@
 
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -72,14 +73,12 @@ class FakeTrainer : public Trainer {
 
 class JobRunTest : public testing::Test {
  protected:
-  JobRunTest() : folder_(testing::TempDir() + "/job_run_test_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+  JobRunTest() {
     launch_.set_job_id("job");
     launch_.set_attempt(1);
     launch_.set_job_folder(folder_);
     launch_.mutable_spec()->set_name("a-name");
   }
-  ~JobRunTest() override { std::filesystem::remove_all(folder_); }
 
   std::unique_ptr<JobRun> MakeRun(FakeTrainer::Body body) {
     return std::make_unique<JobRun>(
@@ -105,7 +104,8 @@ class JobRunTest : public testing::Test {
     return events_.back().finished();
   }
 
-  std::string folder_;
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   internal::v1::WorkerLaunch launch_;
   std::vector<WorkerEvent> events_;
   absl::Status report_status_;

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
 #include "gtest/gtest.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -57,20 +57,14 @@ void WriteFile(const std::string& path, const std::string& content) {
 
 class SpoolTest : public testing::Test {
  protected:
-  SpoolTest() : folder_(testing::TempDir() + "/spool_test_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/spool";
-  }
-  ~SpoolTest() override { std::filesystem::remove_all(folder_); }
-
   std::unique_ptr<SpoolWriter> Create() {
     absl::StatusOr<std::unique_ptr<SpoolWriter>> writer = SpoolWriter::Create(path_);
     EXPECT_TRUE(writer.ok()) << writer.status();
     return *std::move(writer);
   }
 
-  std::string folder_;
-  std::string path_;
+  const TemporaryFolder folder_;
+  const std::string path_ = folder_.path() + "/spool";
 };
 
 TEST_F(SpoolTest, GivesBackWhatWasAppended) {

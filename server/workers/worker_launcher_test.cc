@@ -15,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/store/temporary_folder.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/kept_weights.h"
 
@@ -105,8 +106,8 @@ std::string ReadAll(const std::string& path) {
 }
 
 TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
-  std::string folder = testing::TempDir() + "/worker_launcher_test_XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path();
   // Its output goes to the worker's log.
   const std::string program = folder + "/worker.sh";
   std::ofstream(program) << "#!/bin/sh\nexec env\n";
@@ -136,14 +137,12 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
                 AllOf(HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s\n"), Not(HasSubstr("TANDEM_NCCL"))));
     EXPECT_THAT(ReadAll(files.LaunchPath(1, worker)), HasSubstr("watchdog_seconds: 90\n"));
   }
-  std::filesystem::remove_all(folder);
 }
 
 // jobs/a, which starts from the model of jobs/b.
 class InitialWeightsTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_NE(mkdtemp(folder_.data()), nullptr);
     std::filesystem::create_directory(folder_ + "/jobs");
     model_ = folder_ + "/model.safetensors";
     std::ofstream(model_) << "weights";
@@ -159,7 +158,6 @@ class InitialWeightsTest : public testing::Test {
     UseJob("a");
     job_.mutable_spec()->mutable_initial_weights()->mutable_artifact()->set_job("jobs/b");
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void UseJob(const std::string& id) {
     job_.set_name("jobs/" + id);
@@ -186,7 +184,8 @@ class InitialWeightsTest : public testing::Test {
     return text.substr(start, text.find('"', start) - start);
   }
 
-  std::string folder_ = testing::TempDir() + "/worker_launcher_test_XXXXXX";
+  const TemporaryFolder temporary_;
+  const std::string folder_ = temporary_.path();
   std::string model_;
   std::string sha256_ = "0123";
   WorkerLauncher::Options options_;
