@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "engine/base/faulty_env.h"
+#include "server/store/eventually.h"
 #include "server/store/temporary_folder.h"
 
 namespace tandem {
@@ -64,8 +65,7 @@ class AuditLogTest : public ::testing::Test {
 
   template <typename Condition>
   void Await(Condition condition) {
-    for (int i = 0; i < 3000 && !condition(); ++i) absl::SleepFor(absl::Milliseconds(10));
-    EXPECT_TRUE(condition());
+    EXPECT_TRUE(Eventually(condition, absl::Seconds(30)));
   }
 
   FaultyEnv env_;

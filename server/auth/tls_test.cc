@@ -26,6 +26,7 @@
 #include "server/auth/server_credentials.h"
 #include "server/auth/test_certificates.h"
 #include "server/auth/tls_reloader.h"
+#include "server/store/eventually.h"
 #include "server/store/temporary_folder.h"
 #include "third_party/spdlog/log.h"
 
@@ -120,11 +121,7 @@ class TlsTest : public ::testing::Test {
 
   template <typename Condition>
   bool Await(Condition condition) {
-    for (int i = 0; i < 1500; ++i) {
-      if (condition()) return true;
-      absl::SleepFor(absl::Milliseconds(10));
-    }
-    return false;
+    return Eventually(condition, absl::Seconds(15));
   }
 
   TemporaryFolder folder_;

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,22 +11,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/mutex.h"
 #include "server/clusters/cluster_jobs.h"
 #include "server/clusters/fake_launcher.h"
 #include "server/jobs/job_machine_fixture.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
-
-// Polls until the condition holds. Returns false after a generous time.
-inline bool Eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 3000; ++i) {
-    if (holds()) return true;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return false;
-}
 
 // For tests: cluster jobs with a job machine and a launcher without processes.
 class ClusterJobsTest : public testing::Test {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "server/rpc/service_fixture.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
 namespace {
@@ -132,7 +132,7 @@ TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     return text.find("UploadFiles") != std::string::npos;
   };
-  for (int i = 0; i < 1000 && !is_written(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(Eventually(is_written, absl::Seconds(10)));
   EXPECT_THAT(Short(Lines()),
               ElementsAre(absl::StrCat("admin CreateUpload ", upload.name(), " OK"),
                           absl::StrCat("admin UploadFiles ", upload.name(), " INVALID_ARGUMENT")));

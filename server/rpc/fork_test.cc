@@ -20,6 +20,7 @@
 #include "engine/training/model_file.h"
 #include "engine/training/training_state.h"
 #include "server/rpc/service_fixture.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
 namespace {
@@ -199,7 +200,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   for (std::thread& call : calls) call.join();
   for (const v1::Job& job : jobs) EXPECT_EQ(job.name(), jobs[0].name());
   EXPECT_EQ(CountFolders(), folders + 1);
-  for (int i = 0; i < 200 && reserved() > before + 1; ++i) absl::SleepFor(absl::Milliseconds(10));
+  Eventually([&] { return reserved() <= before + 1; }, absl::Seconds(2));
   EXPECT_EQ(reserved(), before + 1);
 }
 

@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "server/rpc/service_fixture.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
 namespace {
@@ -194,9 +195,7 @@ class HostileClientsTest : public ServiceFixture {
   }
   // Blocks until `count` calls have ended like this.
   bool AwaitCount(absl::string_view call, int64_t count) {
-    const absl::Time end = absl::Now() + absl::Seconds(30);
-    while (Count(call) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
-    return Count(call) >= count;
+    return Eventually([&] { return Count(call) >= count; }, absl::Seconds(30));
   }
 
   // Returns the status of a call with these request bytes.
@@ -385,8 +384,7 @@ TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
                          [](const Stream& one) { return one.has_ended.load(); });
   };
   const auto await_ended = [&ended](const std::vector<Stream>& streams, int count) {
-    const absl::Time end = absl::Now() + absl::Seconds(20);
-    while (ended(streams) < count && absl::Now() < end) absl::SleepFor(absl::Milliseconds(10));
+    Eventually([&] { return ended(streams) >= count; }, absl::Seconds(20));
     return ended(streams);
   };
   const auto connect = [this] {

@@ -22,6 +22,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
+#include "server/store/eventually.h"
 #include "server/workers/kept_weights.h"
 
 namespace tandem {
@@ -247,9 +248,7 @@ class CallsThatWaitTest : public LimitsTest {
                                           [](const Call& call) { return call.has_ended.load(); }));
   }
   bool AwaitEnded(int count) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(20);
-    while (Ended() < count && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
-    return Ended() >= count;
+    return Eventually([&] { return Ended() >= count; }, absl::Seconds(20));
   }
 
   static constexpr int kCalls = 50;
@@ -264,13 +263,11 @@ TEST_F(CallsThatWaitTest, AreDroppedWhenTheirClientIsGone) {
   EXPECT_TRUE(AwaitEnded(kCalls));
   // The daemon learns of a cancellation later than the client.
   const std::string dropped = "CreateJob CANCELLED";
-  const absl::Time deadline = absl::Now() + absl::Seconds(20);
   const auto all_dropped = [&] {
     const std::vector<std::string> calls = Calls();
     return std::count(calls.begin(), calls.end(), dropped) == kCalls - 2;
   };
-  while (!all_dropped() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
-  EXPECT_TRUE(all_dropped()) << "though no thread is free";
+  EXPECT_TRUE(Eventually(all_dropped, absl::Seconds(20))) << "though no thread is free";
   Release();
   v1::Job job;
   EXPECT_TRUE(CreateAs(ann_, &job).ok());
@@ -332,9 +329,7 @@ class QueueLimitTest : public LimitsTest {
   }
   // The scheduler follows the store after a moment.
   void AwaitQueued(int64_t jobs) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (scheduler_->queued_jobs() != jobs && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(5));
-    ASSERT_EQ(scheduler_->queued_jobs(), jobs);
+    ASSERT_TRUE(Eventually([&] { return scheduler_->queued_jobs() == jobs; })) << scheduler_->queued_jobs();
   }
 };
 
@@ -557,13 +552,11 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
   // Nothing is read, and yet the call ends with the right reason.
   const std::string ended = "WatchJob UNAUTHENTICATED stream";
-  const absl::Time deadline = absl::Now() + absl::Minutes(1);
   const auto has_ended = [&] {
     const std::vector<std::string> calls = Calls();
     return std::find(calls.begin(), calls.end(), ended) != calls.end();
   };
-  while (!has_ended() && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_TRUE(has_ended());
+  EXPECT_TRUE(Eventually(has_ended));
   EXPECT_TRUE(limits_->Open("ann").ok()) << "its place is free";
   v1::JobEvent event;
   while (reader->Read(&event)) {

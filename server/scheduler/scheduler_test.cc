@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/scheduler/scheduler_fixture.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
 namespace {
@@ -318,8 +319,7 @@ TEST_F(SchedulerTest, TheQueueIsListedFromAnyPosition) {
   std::vector<std::string> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(NewJob(1));
   // The scheduler learns of new jobs on its own thread.
-  for (int i = 0; i < 1000 && scheduler_->ListQueue(0, 10).total_size() < 3; ++i)
-    absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(Eventually([&] { return scheduler_->ListQueue(0, 10).total_size() >= 3; }, absl::Seconds(10)));
   const v1::ListQueueResponse second = scheduler_->ListQueue(1, 1);
   ASSERT_EQ(second.jobs_size(), 1);
   EXPECT_EQ(second.jobs(0).job(), "jobs/" + waiting[1]);

@@ -19,6 +19,7 @@
 #include "engine/base/faulty_env.h"
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
+#include "server/store/eventually.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -259,9 +260,7 @@ TEST_F(EventReporterTest, TheLogSaysThatNoDaemonAnswers) {
   };
   // Polls for a generous time.
   const auto becomes = [&](int lines) {
-    const absl::Time end = absl::Now() + kDeadline;
-    while (count() < lines && absl::Now() < end) absl::SleepFor(absl::Milliseconds(5));
-    return count() == lines;
+    return Eventually([&] { return count() >= lines; }, kDeadline) && count() == lines;
   };
   options_.first_complaint = absl::Milliseconds(100);
   options_.complaint_interval = absl::Hours(1);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "server/store/eventually.h"
 #include "server/store/temporary_folder.h"
 #include "server/store/without_privileges.h"
 #include "server/workers/kept_weights.h"
@@ -51,12 +52,10 @@ class JobDiskUseTest : public testing::Test {
   }
   // Returns true if the user's jobs soon take the space of these files.
   bool Comes(const std::string& user, const Names& files) {
-    for (int i = 0; i < 1000 && use_.BytesOf(user) != Sum(files); ++i) absl::SleepFor(absl::Milliseconds(10));
-    return use_.BytesOf(user) == Sum(files);
+    return Eventually([&] { return use_.BytesOf(user) == Sum(files); }, absl::Seconds(10));
   }
   bool ComesToBytes(const std::string& user, int64_t bytes) {
-    for (int i = 0; i < 1000 && use_.BytesOf(user) != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
-    return use_.BytesOf(user) == bytes;
+    return Eventually([&] { return use_.BytesOf(user) == bytes; }, absl::Seconds(10));
   }
 
   TemporaryFolder folder_;
@@ -222,8 +221,7 @@ TEST_F(JobDiskUseTest, ManyFoldersBelowLongNamesCountAsMoreThanAnyQuota) {
   JobDiskUse use(jobs_folder_, absl::Milliseconds(10));
   use.Start([] { return std::vector<JobDiskUse::Owned>{{"wide", "ann", true}}; });
   const auto comes_to = [&use](int64_t bytes) {
-    for (int i = 0; i < 1000 && use.BytesOf("ann") != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
-    return use.BytesOf("ann") == bytes;
+    return Eventually([&] { return use.BytesOf("ann") == bytes; }, absl::Seconds(10));
   };
   EXPECT_TRUE(comes_to(int64_t{1} << 50));
   for (int i = 0; i < 650; ++i) std::filesystem::remove(parent + "/" + std::to_string(i));
@@ -243,8 +241,7 @@ TEST_F(JobDiskUseTest, AnyNumberOfHiddenJobsIsMoreThanAnyQuota) {
     jobs.push_back({id, "ann", true});
   }
   const auto comes_to = [&use](const std::string& user, int64_t bytes) {
-    for (int i = 0; i < 3000 && use.BytesOf(user) != bytes; ++i) absl::SleepFor(absl::Milliseconds(10));
-    return use.BytesOf(user) == bytes;
+    return Eventually([&] { return use.BytesOf(user) == bytes; }, absl::Seconds(30));
   };
   use.Start([&jobs] { return jobs; });
   EXPECT_TRUE(comes_to("ann", int64_t{1} << 62));

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "engine/base/clock.h"
 #include "engine/base/unique_fd.h"
 #include "server/store/records.h"
@@ -21,21 +20,6 @@
 #include "server/workers/worker_lock.h"
 
 namespace tandem {
-namespace {
-
-constexpr absl::Duration kDeadline = absl::Seconds(60);
-
-}  // namespace
-
-// Tests look at other processes, so they can only poll.
-bool Eventually(const std::function<bool()>& holds) {
-  const absl::Time deadline = absl::Now() + kDeadline;
-  while (!holds()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
 
 // Uses a pidfd, like the daemon: /proc shows a zombie while other threads of the process still run.
 bool IsGone(pid_t pid) {

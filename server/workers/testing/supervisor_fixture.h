@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,13 +12,11 @@
 #include "gtest/gtest.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
+#include "server/store/eventually.h"
 #include "server/store/store.h"
 #include "server/workers/supervisor.h"
 
 namespace tandem {
-
-// Polls until the condition holds. Returns false after a generous time.
-bool Eventually(const std::function<bool()>& holds);
 
 // Returns true if the process has ended. A dead process that nobody reaped counts as ended.
 bool IsGone(pid_t pid);
