@@ -52,8 +52,7 @@ class ForkTest : public ServiceFixture {
     ASSERT_TRUE(
         tandem::WriteCheckpoint(Env::Real(), absl::StrCat(FolderOf(job), "/", file), ToJson(state), tensors)
             .ok());
-    internal::v1::WorkerEvent event;
-    event.set_worker_sequence(sequence);
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
     event.mutable_checkpoint()->set_step(step);
     event.mutable_checkpoint()->set_file(file);
     Report(job, {event});
@@ -367,8 +366,7 @@ TEST_F(ForkTest, TheBestModelIsThatOfTheCheckpointsBestResult) {
     EXPECT_TRUE(WriteModel(Env::Real(), path, v1::JobSpec(), {}, TrainedOn(), best).ok());
   };
   const auto report_best = [&](int64_t sequence, const v1::BestResult& best) {
-    internal::v1::WorkerEvent event;
-    event.set_worker_sequence(sequence);
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
     *event.mutable_validation()->mutable_best() = best;
     Report(source, {event});
   };

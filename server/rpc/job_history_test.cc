@@ -31,8 +31,7 @@ class JobHistoryTest : public ServiceFixture {
     return event;
   }
   static internal::v1::WorkerEvent Says(int64_t sequence, const std::string& message) {
-    internal::v1::WorkerEvent event;
-    event.set_worker_sequence(sequence);
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
     event.mutable_notice()->set_message(message);
     return event;
   }
@@ -143,8 +142,7 @@ TEST_F(JobHistoryTest, GivesManyEventsInPages) {
   const std::string job = Start();
   Report(job, {ReportAt(2, 5, 1)});
   for (int64_t i = 0; i < 20; ++i) {
-    internal::v1::WorkerEvent epoch;
-    epoch.set_worker_sequence(3 + i);
+    internal::v1::WorkerEvent epoch = MakeWorkerEvent(3 + i);
     epoch.mutable_epoch()->set_epoch(i + 1);
     v1::Evaluation& validation = *epoch.mutable_epoch()->mutable_validation();
     for (int k = 0; k < 100'000; ++k)

@@ -164,8 +164,7 @@ TEST_F(ReadTest, ReadsArtifacts) {
   AppendFile(job, "cut", "short");
   AppendFile(job, "empty", "");
   const auto artifact = [](int64_t sequence, const std::string& name, absl::string_view made) {
-    internal::v1::WorkerEvent event;
-    event.set_worker_sequence(sequence);
+    internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
     event.mutable_artifact()->set_name(name);
     event.mutable_artifact()->set_size_bytes(static_cast<int64_t>(made.size()));
     event.mutable_artifact()->set_sha256(*Sha256Of(made));
@@ -204,8 +203,7 @@ TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
   const std::string job = Create("a");
   workers_.AwaitStarted(Id(job));
   AppendFile(job, "best.safetensors", "the modem");
-  internal::v1::WorkerEvent artifact;
-  artifact.set_worker_sequence(2);
+  internal::v1::WorkerEvent artifact = MakeWorkerEvent(2);
   artifact.mutable_artifact()->set_name("best.safetensors");
   artifact.mutable_artifact()->set_size_bytes(9);
   artifact.mutable_artifact()->set_sha256(*Sha256Of("the model"));
@@ -223,8 +221,7 @@ TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   Report(job, {Started(1)});
   int64_t sequence = 1;
   for (const std::string name : {"shorter", "longer", "gone"}) {
-    internal::v1::WorkerEvent event;
-    event.set_worker_sequence(++sequence);
+    internal::v1::WorkerEvent event = MakeWorkerEvent(++sequence);
     event.mutable_artifact()->set_name(name);
     event.mutable_artifact()->set_size_bytes(7);
     Report(job, {event});

@@ -150,8 +150,7 @@ TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
   const auto resume = [&](const std::vector<std::string>& files) {
     const std::string job = Create("job");
     workers_.AwaitStarted(Id(job));
-    internal::v1::WorkerEvent checkpoint;
-    checkpoint.set_worker_sequence(2);
+    internal::v1::WorkerEvent checkpoint = MakeWorkerEvent(2);
     checkpoint.mutable_checkpoint()->set_step(30);
     checkpoint.mutable_checkpoint()->set_file("checkpoint-30.safetensors");
     Report(job, {Started(1), checkpoint});

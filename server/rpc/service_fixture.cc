@@ -246,23 +246,8 @@ void ServiceFixture::Report(const std::string& job, std::vector<internal::v1::Wo
   ASSERT_TRUE(status.ok()) << status;
 }
 
-internal::v1::WorkerEvent ServiceFixture::Started(int64_t sequence) {
-  internal::v1::WorkerEvent event;
-  event.set_worker_sequence(sequence);
-  event.mutable_started();
-  return event;
-}
-
-internal::v1::WorkerEvent ServiceFixture::ProgressAt(int64_t sequence, int64_t step) {
-  internal::v1::WorkerEvent event;
-  event.set_worker_sequence(sequence);
-  event.mutable_progress()->set_step(step);
-  return event;
-}
-
 internal::v1::WorkerEvent ServiceFixture::Finished(int64_t sequence, v1::JobState state) {
-  internal::v1::WorkerEvent event;
-  event.set_worker_sequence(sequence);
+  internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
   event.mutable_finished()->set_state(state);
   event.mutable_finished()->set_reason(state == v1::JOB_STATE_SUCCEEDED ? v1::STATE_REASON_COMPLETED
                                                                         : v1::STATE_REASON_CANCEL_REQUESTED);

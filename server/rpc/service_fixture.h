@@ -20,6 +20,7 @@
 #include "server/datasets/uploads.h"
 #include "server/events/event_hub.h"
 #include "server/jobs/job_machine.h"
+#include "server/jobs/job_machine_fixture.h"
 #include "server/rpc/rpc_server.h"
 #include "server/scheduler/backfill_policy.h"
 #include "server/scheduler/inventory.h"
@@ -87,8 +88,6 @@ class ServiceFixture : public ::testing::Test {
 
   // Reports events of a started job's worker; blocks until they are durable.
   void Report(const std::string& job, std::vector<internal::v1::WorkerEvent> events);
-  static internal::v1::WorkerEvent Started(int64_t sequence);
-  static internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step);
   static internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state);
   // Reports the end and returns the devices.
   void Finish(const std::string& job, int64_t sequence, v1::JobState state);
