@@ -11,40 +11,29 @@
 
 namespace tandem {
 
-absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(Options options, JobMachine* jobs) {
-  std::unique_ptr<ClusterPart> part(new ClusterPart(std::move(options), jobs));
-  const Options& all = part->options_;
-  TANDEM_ASSIGN_OR_RETURN(part->certificate_, LoadWorkerCertificate(all.state_folder));
+absl::StatusOr<std::unique_ptr<ClusterPart>> ClusterPart::Open(ClusterJobs::Options options,
+                                                               std::string listen, JobMachine* jobs) {
+  WorkerLauncher::Options& launch = options.launch.launch;
+  std::unique_ptr<ClusterPart> part(new ClusterPart(std::move(listen), launch.silence_limit, jobs));
+  TANDEM_ASSIGN_OR_RETURN(part->certificate_, LoadWorkerCertificate(options.launch.state_folder));
   part->client_ = std::make_unique<SlurmCommandClient>(SlurmCommandClient::Options());
   part->launcher_ = std::make_unique<SlurmLauncher>(part->client_.get());
-  ClusterJobs::Options cluster;
-  cluster.jobs_folder = all.shared_folder + "/jobs";
-  cluster.launch.state_folder = all.state_folder;
-  cluster.launch.daemon_certificate = part->certificate_.certificate;
-  cluster.launch.algorithms_folder = all.shared_folder;
-  cluster.launch.sandbox = all.sandbox;
-  cluster.cancel_grace = all.cancel_grace;
-  cluster.launch.worker_program = all.worker_program;
-  cluster.launch.launch.daemon_target =
-      absl::StrCat(all.listen.front() == '[' ? "ipv6:" : "ipv4:", all.listen);
-  cluster.launch.launch.resolve_dataset = all.resolve_dataset;
-  cluster.launch.launch.find_weights = all.find_weights;
-  cluster.launch.launch.silence_limit = all.silence_limit;
-  cluster.launch.launch.collective_time_limit = all.collective_time_limit;
-  cluster.launch.launch.tell = [jobs](const v1::Job& job, const std::string& message) {
+  options.launch.daemon_certificate = part->certificate_.certificate;
+  launch.daemon_target = absl::StrCat(part->listen_.front() == '[' ? "ipv6:" : "ipv4:", part->listen_);
+  launch.tell = [jobs](const v1::Job& job, const std::string& message) {
     jobs->AddNotice(JobId(job.name()), message);
   };
-  part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(cluster), part->launcher_.get(), jobs);
+  part->cluster_jobs_ = std::make_unique<ClusterJobs>(std::move(options), part->launcher_.get(), jobs);
   return part;
 }
 
 absl::Status ClusterPart::Begin(const std::vector<v1::Job>& jobs, ClusterJobs::ReleaseLease release_lease) {
   cluster_jobs_->Begin(jobs, std::move(release_lease));
-  TANDEM_ASSIGN_OR_RETURN(listener_, WorkerListener::Start({.address = options_.listen,
-                                                            .certificate = certificate_,
-                                                            .silence_limit = options_.silence_limit},
-                                                           cluster_jobs_.get(), jobs_));
-  spdlog::info("listening to workers of the cluster at {}", options_.listen);
+  TANDEM_ASSIGN_OR_RETURN(
+      listener_, WorkerListener::Start(
+                     {.address = listen_, .certificate = certificate_, .silence_limit = silence_limit_},
+                     cluster_jobs_.get(), jobs_));
+  spdlog::info("listening to workers of the cluster at {}", listen_);
   return absl::OkStatus();
 }
 

@@ -26,23 +26,10 @@ namespace tandem {
 // Thread-safe.
 class ClusterPart {
  public:
-  struct Options {
-    std::string state_folder;
-    // Without symbolic links.
-    std::string shared_folder;
-    // DaemonOptions::worker_listen.
-    std::string listen;
-    std::string worker_program;
-    SandboxOptions sandbox = {};
-    std::function<absl::StatusOr<v1::DatasetSpec>(const v1::DatasetSpec&)> resolve_dataset;
-    std::function<absl::StatusOr<ModelFile>(const v1::InitialWeights&)> find_weights;
-    absl::Duration cancel_grace = absl::Minutes(2);
-    absl::Duration silence_limit = absl::Seconds(30);
-    absl::Duration collective_time_limit = absl::Minutes(30);
-  };
-
-  // `jobs` must outlive the part.
-  static absl::StatusOr<std::unique_ptr<ClusterPart>> Open(Options options, JobMachine* jobs);
+  // Fills in what `options` leaves open: the workers' certificate, the daemon's address and `tell`. `listen`
+  // is DaemonOptions::worker_listen. `jobs` must outlive the part.
+  static absl::StatusOr<std::unique_ptr<ClusterPart>> Open(ClusterJobs::Options options, std::string listen,
+                                                           JobMachine* jobs);
 
   // Takes over an earlier daemon's attempts, then listens to workers. See ClusterJobs::Begin.
   absl::Status Begin(const std::vector<v1::Job>& jobs, ClusterJobs::ReleaseLease release_lease);
@@ -59,9 +46,11 @@ class ClusterPart {
   absl::StatusOr<std::vector<v1::ClusterPartition>> Partitions();
 
  private:
-  ClusterPart(Options options, JobMachine* jobs) : options_(std::move(options)), jobs_(jobs) {}
+  ClusterPart(std::string listen, absl::Duration silence_limit, JobMachine* jobs)
+      : listen_(std::move(listen)), silence_limit_(silence_limit), jobs_(jobs) {}
 
-  const Options options_;
+  const std::string listen_;
+  const absl::Duration silence_limit_;
   JobMachine* const jobs_;
   WorkerCertificate certificate_;
   std::unique_ptr<SlurmClient> client_;

@@ -281,22 +281,23 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
 }
 
 absl::Status Daemon::OpenCluster(const DaemonOptions& options, const WorkerSupervisor::Options& workers) {
-  ClusterPart::Options cluster;
-  cluster.state_folder = state_folder_->path();
-  cluster.shared_folder = shared_folder_;
-  cluster.listen = options.worker_listen;
-  cluster.worker_program = workers.worker_program;
-  cluster.sandbox = workers.sandbox;
-  cluster.sandbox.readable = options.data_folders;
-  for (const char* name : {"public", "cache", "uploads"}) {
-    cluster.sandbox.readable.push_back(absl::StrCat(shared_folder_, "/", name));
-  }
-  cluster.resolve_dataset = workers.resolve_dataset;
-  cluster.find_weights = workers.find_weights;
+  ClusterJobs::Options cluster;
+  cluster.jobs_folder = shared_folder_ + "/jobs";
   cluster.cancel_grace = options.cancel_grace;
-  cluster.silence_limit = options.worker_silence_limit;
-  cluster.collective_time_limit = options.collective_time_limit;
-  TANDEM_ASSIGN_OR_RETURN(cluster_, ClusterPart::Open(std::move(cluster), jobs_.get()));
+  cluster.launch.worker_program = workers.worker_program;
+  cluster.launch.state_folder = state_folder_->path();
+  cluster.launch.algorithms_folder = shared_folder_;
+  cluster.launch.sandbox = workers.sandbox;
+  cluster.launch.sandbox.readable = options.data_folders;
+  for (const char* name : {"public", "cache", "uploads"}) {
+    cluster.launch.sandbox.readable.push_back(absl::StrCat(shared_folder_, "/", name));
+  }
+  cluster.launch.launch.resolve_dataset = workers.resolve_dataset;
+  cluster.launch.launch.find_weights = workers.find_weights;
+  cluster.launch.launch.silence_limit = options.worker_silence_limit;
+  cluster.launch.launch.collective_time_limit = options.collective_time_limit;
+  TANDEM_ASSIGN_OR_RETURN(cluster_,
+                          ClusterPart::Open(std::move(cluster), options.worker_listen, jobs_.get()));
   return absl::OkStatus();
 }
 
