@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -58,10 +59,13 @@ std::string ShowDuration(absl::Duration value) {
 
 }  // namespace
 
-CLI::Validator SizeValue() {
+CLI::Option* AddSize(const std::string& flag, const std::string& description, int64_t* value, CLI::App* app) {
   CLI::Validator validator;
   validator.operation(ReadSize);
-  return validator;
+  return app->add_option(flag, *value, description)
+      ->type_name("SIZE")
+      ->transform(std::move(validator))
+      ->capture_default_str();
 }
 
 CLI::Option* AddDuration(const std::string& flag, absl::Duration least, const std::string& description,

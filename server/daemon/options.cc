@@ -136,12 +136,11 @@ void AddFetchOptions(DaemonOptions* options, CLI::App* app) {
       ->capture_default_str()
       ->allow_extra_args(false)
       ->group("Data from elsewhere");
-  app->add_option("--cache-size", options->cache_bytes,
-                  "The most space that fetched data may use in the state folder, such as 200GiB. When room "
-                  "is needed, the data unused for longest are removed, but never data of a job that has not "
-                  "ended or of a registered data set")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
+  AddSize("--cache-size",
+          "The most space that fetched data may use in the state folder, such as 200GiB. When room "
+          "is needed, the data unused for longest are removed, but never data of a job that has not "
+          "ended or of a registered data set",
+          &options->cache_bytes, app)
       ->default_str("50GiB")
       ->group("Data from elsewhere");
   app->add_option("--datasets-mirror", options->datasets_mirror,
@@ -166,29 +165,23 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       ->capture_default_str()
       ->allow_extra_args(false)
       ->group("State and data");
-  app->add_option("--upload-limit", options->upload_limit,
-                  "The largest upload that is accepted, such as 20GiB; 0: no limit")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
+  AddSize("--upload-limit", "The largest upload that is accepted, such as 20GiB; 0: no limit",
+          &options->upload_limit, app)
       ->default_str("256GiB")
       ->group("State and data");
-  app->add_option("--upload-space", options->upload_space,
-                  "Space for all uploaded data in the state folder, such as 1TiB; 0: the whole disk except 1 "
-                  "GiB, which stays free")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
-      ->capture_default_str()
+  AddSize("--upload-space",
+          "Space for all uploaded data in the state folder, such as 1TiB; 0: the whole disk except 1 "
+          "GiB, which stays free",
+          &options->upload_space, app)
       ->group("State and data");
 
   AddDuration("--backup-every", absl::ZeroDuration(),
               "How often the daemon copies its database to backups/ in the state folder; 0s: never",
               &options->backup_every, app, kLongestSchedulingDuration)
       ->group("State and data");
-  app->add_option("--backups-kept", options->backups_kept,
-                  "Number of these copies to keep; copies by `tandem backup` are always kept")
-      ->type_name("N")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str()
+  AddNumber("--backups-kept", 1, 10000,
+            "Number of these copies to keep; copies by `tandem backup` are always kept",
+            &options->backups_kept, app)
       ->group("State and data");
   AddDuration(
       "--keep-ended-jobs", absl::ZeroDuration(),
@@ -216,12 +209,10 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                   "the three files apply to new connections without a restart")
       ->type_name("FILE")
       ->group("Network");
-  app->add_option("--max-connections", options->max_connections,
-                  "The most open connections; further connections are closed at once. A client needs one. 0: "
-                  "the limit on open files")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
+  AddNumber("--max-connections", 0, 1000000,
+            "The most open connections; further connections are closed at once. A client needs one. 0: "
+            "the limit on open files",
+            &options->max_connections, app)
       ->group("Network");
   app->add_flag("--insecure-listen-beyond-loopback", options->insecure_listen_beyond_loopback,
                 "Allow --listen on an address that other machines reach, without TLS: others on the network "
@@ -238,45 +229,31 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
                 "names of jobs and devices and how busy they are")
       ->group("Network");
 
-  app->add_option("--cpu-devices", options->cpu_devices,
-                  "Number of CPU devices, each for one replica; 0: one per core")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
+  AddNumber("--cpu-devices", 0, 4096, "Number of CPU devices, each for one replica; 0: one per core",
+            &options->cpu_devices, app)
       ->group("Devices");
-  app->add_option("--threads-per-cpu-device", options->threads_per_cpu_device,
-                  "Threads per CPU device; 0: the cores divided evenly, at least 1 each")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
+  AddNumber("--threads-per-cpu-device", 0, 4096,
+            "Threads per CPU device; 0: the cores divided evenly, at least 1 each",
+            &options->threads_per_cpu_device, app)
       ->group("Devices");
-  app->add_option(
-         "--reference-devices", options->reference_devices,
-         "Number of devices that compute in double precision with plain loops: slow, to check results")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str()
+  AddNumber("--reference-devices", 0, 4096,
+            "Number of devices that compute in double precision with plain loops: slow, to check results",
+            &options->reference_devices, app)
       ->group("Devices");
-  app->add_option("--memory", options->memory_bytes,
-                  "Memory for all CPU and reference devices together, such as 16GiB, divided evenly; 0: nine "
-                  "tenths of the machine's memory")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
-      ->capture_default_str()
+  AddSize("--memory",
+          "Memory for all CPU and reference devices together, such as 16GiB, divided evenly; 0: nine "
+          "tenths of the machine's memory",
+          &options->memory_bytes, app)
       ->group("Devices");
-  app->add_option("--gpu-memory-limit", options->gpu_memory_limit,
-                  "The most GPU memory for one replica, such as 20GiB, and the default of jobs without "
-                  "gpu.memory_limit_bytes; 0: all free memory")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
-      ->capture_default_str()
+  AddSize("--gpu-memory-limit",
+          "The most GPU memory for one replica, such as 20GiB, and the default of jobs without "
+          "gpu.memory_limit_bytes; 0: all free memory",
+          &options->gpu_memory_limit, app)
       ->group("Devices");
-  app->add_option("--gpu-workspace-limit", options->gpu_workspace_limit,
-                  "The most scratch memory of a convolution or product on a GPU, for jobs without "
-                  "gpu.workspace_limit_bytes; 0: 256MiB")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
-      ->capture_default_str()
+  AddSize("--gpu-workspace-limit",
+          "The most scratch memory of a convolution or product on a GPU, for jobs without "
+          "gpu.workspace_limit_bytes; 0: 256MiB",
+          &options->gpu_workspace_limit, app)
       ->group("Devices");
   app->add_option("--worker-program", options->worker_program, "The tandem-worker program")
       ->type_name("FILE")
@@ -312,37 +289,29 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
 
   AddClusterOptions(options, app);
 
-  app->add_option("--model-workers", options->model_workers,
-                  "Predictions and evaluations that run at the same time, each with the threads of one CPU "
-                  "device and a lower priority than jobs; others wait")
-      ->type_name("N")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str()
+  AddNumber("--model-workers", 1, 64,
+            "Predictions and evaluations that run at the same time, each with the threads of one CPU "
+            "device and a lower priority than jobs; others wait",
+            &options->model_workers, app)
       ->group("Predictions and evaluations");
   AddDuration("--model-time-limit", absl::Seconds(1), "The longest time of one prediction or evaluation",
               &options->model_time_limit, app)
       ->group("Predictions and evaluations");
 
-  app->add_option("--user-max-devices", options->user_max_devices,
-                  "The most devices that a user's jobs may hold, if the user's token has no limit of its "
-                  "own; 0: no limit. Does not apply to admin, the user of the token file")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
+  AddNumber("--user-max-devices", 0, 1000000,
+            "The most devices that a user's jobs may hold, if the user's token has no limit of its "
+            "own; 0: no limit. Does not apply to admin, the user of the token file",
+            &options->user_max_devices, app)
       ->group("Users and scheduling");
-  app->add_option("--user-max-queued-jobs", options->user_max_queued_jobs,
-                  "The most queued jobs of a user, if the user's token has no limit of its own; 0: no limit. "
-                  "Does not apply to admin")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
+  AddNumber("--user-max-queued-jobs", 0, 1000000,
+            "The most queued jobs of a user, if the user's token has no limit of its own; 0: no limit. "
+            "Does not apply to admin",
+            &options->user_max_queued_jobs, app)
       ->group("Users and scheduling");
-  app->add_option("--user-max-streams", options->user_max_streams,
-                  "The most open streams of a user (watches, logs, uploads, downloads), if the user's token "
-                  "has no limit of its own; 0: no limit. Does not apply to admin")
-      ->type_name("N")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str()
+  AddNumber("--user-max-streams", 0, 1000000,
+            "The most open streams of a user (watches, logs, uploads, downloads), if the user's token "
+            "has no limit of its own; 0: no limit. Does not apply to admin",
+            &options->user_max_streams, app)
       ->group("Users and scheduling");
   app->add_option("--user-max-call-rate", options->user_max_call_rate,
                   "The most calls of a user per second on average, with bursts of five times as many; "
@@ -356,19 +325,14 @@ void AddOptions(DaemonOptions* options, CLI::App* app) {
       })
       ->capture_default_str()
       ->group("Users and scheduling");
-  app->add_option("--user-max-disk", options->user_max_disk,
-                  "The most space for a user's jobs and uploads together, such as 500GiB, if the user's "
-                  "token has no limit of its own; 0: no limit. A running job is not stopped by it, but new "
-                  "jobs are refused. Does not apply to admin")
-      ->type_name("SIZE")
-      ->transform(SizeValue())
-      ->capture_default_str()
+  AddSize("--user-max-disk",
+          "The most space for a user's jobs and uploads together, such as 500GiB, if the user's "
+          "token has no limit of its own; 0: no limit. A running job is not stopped by it, but new "
+          "jobs are refused. Does not apply to admin",
+          &options->user_max_disk, app)
       ->group("Users and scheduling");
-  app->add_option("--max-queued-jobs", options->max_queued_jobs,
-                  "The most queued jobs of all users; 0: no limit")
-      ->type_name("N")
-      ->check(CLI::Range(int64_t{0}, int64_t{10000000}))
-      ->capture_default_str()
+  AddNumber("--max-queued-jobs", 0, 10000000, "The most queued jobs of all users; 0: no limit",
+            &options->max_queued_jobs, app)
       ->group("Users and scheduling");
   AddDuration("--fair-share-half-life", absl::Seconds(1),
               "After this time, a user's past device-seconds count only half in the order of the queue",
