@@ -17,9 +17,9 @@
 #include "engine/base/env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "server/store/pending_result.h"
 #include "server/store/records.h"
 #include "server/store/state_folder.h"
-#include "server/workers/pending_result.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {

@@ -29,6 +29,7 @@
 #include "server/admission/remote_data.h"
 #include "server/datasets/dataset_request.h"
 #include "server/datasets/upload_path.h"
+#include "server/store/pending_result.h"
 #include "server/store/request_owner.h"
 #include "server/store/scheduling_records.h"
 #include "server/store/timestamps.h"
@@ -285,22 +286,9 @@ absl::StatusOr<DatasetInfo> DatasetRegistry::CheckData(const v1::DatasetSpec& sp
 }
 
 absl::Status DatasetRegistry::Write(Store::Body body) {
-  // Shared, because the store's callback may still hold the lock when the wait ends.
-  struct Written {
-    Mutex mutex;
-    std::optional<absl::Status> status ABSL_GUARDED_BY(mutex);
-  };
-  const auto written = std::make_shared<Written>();
-  store_->Write(std::move(body), [written](absl::Status status) {
-    MutexLock lock(&written->mutex);
-    written->status = std::move(status);
-  });
-  const auto is_done = [&written]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(written->mutex) {
-    return written->status.has_value();
-  };
-  MutexLock lock(&written->mutex);
-  written->mutex.Await(absl::Condition(&is_done));
-  return *written->status;
+  const PendingValue<absl::Status> written;
+  store_->Write(std::move(body), written.Callback());
+  return written.Wait();
 }
 
 absl::Status DatasetRegistry::Insert(const StoredDataset& dataset) {

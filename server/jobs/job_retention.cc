@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "server/store/pending_result.h"
 #include "server/store/records.h"
 #include "server/store/timestamps.h"
 
@@ -245,7 +245,9 @@ absl::Status JobRetention::ConsiderJob(const std::string& name, const std::set<s
     return absl::OkStatus();
   }
   if (needed.count(name) != 0) return absl::OkStatus();
-  TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->Delete(JobId(name), std::move(done)); }));
+  const PendingValue<absl::Status> deleted;
+  jobs_->Delete(JobId(name), deleted.Callback());
+  TANDEM_RETURN_IF_ERROR(deleted.Wait());
   listener_.deleted(name);
   return absl::OkStatus();
 }
@@ -267,23 +269,11 @@ absl::Status JobRetention::ConsiderSweep(const std::string& name, const std::set
     return absl::OkStatus();
   }
   if (is_needed) return absl::OkStatus();
-  TANDEM_RETURN_IF_ERROR(Await([&](auto done) { jobs_->DeleteSweep(SweepId(name), std::move(done)); }));
+  const PendingValue<absl::Status> deleted;
+  jobs_->DeleteSweep(SweepId(name), deleted.Callback());
+  TANDEM_RETURN_IF_ERROR(deleted.Wait());
   listener_.deleted(name);
   return absl::OkStatus();
-}
-
-absl::Status JobRetention::Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask) {
-  Mutex mutex;
-  std::optional<absl::Status> answer;
-  bool is_answered = false;
-  ask([&](absl::Status status) {
-    MutexLock lock(&mutex);
-    answer = std::move(status);
-    is_answered = true;
-  });
-  MutexLock lock(&mutex);
-  mutex.Await(absl::Condition(&is_answered));
-  return *answer;
 }
 
 }  // namespace tandem

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "engine/base/clock.h"
@@ -98,8 +96,6 @@ class JobRetention : public JobObserver {
   // Schedules the only look at `name`.
   void Look(const std::string& name, absl::Time at) ABSL_LOCKS_EXCLUDED(mutex_);
   void LookLocked(const std::string& name, absl::Time at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Runs a deletion and blocks until its answer.
-  absl::Status Await(absl::FunctionRef<void(absl::AnyInvocable<void(absl::Status)>)> ask);
 
   JobMachine* const jobs_;
   const absl::Duration keep_;

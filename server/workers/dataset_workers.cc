@@ -2,13 +2,12 @@
 
 #include <limits>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/base/mutex.h"
 #include "engine/base/status_macros.h"
 #include "server/admission/data_facts.h"
+#include "server/store/pending_result.h"
 
 namespace tandem {
 namespace {
@@ -25,26 +24,6 @@ ModelWorkers::Options ProcessesOf(DatasetWorkers::Options options) {
   return processes;
 }
 
-// Returns the call's next output, or its end.
-ModelCall::Result Await(ModelCall& call) {
-  // Shared, because the callback may still hold the lock when the wait ends.
-  struct Awaited {
-    Mutex mutex;
-    std::optional<ModelCall::Result> result ABSL_GUARDED_BY(mutex);
-  };
-  const auto awaited = std::make_shared<Awaited>();
-  call.Next([awaited](ModelCall::Result next) {
-    MutexLock lock(&awaited->mutex);
-    awaited->result = std::move(next);
-  });
-  const auto is_there = [&awaited]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(awaited->mutex) {
-    return awaited->result.has_value();
-  };
-  MutexLock lock(&awaited->mutex);
-  awaited->mutex.Await(absl::Condition(&is_there));
-  return *std::move(awaited->result);
-}
-
 }  // namespace
 
 DatasetWorkers::DatasetWorkers(Options options)
@@ -57,7 +36,9 @@ absl::StatusOr<internal::v1::DataFacts> DatasetWorkers::Read(const internal::v1:
   // FairPool already gives users their turns.
   TANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<ModelCall> call,
                           processes_.Start(/*user=*/"", std::move(whole)));
-  const ModelCall::Result answer = Await(*call);
+  const PendingValue<ModelCall::Result> output;
+  call->Next(output.Callback());
+  const ModelCall::Result answer = output.Wait();
   // No more output is awaited. A process that does not end by itself would keep its place.
   call->Cancel();
   if (absl::IsCancelled(answer.status()))

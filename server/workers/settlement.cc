@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/base/status_macros.h"
+#include "server/store/pending_result.h"
 #include "server/store/records.h"
-#include "server/workers/pending_result.h"
 #include "server/workers/spool.h"
 #include "third_party/spdlog/log.h"
 

@@ -13,10 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/clock.h"
 #include "engine/base/unique_fd.h"
+#include "server/store/pending_result.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/job_locks.h"
-#include "server/workers/pending_result.h"
 #include "server/workers/worker_lock.h"
 
 namespace tandem {

@@ -1,5 +1,5 @@
-#ifndef TANDEM_SERVER_WORKERS_PENDING_RESULT_H_
-#define TANDEM_SERVER_WORKERS_PENDING_RESULT_H_
+#ifndef TANDEM_SERVER_STORE_PENDING_RESULT_H_
+#define TANDEM_SERVER_STORE_PENDING_RESULT_H_
 
 #include <memory>
 #include <optional>
@@ -11,22 +11,22 @@
 
 namespace tandem {
 
-// Blocks for the answer of a method that calls back. Copies share the answer. Thread-safe.
+// Blocks for the one answer of a method that calls back. Copies share the answer. Thread-safe.
 template <typename T>
-class PendingResult {
+class PendingValue {
  public:
-  PendingResult() : state_(std::make_shared<State>()) {}
+  PendingValue() : state_(std::make_shared<State>()) {}
 
   // Returns the `done` argument for the method.
   auto Callback() const {
-    return [state = state_](absl::StatusOr<T> result) {
+    return [state = state_](T result) {
       MutexLock lock(&state->mutex);
       state->result = std::move(result);
     };
   }
 
   // Blocks until the answer arrives.
-  absl::StatusOr<T> Wait() const {
+  T Wait() const {
     MutexLock lock(&state_->mutex);
     state_->mutex.Await(absl::Condition(
         +[](State* state) ABSL_NO_THREAD_SAFETY_ANALYSIS { return state->result.has_value(); },
@@ -37,11 +37,14 @@ class PendingResult {
  private:
   struct State {
     Mutex mutex;
-    std::optional<absl::StatusOr<T>> result ABSL_GUARDED_BY(mutex);
+    std::optional<T> result ABSL_GUARDED_BY(mutex);
   };
   const std::shared_ptr<State> state_;
 };
 
+template <typename T>
+using PendingResult = PendingValue<absl::StatusOr<T>>;
+
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_WORKERS_PENDING_RESULT_H_
+#endif  // TANDEM_SERVER_STORE_PENDING_RESULT_H_
