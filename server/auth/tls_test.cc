@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "engine/base/env.h"
 #include "server/auth/certificate_validity.h"
 #include "server/auth/server_credentials.h"
 #include "server/auth/test_certificates.h"
@@ -37,13 +38,6 @@ using grpc::StatusCode;
 using ::testing::HasSubstr;
 
 constexpr char kToken[] = "secret-token-0123456789";
-
-std::string Content(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream content;
-  content << file.rdbuf();
-  return content.str();
-}
 
 // Answers every call with an empty response.
 class Echo : public grpc::CallbackGenericService {
@@ -91,10 +85,10 @@ class TlsTest : public ::testing::Test {
   grpc::Status Call(const std::string& identity, const std::string& authority = "servers",
                     const std::string& token = kToken) {
     grpc::SslCredentialsOptions options;
-    options.pem_root_certs = Content(File(authority + ".pem"));
+    options.pem_root_certs = ContentOrEmpty(File(authority + ".pem"));
     if (!identity.empty()) {
-      options.pem_cert_chain = Content(File(identity + ".pem"));
-      options.pem_private_key = Content(File(identity + ".key"));
+      options.pem_cert_chain = ContentOrEmpty(File(identity + ".pem"));
+      options.pem_private_key = ContentOrEmpty(File(identity + ".key"));
     }
     return CallOn(grpc::SslCredentials(options), token);
   }
@@ -184,7 +178,7 @@ TEST_F(TlsTest, ABrokenFileKeepsTheOldOneUntilItIsMended) {
   Serve(/*ask_clients=*/false);
   const absl::Time valid_until = files_->state().valid_until;
   EXPECT_GT(valid_until, absl::Now());
-  const std::string good = Content(File("server.pem"));
+  const std::string good = ContentOrEmpty(File("server.pem"));
   std::ofstream(File("server.pem")) << good.substr(0, good.size() / 2);
   ASSERT_TRUE(Await([this] { return files_->state().failing; }));
   EXPECT_TRUE(GetsIn(Call("")));

@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <limits>
-#include <sstream>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "engine/base/env.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
@@ -29,13 +28,6 @@ using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(60);
 constexpr char kTable[] = "https://example.com/table.csv";
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 v1::DatasetSpec Csv(const std::string& train) {
   v1::DatasetSpec spec;
@@ -164,7 +156,7 @@ TEST_F(FetcherTest, PinsWhatItFetches) {
   EXPECT_EQ(spec->csv().train(), absl::StrCat(kTable, "#sha256=", *Sha256Of("a,b\n1,2\n")));
   EXPECT_LE(spec->SpaceUsedLong(), Csv(kTable).SpaceUsedLong() + PinBytes(Csv(kTable)));
   EXPECT_EQ(PinBytes(Csv("/data/train.csv")), 0);
-  EXPECT_EQ(ReadAll(Local(spec->csv().train())), "a,b\n1,2\n");
+  EXPECT_EQ(ContentOrEmpty(Local(spec->csv().train())), "a,b\n1,2\n");
   EXPECT_EQ(fs::path(Local(spec->csv().train())).filename(), "table.csv");
   EXPECT_FALSE(fetcher_->LocalPath(spec->csv().train(), PathKind::kFolder).ok());
 }
@@ -187,8 +179,8 @@ TEST_F(FetcherTest, AskedAgainItAsksWhetherItHasChanged) {
   clock_.Advance(absl::Minutes(1));
   const std::string changed = Ensure(Csv(kTable))->csv().train();
   EXPECT_NE(changed, old);
-  EXPECT_EQ(ReadAll(Local(changed)), "new");
-  EXPECT_EQ(ReadAll(Local(old)), "old") << "jobs that were submitted before still name it";
+  EXPECT_EQ(ContentOrEmpty(Local(changed)), "new");
+  EXPECT_EQ(ContentOrEmpty(Local(old)), "old") << "jobs that were submitted before still name it";
   EXPECT_TRUE(Ensure(Csv(old), absl::ZeroDuration()).ok()) << "pinned and here: nobody is asked";
 }
 
@@ -308,8 +300,8 @@ TEST_F(FetcherTest, FoldersOfS3AreFetchedWhole) {
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Folder("s3://bucket/set"));
   ASSERT_TRUE(spec.ok()) << spec.status();
   const std::string folder = Local(spec->image_folder().train(), PathKind::kFolder);
-  EXPECT_EQ(ReadAll(folder + "/cats/1.png"), "set/cats/1.png");
-  EXPECT_EQ(ReadAll(folder + "/dogs/deep/3.png"), "set/dogs/deep/3.png");
+  EXPECT_EQ(ContentOrEmpty(folder + "/cats/1.png"), "set/cats/1.png");
+  EXPECT_EQ(ContentOrEmpty(folder + "/dogs/deep/3.png"), "set/dogs/deep/3.png");
   EXPECT_EQ(std::distance(fs::recursive_directory_iterator(folder), fs::recursive_directory_iterator()), 6);
 }
 
@@ -323,7 +315,7 @@ TEST_F(FetcherTest, OfAFolderOnlyWhatChangedIsFetchedAgain) {
   const std::string after = Ensure(Folder("s3://bucket/set/"))->image_folder().train();
   EXPECT_NE(after, before);
   EXPECT_EQ(web_->CountOf("http://s3.local/bucket/set/a/1"), 1);
-  EXPECT_EQ(ReadAll(Local(after, PathKind::kFolder) + "/b/333"), "set/b/333");
+  EXPECT_EQ(ContentOrEmpty(Local(after, PathKind::kFolder) + "/b/333"), "set/b/333");
   EXPECT_FALSE(fs::exists(Local(after, PathKind::kFolder) + "/b/22"));
   EXPECT_TRUE(fs::exists(Local(before, PathKind::kFolder) + "/b/22"));
 }
@@ -370,8 +362,8 @@ TEST_F(FetcherTest, AHundredShardsSurviveOneFailingRequestInTen) {
   EXPECT_EQ(web_->requests().size(), 110);
   const std::vector<std::string> shards = LocalShards(pinned);
   ASSERT_EQ(shards.size(), 100);
-  EXPECT_EQ(ReadAll(shards[7]), absl::StrCat("shard 7", std::string(300, 'x')));
-  EXPECT_EQ(ReadAll(shards[90]), absl::StrCat("shard 90", std::string(300, 'x')));
+  EXPECT_EQ(ContentOrEmpty(shards[7]), absl::StrCat("shard 7", std::string(300, 'x')));
+  EXPECT_EQ(ContentOrEmpty(shards[90]), absl::StrCat("shard 90", std::string(300, 'x')));
   // A job keeps its shards. The pinned pattern needs no request.
   EXPECT_EQ(Ensure(*spec)->webdataset().train(), pinned);
   EXPECT_EQ(web_->requests().size(), 110);
@@ -388,7 +380,8 @@ TEST_F(FetcherTest, APatternMayNameShardsOfSeveralParts) {
   const std::string local = Local(spec->webdataset().train(), PathKind::kShards);
   EXPECT_THAT(local, ::testing::EndsWith("/{train,val}-{0..1}.tar"));
   std::vector<std::string> contents;
-  for (const std::string& shard : LocalShards(spec->webdataset().train())) contents.push_back(ReadAll(shard));
+  for (const std::string& shard : LocalShards(spec->webdataset().train()))
+    contents.push_back(ContentOrEmpty(shard));
   EXPECT_THAT(contents, ElementsAre("train-0", "train-1", "val-0", "val-1"));
 }
 
@@ -404,9 +397,9 @@ TEST_F(FetcherTest, OfAPatternOnlyChangedShardsAreTransferredAgain) {
   clock_.Advance(absl::Minutes(1));
   const std::string after = Ensure(Shards(pattern))->webdataset().train();
   EXPECT_NE(after, before);
-  EXPECT_EQ(ReadAll(LocalShards(after)[0]), "zero");
-  EXPECT_EQ(ReadAll(LocalShards(after)[1]), "uno");
-  EXPECT_EQ(ReadAll(LocalShards(before)[1]), "one");
+  EXPECT_EQ(ContentOrEmpty(LocalShards(after)[0]), "zero");
+  EXPECT_EQ(ContentOrEmpty(LocalShards(after)[1]), "uno");
+  EXPECT_EQ(ContentOrEmpty(LocalShards(before)[1]), "one");
 }
 
 TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
@@ -426,7 +419,7 @@ TEST_F(FetcherTest, APatternGoesOnAfterARestart) {
   put();
   const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Shards(pattern));
   ASSERT_TRUE(spec.ok()) << spec.status();
-  EXPECT_EQ(ReadAll(LocalShards(spec->webdataset().train())[0]), "0");
+  EXPECT_EQ(ContentOrEmpty(LocalShards(spec->webdataset().train())[0]), "0");
   const std::vector<HttpRequest> requests = web_->requests();
   EXPECT_EQ(std::count_if(requests.begin(), requests.end(),
                           [](const HttpRequest& request) {
@@ -444,12 +437,12 @@ TEST_F(FetcherTest, ShardsOfS3AreAFileAFolderOrAPattern) {
   }
   const absl::StatusOr<v1::DatasetSpec> pattern = Ensure(Shards("s3://bucket/set/{0..1}.tar"));
   ASSERT_TRUE(pattern.ok()) << pattern.status();
-  EXPECT_EQ(ReadAll(LocalShards(pattern->webdataset().train())[1]), "set/1.tar");
+  EXPECT_EQ(ContentOrEmpty(LocalShards(pattern->webdataset().train())[1]), "set/1.tar");
   PutPage("list-type=2&prefix=folder", {"folder/0.tar", "folder/README.md", "folder/b/1.tar"});
   const absl::StatusOr<v1::DatasetSpec> folder = Ensure(Shards("s3://bucket/folder"));
   ASSERT_TRUE(folder.ok()) << folder.status();
   const std::string local = Local(folder->webdataset().train(), PathKind::kShards);
-  EXPECT_EQ(ReadAll(local + "/b/1.tar"), "folder/b/1.tar");
+  EXPECT_EQ(ContentOrEmpty(local + "/b/1.tar"), "folder/b/1.tar");
   EXPECT_FALSE(fs::exists(local + "/README.md"));
   PutPage("list-type=2&prefix=one.tar", {"one.tar"});
   const absl::StatusOr<v1::DatasetSpec> file = Ensure(Shards("s3://bucket/one.tar"));

@@ -2,12 +2,12 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "server/rpc/service_fixture.h"
 #include "server/store/eventually.h"
 
@@ -128,9 +128,7 @@ TEST_F(AuditTest, SaysOfWhatUploadABrokenCallIs) {
   EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   // The record of a stream follows a moment after the client's answer.
   const auto is_written = [this] {
-    std::ifstream file(folder_->path() + "/audit.log");
-    const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return text.find("UploadFiles") != std::string::npos;
+    return ContentOrEmpty(folder_->path() + "/audit.log").find("UploadFiles") != std::string::npos;
   };
   EXPECT_TRUE(Eventually(is_written, absl::Seconds(10)));
   EXPECT_THAT(Short(Lines()),

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/base/env.h"
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 #include "server/store/temporary_folder.h"
@@ -140,8 +140,7 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
   EXPECT_EQ(events_[6].finished().state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(events_[6].finished().reason(), v1::STATE_REASON_COMPLETED);
 
-  std::ifstream file(folder_ + "/job.yaml");
-  const std::string yaml(std::istreambuf_iterator<char>(file), {});
+  const std::string yaml = ContentOrEmpty(folder_ + "/job.yaml");
   EXPECT_NE(yaml.find("\nname: a-name\n"), std::string::npos) << yaml;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "engine/base/faulty_env.h"
 #include "gtest/gtest.h"
 #include "server/store/temporary_folder.h"
@@ -44,11 +45,6 @@ std::vector<int64_t> UpTo(int64_t last) {
   std::vector<int64_t> numbers;
   for (int64_t i = 1; i <= last; ++i) numbers.push_back(i);
   return numbers;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 void WriteFile(const std::string& path, const std::string& content) {
@@ -138,7 +134,7 @@ TEST_F(SpoolTest, CutAtAnyByteItEndsAtTheLastWholeEvent) {
       ends.push_back(writer->end());
     }
   }
-  const std::string content = ReadFile(path_);
+  const std::string content = ContentOrEmpty(path_);
   ASSERT_EQ(content.size(), ends.back());
   for (size_t size = 0; size <= content.size(); ++size) {
     WriteFile(path_, content.substr(0, size));
@@ -157,7 +153,7 @@ TEST_F(SpoolTest, AnyDamagedByteEndsItBeforeThatEvent) {
       ends.push_back(writer->end());
     }
   }
-  const std::string content = ReadFile(path_);
+  const std::string content = ContentOrEmpty(path_);
   for (size_t at = 8; at < content.size(); ++at) {
     std::string damaged = content;
     damaged[at] ^= 0x41;

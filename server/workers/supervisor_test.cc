@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "engine/base/env.h"
 #include "server/store/records.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/kept_weights.h"
@@ -287,8 +288,7 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   const v1::Job job = daemon_->Get(id);
 
   // The same launch with an older attempt number and its own lock, started like the daemon's workers.
-  std::ifstream launch(JobFolder(job.folder()).LaunchPath(1));
-  std::string text(std::istreambuf_iterator<char>(launch), {});
+  std::string text = ContentOrEmpty(JobFolder(job.folder()).LaunchPath(1));
   const size_t at = text.find("attempt: 1");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 10, "attempt: 7");
@@ -308,8 +308,7 @@ TEST_F(SupervisorTest, AWorkerOfAnotherAttemptIsDismissed) {
   ASSERT_TRUE(process.ok()) << process.status();
   pollfd ended = {(*process)->pidfd(), POLLIN, 0};
   ASSERT_EQ(poll(&ended, 1, static_cast<int>(absl::ToInt64Milliseconds(kDeadline))), 1);
-  std::ifstream log(folder + "/log");
-  EXPECT_EQ((*process)->Reap().exit_code, 5) << std::string(std::istreambuf_iterator<char>(log), {});
+  EXPECT_EQ((*process)->Reap().exit_code, 5) << ContentOrEmpty(folder + "/log");
   EXPECT_EQ(daemon_->Get(id).state(), v1::JOB_STATE_RUNNING);
 }
 

@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/base/env.h"
 #include "server/store/temporary_folder.h"
 #include "server/workers/job_folder.h"
 #include "server/workers/kept_weights.h"
@@ -100,11 +100,6 @@ TEST_F(CollectiveEnvironmentTest, WorkersThatShareAGpuDoWithoutNccl) {
   EXPECT_THAT(CollectiveEnvironment(LaunchOn({"gpu:0", "gpu:0"}, 2)), IsEmpty());
 }
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
   const TemporaryFolder temporary;
   const std::string folder = temporary.path();
@@ -133,9 +128,9 @@ TEST_F(CollectiveEnvironmentTest, WorkersAreStartedWithIt) {
     ASSERT_EQ(poll(&ended, 1, 60'000), 1);
     EXPECT_EQ((*processes)[worker]->Reap().exit_code, 0);
     const JobFolder files(job.folder());
-    EXPECT_THAT(ReadAll(files.LogPath(worker)),
+    EXPECT_THAT(ContentOrEmpty(files.LogPath(worker)),
                 AllOf(HasSubstr("TANDEM_COLLECTIVE_TIME_LIMIT=1m30s\n"), Not(HasSubstr("TANDEM_NCCL"))));
-    EXPECT_THAT(ReadAll(files.LaunchPath(1, worker)), HasSubstr("watchdog_seconds: 90\n"));
+    EXPECT_THAT(ContentOrEmpty(files.LaunchPath(1, worker)), HasSubstr("watchdog_seconds: 90\n"));
   }
 }
 
@@ -177,7 +172,7 @@ class InitialWeightsTest : public testing::Test {
   std::string PathGiven(int attempt) const { return Given("initial_weights_path: \"", attempt); }
   std::string Sha256Given(int attempt) const { return Given("initial_weights_sha256: \"", attempt); }
   std::string Given(const std::string& field_name, int attempt) const {
-    const std::string text = ReadAll(JobFolder(job_.folder()).LaunchPath(attempt));
+    const std::string text = ContentOrEmpty(JobFolder(job_.folder()).LaunchPath(attempt));
     const size_t field = text.find(field_name);
     if (field == std::string::npos) return "";
     const size_t start = field + field_name.size();
@@ -201,7 +196,7 @@ TEST_F(InitialWeightsTest, AnotherJobsModelIsKept) {
   ASSERT_TRUE(again.ok()) << again;
   EXPECT_EQ(PathGiven(1), KeptWeightsPath(job_.folder()));
   EXPECT_EQ(PathGiven(2), KeptWeightsPath(job_.folder()));
-  EXPECT_EQ(ReadAll(PathGiven(2)), "weights");
+  EXPECT_EQ(ContentOrEmpty(PathGiven(2)), "weights");
   // The worker may write in the job's folder, so no name of the model is there.
   for (const auto& entry : std::filesystem::recursive_directory_iterator(job_.folder())) {
     EXPECT_FALSE(std::filesystem::equivalent(entry.path(), PathGiven(2))) << entry.path();
@@ -228,7 +223,7 @@ TEST_F(InitialWeightsTest, TheDigestIsThatOfTheFileThatIsRead) {
   std::filesystem::rename(model_ + ".new", model_);
   sha256_ = "4567";
   ASSERT_TRUE(Launch(3).ok());
-  EXPECT_EQ(ReadAll(PathGiven(3)), "weights");
+  EXPECT_EQ(ContentOrEmpty(PathGiven(3)), "weights");
   EXPECT_EQ(Sha256Given(3), "");
 }
 

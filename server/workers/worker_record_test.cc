@@ -9,10 +9,10 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
+#include "engine/base/env.h"
 #include "gtest/gtest.h"
 #include "server/workers/worker_process.h"
 
@@ -51,8 +51,7 @@ TEST_F(WorkerRecordTest, IsReadAsItWasWritten) {
 TEST_F(WorkerRecordTest, OfAnotherStartOfTheMachineIsNone) {
   const std::string folder = JobFolderOf("b");
   ASSERT_TRUE(WriteWorkerRecord(folder, {.attempt = 1, .processes = {{1, 1}}}).ok());
-  std::ifstream file(WorkerRecordPath(folder));
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text = ContentOrEmpty(WorkerRecordPath(folder));
   ASSERT_EQ(text.substr(0, 7), "system=");
   text[7] = text[7] == '0' ? '1' : '0';
   std::ofstream(WorkerRecordPath(folder)) << text;

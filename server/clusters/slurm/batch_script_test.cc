@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "engine/base/env.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/clusters/slurm/command.h"
@@ -59,11 +59,6 @@ class BatchScriptTest : public ::testing::Test {
     return result.value_or(CommandResult());
   }
 
-  static std::string ReadText(const std::string& path) {
-    std::ifstream file(path);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  }
-
   // Returns the process of the script, which the srun of the test notes.
   pid_t ScriptPid() const {
     std::ifstream file(folder_.path() + "/script");
@@ -87,14 +82,14 @@ TEST_F(BatchScriptTest, RunsTheCommandAndNotesBothEnds) {
   const CommandResult result = Run();
   EXPECT_EQ(result.exit_code, 0) << result.standard_error;
   EXPECT_EQ(result.standard_output, "hello  world $HOME it's\n");
-  EXPECT_EQ(ReadText(attempt_ + "/started"), "12 n1\n");
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "0\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/started"), "12 n1\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "0\n");
 }
 
 TEST_F(BatchScriptTest, ReturnsTheTasksCode) {
   options_.command = {"sh", "-c", "exit 7"};
   EXPECT_EQ(Run().exit_code, 7);
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "7\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "7\n");
 }
 
 TEST_F(BatchScriptTest, ASecondRunDoesNothing) {
@@ -148,8 +143,8 @@ TEST_F(BatchScriptTest, AMissingPathNamesNodeAndPath) {
   EXPECT_EQ(result.exit_code, kBatchPathMissing);
   EXPECT_EQ(result.standard_output, "");
   EXPECT_THAT(result.standard_error, HasSubstr("cannot start on node n1: /no/such 'path' is missing"));
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "76\n");
-  EXPECT_EQ(ReadText(attempt_ + "/missing"),
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "76\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/missing"),
             "cannot start on node n1: /no/such 'path' is missing; every node needs this path\n");
 }
 
@@ -168,7 +163,7 @@ TEST_F(BatchScriptTest, PassesVariablesAndPlaces) {
   options_.cpus_per_task = 8;
   EXPECT_EQ(Run().standard_output, "x 'y' $z,@SRUN@\n");
   const std::vector<std::string> arguments =
-      absl::StrSplit(ReadText(folder_.path() + "/srun.arguments"), '\n', absl::SkipEmpty());
+      absl::StrSplit(ContentOrEmpty(folder_.path() + "/srun.arguments"), '\n', absl::SkipEmpty());
   ASSERT_GE(arguments.size(), 8);
   EXPECT_THAT(std::vector<std::string>(arguments.begin(), arguments.begin() + 8),
               ElementsAre("--nodes=4", "--ntasks-per-node=2", "--cpus-per-task=8", "--kill-on-bad-exit=1",
@@ -185,7 +180,7 @@ TEST_F(BatchScriptTest, AppendsTheOutputToTheLogOfTheRank) {
   const CommandResult result = Run();
   EXPECT_EQ(result.exit_code, 0) << result.standard_error;
   EXPECT_EQ(result.standard_output, "");
-  EXPECT_EQ(ReadText(attempt_ + "/worker-3.log"), "before\nout\nerr\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/worker-3.log"), "before\nout\nerr\n");
 }
 
 // As on a node that does not have the shared folder.
@@ -217,8 +212,8 @@ TEST_F(BatchScriptTest, SendsTheFirstTermOnAndWaits) {
   terminator.join();
   EXPECT_EQ(result.exit_code, 5) << result.standard_error;
   EXPECT_EQ(result.standard_output, "saved\n");
-  EXPECT_EQ(ReadText(folder_.path() + "/scancel.arguments"), "--signal=TERM 12.0\n");
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "5 SIGTERM\n");
+  EXPECT_EQ(ContentOrEmpty(folder_.path() + "/scancel.arguments"), "--signal=TERM 12.0\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "5 SIGTERM\n");
 }
 
 TEST_F(BatchScriptTest, SendsTheWarningOfTheTimeLimitOnAndThenTheTerm) {
@@ -240,8 +235,9 @@ TEST_F(BatchScriptTest, SendsTheWarningOfTheTimeLimitOnAndThenTheTerm) {
   terminator.join();
   EXPECT_EQ(result.exit_code, 5) << result.standard_error;
   EXPECT_EQ(result.standard_output, "saved\n");
-  EXPECT_EQ(ReadText(folder_.path() + "/scancel.arguments"), "--signal=USR1 12.0\n--signal=TERM 12.0\n");
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "5 SIGTERM\n");
+  EXPECT_EQ(ContentOrEmpty(folder_.path() + "/scancel.arguments"),
+            "--signal=USR1 12.0\n--signal=TERM 12.0\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "5 SIGTERM\n");
 }
 
 TEST_F(BatchScriptTest, AWarningOfTheTimeLimitIsNoTermination) {
@@ -258,7 +254,7 @@ TEST_F(BatchScriptTest, AWarningOfTheTimeLimitIsNoTermination) {
   });
   EXPECT_EQ(Run().exit_code, 0);
   terminator.join();
-  EXPECT_EQ(ReadText(attempt_ + "/ended"), "0\n");
+  EXPECT_EQ(ContentOrEmpty(attempt_ + "/ended"), "0\n");
 }
 
 TEST_F(BatchScriptTest, SendsTheTermAgainUntilTheStepTakesIt) {
@@ -275,7 +271,7 @@ TEST_F(BatchScriptTest, SendsTheTermAgainUntilTheStepTakesIt) {
   });
   EXPECT_EQ(Run().exit_code, 5);
   terminator.join();
-  EXPECT_EQ(ReadText(folder_.path() + "/tries"), "try\ntry\ntry\n");
+  EXPECT_EQ(ContentOrEmpty(folder_.path() + "/tries"), "try\ntry\ntry\n");
 }
 
 }  // namespace

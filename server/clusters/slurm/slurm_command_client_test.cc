@@ -5,12 +5,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/base/env.h"
 #include "engine/base/field_violations.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -41,9 +41,7 @@ class SlurmCommandClientTest : public ::testing::Test {
   }
   // Returns the lines that the program noted.
   std::vector<std::string> Noted(const std::string& name) const {
-    std::ifstream file(absl::StrCat(folder_.path(), "/", name));
-    const std::string text(std::istreambuf_iterator<char>(file), {});
-    return absl::StrSplit(text, '\n', absl::SkipEmpty());
+    return absl::StrSplit(ContentOrEmpty(absl::StrCat(folder_.path(), "/", name)), '\n', absl::SkipEmpty());
   }
   SlurmCommandClient Client(absl::Duration time_limit = absl::Seconds(30)) const {
     SlurmCommandClient::Options options;

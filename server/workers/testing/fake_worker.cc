@@ -29,7 +29,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -37,6 +36,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "engine/base/env.h"
 #include "google/protobuf/text_format.h"
 #include "server/workers/exit_codes.h"
 #include "server/workers/job_folder.h"
@@ -158,10 +158,9 @@ class FakeWorker {
 int Main(int argc, char** argv) {
   if (argc != 5 || std::string(argv[1]) != "--launch" || std::string(argv[3]) != "--lock-fd")
     return kWorkerBadLaunch;
-  std::ifstream file(argv[2]);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
   WorkerLaunch launch;
-  if (!google::protobuf::TextFormat::ParseFromString(text, &launch)) return kWorkerBadLaunch;
+  if (!google::protobuf::TextFormat::ParseFromString(ContentOrEmpty(argv[2]), &launch))
+    return kWorkerBadLaunch;
   const JobFolder folder(launch.job_folder());
   const int index = launch.group().worker();
   absl::StatusOr<WorkerLock> lock = WorkerLock::Inherit(std::atoi(argv[4]), folder.LockPath(index));
