@@ -85,6 +85,13 @@ absl::StatusOr<WorkerLaunch> ReadLaunch(const std::string& path) {
   return launch;
 }
 
+// Returns a variable of this process; nullopt if unset.
+std::optional<std::string> Variable(const char* name) {
+  const char* const value = getenv(name);
+  if (value == nullptr) return std::nullopt;
+  return value;
+}
+
 // Returns the launch of a worker without a daemon, and creates the output folder.
 absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
   std::error_code error;
@@ -93,11 +100,7 @@ absl::StatusOr<WorkerLaunch> PrepareAlone(EnvironmentLaunchOptions options) {
   if (!std::filesystem::is_directory(options.output_folder, error)) {
     return absl::InvalidArgumentError(absl::StrCat("cannot create the folder ", options.output_folder));
   }
-  return LaunchFromEnvironment(options, [](const char* name) -> std::optional<std::string> {
-    const char* const value = getenv(name);
-    if (value == nullptr) return std::nullopt;
-    return value;
-  });
+  return LaunchFromEnvironment(options, Variable);
 }
 
 // The sandbox options on the command line.
@@ -148,15 +151,19 @@ SandboxPolicy PolicyOf(const WorkerLaunch& launch) {
   return policy;
 }
 
-// Blocks Slurm's signals in this thread and all later threads. Call while this is the only thread.
-sigset_t BlockSlurmSignals() {
+// Blocks SIGTERM and `other` in this thread and all later threads, so that only a thread that waits for them
+// gets them. Call while this is the only thread.
+sigset_t BlockStopSignals(int other) {
   sigset_t stops;
   sigemptyset(&stops);
-  sigaddset(&stops, SIGUSR1);
   sigaddset(&stops, SIGTERM);
+  sigaddset(&stops, other);
   pthread_sigmask(SIG_BLOCK, &stops, nullptr);
   return stops;
 }
+
+// Blocks the signals by which Slurm announces an end.
+sigset_t BlockSlurmSignals() { return BlockStopSignals(SIGUSR1); }
 
 // Waits for the signal with which Slurm announces the end of the attempt, and interrupts the run.
 void InterruptAtSignal(JobRun* run, sigset_t stops) {
@@ -242,12 +249,7 @@ int RunGroupMember(const WorkerLaunch& launch) {
 // Trains without a daemon, and reports to the log. SIGTERM and SIGINT pause the training with a checkpoint,
 // from which the next start continues. A second signal stops the process.
 int RunAlone(const WorkerLaunch& launch) {
-  sigset_t stops;
-  sigemptyset(&stops);
-  sigaddset(&stops, SIGTERM);
-  sigaddset(&stops, SIGINT);
-  // Blocked in all later threads, so that only the waiting thread gets the signals.
-  pthread_sigmask(SIG_BLOCK, &stops, nullptr);
+  const sigset_t stops = BlockStopSignals(SIGINT);
   // The first worker pauses all.
   if (launch.group().worker() > 0) return RunGroupMember(launch);
   int code = kWorkerTrainingFailed;
@@ -281,15 +283,8 @@ int RunAlone(const WorkerLaunch& launch) {
 // Gives this process its place among a cluster's workers. Sets `host` to the name of its node.
 absl::Status TakePlace(WorkerLaunch* launch, std::string* host) {
   TANDEM_ASSIGN_OR_RETURN(const std::string address, AddressTowards(launch->daemon_target()));
-  const char* const node = getenv("SLURMD_NODENAME");
-  *host = node == nullptr ? address : node;
-  return TakePlaceInCluster(
-      [](const char* name) -> std::optional<std::string> {
-        const char* const value = getenv(name);
-        if (value == nullptr) return std::nullopt;
-        return value;
-      },
-      address, launch);
+  *host = Variable("SLURMD_NODENAME").value_or(address);
+  return TakePlaceInCluster(Variable, address, launch);
 }
 
 // OpenMP reads this when a process starts: threads that spin while they wait are slow on shared cores.
