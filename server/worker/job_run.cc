@@ -91,20 +91,6 @@ std::string Describe(absl::string_view what, const v1::Evaluation& evaluation) {
   return text;
 }
 
-// Describes the file `name` in `folder`: its size and SHA-256. Returns errors of reading the file.
-absl::StatusOr<v1::Artifact> DescribeArtifact(const std::string& folder, const std::string& name,
-                                              const std::string& description) {
-  const std::string path = absl::StrCat(folder, "/", name);
-  v1::Artifact artifact;
-  TANDEM_ASSIGN_OR_RETURN(*artifact.mutable_sha256(), Sha256OfFile(path));
-  std::error_code error;
-  artifact.set_size_bytes(static_cast<int64_t>(std::filesystem::file_size(path, error)));
-  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read the size of ", path));
-  artifact.set_name(name);
-  artifact.set_description(description);
-  return artifact;
-}
-
 }  // namespace
 
 absl::Status JobRun::Run() {
@@ -247,11 +233,19 @@ absl::Status JobRun::WriteSpec() const {
 
 absl::Status JobRun::SaveModel(const Trainer& trainer, absl::string_view description) {
   TANDEM_RETURN_IF_ERROR(trainer.SaveModel(PathOf(kModelFile)));
-  TANDEM_ASSIGN_OR_RETURN(v1::Artifact artifact,
-                          DescribeArtifact(OutputFolderOf(launch_), kModelFile, std::string(description)));
-  WorkerEvent event;
-  *event.mutable_artifact() = std::move(artifact);
-  Send(std::move(event));
+  return SendArtifact(kModelFile, description);
+}
+
+absl::Status JobRun::SendArtifact(absl::string_view name, absl::string_view description) {
+  const std::string path = PathOf(name);
+  v1::Artifact artifact;
+  TANDEM_ASSIGN_OR_RETURN(*artifact.mutable_sha256(), Sha256OfFile(path));
+  std::error_code error;
+  artifact.set_size_bytes(static_cast<int64_t>(std::filesystem::file_size(path, error)));
+  if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read the size of ", path));
+  artifact.set_name(std::string(name));
+  artifact.set_description(std::string(description));
+  Send([&](WorkerEvent& event) { *event.mutable_artifact() = std::move(artifact); });
   return absl::OkStatus();
 }
 
@@ -265,59 +259,42 @@ void JobRun::OnStarted(int64_t step) {
   } else {
     spdlog::info("training continues from the checkpoint of step {}", step);
   }
-  WorkerEvent event;
-  event.mutable_started()->set_step(step);
-  Send(std::move(event));
-  absl::StatusOr<v1::Artifact> spec = DescribeArtifact(
-      OutputFolderOf(launch_), kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
+  Send([&](WorkerEvent& event) { event.mutable_started()->set_step(step); });
+  const absl::Status spec =
+      SendArtifact(kSpecFile, "The job's spec with all defaults; `tandem submit` accepts it.");
   // The file was just written and is only a copy.
-  if (!spec.ok()) return OnNotice(spec.status().message());
-  WorkerEvent artifact;
-  *artifact.mutable_artifact() = *std::move(spec);
-  Send(std::move(artifact));
+  if (!spec.ok()) return OnNotice(spec.message());
   ReportEarlierBest();
 }
 
 void JobRun::OnResumed(const v1::Checkpoint& checkpoint) {
   // The attempt that wrote the checkpoint may have ended before reporting it.
-  WorkerEvent event;
-  *event.mutable_checkpoint() = checkpoint;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_checkpoint() = checkpoint; });
 }
 
 void JobRun::ReportEarlierBest() {
   if (!launch_.spec().training().best_model().keep_weights()) return;
   // The earlier attempt may have ended before reporting the file, and this attempt may find no better result.
   // Reading the file takes less time than reading the larger checkpoint.
-  absl::StatusOr<v1::Artifact> best = DescribeArtifact(
-      OutputFolderOf(launch_), kBestFile, "The parameters with the best result of the earlier attempts.");
-  if (absl::IsNotFound(best.status())) return;
-  if (!best.ok()) return OnNotice(best.status().message());
-  WorkerEvent event;
-  *event.mutable_artifact() = *std::move(best);
-  Send(std::move(event));
+  const absl::Status best =
+      SendArtifact(kBestFile, "The parameters with the best result of the earlier attempts.");
+  if (!best.ok() && !absl::IsNotFound(best)) OnNotice(best.message());
 }
 
 void JobRun::OnProgress(const v1::Progress& progress) {
-  WorkerEvent event;
-  *event.mutable_progress() = progress;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_progress() = progress; });
 }
 
 void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
   spdlog::info("epoch {} of {}: {:.1f} s, {:.0f} images/s{}{}", epoch.epoch(), epoch.epochs(),
                epoch.training_seconds(), epoch.images_per_second(), Describe("training", epoch.training()),
                epoch.has_validation() ? Describe("validation", epoch.validation()) : "");
-  WorkerEvent event;
-  *event.mutable_epoch() = epoch;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_epoch() = epoch; });
 }
 
 void JobRun::OnValidation(const v1::ValidationResult& result) {
   spdlog::info("step {}{}", result.step(), Describe("validation", result.validation()));
-  WorkerEvent event;
-  *event.mutable_validation() = result;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_validation() = result; });
 }
 
 void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
@@ -325,38 +302,30 @@ void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
     spdlog::info("replica {} on {}: {:.0f} samples/s, load {}", replica.rank(), replica.device(),
                  replica.samples_per_second(), replica.load());
   }
-  WorkerEvent event;
-  *event.mutable_worker_loads() = loads;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_worker_loads() = loads; });
 }
 
 void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
   spdlog::info("checkpoint of step {}: {} bytes in {:.2f} s", checkpoint.step(), checkpoint.size_bytes(),
                checkpoint.seconds());
-  WorkerEvent event;
-  *event.mutable_checkpoint() = checkpoint;
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { *event.mutable_checkpoint() = checkpoint; });
 }
 
 void JobRun::OnBestModel(const v1::BestResult& best) {
-  const absl::StatusOr<v1::Artifact> artifact =
-      DescribeArtifact(OutputFolderOf(launch_), kBestFile,
-                       absl::StrFormat("The parameters with the best %s so far, %.6g, of epoch %d.",
-                                       best.metric(), best.value(), best.epoch()));
-  if (!artifact.ok()) return OnNotice(artifact.status().message());
-  WorkerEvent event;
-  *event.mutable_artifact() = *artifact;
-  Send(std::move(event));
+  const absl::Status sent =
+      SendArtifact(kBestFile, absl::StrFormat("The parameters with the best %s so far, %.6g, of epoch %d.",
+                                              best.metric(), best.value(), best.epoch()));
+  if (!sent.ok()) OnNotice(sent.message());
 }
 
 void JobRun::OnNotice(absl::string_view message) {
   spdlog::info("{}", std::string(message));
-  WorkerEvent event;
-  event.mutable_notice()->set_message(std::string(message));
-  Send(std::move(event));
+  Send([&](WorkerEvent& event) { event.mutable_notice()->set_message(std::string(message)); });
 }
 
-void JobRun::Send(WorkerEvent event) {
+void JobRun::Send(absl::FunctionRef<void(WorkerEvent&)> fill) {
+  WorkerEvent event;
+  fill(event);
   const absl::Status status = report_(std::move(event));
   if (status.ok()) return;
   MutexLock lock(&mutex_);

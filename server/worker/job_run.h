@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/base/mutex.h"
@@ -76,7 +77,10 @@ class JobRun : private TrainerObserver {
   // Reports the best model of an earlier attempt, if any.
   void ReportEarlierBest();
   std::string PathOf(absl::string_view name) const;
-  void Send(internal::v1::WorkerEvent event);
+  // Reports the file `name` of the job's folder. Returns errors of reading the file.
+  absl::Status SendArtifact(absl::string_view name, absl::string_view description);
+  // Reports the event that `fill` fills. An error stops the training.
+  void Send(absl::FunctionRef<void(internal::v1::WorkerEvent&)> fill);
   void NoteFailure(const absl::Status& status);
 
   const internal::v1::WorkerLaunch launch_;
