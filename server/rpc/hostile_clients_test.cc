@@ -465,11 +465,9 @@ class UnreadAnswersTest : public HostileClientsTest {
     v1::CreateTokenResponse token;
     grpc::Status status;
     // The administrator's last answer may still count.
-    for (int i = 0; i < 500 && !(status = daemon_stub_->CreateToken(Context().get(), create, &token)).ok();
-         ++i) {
-      absl::SleepFor(absl::Milliseconds(10));
-    }
-    EXPECT_TRUE(status.ok()) << status.error_message();
+    EXPECT_TRUE(Eventually([&] {
+      return (status = daemon_stub_->CreateToken(Context().get(), create, &token)).ok();
+    })) << status.error_message();
     return token.secret();
   }
 };
@@ -486,10 +484,8 @@ TEST_F(UnreadAnswersTest, AreRefusedAboveALimitAndCutOffInTime) {
   EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(20)), ::testing::Contains(kResetStream));
   v1::ListJobsResponse jobs;
   grpc::Status after;
-  for (int i = 0; i < 500 && !(after = good_->ListJobs(Context(token).get(), {}, &jobs)).ok(); ++i) {
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  EXPECT_TRUE(after.ok()) << after.error_message();
+  EXPECT_TRUE(Eventually([&] { return (after = good_->ListJobs(Context(token).get(), {}, &jobs)).ok(); }))
+      << after.error_message();
   EXPECT_EQ(jobs.jobs_size(), 1);
 }
 

@@ -6,18 +6,17 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
 #include "server/scheduler/backfill_policy.h"
 #include "server/scheduler/scheduler.h"
 #include "server/store/awaited.h"
+#include "server/store/eventually.h"
 
 namespace tandem {
 
@@ -179,23 +178,17 @@ class SchedulerTest : public testing::Test {
 
   // Blocks until the scheduler gives this reason and position for a waiting job.
   void WaitFor(const std::string& id, v1::Waiting::Reason reason, int position) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
     v1::Waiting waiting;
-    while (absl::Now() < deadline) {
+    EXPECT_TRUE(Eventually([&] {
       waiting = jobs_.machine().Get(id)->waiting();
-      if (waiting.reason() == reason && waiting.position() == position) return;
-      std::this_thread::yield();
-    }
-    ADD_FAILURE() << id << " still waits as: " << waiting.ShortDebugString();
+      return waiting.reason() == reason && waiting.position() == position;
+    })) << id
+        << " still waits as: " << waiting.ShortDebugString();
   }
 
   void WaitForState(const std::string& id, v1::JobState state) {
-    const absl::Time deadline = absl::Now() + absl::Minutes(1);
-    while (absl::Now() < deadline) {
-      if (jobs_.machine().Get(id)->state() == state) return;
-      std::this_thread::yield();
-    }
-    ADD_FAILURE() << id << " is still " << v1::JobState_Name(jobs_.machine().Get(id)->state());
+    EXPECT_TRUE(Eventually([&] { return jobs_.machine().Get(id)->state() == state; }))
+        << id << " is still " << v1::JobState_Name(jobs_.machine().Get(id)->state());
   }
 
   absl::Status SetDeviceState(const std::string& device, v1::DeviceState state) {

@@ -1,5 +1,6 @@
 // Tests waits and their ends: priorities, preemption, time limits, restarts.
 #include <algorithm>
+#include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"

@@ -9,9 +9,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/clusters/worker_listener.h"
+#include "server/store/eventually.h"
 #include "server/store/temporary_folder.h"
 #include "server/worker/event_reporter.h"
 #include "tandem/internal/v1/worker.grpc.pb.h"
@@ -56,14 +56,12 @@ class WorkerCertificateTest : public testing::Test {
     options.complaint_interval = absl::Seconds(1);
     const auto reporter = EventReporter::Create(options);
     EXPECT_TRUE(reporter.ok()) << reporter.status();
-    const absl::Time end = absl::Now() + absl::Seconds(60);
     std::string last;
-    while (absl::Now() < end) {
+    Eventually([&] {
       const std::vector<std::string> lines = sink_->last_formatted();
       if (!lines.empty()) last = lines.back();
-      if (absl::StrContains(last, part)) break;
-      absl::SleepFor(absl::Milliseconds(10));
-    }
+      return absl::StrContains(last, part);
+    });
     return last;
   }
 
