@@ -209,6 +209,10 @@ bool IsAnyKind(v1::DeviceKind kind) {
   return kind == v1::DEVICE_KIND_UNSPECIFIED || kind == v1::DEVICE_KIND_ANY;
 }
 
+std::string DeviceName(v1::DeviceKind kind, int index) {
+  return absl::StrCat(kDevices, WordFor(kind), ":", index);
+}
+
 void FillReplicasDefaults(v1::Replicas* replicas) {
   if (!TakesAll(*replicas)) {
     for (std::string& name : *replicas->mutable_devices()) {

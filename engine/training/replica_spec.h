@@ -18,6 +18,9 @@ inline constexpr double kLeastMeasuredLoad = 0.25;
 // Returns whether replicas with this kind of device take devices of any kind.
 bool IsAnyKind(v1::DeviceKind kind);
 
+// Returns the name of a device, such as "devices/cpu:0". `kind` is CPU, GPU or REFERENCE.
+std::string DeviceName(v1::DeviceKind kind, int index);
+
 // Sets missing fields with a default: the count, the kind of the named devices, the parallelism and its
 // settings. Completes device names ("devices/cpu:0"). Wrong fields stay.
 void FillReplicasDefaults(v1::Replicas* replicas);

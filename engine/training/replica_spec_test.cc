@@ -37,6 +37,12 @@ void ExpectFault(const std::string& replicas, const std::string& field, const st
   EXPECT_THAT(faults[0].description, HasSubstr(words)) << replicas;
 }
 
+TEST(ReplicaSpecTest, NamesOfDevices) {
+  EXPECT_EQ(DeviceName(v1::DEVICE_KIND_CPU, 0), "devices/cpu:0");
+  EXPECT_EQ(DeviceName(v1::DEVICE_KIND_GPU, 1), "devices/gpu:1");
+  EXPECT_EQ(DeviceName(v1::DEVICE_KIND_REFERENCE, 12), "devices/reference:12");
+}
+
 TEST(ReplicaSpecTest, Defaults) {
   v1::Replicas replicas = Job("").replicas();
   EXPECT_EQ(replicas.count(), 1);

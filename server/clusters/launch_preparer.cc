@@ -55,20 +55,15 @@ std::vector<v1::Device> DevicesOf(const v1::JobSpec& spec) {
   const int count = static_cast<int>(LoadsOf(replicas).size());
   const int each = std::max(1, count / std::max(1, replicas.workers()));
   const int threads = std::max(1, spec.cluster().slurm().cpus_per_task() / each);
-  const bool gpus = replicas.device_kind() == v1::DEVICE_KIND_GPU;
+  const v1::DeviceKind kind =
+      IsAnyKind(replicas.device_kind()) ? v1::DEVICE_KIND_CPU : replicas.device_kind();
   std::vector<v1::Device> devices;
   for (int rank = 0; rank < count; ++rank) {
     v1::Device& device = devices.emplace_back();
-    device.set_kind(gpus                                                  ? v1::DEVICE_KIND_GPU
-                    : replicas.device_kind() == v1::DEVICE_KIND_REFERENCE ? v1::DEVICE_KIND_REFERENCE
-                                                                          : v1::DEVICE_KIND_CPU);
+    device.set_kind(kind);
     device.set_index(rank);
-    device.set_name(absl::StrCat("devices/",
-                                 gpus                                         ? "gpu"
-                                 : device.kind() == v1::DEVICE_KIND_REFERENCE ? "reference"
-                                                                              : "cpu",
-                                 ":", rank));
-    if (!gpus) device.set_threads(threads);
+    device.set_name(DeviceName(kind, rank));
+    if (kind != v1::DEVICE_KIND_GPU) device.set_threads(threads);
   }
   return devices;
 }

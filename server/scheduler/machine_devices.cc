@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
+#include "engine/training/replica_spec.h"
 
 namespace tandem {
 namespace {
@@ -20,9 +21,9 @@ absl::Status CheckCount(absl::string_view option, int value) {
       absl::StrCat(option, " is ", value, "; it must be from 0 to ", kMostDevices));
 }
 
-v1::Device MakeDevice(v1::DeviceKind kind, absl::string_view kind_name, int index) {
+v1::Device MakeDevice(v1::DeviceKind kind, int index) {
   v1::Device device;
-  device.set_name(absl::StrCat("devices/", kind_name, ":", index));
+  device.set_name(DeviceName(kind, index));
   device.set_kind(kind);
   device.set_index(index);
   return device;
@@ -47,7 +48,7 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
 
   std::vector<v1::Device> devices;
   for (int i = 0; i < cpu_devices; ++i) {
-    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_CPU, "cpu", i));
+    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_CPU, i));
     device.set_model(host.cpu_model);
     device.set_memory_bytes(share);
     device.set_threads(cpu_threads);
@@ -56,7 +57,7 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
   }
   for (size_t i = 0; i < host.gpus.size(); ++i) {
     const HostGpu& gpu = host.gpus[i];
-    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_GPU, "gpu", static_cast<int>(i)));
+    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_GPU, static_cast<int>(i)));
     device.set_model(gpu.model);
     const int64_t total = gpu.status.total_memory_bytes();
     device.set_memory_bytes(total - std::min(kGpuOverheadBytes, total / 10));
@@ -66,7 +67,7 @@ absl::StatusOr<std::vector<v1::Device>> MakeDevices(const DeviceOptions& options
     *device.mutable_gpu() = gpu.status;
   }
   for (int i = 0; i < options.reference_devices; ++i) {
-    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_REFERENCE, "reference", i));
+    v1::Device& device = devices.emplace_back(MakeDevice(v1::DEVICE_KIND_REFERENCE, i));
     device.set_model(host.cpu_model);
     device.set_memory_bytes(share);
     device.set_threads(1);

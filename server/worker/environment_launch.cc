@@ -160,23 +160,18 @@ absl::StatusOr<internal::v1::WorkerLaunch> LaunchFromEnvironment(const Environme
   const int count = static_cast<int>(LoadsOf(*replicas).size()), each = count / workers;
   const int processors = static_cast<int>(std::thread::hardware_concurrency());
   const int threads = options.threads > 0 ? options.threads : std::max(1, processors / (here * each));
-  const bool gpus = replicas->device_kind() == v1::DEVICE_KIND_GPU;
-  const bool reference = replicas->device_kind() == v1::DEVICE_KIND_REFERENCE;
+  const v1::DeviceKind kind =
+      IsAnyKind(replicas->device_kind()) ? v1::DEVICE_KIND_CPU : replicas->device_kind();
+  const bool gpus = kind == v1::DEVICE_KIND_GPU;
   const int first_gpu = FirstGpu(local, each, variable);
   for (int rank = 0; rank < count; ++rank) {
     v1::Device* device = launch.add_devices();
-    device->set_kind(gpus        ? v1::DEVICE_KIND_GPU
-                     : reference ? v1::DEVICE_KIND_REFERENCE
-                                 : v1::DEVICE_KIND_CPU);
+    device->set_kind(kind);
     // GPUs are numbered from 0 on each host.
     const bool is_own = rank / each == worker;
     const int index = gpus && is_own ? first_gpu + rank % each : rank;
     device->set_name(!replicas->devices().empty() ? replicas->devices(rank % replicas->devices_size())
-                                                  : absl::StrCat("devices/",
-                                                                 gpus        ? "gpu"
-                                                                 : reference ? "reference"
-                                                                             : "cpu",
-                                                                 ":", index));
+                                                  : DeviceName(kind, index));
     if (!gpus) device->set_threads(threads);
   }
   if (workers == 1) return launch;
