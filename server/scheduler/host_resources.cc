@@ -1,7 +1,6 @@
 #include "server/scheduler/host_resources.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/base/env.h"
+#include "server/scheduler/available_memory.h"
 
 namespace tandem {
 namespace {
@@ -53,15 +53,11 @@ HostResources ProbeHost() {
   host.cores = AffinityCores();
   host.cpu_model = CpuModel();
   host.bfloat16 = __builtin_cpu_supports("avx512bf16") != 0;
-  host.memory_bytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  host.memory_bytes = AvailableMemory();
   for (const std::string& folder : ControlGroupFolders()) {
-    int64_t limit;
-    if (absl::SimpleAtoi(ContentOrEmpty(folder + "/memory.max"), &limit)) {
-      host.memory_bytes = std::min(host.memory_bytes, limit);
-    }
     // The file is "<microseconds> <period>" or "max ...".
     const std::vector<std::string> quota = absl::StrSplit(ContentOrEmpty(folder + "/cpu.max"), ' ');
-    int64_t period;
+    int64_t limit, period;
     if (quota.size() == 2 && absl::SimpleAtoi(quota[0], &limit) && absl::SimpleAtoi(quota[1], &period) &&
         period > 0) {
       host.cores = static_cast<int>(std::clamp<int64_t>(limit / period, 1, host.cores));

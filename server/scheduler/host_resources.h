@@ -31,8 +31,8 @@ struct HostResources {
   std::vector<HostGpu> gpus = {};
 };
 
-// Returns this machine's resources without GPUs. Respects CPU affinity and the limits of control groups
-// (version 2).
+// Returns this machine's resources without GPUs. Respects CPU affinity and the limits of control groups: of
+// memory in versions 1 and 2, of CPU time in version 2.
 HostResources ProbeHost();
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-#ifndef TANDEM_SERVER_DAEMON_AVAILABLE_MEMORY_H_
-#define TANDEM_SERVER_DAEMON_AVAILABLE_MEMORY_H_
+#ifndef TANDEM_SERVER_SCHEDULER_AVAILABLE_MEMORY_H_
+#define TANDEM_SERVER_SCHEDULER_AVAILABLE_MEMORY_H_
 
 #include <cstdint>
 #include <string>
@@ -12,4 +12,4 @@ int64_t AvailableMemory(const std::string& root = "");
 
 }  // namespace tandem
 
-#endif  // TANDEM_SERVER_DAEMON_AVAILABLE_MEMORY_H_
+#endif  // TANDEM_SERVER_SCHEDULER_AVAILABLE_MEMORY_H_

@@ -1,4 +1,4 @@
-#include "server/daemon/available_memory.h"
+#include "server/scheduler/available_memory.h"
 
 #include <unistd.h>
 
