@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -179,9 +178,7 @@ void CheckStateFolder(const std::string& folder, bool is_running, Checks* checks
     checks->Fail(subject, absl::StrFormat("other users may write to it (mode %04o); chmod 700 %s",
                                           info.st_mode & 07777, folder));
   }
-  struct statvfs disk = {};
-  if (statvfs(existing.c_str(), &disk) == 0) {
-    const int64_t free = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
+  if (const int64_t free = ReservedRoom::AvailableBytes(existing.string()); free >= 0) {
     const std::string left =
         absl::StrFormat("%.1f GiB of its disk are free", static_cast<double>(free) / (int64_t{1} << 30));
     const absl::Status taken = is_there ? TryToWrite(folder) : absl::OkStatus();

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/status_macros.h"
+#include "server/store/reserved_room.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -179,14 +179,11 @@ absl::StatusOr<std::string> Cache::Begin(const std::string& key) {
 }
 
 absl::Status Cache::Reserve(const std::string& key, int64_t bytes) {
-  struct statvfs disk = {};
-  if (statvfs(options_.folder.c_str(), &disk) == 0) {
-    const int64_t free_bytes = static_cast<int64_t>(disk.f_bavail) * static_cast<int64_t>(disk.f_frsize);
-    if (bytes > free_bytes - kLeftFree) {
-      return Full(absl::StrCat("needs ", Size(bytes), ", but the disk of ", options_.folder, " has ",
-                               Size(free_bytes), " free, of which ", Size(kLeftFree),
-                               " must stay free; make room there"));
-    }
+  const int64_t free_bytes = ReservedRoom::AvailableBytes(options_.folder);
+  if (free_bytes >= 0 && bytes > free_bytes - kLeftFree) {
+    return Full(absl::StrCat("needs ", Size(bytes), ", but the disk of ", options_.folder, " has ",
+                             Size(free_bytes), " free, of which ", Size(kLeftFree),
+                             " must stay free; make room there"));
   }
   {
     MutexLock lock(&mutex_);
