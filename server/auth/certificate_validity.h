@@ -1,6 +1,8 @@
 #ifndef TANDEM_SERVER_AUTH_CERTIFICATE_VALIDITY_H_
 #define TANDEM_SERVER_AUTH_CERTIFICATE_VALIDITY_H_
 
+#include <openssl/x509.h>
+
 #include <optional>
 #include <string>
 
@@ -27,9 +29,12 @@ struct CertificateTrouble {
 // Returns nullopt if the certificate is valid now and for two more weeks.
 std::optional<CertificateTrouble> TroubleOf(const CertificateValidity& validity, absl::Time now);
 
-// Returns the validity of the first certificate in a PEM file, the daemon's own. FAILED_PRECONDITION: the
-// file cannot be read or holds no certificate.
-absl::StatusOr<CertificateValidity> ReadCertificateValidity(const std::string& path);
+// Returns the validity of the certificate in the file `path`, which errors name. FAILED_PRECONDITION: the
+// certificate does not say when it is valid.
+absl::StatusOr<CertificateValidity> ValidityOf(const X509& certificate, const std::string& path);
+
+// Returns for example "2026-01-31 23:59 UTC".
+std::string ShownTime(absl::Time time);
 
 }  // namespace tandem
 

@@ -16,7 +16,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "engine/base/status_macros.h"
-#include "server/auth/certificate_validity.h"
 
 namespace tandem {
 namespace {
@@ -54,7 +53,8 @@ int CountCertificates(const std::string& pem) {
   return at_end ? count : -1;
 }
 
-absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
+// Returns the certificate's validity.
+absl::StatusOr<CertificateValidity> CheckPair(const TlsFiles& files, const TlsContent& content) {
   const Bio certificate_reader = Reader(content.certificate);
   const Certificate certificate(PEM_read_bio_X509(certificate_reader.get(), nullptr, nullptr, nullptr),
                                 &X509_free);
@@ -79,7 +79,7 @@ absl::Status CheckPair(const TlsFiles& files, const TlsContent& content) {
     return absl::FailedPreconditionError(absl::StrCat(
         "cannot use the TLS key ", files.key, ": it does not belong to the certificate ", files.certificate));
   }
-  return absl::OkStatus();
+  return ValidityOf(*certificate, files.certificate);
 }
 
 }  // namespace
@@ -88,15 +88,13 @@ absl::StatusOr<TlsContent> ReadTlsFiles(const TlsFiles& files) {
   TlsContent content;
   TANDEM_ASSIGN_OR_RETURN(content.certificate, ReadPem(files.certificate, "certificate"));
   TANDEM_ASSIGN_OR_RETURN(content.key, ReadPem(files.key, "key"));
-  TANDEM_RETURN_IF_ERROR(CheckPair(files, content));
+  TANDEM_ASSIGN_OR_RETURN(content.validity, CheckPair(files, content));
   struct stat info;
   if (stat(files.key.c_str(), &info) == 0 && (info.st_mode & 007) != 0) {
     return absl::FailedPreconditionError(
         absl::StrFormat("cannot use the TLS key %s: its mode %04o lets other users read it; chmod 600 %s",
                         files.key, info.st_mode & 07777, files.key));
   }
-  TANDEM_ASSIGN_OR_RETURN(const CertificateValidity validity, ReadCertificateValidity(files.certificate));
-  content.validity = validity;
   if (files.client_ca.empty()) return content;
   TANDEM_ASSIGN_OR_RETURN(content.client_ca, ReadPem(files.client_ca, "authorities of clients"));
   if (CountCertificates(content.client_ca) < 1) {

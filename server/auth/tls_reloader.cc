@@ -104,14 +104,13 @@ void TlsReloader::Reload() {
     failure_ = content.status();
     ++state_.failures;
     spdlog::error("cannot use the new TLS files, so the old ones stay in use (valid until {}): {}",
-                  absl::FormatTime("%Y-%m-%d %H:%M UTC", state_.valid_until, absl::UTCTimeZone()),
-                  std::string(content.status().message()));
+                  ShownTime(state_.valid_until), std::string(content.status().message()));
     return;
   }
   failure_ = absl::OkStatus();
   ++state_.reloads;
   spdlog::info("the TLS files changed, new connections use them; the certificate is valid until {}",
-               absl::FormatTime("%Y-%m-%d %H:%M UTC", content->validity.end, absl::UTCTimeZone()));
+               ShownTime(content->validity.end));
   Use(*std::move(content));
 }
 

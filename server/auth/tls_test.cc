@@ -276,7 +276,7 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
   EXPECT_THAT(message(files), HasSubstr("does not belong to the certificate"));
   files = Files(true);
   files.certificate = File("missing.pem");
-  EXPECT_THAT(message(files), HasSubstr(File("missing.pem")));
+  EXPECT_THAT(message(files), HasSubstr("cannot read the TLS certificate " + File("missing.pem")));
   std::ofstream(File("text")) << "no certificate\n";
   files.certificate = File("text");
   EXPECT_THAT(message(files), HasSubstr("no certificate in PEM form"));
@@ -295,21 +295,14 @@ TEST_F(TlsTest, SaysWhichFileIsWrong) {
 TEST_F(TlsTest, TheValidityIsThatOfTheFilesCertificate) {
   const absl::Time before = absl::Now();
   servers_.Issue("localhost", File("server.pem"), File("server.key"), absl::Hours(48));
-  const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(File("server.pem"));
-  ASSERT_TRUE(validity.ok()) << validity.status();
+  const absl::StatusOr<TlsContent> content = ReadTlsFiles(Files(false));
+  ASSERT_TRUE(content.ok()) << content.status();
+  const CertificateValidity& validity = content->validity;
   // Certificates count whole seconds.
-  EXPECT_GE(validity->end, before + absl::Hours(48) - absl::Seconds(1));
-  EXPECT_LE(validity->end, absl::Now() + absl::Hours(48));
-  EXPECT_LE(validity->begin, validity->end - absl::Hours(1));
-  EXPECT_GE(validity->begin, validity->end - absl::Hours(1) - absl::Minutes(2));
-  const absl::Status missing = ReadCertificateValidity(File("missing.pem")).status();
-  EXPECT_EQ(missing.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(missing.message()),
-              HasSubstr("cannot read the TLS certificate " + File("missing.pem")));
-  std::ofstream(File("text")) << "no certificate\n";
-  const absl::Status text = ReadCertificateValidity(File("text")).status();
-  EXPECT_EQ(text.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(text.message()), HasSubstr("it has no certificate in PEM form"));
+  EXPECT_GE(validity.end, before + absl::Hours(48) - absl::Seconds(1));
+  EXPECT_LE(validity.end, absl::Now() + absl::Hours(48));
+  EXPECT_LE(validity.begin, validity.end - absl::Hours(1));
+  EXPECT_GE(validity.begin, validity.end - absl::Hours(1) - absl::Minutes(2));
 }
 
 }  // namespace

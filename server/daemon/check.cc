@@ -241,15 +241,11 @@ void CheckTls(const DaemonOptions& options, Checks* checks) {
   if (options.tls_cert.empty()) return;
   const std::string subject = absl::StrCat("TLS certificate ", options.tls_cert);
   // A daemon with a broken TLS file does not start.
-  if (!checks->Require(subject,
-                       ReadTlsFiles({options.tls_cert, options.tls_key, options.tls_client_ca}).status()))
-    return;
-  const absl::StatusOr<CertificateValidity> validity = ReadCertificateValidity(options.tls_cert);
-  if (!checks->Require(subject, validity.status())) return;
-  if (const auto trouble = TroubleOf(*validity, absl::Now()); !trouble.has_value()) {
-    checks->Fine(subject,
-                 absl::StrCat("with its key, valid until ",
-                              absl::FormatTime("%Y-%m-%d %H:%M UTC", validity->end, absl::UTCTimeZone())));
+  const absl::StatusOr<TlsContent> content =
+      ReadTlsFiles({options.tls_cert, options.tls_key, options.tls_client_ca});
+  if (!checks->Require(subject, content.status())) return;
+  if (const auto trouble = TroubleOf(content->validity, absl::Now()); !trouble.has_value()) {
+    checks->Fine(subject, absl::StrCat("with its key, valid until ", ShownTime(content->validity.end)));
   } else if (trouble->is_refused) {
     checks->Fail(subject, trouble->text);
   } else {
