@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,18 +60,12 @@ absl::StatusOr<std::string> ReadToken(int fd, const std::string& path) {
 
 absl::StatusOr<std::string> RandomToken() {
   char bytes[kTokenBytes];
-  size_t filled = 0;
-  while (filled < sizeof(bytes)) {
-    const ssize_t got = getrandom(bytes + filled, sizeof(bytes) - filled, 0);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0)
-      return absl::InternalError(
-          absl::StrCat("cannot make a token: the system gives no random bytes: ", strerror(errno)));
-    filled += got;
+  if (getentropy(bytes, sizeof(bytes)) != 0) {
+    return absl::InternalError(
+        absl::StrCat("cannot make a token: the system gives no random bytes: ", strerror(errno)));
   }
-  std::string text = absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
-  while (!text.empty() && text.back() == '=') text.pop_back();
-  return text;
+  // Without padding.
+  return absl::WebSafeBase64Escape(absl::string_view(bytes, sizeof(bytes)));
 }
 
 absl::StatusOr<std::string> LoadOrCreateToken(const std::string& path) {
