@@ -10,11 +10,11 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/sha256.h"
 #include "engine/base/spelling.h"
@@ -26,6 +26,7 @@
 #include "server/admission/data_facts.h"
 #include "server/admission/folder_links.h"
 #include "server/admission/known_datasets.h"
+#include "server/store/records.h"
 
 namespace tandem {
 namespace {
@@ -277,7 +278,7 @@ absl::StatusOr<v1::DatasetSpec> DatasetCatalog::Expand(const v1::DatasetSpec& sp
                                            ", but there is a source too; give only one of them"));
   }
   // ListDatasets returns the full name.
-  const std::string name(absl::StripPrefix(spec.name(), "datasets/"));
+  const std::string name = DatasetId(spec.name());
   std::optional<v1::DatasetSpec> registered;
   if (registered_ != nullptr) registered = registered_->FindSpec(name);
   if (!registered.has_value()) return ExpandFolder(name, spec);
@@ -436,7 +437,7 @@ KnownFacts::Facts DatasetCatalog::Answer(const Question& question) const {
 DatasetCatalog::Described DatasetCatalog::DescribeNamed(const std::string& name, const std::string& folder,
                                                         ClassNames names) const {
   v1::Dataset dataset;
-  dataset.set_name(absl::StrCat("datasets/", name));
+  dataset.set_name(DatasetName(name));
   dataset.set_location(folder);
   const KnownDataset* known = FindKnownDataset(name);
   dataset.set_description(known != nullptr ? known->description
@@ -455,7 +456,7 @@ DatasetCatalog::Described DatasetCatalog::DescribeNamed(const std::string& name,
 DatasetCatalog::Described DatasetCatalog::DescribeRegistered(v1::Dataset dataset, ClassNames names) const {
   dataset.set_state(v1::DATASET_STATE_READY);
   dataset.set_origin(v1::DATASET_ORIGIN_REGISTERED);
-  const std::string id(absl::StripPrefix(dataset.name(), "datasets/"));
+  const std::string id = DatasetId(dataset.name());
   absl::Status reading = AddDescription(id, names, &dataset);
   return {.dataset = std::move(dataset), .reading = std::move(reading)};
 }
@@ -505,7 +506,7 @@ std::vector<v1::Dataset> DatasetCatalog::List(size_t begin, size_t most, size_t 
       list.push_back(DescribeNamed(set->first, set->second, ClassNames::kLeftOut).dataset);
     } else {
       // The set was deleted after Ids() returned.
-      list.emplace_back().set_name(absl::StrCat("datasets/", set->first));
+      list.emplace_back().set_name(DatasetName(set->first));
     }
   }
   return list;
@@ -517,7 +518,7 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::DescribeById(const std::string& name
 }
 
 absl::StatusOr<DatasetCatalog::Described> DatasetCatalog::FindDescribed(const std::string& name) const {
-  const std::string id(absl::StripPrefix(name, "datasets/"));
+  const std::string id = DatasetId(name);
   if (registered_ != nullptr) {
     std::optional<v1::Dataset> registered = registered_->Find(id);
     if (registered.has_value()) return DescribeRegistered(*std::move(registered), ClassNames::kShown);
@@ -556,7 +557,7 @@ absl::StatusOr<v1::Dataset> DatasetCatalog::Get(const std::string& name) const {
   TANDEM_RETURN_IF_ERROR(described.reading);
   if (!described.dataset.problem().empty()) return std::move(described.dataset);
   v1::DatasetSpec spec;
-  spec.set_name(std::string(absl::StripPrefix(name, "datasets/")));
+  spec.set_name(DatasetId(name));
   TANDEM_ASSIGN_OR_RETURN(spec, Resolve(spec));
   internal::v1::DataTask task;
   *task.mutable_dataset() = std::move(spec);

@@ -3,13 +3,12 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/post_for_user.h"
+#include "server/store/records.h"
 
 namespace tandem::rpc {
 namespace {
@@ -24,7 +23,7 @@ int64_t NumberIn(const std::map<std::string, std::string>& details, const std::s
 v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
   const std::map<std::string, std::string> details = GetReasonDetails(status);
   v1::Dataset dataset;
-  dataset.set_name(absl::StrCat("datasets/", id));
+  dataset.set_name(DatasetName(id));
   dataset.set_state(v1::DATASET_STATE_FETCHING);
   dataset.set_origin(v1::DATASET_ORIGIN_FETCHED);
   dataset.mutable_fetch()->set_bytes_done(NumberIn(details, "bytes_done"));
@@ -64,7 +63,7 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
 
 void FetchDataset(const RpcContext& context, const Caller& caller, const v1::FetchDatasetRequest& request,
                   Reply<v1::Dataset> reply) {
-  const std::string id(absl::StripPrefix(request.name(), "datasets/"));
+  const std::string id = DatasetId(request.name());
   if (id.empty()) {
     return reply(FieldError("name", "is required: the name of a public data set, such as \"mnist\""));
   }

@@ -13,6 +13,7 @@
 #include "server/scheduler/device_plan.h"
 #include "server/scheduler/queue_order.h"
 #include "server/scheduler/usage_limits.h"
+#include "server/store/records.h"
 
 namespace tandem {
 namespace {
@@ -170,8 +171,8 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
               kept_for.empty() ? absl::StrCat("\"", job->user, "\" holds ", limits.Held(job->user),
                                               " of at most ", limits.MaxDevices(job->user),
                                               " devices, and it needs ", job->gang.devices, ".")
-                               : absl::StrCat("The quota of \"", job->user, "\" is kept for \"jobs/",
-                                              kept_for, "\", which is ahead of it."));
+                               : absl::StrCat("The quota of \"", job->user, "\" is kept for \"",
+                                              JobName(kept_for), "\", which is ahead of it."));
       if (readiness(*job) == Readiness::kHeldByQuota) limits.KeepQuota(*job);
       continue;
     }
@@ -204,7 +205,7 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
                 absl::StrCat("Needs ", Needs(*job, kind), "; ", room, " of ", suitable, " free."));
       } else {
         because(v1::Waiting::REASON_BEHIND_OTHERS,
-                absl::StrCat("Number ", position, " in the queue; \"jobs/", first, "\" goes first."));
+                absl::StrCat("Number ", position, " in the queue; \"", JobName(first), "\" goes first."));
       }
       expected = forecast.Reserve(*job);
       latest = plan.Reserve(*job);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/store/records.h"
 
 namespace tandem {
 namespace {
@@ -62,7 +63,7 @@ absl::Status Inventory::Acquire(const std::string& job_id, const Lease& lease) {
     return absl::InvalidArgumentError(
         absl::StrCat("cannot lease a share of ", lease.share, ": it must be above 0 and at most 1"));
   }
-  const std::string job = absl::StrCat("jobs/", job_id);
+  const std::string job = JobName(job_id);
   MutexLock lock(&mutex_);
   std::vector<Held*> wanted;
   for (const Held& held : devices_) {
@@ -98,7 +99,7 @@ absl::Status Inventory::Acquire(const std::string& job_id, const Lease& lease) {
 }
 
 std::vector<std::string> Inventory::Release(const std::string& job_id) {
-  const std::string job = absl::StrCat("jobs/", job_id);
+  const std::string job = JobName(job_id);
   std::vector<std::string> released;
   MutexLock lock(&mutex_);
   for (Held& held : devices_) {
