@@ -218,13 +218,9 @@ class Transfer : public HttpSink {
                                                      " as required: the file was changed, or the address is "
                                                      "wrong; check the address, or give the new #sha256="));
     }
-    {
-      TANDEM_ASSIGN_OR_RETURN(
-          std::unique_ptr<WritableFile> part,
-          here_ == 0 ? context_.env->CreateFile(part_path_) : context_.env->AppendToFile(part_path_));
-      TANDEM_RETURN_IF_ERROR(part->Sync());
-      TANDEM_RETURN_IF_ERROR(part->Close());
-    }
+    TANDEM_RETURN_IF_ERROR(OpenPart());
+    TANDEM_RETURN_IF_ERROR(part_->Sync());
+    TANDEM_RETURN_IF_ERROR(std::exchange(part_, nullptr)->Close());
     TANDEM_RETURN_IF_ERROR(context_.env->RenameFile(part_path_, request_.path));
     unlink(state_path_.c_str());
     TANDEM_RETURN_IF_ERROR(context_.env->SyncDirectory(std::filesystem::path(request_.path).parent_path()));
