@@ -51,9 +51,10 @@ absl::StatusOr<HttpResponse> HttpOrigin::Get(const std::vector<std::string>& hea
                                                                  response.status().message(), " ", url.host)),
                         GetReason(response.status()));
     }
-    const int status = response->status;
-    if (status == 200 || status == 206 || status == 304 || status == 412 || status == 416) return response;
-    if (status < 300 || status >= 400 || response->redirect.empty()) return Explain(url, *response);
+    if (IsUsable(*response)) return response;
+    if (response->status < 300 || response->status >= 400 || response->redirect.empty()) {
+      return Explain(url, *response);
+    }
     if (redirections == kMostRedirections) {
       return absl::InvalidArgumentError(absl::StrCat("is ", url_.shown, ", which redirects more than ",
                                                      kMostRedirections, " times, the last time to ",

@@ -15,6 +15,11 @@ constexpr int kLongestWait = 60;
 
 }  // namespace
 
+bool IsUsable(const HttpResponse& response) {
+  const int status = response.status;
+  return status == 200 || status == 206 || status == 304 || status == 412 || status == 416;
+}
+
 absl::Status PatienceAsked(const HttpResponse& response) {
   switch (response.status) {
     case 408:

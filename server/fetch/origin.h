@@ -43,6 +43,8 @@ class MemorySink : public HttpSink {
   std::string content_;
 };
 
+// Returns true for the statuses that Origin::Get returns.
+bool IsUsable(const HttpResponse& response);
 // Returns UNAVAILABLE with the wait in Retry-After if the response's status asks to retry later. OK
 // otherwise.
 absl::Status PatienceAsked(const HttpResponse& response);

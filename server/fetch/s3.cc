@@ -108,16 +108,7 @@ absl::StatusOr<HttpResponse> S3Bucket::Get(const std::string& target, const std:
       request.signature = S3Signature{config_.access_key, config_.secret_key, config_.session_token, region};
     }
     TANDEM_ASSIGN_OR_RETURN(HttpResponse response, transport_->Get(request, sink));
-    switch (response.status) {
-      case 200:
-      case 206:
-      case 304:
-      case 412:
-      case 416:
-        return response;
-      default:
-        break;
-    }
+    if (IsUsable(response)) return response;
     const std::string real_region = response.Header("x-amz-bucket-region");
     if (elsewhere || real_region.empty() || real_region == region) return Explain(response, shown);
     MutexLock lock(&mutex_);
