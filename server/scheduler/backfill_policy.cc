@@ -45,16 +45,6 @@ google::protobuf::Timestamp ToTimestamp(absl::Time time) {
   return timestamp;
 }
 
-int CountAll(const Snapshot& snapshot, v1::DeviceKind kind, const WaitingJob& job) {
-  return static_cast<int>(
-      std::count_if(snapshot.devices.begin(), snapshot.devices.end(), [&](const DeviceSlot& device) {
-        const auto& names = job.gang.names;
-        const bool wanted = names.empty() ? device.kind == kind
-                                          : std::find(names.begin(), names.end(), device.name) != names.end();
-        return wanted && device.memory_bytes >= job.gang.memory_bytes();
-      }));
-}
-
 Readiness ReadinessOf(const WaitingJob& job, const UsageLimits& limits, DevicePlan& plan) {
   if (job.is_held_up || job.is_delayed || !limits.SweepAllows(job)) return Readiness::kHeldBack;
   if (!limits.QuotaCouldAllow(job) || plan.FitOf(job) != DevicePlan::Fit::kFits) return Readiness::kHeldBack;
@@ -142,15 +132,13 @@ std::vector<Explanation> BackfillPolicy::Explain(const Snapshot& snapshot) const
     const DevicePlan::Fit fit = plan.FitOf(*job);
     if (fit == DevicePlan::Fit::kMissing) {
       because(v1::Waiting::REASON_DEVICES_MISSING,
-              absl::StrCat("Needs ", Needs(*job, kind), "; this daemon has ", CountAll(snapshot, kind, *job),
-                           "."));
+              absl::StrCat("Needs ", Needs(*job, kind), "; this daemon has ", plan.CountAll(*job), "."));
       continue;
     }
     if (fit == DevicePlan::Fit::kOutOfService) {
       because(v1::Waiting::REASON_DEVICES_OUT_OF_SERVICE,
               absl::StrCat("Needs ", Needs(*job, kind), "; ", plan.CountSuitable(*job), " of this daemon's ",
-                           CountAll(snapshot, kind, *job),
-                           " are in service, the others are drained or excluded."));
+                           plan.CountAll(*job), " are in service, the others are drained or excluded."));
       continue;
     }
     if (job->is_delayed) {

@@ -62,19 +62,22 @@ void DevicePlan::UpdateRoomy() {
 }
 
 bool DevicePlan::Suits(const Device& device, const WaitingJob& job, v1::DeviceKind kind) const {
-  if (!job.gang.names.empty()) {
-    return std::find(job.gang.names.begin(), job.gang.names.end(), device.slot->name) !=
-               job.gang.names.end() &&
-           device.slot->memory_bytes >= job.gang.memory_bytes();
-  }
-  return device.slot->kind == kind && device.slot->memory_bytes >= job.gang.memory_bytes();
+  const std::vector<std::string>& names = job.gang.names;
+  const bool is_wanted = names.empty()
+                             ? device.slot->kind == kind
+                             : std::find(names.begin(), names.end(), device.slot->name) != names.end();
+  return is_wanted && device.slot->memory_bytes >= job.gang.memory_bytes();
+}
+
+int DevicePlan::CountOfKind(const WaitingJob& job, v1::DeviceKind kind) const {
+  return static_cast<int>(std::count_if(devices_.begin(), devices_.end(),
+                                        [&](const Device& device) { return Suits(device, job, kind); }));
 }
 
 v1::DeviceKind DevicePlan::KindFor(const WaitingJob& job) const {
   if (job.gang.device_kind != v1::DEVICE_KIND_UNSPECIFIED) return job.gang.device_kind;
-  int gpus = 0;
-  for (const Device& device : devices_) gpus += Suits(device, job, v1::DEVICE_KIND_GPU) ? 1 : 0;
-  return gpus >= job.gang.devices ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU;
+  return CountOfKind(job, v1::DEVICE_KIND_GPU) >= job.gang.devices ? v1::DEVICE_KIND_GPU
+                                                                   : v1::DEVICE_KIND_CPU;
 }
 
 DevicePlan::Fit DevicePlan::FitOf(const WaitingJob& job) {

@@ -53,10 +53,11 @@ class DevicePlan {
   bool HasRoom() const { return !roomy_.empty(); }
   // Returns the lowest priority of a preemptible job; INT_MAX if none.
   int lowest_preemptible() const { return lowest_preemptible_; }
-  // Return the number of devices with room for the job now, reserved or not, and the number of suitable
-  // devices in service.
+  // Return the number of devices with room for the job now, reserved or not, the number of suitable devices
+  // in service, and the number of all suitable devices.
   int CountRoom(const WaitingJob& job);
   int CountSuitable(const WaitingJob& job);
+  int CountAll(const WaitingJob& job) const { return CountOfKind(job, KindFor(job)); }
   // Returns the kind of device for the job.
   v1::DeviceKind KindFor(const WaitingJob& job) const;
 
@@ -79,6 +80,8 @@ class DevicePlan {
   };
 
   bool Suits(const Device& device, const WaitingJob& job, v1::DeviceKind kind) const;
+  // Returns the number of devices that suit the job if it takes devices of this kind.
+  int CountOfKind(const WaitingJob& job, v1::DeviceKind kind) const;
   bool InService(const Device& device) const { return device.slot->state == v1::DEVICE_STATE_ACTIVE; }
   bool HasRoomFor(const Device& device, const WaitingJob& job) const;
   // Sets `candidates_` to the devices in service that suit the job.
