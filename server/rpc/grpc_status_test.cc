@@ -7,8 +7,7 @@
 #include "engine/base/error_reason.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/retry_delay.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
+#include "server/rpc/status_details.h"
 
 namespace tandem {
 namespace {
@@ -25,11 +24,8 @@ TEST(GrpcStatusTest, AnyErrorHasAReason) {
   const grpc::Status status = ToGrpcStatus(absl::NotFoundError("gone"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(status.error_message(), "gone");
-  google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(status.error_details()));
-  ASSERT_EQ(details.details_size(), 1);
-  google::rpc::ErrorInfo info;
-  ASSERT_TRUE(details.details(0).UnpackTo(&info));
+  EXPECT_EQ(DetailsOf(status).details_size(), 1);
+  const auto info = DetailOf<google::rpc::ErrorInfo>(status);
   EXPECT_EQ(info.reason(), "NOT_FOUND");
   EXPECT_EQ(info.domain(), "tandem");
 }
@@ -37,11 +33,8 @@ TEST(GrpcStatusTest, AnyErrorHasAReason) {
 TEST(GrpcStatusTest, SaysWhenToComeAgain) {
   const grpc::Status status = ToGrpcStatus(WithRetryDelay(
       WithReason(absl::ResourceExhaustedError("too often"), "RATE"), absl::Milliseconds(2500)));
-  google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(status.error_details()));
-  ASSERT_EQ(details.details_size(), 2);
-  google::rpc::RetryInfo retry;
-  ASSERT_TRUE(details.details(1).UnpackTo(&retry));
+  EXPECT_EQ(DetailsOf(status).details_size(), 2);
+  const auto retry = DetailOf<google::rpc::RetryInfo>(status);
   EXPECT_EQ(retry.retry_delay().seconds(), 2);
   EXPECT_EQ(retry.retry_delay().nanos(), 500'000'000);
 }
@@ -54,11 +47,9 @@ TEST(GrpcStatusTest, SaysInUtf8WhatIsNot) {
   FieldViolations violations;
   violations.Add("spec.name", "is 'a\xC3'");
   const grpc::Status status = ToGrpcStatus(violations.ToStatus());
-  google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(status.error_details()));
-  google::rpc::BadRequest bad_request;
-  ASSERT_EQ(details.details_size(), 2);
-  ASSERT_TRUE(details.details(1).UnpackTo(&bad_request));
+  EXPECT_EQ(DetailsOf(status).details_size(), 2);
+  const auto bad_request = DetailOf<google::rpc::BadRequest>(status);
+  ASSERT_EQ(bad_request.field_violations_size(), 1);
   EXPECT_EQ(bad_request.field_violations(0).description(), "is 'a\\xc3'");
 }
 
@@ -70,11 +61,8 @@ TEST(GrpcStatusTest, CutsWhatAClientWouldNotTake) {
   }
   const grpc::Status status = ToGrpcStatus(violations.ToStatus());
   EXPECT_THAT(status.error_message(), StartsWith("500 problems: spec.model.layers[0].dense.units: xxx"));
-  google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(status.error_details()));
-  google::rpc::BadRequest bad_request;
-  ASSERT_TRUE(details.details(1).UnpackTo(&bad_request));
-  EXPECT_GT(bad_request.field_violations_size(), 10);
+  const auto bad_request = DetailOf<google::rpc::BadRequest>(status);
+  ASSERT_GT(bad_request.field_violations_size(), 10);
   const auto& last = bad_request.field_violations(bad_request.field_violations_size() - 1);
   EXPECT_EQ(last.description(),
             absl::StrCat("and ", 501 - bad_request.field_violations_size(), " more problems"));

@@ -19,9 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
+#include "server/rpc/status_details.h"
 #include "server/store/eventually.h"
 #include "server/workers/kept_weights.h"
 
@@ -31,17 +30,6 @@ namespace {
 using grpc::StatusCode;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-template <typename Detail>
-Detail DetailOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  details.ParseFromString(status.error_details());
-  Detail found;
-  for (const auto& detail : details.details()) {
-    if (detail.Is<Detail>()) detail.UnpackTo(&found);
-  }
-  return found;
-}
 
 std::string ReasonOf(const grpc::Status& status) { return DetailOf<google::rpc::ErrorInfo>(status).reason(); }
 

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "server/admission/remote_data.h"
 #include "server/rpc/service_fixture.h"
+#include "server/rpc/status_details.h"
 
 namespace tandem {
 namespace {
@@ -21,14 +20,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 std::vector<std::string> FieldsOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  details.ParseFromString(status.error_details());
   std::vector<std::string> fields;
-  for (const auto& any : details.details()) {
-    google::rpc::BadRequest bad_request;
-    if (!any.UnpackTo(&bad_request)) continue;
-    for (const auto& violation : bad_request.field_violations()) fields.push_back(violation.field());
-  }
+  const auto bad_request = DetailOf<google::rpc::BadRequest>(status);
+  for (const auto& violation : bad_request.field_violations()) fields.push_back(violation.field());
   return fields;
 }
 

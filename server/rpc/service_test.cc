@@ -1,15 +1,13 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
-#include <google/protobuf/any.pb.h>
 
 #include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "server/rpc/service_fixture.h"
+#include "server/rpc/status_details.h"
 
 namespace tandem {
 namespace {
@@ -17,22 +15,6 @@ namespace {
 using grpc::StatusCode;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-google::rpc::Status DetailsOf(const grpc::Status& status) {
-  google::rpc::Status details;
-  EXPECT_TRUE(details.ParseFromString(status.error_details()));
-  return details;
-}
-
-template <typename Message>
-Message DetailOf(const grpc::Status& status) {
-  Message message;
-  const google::rpc::Status details = DetailsOf(status);
-  for (const google::protobuf::Any& detail : details.details()) {
-    if (detail.Is<Message>()) detail.UnpackTo(&message);
-  }
-  return message;
-}
 
 using ServiceTest = ServiceFixture;
 
