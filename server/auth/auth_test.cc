@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <fstream>
 
 #include "server/auth/authenticator.h"
 #include "server/auth/listen_policy.h"
 #include "server/auth/token.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -15,19 +15,14 @@ namespace {
 using ::testing::HasSubstr;
 using Metadata = Authenticator::Metadata;
 
-std::string FreshFolder() {
-  std::string folder = ::testing::TempDir() + "/auth_XXXXXX";
-  EXPECT_NE(mkdtemp(folder.data()), nullptr);
-  return folder;
-}
-
 void WriteFile(const std::string& path, const std::string& content, mode_t mode) {
   std::ofstream(path) << content;
   ASSERT_EQ(chmod(path.c_str(), mode), 0);
 }
 
 TEST(Token, IsMadeOnceAndOnlyForItsOwner) {
-  const std::string path = FreshFolder() + "/token";
+  const TemporaryFolder folder, other;
+  const std::string path = folder.path() + "/token";
   const absl::StatusOr<std::string> made = LoadOrCreateToken(path);
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->size(), 43);
@@ -37,11 +32,12 @@ TEST(Token, IsMadeOnceAndOnlyForItsOwner) {
   ASSERT_EQ(stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 07777, 0600);
   EXPECT_EQ(*LoadOrCreateToken(path), *made);
-  EXPECT_NE(*LoadOrCreateToken(FreshFolder() + "/token"), *made);
+  EXPECT_NE(*LoadOrCreateToken(other.path() + "/token"), *made);
 }
 
 TEST(Token, RefusesAFileThatOthersCanRead) {
-  const std::string path = FreshFolder() + "/token";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/token";
   WriteFile(path, "0123456789abcdef0123456789abcdef\n", 0640);
   const absl::Status status = LoadOrCreateToken(path).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
@@ -54,14 +50,16 @@ TEST(Token, RefusesWhatIsNoToken) {
   for (const std::string& content :
        {std::string(), std::string("short"), std::string("has blanks inside it, so no token"),
         std::string(1000, 'x')}) {
-    const std::string path = FreshFolder() + "/token";
+    const TemporaryFolder folder;
+    const std::string path = folder.path() + "/token";
     WriteFile(path, content, 0600);
     EXPECT_EQ(LoadOrCreateToken(path).status().code(), absl::StatusCode::kFailedPrecondition) << content;
   }
 }
 
 TEST(Token, RefusesWhatIsNoFile) {
-  const std::string folder = FreshFolder();
+  const TemporaryFolder temporary;
+  const std::string& folder = temporary.path();
   const absl::Status no_file = LoadOrCreateToken(folder).status();
   EXPECT_EQ(no_file.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(no_file.message()), HasSubstr("it is not a regular file"));
