@@ -14,7 +14,9 @@ namespace tandem {
 // For tests: an empty folder, removed with its content.
 class TemporaryFolder {
  public:
-  TemporaryFolder() : path_(testing::TempDir() + "/tandem-XXXXXX") {
+  TemporaryFolder() : TemporaryFolder(testing::TempDir() + "/tandem-") {}
+  // The path is `prefix` and six random characters.
+  explicit TemporaryFolder(const std::string& prefix) : path_(prefix + "XXXXXX") {
     EXPECT_NE(mkdtemp(path_.data()), nullptr) << path_;
   }
   ~TemporaryFolder() {

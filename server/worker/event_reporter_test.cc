@@ -20,6 +20,7 @@
 #include "engine/base/mutex.h"
 #include "gtest/gtest.h"
 #include "server/store/eventually.h"
+#include "server/store/temporary_folder.h"
 #include "third_party/spdlog/log.h"
 
 namespace tandem {
@@ -176,12 +177,11 @@ class FakeDaemon : public WorkerService::Service {
 
 class EventReporterTest : public testing::Test {
  protected:
-  EventReporterTest() : folder_("/tmp/event_reporter_test_XXXXXX") {
-    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+  EventReporterTest() {
     options_.job_id = "job";
     options_.attempt = 1;
-    options_.daemon_target = "unix:" + folder_ + "/socket";
-    options_.spool_path = folder_ + "/spool";
+    options_.daemon_target = "unix:" + folder_.path() + "/socket";
+    options_.spool_path = folder_.path() + "/spool";
     options_.on_cancel = [this] {
       MutexLock lock(&mutex_);
       cancelled_ = true;
@@ -190,12 +190,11 @@ class EventReporterTest : public testing::Test {
       MutexLock lock(&mutex_);
       dismissed_ = std::string(message);
     };
-    daemon_ = std::make_unique<FakeDaemon>(folder_ + "/socket");
+    daemon_ = std::make_unique<FakeDaemon>(folder_.path() + "/socket");
   }
   ~EventReporterTest() override {
     reporter_.reset();
     daemon_.reset();
-    std::filesystem::remove_all(folder_);
   }
 
   void Start() {
@@ -220,7 +219,8 @@ class EventReporterTest : public testing::Test {
     EXPECT_FALSE(daemon_->has_gap());
   }
 
-  std::string folder_;
+  // A short path for the socket, whatever TEST_TMPDIR is.
+  const TemporaryFolder folder_{"/tmp/event_reporter_test_"};
   EventReporter::Options options_;
   std::unique_ptr<FakeDaemon> daemon_;
   std::unique_ptr<EventReporter> reporter_;

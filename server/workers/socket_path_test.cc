@@ -4,7 +4,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -12,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "server/store/temporary_folder.h"
 
 namespace tandem {
 namespace {
@@ -21,14 +21,6 @@ namespace fs = std::filesystem;
 class SocketPathTest : public testing::Test {
  protected:
   SocketPathTest() { fs::create_directories(long_); }
-  ~SocketPathTest() override { fs::remove_all(scratch_); }
-
-  // Not in the tests' own folder, whose path may already be too long.
-  static std::string MakeScratch() {
-    std::string path = "/tmp/socket-path-XXXXXX";
-    EXPECT_NE(mkdtemp(path.data()), nullptr);
-    return path;
-  }
 
   std::string FolderOf(const std::string& state_folder) {
     const absl::StatusOr<std::string> path = PrepareSocketPath(state_folder);
@@ -43,7 +35,9 @@ class SocketPathTest : public testing::Test {
     return folder;
   }
 
-  const std::string scratch_ = MakeScratch();
+  // Not in the tests' own folder, whose path may already be too long.
+  const TemporaryFolder temporary_{"/tmp/socket-path-"};
+  const std::string& scratch_ = temporary_.path();
   const std::string long_ = scratch_ + "/" + std::string(120, 'x');
 };
 

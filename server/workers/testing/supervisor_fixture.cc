@@ -188,10 +188,7 @@ std::vector<std::string> SupervisingDaemon::released() {
   return released_;
 }
 
-// A short path, whatever TEST_TMPDIR is, with characters that a URI must escape.
-SupervisorFixture::SupervisorFixture() : state_folder_("/tmp/supervisor 100%_XXXXXX") {
-  EXPECT_NE(mkdtemp(state_folder_.data()), nullptr);
-  scratch_ = state_folder_;
+SupervisorFixture::SupervisorFixture() {
   std::filesystem::create_directory(state_folder_ + "/jobs");
   worker_program_ = std::filesystem::absolute("server/workers/testing/fake_worker").string();
   Restart();
@@ -207,7 +204,6 @@ SupervisorFixture::~SupervisorFixture() {
     }
   }
   daemon_.reset();
-  std::filesystem::remove_all(scratch_);
 }
 
 void SupervisorFixture::Restart() {

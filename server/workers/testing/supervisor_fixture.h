@@ -14,6 +14,7 @@
 #include "server/jobs/job_machine.h"
 #include "server/store/eventually.h"
 #include "server/store/store.h"
+#include "server/store/temporary_folder.h"
 #include "server/workers/supervisor.h"
 
 namespace tandem {
@@ -76,9 +77,9 @@ class SupervisorFixture : public testing::Test {
   // Lets the next daemon take over.
   void Restart();
 
-  std::string state_folder_;
-  // Removed after the test.
-  std::string scratch_;
+  // A short path, whatever TEST_TMPDIR is, with characters that a URI must escape.
+  const TemporaryFolder scratch_{"/tmp/supervisor 100%_"};
+  std::string state_folder_ = scratch_.path();
   std::string worker_program_;
   // Applies to the next daemon.
   absl::Duration exit_grace_ = absl::Milliseconds(300);
