@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
-#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -97,10 +96,7 @@ class HostileClientsTest : public ServiceFixture {
  protected:
   void SetUp() override {
     ServiceFixture::SetUp();
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    good_ = v1::JobService::NewStub(grpc::CreateCustomChannel(server_->address().ToString(),
-                                                              grpc::InsecureChannelCredentials(), arguments));
+    good_ = v1::JobService::NewStub(NewChannel());
     // Connects before a hostile connection gets its address refused.
     v1::ListJobsResponse none;
     ASSERT_TRUE(good_->ListJobs(Context().get(), {}, &none).ok());
@@ -196,18 +192,6 @@ class HostileClientsTest : public ServiceFixture {
   // Blocks until `count` calls have ended like this.
   bool AwaitCount(absl::string_view call, int64_t count) {
     return Eventually([&] { return Count(call) >= count; }, absl::Seconds(30));
-  }
-
-  // Returns the status of a call with these request bytes.
-  grpc::Status CallWith(const std::string& path, const std::string& message) {
-    const grpc::Slice slice(message);
-    grpc::ByteBuffer request(&slice, 1), reply;
-    auto context = Context();
-    std::promise<grpc::Status> done;
-    grpc::GenericStub(channel_).UnaryCall(
-        context.get(), path, {}, &request, &reply,
-        [&done](grpc::Status status) { done.set_value(std::move(status)); });
-    return done.get_future().get();
   }
 
   // A good client's connection.
@@ -349,14 +333,7 @@ TEST_F(HostileClientsTest, MessagesOfVeryManyFieldsAreNotMade) {
 
 TEST_F(HostileClientsTest, UnknownMethodsStayUnimplemented) {
   for (const char* const method : {"/tandem.v1.JobService/NoSuchMethod", "/no.such.Service/Method"}) {
-    const grpc::Slice slice("");
-    grpc::ByteBuffer request(&slice, 1), reply;
-    auto context = Context();
-    std::promise<grpc::Status> done;
-    grpc::GenericStub(channel_).UnaryCall(
-        context.get(), method, {}, &request, &reply,
-        [&done](grpc::Status status) { done.set_value(std::move(status)); });
-    EXPECT_EQ(done.get_future().get().error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
+    EXPECT_EQ(CallWith(method, "").error_code(), grpc::StatusCode::UNIMPLEMENTED) << method;
   }
 }
 
@@ -387,20 +364,14 @@ TEST_F(HostileClientsTest, StreamsOfGrpcsOwnServicesAreFew) {
     Eventually([&] { return ended(streams) >= count; }, absl::Seconds(20));
     return ended(streams);
   };
-  const auto connect = [this] {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    return grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(),
-                                     arguments);
-  };
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   std::vector<std::vector<Stream>> streams;
   for (int i = 0; i < 4; ++i) {
-    channels.push_back(connect());
+    channels.push_back(NewChannel());
     for (Stream& stream : streams.emplace_back(20)) watch(channels.back(), stream);
     EXPECT_EQ(await_ended(streams.back(), 4), 4) << "16 of a connection";
   }
-  channels.push_back(connect());
+  channels.push_back(NewChannel());
   for (Stream& stream : streams.emplace_back(5)) watch(channels.back(), stream);
   EXPECT_EQ(await_ended(streams.back(), 5), 5) << "64 of an address";
   for (const Stream& stream : streams.back())
@@ -527,10 +498,7 @@ TEST_F(HostileClientsTest, WatchersThatNeverRead) {
   auto context = Context();
   context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
   // On its own connection, because clients that do not read fill their connection's window.
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  const auto own = v1::JobService::NewStub(grpc::CreateCustomChannel(
-      server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments));
+  const auto own = v1::JobService::NewStub(NewChannel());
   auto reader = own->WatchJob(context.get(), request);
   v1::JobEvent event;
   int64_t expected = 1;
@@ -553,11 +521,7 @@ TEST_F(HostileClientsTest, CompressedMessagesAreRefusedAndNotInflated) {
       grpc::ByteBuffer request(message->data(), message->size()), reply;
       auto context = Context("");
       context->set_compression_algorithm(algorithm);
-      std::promise<grpc::Status> done;
-      grpc::GenericStub(channel_).UnaryCall(
-          context.get(), "/grpc.health.v1.Health/Check", {}, &request, &reply,
-          [&done](grpc::Status status) { done.set_value(std::move(status)); });
-      const grpc::Status status = done.get_future().get();
+      const grpc::Status status = CallRaw("/grpc.health.v1.Health/Check", request, context.get(), &reply);
       EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
       EXPECT_LT(MostMemory() - before, kPieces * kPiece / 4);
     }

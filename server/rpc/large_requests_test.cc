@@ -2,9 +2,7 @@
 // in its user's turn, on the pool, and not on gRPC's threads.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 
-#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -46,18 +44,6 @@ class LargeRequestsTest : public ServiceFixture {
     return paths;
   }
 
-  grpc::Status Call(const std::string& path, const std::string& bytes) {
-    grpc::GenericStub stub(channel_);
-    const std::unique_ptr<grpc::ClientContext> context = Context();
-    grpc::Slice slice(bytes);
-    const grpc::ByteBuffer request(&slice, 1);
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(context.get(), path, grpc::StubOptions(), &request, &response,
-                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
-  }
-
   // Returns a message of `size` bytes and a few more, with an unknown field that parsers keep.
   static std::string Padded(int64_t size) {
     google::protobuf::Empty message;
@@ -70,12 +56,12 @@ TEST_F(LargeRequestsTest, EndLikeSmallOnes) {
   for (const std::string& path : UnaryMethods()) {
     if (absl::EndsWith(path, "/Shutdown")) {
       // The daemon shuts down once.
-      const grpc::Status status = Call(path, Padded(kSmallRequestBytes));
+      const grpc::Status status = CallWith(path, Padded(kSmallRequestBytes));
       EXPECT_TRUE(status.ok()) << status.error_message();
       continue;
     }
-    const grpc::Status small = Call(path, "");
-    const grpc::Status large = Call(path, Padded(kSmallRequestBytes));
+    const grpc::Status small = CallWith(path, "");
+    const grpc::Status large = CallWith(path, Padded(kSmallRequestBytes));
     EXPECT_EQ(large.error_code(), small.error_code()) << path << ": " << large.error_message();
   }
 }
@@ -83,7 +69,7 @@ TEST_F(LargeRequestsTest, EndLikeSmallOnes) {
 TEST_F(LargeRequestsTest, AreRefusedIfTheyAreNoMessages) {
   for (const std::string& path : UnaryMethods()) {
     // 0xff begins no field.
-    const grpc::Status status = Call(path, std::string(kSmallRequestBytes + 1, '\xff'));
+    const grpc::Status status = CallWith(path, std::string(kSmallRequestBytes + 1, '\xff'));
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << path;
     EXPECT_THAT(status.error_message(), HasSubstr("cannot read the message")) << path;
   }
@@ -99,7 +85,7 @@ TEST_F(LargeRequestsTest, AreRefusedWhileTheirUserHoldsAllTheRoom) {
   });
   taken.WaitForNotification();
   for (const std::string& path : UnaryMethods()) {
-    const grpc::Status status = Call(path, Padded(FairPool::Room().small));
+    const grpc::Status status = CallWith(path, Padded(FairPool::Room().small));
     EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED) << path;
     EXPECT_THAT(status.error_details(), HasSubstr("TOO_MANY_WAITING_CALLS")) << path;
   }

@@ -1,8 +1,6 @@
 // Tests the limits of a user and of all users: LIMITS.md.
 
 #include <gmock/gmock.h>
-#include <grpcpp/create_channel.h>
-#include <grpcpp/security/credentials.h>
 
 #include <algorithm>
 #include <atomic>
@@ -521,11 +519,9 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   }
   Report(job, std::move(events));
   grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   // Its window does not grow.
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  const auto stub = v1::JobService::NewStub(grpc::CreateCustomChannel(
-      server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments));
+  const auto stub = v1::JobService::NewStub(NewChannel(arguments));
   auto context = Context(token);
   context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
   v1::WatchJobRequest request;

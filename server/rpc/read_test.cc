@@ -3,7 +3,6 @@
 #include <grpcpp/generic/generic_stub.h>
 
 #include <filesystem>
-#include <future>
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
@@ -257,11 +256,7 @@ TEST_F(ReadTest, HealthNeedsNoToken) {
     grpc::ByteBuffer buffer(&slice, 1);
     grpc::ByteBuffer reply;
     auto context = Context("");
-    std::promise<grpc::Status> done;
-    grpc::GenericStub(channel_).UnaryCall(
-        context.get(), "/grpc.health.v1.Health/Check", {}, &buffer, &reply,
-        [&done](grpc::Status status) { done.set_value(std::move(status)); });
-    const grpc::Status status = done.get_future().get();
+    const grpc::Status status = CallRaw("/grpc.health.v1.Health/Check", buffer, context.get(), &reply);
     std::vector<grpc::Slice> slices;
     if (status.ok()) reply.Dump(&slices).ok();
     answer->clear();

@@ -2,9 +2,7 @@
 // when their token is revoked or expires.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
-#include <grpcpp/generic/generic_stub.h>
 
-#include <future>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -46,18 +44,9 @@ class RolesTest : public ServiceFixture {
 
   // Calls the method with an empty message, and waits a moment for its end.
   grpc::Status CallEmpty(const MethodAccess& access, const std::string& token) {
-    grpc::GenericStub stub(channel_);
-    grpc::ClientContext context;
-    context.AddMetadata("authorization", "Bearer " + token);
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(1500));
-    grpc::Slice empty("", 0);
-    const grpc::ByteBuffer request(&empty, 1);
-    grpc::ByteBuffer response;
-    std::promise<grpc::Status> ended;
-    stub.UnaryCall(&context, absl::StrCat("/", access.service, "/", access.method), grpc::StubOptions(),
-                   &request, &response,
-                   [&ended](grpc::Status status) { ended.set_value(std::move(status)); });
-    return ended.get_future().get();
+    auto context = Context(token);
+    context->set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(1500));
+    return CallWith(absl::StrCat("/", access.service, "/", access.method), "", std::move(context));
   }
 
   // Returns the status of a stream that was open before `change`, and the delay of its end.

@@ -1,6 +1,7 @@
 #include "server/rpc/service_fixture.h"
 
 #include <grpcpp/create_channel.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/security/credentials.h>
 
 #include <algorithm>
@@ -170,10 +171,7 @@ void ServiceFixture::SetUp() {
                        std::move(context), {.unary = unary_limits_});
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  channel_ =
-      grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(), arguments);
+  channel_ = NewChannel();
   stub_ = v1::JobService::NewStub(channel_);
   model_stub_ = v1::ModelService::NewStub(channel_);
   dataset_stub_ = v1::DatasetService::NewStub(channel_);
@@ -209,6 +207,28 @@ UserQuota ServiceFixture::Quota(const std::string& user) {
 void ServiceFixture::NoteCall(std::string call) {
   MutexLock lock(&calls_mutex_);
   calls_.push_back(std::move(call));
+}
+
+std::shared_ptr<grpc::Channel> ServiceFixture::NewChannel(grpc::ChannelArguments arguments) const {
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(server_->address().ToString(), grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+grpc::Status ServiceFixture::CallRaw(const std::string& path, const grpc::ByteBuffer& request,
+                                     grpc::ClientContext* context, grpc::ByteBuffer* reply) {
+  std::promise<grpc::Status> done;
+  grpc::GenericStub(channel_).UnaryCall(context, path, {}, &request, reply,
+                                        [&done](grpc::Status status) { done.set_value(std::move(status)); });
+  return done.get_future().get();
+}
+
+grpc::Status ServiceFixture::CallWith(const std::string& path, const std::string& message,
+                                      std::unique_ptr<grpc::ClientContext> context) {
+  const grpc::Slice slice(message);
+  const grpc::ByteBuffer request(&slice, 1);
+  grpc::ByteBuffer reply;
+  return CallRaw(path, request, context.get(), &reply);
 }
 
 std::vector<std::string> ServiceFixture::Calls() {

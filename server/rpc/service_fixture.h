@@ -3,6 +3,9 @@
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <grpcpp/support/status.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -97,6 +100,16 @@ class ServiceFixture : public ::testing::Test {
 
   // Limits each user except admin from now on.
   void SetQuota(const UserQuota& quota);
+
+  // Returns a new connection to the server.
+  std::shared_ptr<grpc::Channel> NewChannel(grpc::ChannelArguments arguments = {}) const;
+
+  // Calls the unary method at `path`, such as "/tandem.v1.JobService/GetJob", and blocks for the end.
+  grpc::Status CallRaw(const std::string& path, const grpc::ByteBuffer& request, grpc::ClientContext* context,
+                       grpc::ByteBuffer* reply);
+  // The same with a message of these bytes. Drops the reply.
+  grpc::Status CallWith(const std::string& path, const std::string& message,
+                        std::unique_ptr<grpc::ClientContext> context = Context());
 
   // Returns the calls that the server's CallHooks observed: "CreateJob started", "CreateJob OK", "WatchJob
   // NOT_FOUND stream".
