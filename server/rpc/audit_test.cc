@@ -20,20 +20,6 @@ using ::testing::StartsWith;
 
 class AuditTest : public ServiceFixture {
  protected:
-  std::string MakeToken(const std::string& user) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    v1::CreateTokenResponse response;
-    EXPECT_TRUE(daemon_stub_->CreateToken(Context().get(), request, &response).ok());
-    return response.secret();
-  }
-  grpc::Status CancelAs(const std::string& token, const std::string& job) {
-    v1::CancelJobRequest request;
-    request.set_name(job);
-    v1::Job cancelled;
-    return stub_->CancelJob(Context(token).get(), request, &cancelled);
-  }
-
   // Returns all lines, after the log was closed.
   std::vector<json> Lines() {
     audit_->Close();

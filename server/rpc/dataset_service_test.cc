@@ -81,15 +81,8 @@ TEST_F(DatasetServiceTest, UploadsRegistersAndRemoves) {
 }
 
 TEST_F(DatasetServiceTest, SetsAndUploadsAreTheirOwners) {
-  const auto token = [this](const std::string& user) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    v1::CreateTokenResponse response;
-    EXPECT_TRUE(daemon_stub_->CreateToken(Context().get(), request, &response).ok());
-    return response.secret();
-  };
-  const std::string ann = token("ann");
-  const std::string bob = token("bob");
+  const std::string ann = MakeToken("ann");
+  const std::string bob = MakeToken("bob");
   v1::CreateUploadRequest begin;
   *begin.mutable_upload() = houses_.Declaration();
   v1::Upload upload, others;
@@ -137,14 +130,11 @@ TEST_F(DatasetServiceTest, ASetWithoutAnOwnerIsTheAdministrators) {
   StoredDataset unowned;
   unowned.dataset.set_name("datasets/unowned");
   registry_->Restore({unowned});
-  v1::CreateTokenRequest token;
-  token.mutable_token()->set_user("ann");
-  v1::CreateTokenResponse ann;
-  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &ann).ok());
+  const std::string ann = MakeToken("ann");
   v1::DeleteDatasetRequest removal;
   removal.set_name("unowned");
   google::protobuf::Empty empty;
-  const grpc::Status refused = dataset_stub_->DeleteDataset(Context(ann.secret()).get(), removal, &empty);
+  const grpc::Status refused = dataset_stub_->DeleteDataset(Context(ann).get(), removal, &empty);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(refused.error_message(), HasSubstr("has no owner"));
 }

@@ -138,15 +138,12 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
   request.set_step(20);
   EXPECT_EQ(Fork(request, &again).error_code(), StatusCode::ALREADY_EXISTS);
   // A user who guesses another's request id does not even learn that it is a fork.
-  v1::CreateTokenRequest token;
-  token.mutable_token()->set_user("ann");
-  v1::CreateTokenResponse made;
-  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &made).ok());
+  const std::string ann = MakeToken("ann");
   v1::CreateJobRequest create;
   *create.mutable_spec() = request.spec();
   create.set_request_id("once");
-  for (const grpc::Status& refused : {stub_->CreateJob(Context(made.secret()).get(), create, &again),
-                                      stub_->ForkJob(Context(made.secret()).get(), request, &again)}) {
+  for (const grpc::Status& refused : {stub_->CreateJob(Context(ann).get(), create, &again),
+                                      stub_->ForkJob(Context(ann).get(), request, &again)}) {
     EXPECT_EQ(refused.error_code(), StatusCode::ALREADY_EXISTS);
     EXPECT_THAT(refused.error_message(), HasSubstr("was already used by another user"));
     EXPECT_EQ(refused.error_message().find(other.name()), std::string::npos);
@@ -164,19 +161,16 @@ TEST_F(ForkTest, AForkHasItsCheckpointForItself) {
 
 TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   const std::string source = JobWith({10});
-  v1::CreateTokenRequest token;
-  token.mutable_token()->set_user("ann");
-  v1::CreateTokenResponse made;
-  ASSERT_TRUE(daemon_stub_->CreateToken(Context().get(), token, &made).ok());
+  const std::string ann = MakeToken("ann");
   SetQuota({.max_queued_jobs = 1});
   v1::ForkJobRequest request;
   request.set_name(source);
   request.mutable_spec()->set_name("fork");
   v1::Job fork;
   // There are devices for one of them; the other waits.
-  ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
+  ASSERT_TRUE(stub_->ForkJob(Context(ann).get(), request, &fork).ok());
   workers_.AwaitStarted(Id(fork.name()));
-  ASSERT_TRUE(stub_->ForkJob(Context(made.secret()).get(), request, &fork).ok());
+  ASSERT_TRUE(stub_->ForkJob(Context(ann).get(), request, &fork).ok());
   const size_t folders = CountFolders();
   const auto reserved = [this] {
     SQLite::Database database(folder_->DatabasePath(), SQLite::OPEN_READONLY);
@@ -184,7 +178,7 @@ TEST_F(ForkTest, WhatIsRefusedLeavesNothing) {
   };
   // The ids of created jobs stay reserved.
   const int before = reserved();
-  const grpc::Status refused = stub_->ForkJob(Context(made.secret()).get(), request, &fork);
+  const grpc::Status refused = stub_->ForkJob(Context(ann).get(), request, &fork);
   EXPECT_EQ(refused.error_code(), StatusCode::RESOURCE_EXHAUSTED) << refused.error_message();
   EXPECT_EQ(reserved(), before);
   EXPECT_EQ(CountFolders(), folders);

@@ -465,10 +465,7 @@ TEST_F(UnreadAnswersTest, EndWithTheToken) {
   const int fd = Connect();
   Send(fd, absl::StrCat(NoWindow(), WholeCall(1, "JobService/ListJobs", token)));
   ASSERT_TRUE(AwaitCount("ListJobs OK", 2));
-  v1::RevokeTokenRequest revoke;
-  revoke.set_name("tokens/ann");
-  v1::Token revoked;
-  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  Revoke("ann");
   EXPECT_THAT(FramesOf(fd, 1, kResetStream, absl::Seconds(10)), ::testing::Contains(kResetStream));
 }
 

@@ -40,14 +40,6 @@ class LimitsTest : public ServiceFixture {
  protected:
   explicit LimitsTest(int64_t max_queued_jobs = 0) { max_queued_jobs_ = max_queued_jobs; }
 
-  std::string MakeToken(const std::string& user) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    v1::CreateTokenResponse response;
-    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.secret();
-  }
   grpc::Status CreateAs(const std::string& token, v1::Job* job, bool validate_only = false) {
     v1::CreateJobRequest request = Request("job");
     request.set_validate_only(validate_only);
@@ -271,10 +263,7 @@ TEST_F(CallsThatWaitTest, AreDroppedWhenTheDaemonStops) {
 }
 
 TEST_F(CallsThatWaitTest, EndWithTheirToken) {
-  v1::RevokeTokenRequest revoke;
-  revoke.set_name("tokens/ann");
-  v1::Token revoked;
-  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  Revoke("ann");
   EXPECT_TRUE(AwaitEnded(kCalls)) << "though no thread is free";
   for (const Call& call : calls_) {
     EXPECT_THAT(call.status.error_code(), AnyOf(StatusCode::CANCELLED, StatusCode::UNAUTHENTICATED));
@@ -364,9 +353,7 @@ TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
   // A job that is already queued takes no more room.
   resume.set_name(waits);
   EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
-  v1::CancelJobRequest cancel;
-  cancel.set_name(waits);
-  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  ASSERT_TRUE(CancelAs(kToken, waits).ok());
   AwaitQueued(1);
   resume.set_name(rests);
   EXPECT_TRUE(stub_->ResumeJob(Context().get(), resume, &job).ok());
@@ -384,9 +371,7 @@ TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
   v1::PauseJobRequest pause;
   pause.set_name(next);
   ASSERT_TRUE(stub_->PauseJob(Context().get(), pause, &job).ok());
-  v1::CancelJobRequest cancel;
-  cancel.set_name(source);
-  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  ASSERT_TRUE(CancelAs(kToken, source).ok());
   v1::DeleteJobRequest remove;
   remove.set_name(source);
   google::protobuf::Empty empty;
@@ -422,9 +407,7 @@ TEST_F(QueueLimitTest, TheQueuesLength) {
   EXPECT_EQ(ReasonOf(refused), "QUEUE_FULL");
   EXPECT_THAT(refused.error_message(), HasSubstr("--max-queued-jobs"));
   EXPECT_TRUE(SaysWhenToComeAgain(refused));
-  v1::CancelJobRequest cancel;
-  cancel.set_name(waiting[0]);
-  ASSERT_TRUE(stub_->CancelJob(Context().get(), cancel, &job).ok());
+  ASSERT_TRUE(CancelAs(kToken, waiting[0]).ok());
   for (int i = 0; i < 100 && !CreateAs(kToken, &job, /*validate_only=*/true).ok(); ++i) {
     absl::SleepFor(absl::Milliseconds(20));
   }
@@ -529,10 +512,7 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   auto reader = stub->WatchJob(context.get(), request);
   reader->WaitForInitialMetadata();
   EXPECT_FALSE(limits_->Open("ann").ok());
-  v1::RevokeTokenRequest revoke;
-  revoke.set_name("tokens/ann");
-  v1::Token revoked;
-  ASSERT_TRUE(daemon_stub_->RevokeToken(Context().get(), revoke, &revoked).ok());
+  Revoke("ann");
   // Nothing is read, and yet the call ends with the right reason.
   const std::string ended = "WatchJob UNAUTHENTICATED stream";
   const auto has_ended = [&] {

@@ -66,16 +66,6 @@ class ModelServiceTest : public ServiceFixture {
     return outcome;
   }
 
-  std::string MakeToken(const std::string& user, v1::TokenRole role) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    request.mutable_token()->set_role(role);
-    v1::CreateTokenResponse response;
-    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.secret();
-  }
-
   grpc::Status Evaluate(const v1::EvaluateRequest& request) {
     auto context = Context();
     auto reader = model_stub_->Evaluate(context.get(), request);

@@ -18,30 +18,6 @@ using ::testing::HasSubstr;
 
 class RolesTest : public ServiceFixture {
  protected:
-  std::string MakeToken(const std::string& user, v1::TokenRole role,
-                        absl::Duration expires = absl::ZeroDuration()) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    request.mutable_token()->set_role(role);
-    if (expires > absl::ZeroDuration()) {
-      const int64_t at = absl::ToUnixMillis(absl::Now() + expires);
-      request.mutable_token()->mutable_expire_time()->set_seconds(at / 1000);
-      request.mutable_token()->mutable_expire_time()->set_nanos(static_cast<int>(at % 1000) * 1'000'000);
-    }
-    v1::CreateTokenResponse response;
-    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.secret();
-  }
-
-  void Revoke(const std::string& user) {
-    v1::RevokeTokenRequest request;
-    request.set_name("tokens/" + user);
-    v1::Token revoked;
-    const grpc::Status status = daemon_stub_->RevokeToken(Context().get(), request, &revoked);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-  }
-
   // Calls the method with an empty message, and waits a moment for its end.
   grpc::Status CallEmpty(const MethodAccess& access, const std::string& token) {
     auto context = Context(token);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "engine/base/clock.h"
 #include "engine/base/env.h"
 #include "engine/base/error_reason.h"
@@ -20,6 +21,7 @@
 #include "engine/training/checkpoint_fit.h"
 #include "server/auth/server_credentials.h"
 #include "server/rpc/call_audit.h"
+#include "server/store/timestamps.h"
 
 namespace tandem {
 
@@ -191,6 +193,34 @@ void ServiceFixture::TearDown() {
   events_->Close(lifecycle_.CheckServing());
   store_->Close();
   audit_->Close();
+}
+
+std::string ServiceFixture::MakeToken(const std::string& user, v1::TokenRole role, absl::Duration lifetime) {
+  v1::CreateTokenRequest request;
+  request.mutable_token()->set_user(user);
+  request.mutable_token()->set_role(role);
+  if (lifetime != absl::InfiniteDuration()) {
+    *request.mutable_token()->mutable_expire_time() = TimestampOf(absl::Now() + lifetime);
+  }
+  v1::CreateTokenResponse response;
+  const grpc::Status status = daemon_stub_->CreateToken(Context().get(), request, &response);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  return response.secret();
+}
+
+void ServiceFixture::Revoke(const std::string& user) {
+  v1::RevokeTokenRequest request;
+  request.set_name("tokens/" + user);
+  v1::Token revoked;
+  const grpc::Status status = daemon_stub_->RevokeToken(Context().get(), request, &revoked);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+grpc::Status ServiceFixture::CancelAs(const std::string& token, const std::string& job) {
+  v1::CancelJobRequest request;
+  request.set_name(job);
+  v1::Job cancelled;
+  return stub_->CancelJob(Context(token).get(), request, &cancelled);
 }
 
 void ServiceFixture::SetQuota(const UserQuota& quota) {

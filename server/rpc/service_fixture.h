@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "engine/base/mutex.h"
 #include "server/admission/admission.h"
 #include "server/admission/read_dataset.h"
@@ -97,6 +98,14 @@ class ServiceFixture : public ::testing::Test {
 
   // Appends to a file in a job's folder, which is created.
   void AppendFile(const std::string& job, const std::string& file, const std::string& content);
+
+  // Makes a user's token and returns its secret.
+  std::string MakeToken(const std::string& user, v1::TokenRole role = v1::TOKEN_ROLE_UNSPECIFIED,
+                        absl::Duration lifetime = absl::InfiniteDuration());
+  // Revokes the user's token.
+  void Revoke(const std::string& user);
+  // Cancels a job with this token.
+  grpc::Status CancelAs(const std::string& token, const std::string& job);
 
   // Limits each user except admin from now on.
   void SetQuota(const UserQuota& quota);

@@ -12,18 +12,10 @@ using ::testing::HasSubstr;
 // Tests users, their tokens and quotas, priorities, the queue, and devices out of service.
 class SharingTest : public ServiceFixture {
  protected:
-  v1::CreateTokenRequest TokenFor(const std::string& user, bool admin = false) {
+  v1::CreateTokenRequest TokenFor(const std::string& user) {
     v1::CreateTokenRequest request;
     request.mutable_token()->set_user(user);
-    if (admin) request.mutable_token()->set_role(v1::TOKEN_ROLE_ADMIN);
     return request;
-  }
-  // Creates a token and returns its secret.
-  std::string MakeToken(const std::string& user, bool admin = false) {
-    v1::CreateTokenResponse response;
-    const grpc::Status status = daemon_stub_->CreateToken(Context().get(), TokenFor(user, admin), &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.secret();
   }
   grpc::Status CreateAs(const std::string& token, v1::Job* job, int replicas = 1, int priority = 0) {
     v1::CreateJobRequest request = Request("job");
@@ -39,12 +31,6 @@ class SharingTest : public ServiceFixture {
     if (!path.empty()) request.mutable_update_mask()->add_paths(path);
     v1::Job updated;
     return stub_->UpdateJob(Context(token).get(), request, &updated);
-  }
-  grpc::Status CancelAs(const std::string& token, const std::string& job) {
-    v1::CancelJobRequest request;
-    request.set_name(job);
-    v1::Job cancelled;
-    return stub_->CancelJob(Context(token).get(), request, &cancelled);
   }
   grpc::Status Drain(const std::string& token, const std::string& device) {
     v1::DrainDeviceRequest request;
@@ -94,7 +80,7 @@ TEST_F(SharingTest, ATokenIsItsUsersUntilItIsRevoked) {
 TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
   const std::string ann = MakeToken("ann");
   const std::string bob = MakeToken("bob");
-  const std::string chief = MakeToken("chief", /*admin=*/true);
+  const std::string chief = MakeToken("chief", v1::TOKEN_ROLE_ADMIN);
   v1::Job job;
   ASSERT_TRUE(CreateAs(ann, &job).ok());
   // Everyone may read.
@@ -260,7 +246,7 @@ TEST_F(SharingTest, DevicesGoOutOfServiceAndBack) {
 
 TEST_F(SharingTest, BackupsAreForAdministrators) {
   const std::string ann = MakeToken("ann");
-  const std::string boss = MakeToken("boss", /*admin=*/true);
+  const std::string boss = MakeToken("boss", v1::TOKEN_ROLE_ADMIN);
   v1::Backup backup;
   v1::ListBackupsResponse listed;
   EXPECT_EQ(daemon_stub_->CreateBackup(Context(ann).get(), {}, &backup).error_code(),

@@ -49,13 +49,6 @@ class SweepServiceTest : public ServiceFixture {
     google::protobuf::Empty empty;
     return sweep_stub_->DeleteSweep(Context().get(), request, &empty);
   }
-  std::string MakeToken(const std::string& user) {
-    v1::CreateTokenRequest request;
-    request.mutable_token()->set_user(user);
-    v1::CreateTokenResponse response;
-    EXPECT_TRUE(daemon_stub_->CreateToken(Context().get(), request, &response).ok());
-    return response.secret();
-  }
 };
 
 TEST_F(SweepServiceTest, ItsJobsAreJobsAndTheLimitHolds) {
