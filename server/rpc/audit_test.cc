@@ -50,10 +50,8 @@ TEST_F(AuditTest, SaysWhoChangedWhatAndWhatWasRefused) {
   v1::Job job;
   ASSERT_TRUE(stub_->CreateJob(Context(ann).get(), Request("a"), &job).ok());
   // Reading calls leave no record.
-  v1::GetJobRequest get;
-  get.set_name(job.name());
   v1::Job seen;
-  ASSERT_TRUE(stub_->GetJob(Context(bob).get(), get, &seen).ok());
+  ASSERT_TRUE(stub_->GetJob(Context(bob).get(), Named<v1::GetJobRequest>(job.name()), &seen).ok());
   EXPECT_EQ(CancelAs(bob, job.name()).error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_EQ(CancelAs("no-such-token-0123456789", job.name()).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   v1::ListTokensResponse tokens;

@@ -54,20 +54,12 @@ class BlockingTest : public ServiceFixture {
 
 TEST_F(BlockingTest, ReadsOnThePool) {
   const std::string job = Create("a");
-  v1::GetJobRequest get;
-  get.set_name(job);
-  ExpectOnPool(&rpc::GetJob, get);
-  v1::GetJobHistoryRequest history;
-  history.set_name(job);
-  ExpectOnPool(&rpc::GetJobHistory, history);
+  ExpectOnPool(&rpc::GetJob, Named<v1::GetJobRequest>(job));
+  ExpectOnPool(&rpc::GetJobHistory, Named<v1::GetJobHistoryRequest>(job));
   ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
   ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
-  v1::CancelJobRequest cancel;
-  cancel.set_name(job);
-  ExpectOnPool(&rpc::CancelJob, cancel);
-  v1::ReadLogRequest log;
-  log.set_name(job);
-  ExpectStreamOnPool(&rpc::ReadLog, log);
+  ExpectOnPool(&rpc::CancelJob, Named<v1::CancelJobRequest>(job));
+  ExpectStreamOnPool(&rpc::ReadLog, Named<v1::ReadLogRequest>(job));
   v1::ReadArtifactRequest artifact;
   artifact.set_name(job);
   artifact.set_artifact("model.safetensors");
@@ -79,19 +71,12 @@ TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
   FairPool pool(1, 1);
   context_.pool = &pool;
   ExpectOnPool(&rpc::ListDatasets, v1::ListDatasetsRequest());
-  v1::GetDatasetRequest get;
-  get.set_name("mnist");
-  ExpectOnPool(&rpc::GetDataset, get);
-  v1::FetchDatasetRequest fetch;
-  fetch.set_name("mnist");
-  ExpectOnPool(&rpc::FetchDataset, fetch);
+  ExpectOnPool(&rpc::GetDataset, Named<v1::GetDatasetRequest>("mnist"));
+  ExpectOnPool(&rpc::FetchDataset, Named<v1::FetchDatasetRequest>("mnist"));
   ExpectOnPool(&rpc::ListUploads, v1::ListUploadsRequest());
-  v1::GetUploadRequest upload;
-  upload.set_name("uploads/" + std::string(32, 'a'));
-  ExpectOnPool(&rpc::GetUpload, upload);
-  v1::EvaluateRequest evaluate;
-  evaluate.set_name(Create("a"));
-  rpc::Source<v1::EvaluateResponse> source = rpc::Evaluate(context_, Caller{"ann"}, evaluate);
+  ExpectOnPool(&rpc::GetUpload, Named<v1::GetUploadRequest>("uploads/" + std::string(32, 'a')));
+  rpc::Source<v1::EvaluateResponse> source =
+      rpc::Evaluate(context_, Caller{"ann"}, Named<v1::EvaluateRequest>(Create("a")));
   ASSERT_TRUE(source.ok()) << source.status();
   auto answered = std::make_shared<bool>(false);
   (*source)->Next([answered](auto) { *answered = true; });

@@ -131,10 +131,9 @@ TEST_F(DatasetServiceTest, ASetWithoutAnOwnerIsTheAdministrators) {
   unowned.dataset.set_name("datasets/unowned");
   registry_->Restore({unowned});
   const std::string ann = MakeToken("ann");
-  v1::DeleteDatasetRequest removal;
-  removal.set_name("unowned");
   google::protobuf::Empty empty;
-  const grpc::Status refused = dataset_stub_->DeleteDataset(Context(ann).get(), removal, &empty);
+  const grpc::Status refused =
+      dataset_stub_->DeleteDataset(Context(ann).get(), Named<v1::DeleteDatasetRequest>("unowned"), &empty);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(refused.error_message(), HasSubstr("has no owner"));
 }
@@ -235,9 +234,7 @@ class FetchDatasetTest : public DatasetServiceTest {
   }
 
   grpc::Status Fetch(const std::string& name, v1::Dataset* dataset) {
-    v1::FetchDatasetRequest request;
-    request.set_name(name);
-    return dataset_stub_->FetchDataset(Context().get(), request, dataset);
+    return dataset_stub_->FetchDataset(Context().get(), Named<v1::FetchDatasetRequest>(name), dataset);
   }
 
   FakeRemote remote_data_;
@@ -291,10 +288,9 @@ TEST_F(FetchDatasetTest, FetchesNoSetThatIsThere) {
 }
 
 TEST_F(DatasetServiceTest, ADaemonThatFetchesNothingSaysSo) {
-  v1::FetchDatasetRequest request;
-  request.set_name("mnist");
   v1::Dataset dataset;
-  const grpc::Status status = dataset_stub_->FetchDataset(Context().get(), request, &dataset);
+  const grpc::Status status =
+      dataset_stub_->FetchDataset(Context().get(), Named<v1::FetchDatasetRequest>("mnist"), &dataset);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(status.error_details(), HasSubstr("FETCH_NOT_ALLOWED"));
 }
@@ -309,11 +305,9 @@ TEST_F(DatasetServiceTest, StoppingEndsUploads) {
   const std::unique_ptr<grpc::ClientContext> context = Context();
   auto writer = dataset_stub_->UploadFiles(context.get(), &upload);
   ASSERT_TRUE(writer->Write(pieces[0]));
-  v1::GetUploadRequest get;
-  get.set_name(name);
   v1::Upload taken;
   while (taken.bytes_received() == 0) {
-    ASSERT_TRUE(dataset_stub_->GetUpload(Context().get(), get, &taken).ok());
+    ASSERT_TRUE(dataset_stub_->GetUpload(Context().get(), Named<v1::GetUploadRequest>(name), &taken).ok());
   }
   lifecycle_.Stop();
   server_->Stop(absl::Seconds(2));

@@ -149,9 +149,7 @@ class HostileClientsTest : public ServiceFixture {
       // Durable, so that the call passes through the whole daemon.
       const grpc::Status made = good_->CreateJob(Context().get(), Request(absl::StrCat("good-", i)), &job);
       ASSERT_TRUE(made.ok()) << during << ": " << made.error_message();
-      v1::GetJobRequest get;
-      get.set_name(job.name());
-      ASSERT_TRUE(good_->GetJob(Context().get(), get, &job).ok()) << during;
+      ASSERT_TRUE(good_->GetJob(Context().get(), Named<v1::GetJobRequest>(job.name()), &job).ok()) << during;
       milliseconds.push_back(absl::ToDoubleMilliseconds(absl::Now() - begin));
     }
     std::sort(milliseconds.begin(), milliseconds.end());

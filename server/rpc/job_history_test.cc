@@ -59,9 +59,7 @@ TEST_F(JobHistoryTest, HasCurvesAndAllOtherEvents) {
   const std::string job = Start();
   Report(job,
          {ReportAt(2, 10, 0.5), Says(3, "of step 10"), ReportAt(4, 20, std::nan("")), Says(5, "of step 20")});
-  v1::GetJobHistoryRequest request;
-  request.set_name(job);
-  const v1::GetJobHistoryResponse history = Get(request);
+  const v1::GetJobHistoryResponse history = Get(Named<v1::GetJobHistoryRequest>(job));
   EXPECT_THAT(Loss(history).steps(), ElementsAre(10, 20));
   EXPECT_EQ(Loss(history).values(0), 0.5);
   EXPECT_TRUE(std::isnan(Loss(history).values(1)));
@@ -207,10 +205,8 @@ TEST_F(JobHistoryTest, RefusesWrongRequests) {
     expect("page_token", [token](Request request) { request->set_page_token(token); });
   expect("view", [](Request request) { request->set_view(static_cast<v1::JobHistoryView>(9)); });
 
-  v1::GetJobHistoryRequest request;
-  request.set_name("jobs/none-at-all");
   v1::GetJobHistoryResponse response;
-  const grpc::Status missing = Get(request, &response);
+  const grpc::Status missing = Get(Named<v1::GetJobHistoryRequest>("jobs/none-at-all"), &response);
   EXPECT_EQ(missing.error_code(), StatusCode::NOT_FOUND);
   EXPECT_THAT(missing.error_message(), HasSubstr("jobs/none-at-all"));
 }

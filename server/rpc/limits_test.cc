@@ -108,8 +108,7 @@ TEST_F(LimitsTest, TwoUploadsAtOnceDoNotBothTakeTheRestOfTheDisk) {
     ASSERT_EQ(made, 1) << "in round " << round;
     for (const v1::Upload& upload : uploads) {
       if (upload.name().empty()) continue;
-      v1::DeleteUploadRequest request;
-      request.set_name(upload.name());
+      const auto request = Named<v1::DeleteUploadRequest>(upload.name());
       google::protobuf::Empty empty;
       ASSERT_TRUE(dataset_stub_->DeleteUpload(Context(token).get(), request, &empty).ok());
     }
@@ -334,10 +333,8 @@ TEST_F(QueueLimitTest, ASweepCountsWithAllOfItsJobs) {
 TEST_F(QueueLimitTest, AJobThatIsResumedCountsAsANewOne) {
   for (int i = 0; i < 2; ++i) workers_.AwaitStarted(Id(Create("runs")));
   const std::string rests = Create("rests");
-  v1::PauseJobRequest pause;
-  pause.set_name(rests);
   v1::Job job;
-  ASSERT_TRUE(stub_->PauseJob(Context().get(), pause, &job).ok());
+  ASSERT_TRUE(stub_->PauseJob(Context().get(), Named<v1::PauseJobRequest>(rests), &job).ok());
   EXPECT_EQ(job.state(), v1::JOB_STATE_PAUSED);
   AwaitQueued(0);
   const std::string waits = Create("waits");
@@ -368,14 +365,10 @@ TEST_F(QueueLimitTest, AJobWhoseWeightsAreGoneIsNotResumed) {
   v1::Job job;
   ASSERT_TRUE(stub_->CreateJob(Context().get(), request, &job).ok());
   const std::string next = job.name();
-  v1::PauseJobRequest pause;
-  pause.set_name(next);
-  ASSERT_TRUE(stub_->PauseJob(Context().get(), pause, &job).ok());
+  ASSERT_TRUE(stub_->PauseJob(Context().get(), Named<v1::PauseJobRequest>(next), &job).ok());
   ASSERT_TRUE(CancelAs(kToken, source).ok());
-  v1::DeleteJobRequest remove;
-  remove.set_name(source);
   google::protobuf::Empty empty;
-  ASSERT_TRUE(stub_->DeleteJob(Context().get(), remove, &empty).ok());
+  ASSERT_TRUE(stub_->DeleteJob(Context().get(), Named<v1::DeleteJobRequest>(source), &empty).ok());
   AwaitQueued(0);
   v1::ResumeJobRequest resume;
   resume.set_name(next);
@@ -507,9 +500,7 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   const auto stub = v1::JobService::NewStub(NewChannel(arguments));
   auto context = Context(token);
   context->set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(5));
-  v1::WatchJobRequest request;
-  request.set_name(job);
-  auto reader = stub->WatchJob(context.get(), request);
+  auto reader = stub->WatchJob(context.get(), Named<v1::WatchJobRequest>(job));
   reader->WaitForInitialMetadata();
   EXPECT_FALSE(limits_->Open("ann").ok());
   Revoke("ann");

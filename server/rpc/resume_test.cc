@@ -50,17 +50,13 @@ class ResumeTest : public ServiceFixture {
     }
     Report(job.name(), events);
     Finish(job.name(), static_cast<int64_t>(events.size()) + 1, v1::JOB_STATE_FAILED);
-    v1::DeleteJobRequest remove;
-    remove.set_name(source);
     google::protobuf::Empty empty;
-    EXPECT_TRUE(stub_->DeleteJob(Context().get(), remove, &empty).ok());
+    EXPECT_TRUE(stub_->DeleteJob(Context().get(), Named<v1::DeleteJobRequest>(source), &empty).ok());
     return job.name();
   }
   grpc::Status Resume(const std::string& job) {
-    v1::ResumeJobRequest request;
-    request.set_name(job);
     v1::Job resumed;
-    return stub_->ResumeJob(Context().get(), request, &resumed);
+    return stub_->ResumeJob(Context().get(), Named<v1::ResumeJobRequest>(job), &resumed);
   }
   void ExpectRefused(const std::string& job) {
     const grpc::Status status = Resume(job);
@@ -156,10 +152,8 @@ TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
     Report(job, {Started(1), checkpoint});
     Finish(job, 3, v1::JOB_STATE_FAILED);
     for (const std::string& file : files) AppendFile(job, file, "state");
-    v1::ResumeJobRequest request;
-    request.set_name(job);
     v1::Job resumed;
-    EXPECT_TRUE(stub_->ResumeJob(Context().get(), request, &resumed).ok());
+    EXPECT_TRUE(stub_->ResumeJob(Context().get(), Named<v1::ResumeJobRequest>(job), &resumed).ok());
     return resumed.message();
   };
   EXPECT_EQ(resume({}), "Resumed. Its checkpoint of step 30 is gone, so it starts from the beginning.");

@@ -209,18 +209,15 @@ std::string ServiceFixture::MakeToken(const std::string& user, v1::TokenRole rol
 }
 
 void ServiceFixture::Revoke(const std::string& user) {
-  v1::RevokeTokenRequest request;
-  request.set_name("tokens/" + user);
   v1::Token revoked;
-  const grpc::Status status = daemon_stub_->RevokeToken(Context().get(), request, &revoked);
+  const grpc::Status status =
+      daemon_stub_->RevokeToken(Context().get(), Named<v1::RevokeTokenRequest>("tokens/" + user), &revoked);
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
 grpc::Status ServiceFixture::CancelAs(const std::string& token, const std::string& job) {
-  v1::CancelJobRequest request;
-  request.set_name(job);
   v1::Job cancelled;
-  return stub_->CancelJob(Context(token).get(), request, &cancelled);
+  return stub_->CancelJob(Context(token).get(), Named<v1::CancelJobRequest>(job), &cancelled);
 }
 
 void ServiceFixture::SetQuota(const UserQuota& quota) {

@@ -86,6 +86,13 @@ class ServiceFixture : public ::testing::Test {
   // Returns a context with the token and a deadline.
   static std::unique_ptr<grpc::ClientContext> Context(const std::string& token = kToken);
   static v1::CreateJobRequest Request(const std::string& name, const std::string& request_id = "");
+  // Returns a request whose `name` is this.
+  template <typename NamedRequest>
+  static NamedRequest Named(const std::string& name) {
+    NamedRequest request;
+    request.set_name(name);
+    return request;
+  }
   // Creates a job and returns its name, "jobs/<id>".
   std::string Create(const std::string& name);
   static std::string Id(const std::string& job) { return job.substr(5); }

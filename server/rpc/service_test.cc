@@ -107,19 +107,16 @@ TEST_F(ServiceTest, CreatesAndGetsAndRepeatsARequest) {
   EXPECT_EQ(stub_->CreateJob(Context().get(), Request("other", "r1"), &again).error_code(),
             StatusCode::ALREADY_EXISTS);
 
-  v1::GetJobRequest get;
-  get.set_name(job.name());
-  ASSERT_TRUE(stub_->GetJob(Context().get(), get, &again).ok());
+  ASSERT_TRUE(stub_->GetJob(Context().get(), Named<v1::GetJobRequest>(job.name()), &again).ok());
   EXPECT_EQ(again.spec().name(), "lenet");
 }
 
 TEST_F(ServiceTest, CallsAreHeardOf) {
   Create("lenet");
   v1::Job job;
-  v1::GetJobRequest get;
-  get.set_name("jobs/none");
   auto context = Context();
-  EXPECT_EQ(stub_->GetJob(context.get(), get, &job).error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(stub_->GetJob(context.get(), Named<v1::GetJobRequest>("jobs/none"), &job).error_code(),
+            StatusCode::NOT_FOUND);
   EXPECT_THAT(Calls(),
               ElementsAre("CreateJob started", "CreateJob OK", "GetJob started", "GetJob NOT_FOUND"));
   // The daemon's clock.
@@ -428,10 +425,8 @@ TEST_F(ServiceTest, AShutdownThatCannotReadTheJobsLeavesTheDaemonServing) {
 
 TEST_F(ServiceTest, StoppingEndsStreamsWithUnavailable) {
   const std::string job = Create("a");
-  v1::WatchJobRequest watch;
-  watch.set_name(job);
   auto watch_context = Context();
-  auto watcher = stub_->WatchJob(watch_context.get(), watch);
+  auto watcher = stub_->WatchJob(watch_context.get(), Named<v1::WatchJobRequest>(job));
   v1::JobEvent event;
   ASSERT_TRUE(watcher->Read(&event));
   auto changes_context = Context();

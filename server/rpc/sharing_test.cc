@@ -84,10 +84,8 @@ TEST_F(SharingTest, UsersChangeTheirOwnJobsAlone) {
   v1::Job job;
   ASSERT_TRUE(CreateAs(ann, &job).ok());
   // Everyone may read.
-  v1::GetJobRequest get;
-  get.set_name(job.name());
   v1::Job seen;
-  EXPECT_TRUE(stub_->GetJob(Context(bob).get(), get, &seen).ok());
+  EXPECT_TRUE(stub_->GetJob(Context(bob).get(), Named<v1::GetJobRequest>(job.name()), &seen).ok());
   const grpc::Status refused = CancelAs(bob, job.name());
   EXPECT_EQ(refused.error_code(), StatusCode::PERMISSION_DENIED);
   EXPECT_THAT(refused.error_message(), HasSubstr("it belongs to \"ann\""));
@@ -183,10 +181,8 @@ TEST_F(SharingTest, PrioritiesAreCheckedAndAboveZeroForAdministrators) {
   workers_.AwaitCancelling(Id(job.name()));
   Finish(job.name(), 1, v1::JOB_STATE_CANCELLED);
   EXPECT_EQ(SetPriority(kToken, job.name(), 1).error_code(), StatusCode::FAILED_PRECONDITION);
-  v1::PauseJobRequest pause;
-  pause.set_name(job.name());
   v1::Job paused;
-  EXPECT_EQ(stub_->PauseJob(Context(ann).get(), pause, &paused).error_code(),
+  EXPECT_EQ(stub_->PauseJob(Context(ann).get(), Named<v1::PauseJobRequest>(job.name()), &paused).error_code(),
             StatusCode::FAILED_PRECONDITION);
 }
 
@@ -229,16 +225,14 @@ TEST_F(SharingTest, DevicesGoOutOfServiceAndBack) {
   ASSERT_TRUE(daemon_stub_->ListDevices(Context().get(), {}, &devices).ok());
   EXPECT_EQ(devices.devices(0).state(), v1::DEVICE_STATE_DRAINED);
   EXPECT_EQ(devices.devices(0).state_message(), "a new disk");
-  v1::ExcludeDeviceRequest exclude;
-  exclude.set_name("devices/cpu:0");
+  const auto exclude = Named<v1::ExcludeDeviceRequest>("devices/cpu:0");
   v1::Device device;
   ASSERT_TRUE(daemon_stub_->ExcludeDevice(Context().get(), exclude, &device).ok());
   v1::Job job;
   const grpc::Status never = CreateAs(kToken, &job, /*replicas=*/2);
   EXPECT_EQ(never.error_code(), StatusCode::FAILED_PRECONDITION);
   EXPECT_THAT(never.error_message(), HasSubstr("excluded"));
-  v1::ResumeDeviceRequest resume;
-  resume.set_name("devices/cpu:0");
+  const auto resume = Named<v1::ResumeDeviceRequest>("devices/cpu:0");
   ASSERT_TRUE(daemon_stub_->ResumeDevice(Context().get(), resume, &device).ok());
   EXPECT_EQ(device.state(), v1::DEVICE_STATE_ACTIVE);
   EXPECT_TRUE(CreateAs(kToken, &job, /*replicas=*/2).ok());

@@ -31,23 +31,18 @@ class SweepServiceTest : public ServiceFixture {
     return sweep_stub_->CreateSweep(Context(token).get(), request, sweep);
   }
   v1::Sweep Get(const std::string& name) {
-    v1::GetSweepRequest request;
-    request.set_name(name);
     v1::Sweep sweep;
-    const grpc::Status status = sweep_stub_->GetSweep(Context().get(), request, &sweep);
+    const grpc::Status status =
+        sweep_stub_->GetSweep(Context().get(), Named<v1::GetSweepRequest>(name), &sweep);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return sweep;
   }
   grpc::Status Cancel(const std::string& name, v1::Sweep* sweep, const std::string& token = kToken) {
-    v1::CancelSweepRequest request;
-    request.set_name(name);
-    return sweep_stub_->CancelSweep(Context(token).get(), request, sweep);
+    return sweep_stub_->CancelSweep(Context(token).get(), Named<v1::CancelSweepRequest>(name), sweep);
   }
   grpc::Status Delete(const std::string& name) {
-    v1::DeleteSweepRequest request;
-    request.set_name(name);
     google::protobuf::Empty empty;
-    return sweep_stub_->DeleteSweep(Context().get(), request, &empty);
+    return sweep_stub_->DeleteSweep(Context().get(), Named<v1::DeleteSweepRequest>(name), &empty);
   }
 };
 
