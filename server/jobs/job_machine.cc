@@ -373,6 +373,7 @@ void JobMachine::Schedule(const std::string& id, std::vector<std::string> device
             job.set_attempt(job.attempt() + 1);
             changes.job.last_worker_sequence = 0;
             job.mutable_devices()->Assign(devices.begin(), devices.end());
+            job.clear_cluster_attempt();
             return edit.Take(Trigger::kSchedule, v1::STATE_REASON_SCHEDULED,
                              devices.empty() ? "Waits for its cluster."
                                              : absl::StrCat("Starts on ", absl::StrJoin(devices, ", "), "."),
