@@ -23,6 +23,7 @@
 
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/formats/image_file.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "engine/data/memory_dataset.h"
 
 namespace tandem {
@@ -36,39 +37,17 @@ constexpr int kRounds = 7;
 
 // Returns a picture of waves and some noise, which compresses like a photograph.
 std::string MakeJpeg(int width, int height, int number) {
-  jpeg_compress_struct info = {};
-  jpeg_error_mgr errors = {};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &memory, &size);
-  info.image_width = width;
-  info.image_height = height;
-  info.input_components = 3;
-  info.in_color_space = JCS_RGB;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 90, TRUE);
-  jpeg_start_compress(&info, TRUE);
-  std::vector<uint8_t> row(3 * width);
   uint32_t noise = number + 1;
-  for (int y = 0; y < height; ++y) {
+  return Jpeg({.width = width, .height = height, .quality = 90}, [&](int y, std::vector<uint8_t>& pixels) {
     for (int x = 0; x < width; ++x) {
       for (int c = 0; c < 3; ++c) {
         noise = noise * 1664525U + 1013904223U;
         const double wave = std::sin(0.011 * (x + 90 * c) * (1 + number % 3)) +
                             std::cos(0.017 * (y + 40 * c)) + 0.5 * std::sin(0.13 * (x + y));
-        row[3 * x + c] = static_cast<uint8_t>(std::clamp(128 + 45 * wave + (noise >> 28), 0.0, 255.0));
+        pixels[3 * x + c] = static_cast<uint8_t>(std::clamp(128 + 45 * wave + (noise >> 28), 0.0, 255.0));
       }
     }
-    JSAMPROW rows[1] = {row.data()};
-    jpeg_write_scanlines(&info, rows, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string file(reinterpret_cast<char*>(memory), size);
-  std::free(memory);
-  return file;
+  });
 }
 
 // Decodes to red, green and blue, as plainly as libjpeg can.

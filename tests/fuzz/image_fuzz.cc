@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/data/formats/test_files.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/jpeg_seed.h"
 #include "tests/fuzz/picture_check.h"
 
 namespace tandem {
@@ -33,12 +33,12 @@ std::string Png(int color_type, int channels, int depth, const std::string& more
 
 std::vector<std::string> Seeds() {
   return {Png(0, 1, 8), Png(0, 1, 1), Png(2, 3, 8), Png(2, 3, 16), Png(3, 1, 4), Png(6, 4, 8), Png(4, 2, 8),
-          Png(2, 3, 8, PngChunk("eXIf", TurningExif())), Jpeg({.channels = 1}), Jpeg({.channels = 3}),
+          Png(2, 3, 8, PngChunk("eXIf", OrientationExif(6))), Jpeg({.channels = 1}), Jpeg({.channels = 3}),
           Jpeg({.channels = 3, .progressive = true}), Jpeg({.channels = 4}),
           // Wide enough to be decoded in part.
           Jpeg({.width = 90, .height = 20, .channels = 1}), Jpeg({.width = 90, .height = 20, .channels = 3}),
-          Jpeg({.channels = 3, .exif = TurningExif()}),
-          Jpeg({.channels = 4, .progressive = true, .exif = TurningExif()})};
+          Jpeg({.channels = 3, .exif = OrientationExif(6)}),
+          Jpeg({.channels = 4, .progressive = true, .exif = OrientationExif(6)})};
 }
 
 }  // namespace tandem

@@ -4,19 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "absl/strings/string_view.h"
 #include "engine/data/formats/image_file.h"
-#include "engine/data/formats/test_files.h"
 
 namespace tandem {
-
-// Returns EXIF data that turn a picture by a quarter.
-inline std::string TurningExif() {
-  const std::string orientation = Little(0x0112, 2) + Little(3, 2) + Little(1, 4) + Little(6, 4);
-  return std::string("II*\0", 4) + Little(8, 4) + Little(1, 2) + orientation + Little(0, 4);
-}
 
 // Decodes a picture, whole and as a sample. Aborts if the image and its header differ, or if the sample is
 // not the sample of the image.

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "engine/data/formats/test_files.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "tests/fuzz/fuzz_target.h"
-#include "tests/fuzz/jpeg_seed.h"
 #include "tests/fuzz/picture_check.h"
 
 namespace tandem {

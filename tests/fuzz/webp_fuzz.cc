@@ -6,6 +6,7 @@
 #include <webp/encode.h>
 
 #include "engine/data/formats/test_files.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "tests/fuzz/fuzz_target.h"
 #include "tests/fuzz/picture_check.h"
 
@@ -42,7 +43,7 @@ std::string PixelsOf(const std::string& file) { return file.substr(12); }
 // Returns a file with EXIF data behind the pixels.
 std::string Turned(bool lossless) {
   constexpr int kExif = 8;
-  return Extended(kExif, PixelsOf(Webp(lossless)) + Chunk("EXIF", TurningExif()));
+  return Extended(kExif, PixelsOf(Webp(lossless)) + Chunk("EXIF", OrientationExif(6)));
 }
 
 // Returns a file with a single frame.

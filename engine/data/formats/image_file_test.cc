@@ -4,17 +4,13 @@
 #include <sys/resource.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-// Needs <cstdio> before it, because it does not include it.
-#include <jpeglib.h>
-
 #include "absl/strings/str_cat.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,53 +19,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct JpegForm {
-  int width = 1;
-  int height = 1;
-  int channels = 3;  // 1, 3, or 4 for inks.
-  int across = 1;    // Columns and rows of pixels that share a colour.
-  int down = 1;
-  int chroma_across = 1;  // If 2, the chroma has more columns, or as many, as the brightness.
-  bool progressive = false;
-  int orientation = 1;
-  bool noise = true;  // Each pixel differs from its neighbours. Otherwise, the image is black.
-};
-
-std::string Jpeg(const JpegForm& form, std::mt19937& random) {
-  jpeg_compress_struct info = {};
-  jpeg_error_mgr errors = {};
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;  // NOLINT: libjpeg's type.
-  jpeg_mem_dest(&info, &memory, &size);
-  info.image_width = form.width;
-  info.image_height = form.height;
-  info.input_components = form.channels;
-  info.in_color_space = form.channels == 1 ? JCS_GRAYSCALE : form.channels == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 95, TRUE);
-  if (form.channels == 3) {
-    info.comp_info[0].h_samp_factor = form.across;
-    info.comp_info[0].v_samp_factor = form.down;
-    for (int c = 1; c < 3; ++c) info.comp_info[c].h_samp_factor = form.chroma_across;
-  }
-  if (form.progressive) jpeg_simple_progression(&info);
-  jpeg_start_compress(&info, TRUE);
-  const std::string exif = std::string("Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0", 24) +
-                           static_cast<char>(form.orientation) + std::string(7, '\0');
-  jpeg_write_marker(&info, JPEG_APP0 + 1, reinterpret_cast<const JOCTET*>(exif.data()), exif.size());
-  std::vector<uint8_t> row(form.width * form.channels);
-  for (int y = 0; y < form.height; ++y) {
-    for (uint8_t& pixel : row) pixel = form.noise ? static_cast<uint8_t>(random()) : 0;
-    JSAMPROW rows[1] = {row.data()};
-    jpeg_write_scanlines(&info, rows, 1);
-  }
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string file(reinterpret_cast<char*>(memory), size);
-  std::free(memory);
-  return file;
+// Returns a JPEG file of high quality in which each pixel differs from its neighbours.
+std::string NoisyJpeg(JpegForm form, std::mt19937& random) {
+  form.quality = 95;
+  return Jpeg(form, [&random](int, std::vector<uint8_t>& pixels) {
+    for (uint8_t& pixel : pixels) pixel = static_cast<uint8_t>(random());
+  });
 }
 
 // Expects that a sample from rows is the sample of the whole image.
@@ -96,12 +51,13 @@ TEST(ImageFileTest, RowsOfJpegGiveTheBitsOfTheWholeImage) {
     jpeg.down = jpeg.across == 4 ? 1 : draw(2);
     jpeg.chroma_across = i % 8 == 3 ? 2 : 1;
     jpeg.progressive = i % 5 == 0;
-    jpeg.orientation = i % 4 == 0 ? draw(8) : 1;
+    const int orientation = i % 4 == 0 ? draw(8) : 1;
+    jpeg.exif = OrientationExif(orientation);
     SCOPED_TRACE(testing::Message() << jpeg.width << "x" << jpeg.height << "x" << jpeg.channels << ", "
                                     << jpeg.across << "x" << jpeg.down << ", chroma " << jpeg.chroma_across
                                     << ", progressive " << jpeg.progressive << ", orientation "
-                                    << jpeg.orientation);
-    const std::string file = Jpeg(jpeg, random);
+                                    << orientation);
+    const std::string file = NoisyJpeg(jpeg, random);
     for (const v1::ImageResize resize :
          {v1::IMAGE_RESIZE_STRETCH, v1::IMAGE_RESIZE_CROP, v1::IMAGE_RESIZE_PAD}) {
       // Also larger than the image.
@@ -115,7 +71,7 @@ TEST(ImageFileTest, RowsOfJpegGiveTheBitsOfTheWholeImage) {
 
 TEST(ImageFileTest, RowsOfADamagedJpegAreRefused) {
   std::mt19937 random(6);
-  const std::string file = Jpeg({.width = 200, .height = 100, .across = 2, .down = 2}, random);
+  const std::string file = NoisyJpeg({.width = 200, .height = 100}, random);
   // The needed part of the image is whole in the longest file.
   const PictureForm form = {.channels = 3, .height = 8, .width = 4, .resize = v1::IMAGE_RESIZE_CROP};
   std::vector<uint8_t> sample(3 * 8 * 4);
@@ -154,9 +110,7 @@ int64_t PeakBytes() {
 }
 
 TEST(ImageFileTest, HoldsFewRowsOfAJpeg) {
-  std::mt19937 random(7);
-  const std::string file =
-      Jpeg({.width = 4000, .height = 3000, .across = 2, .down = 2, .noise = false}, random);
+  const std::string file = Jpeg({.width = 4000, .height = 3000});
   std::vector<uint8_t> sample(3 * 64 * 64);
   const int64_t before = PeakBytes();
   ASSERT_TRUE(DecodeSample(file, {.channels = 3, .height = 64, .width = 64}, sample.data()).ok());

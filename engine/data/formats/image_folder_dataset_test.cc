@@ -3,14 +3,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
-// Needs <cstdio> before it, because it does not include it.
-#include <jpeglib.h>
 #include <png.h>
 
 #include "absl/strings/str_cat.h"
@@ -19,6 +15,7 @@
 #include "engine/data/dataset.h"
 #include "engine/data/formats/image_file.h"
 #include "engine/data/formats/test_files.h"
+#include "engine/data/formats/test_jpeg.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -51,29 +48,9 @@ std::string GreyPng(int width, int height, uint8_t value) {
 }
 
 // Returns a JPEG file of a single colour.
-std::string Jpeg(int width, int height, int channels, uint8_t value) {
-  jpeg_compress_struct info = {};
-  jpeg_error_mgr errors;
-  info.err = jpeg_std_error(&errors);
-  jpeg_create_compress(&info);
-  unsigned char* memory = nullptr;
-  unsigned long size = 0;
-  jpeg_mem_dest(&info, &memory, &size);
-  info.image_width = width;
-  info.image_height = height;
-  info.input_components = channels;
-  info.in_color_space = channels == 1 ? JCS_GRAYSCALE : channels == 3 ? JCS_RGB : JCS_CMYK;
-  jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, 100, TRUE);
-  jpeg_start_compress(&info, TRUE);
-  std::vector<uint8_t> row(width * channels, value);
-  JSAMPROW rows[1] = {row.data()};
-  for (int y = 0; y < height; ++y) jpeg_write_scanlines(&info, rows, 1);
-  jpeg_finish_compress(&info);
-  jpeg_destroy_compress(&info);
-  std::string file(reinterpret_cast<char*>(memory), size);
-  std::free(memory);
-  return file;
+std::string PlainJpeg(int width, int height, int channels, uint8_t value) {
+  return Jpeg({.width = width, .height = height, .channels = channels, .quality = 100},
+              [value](int, std::vector<uint8_t>& pixels) { pixels.assign(pixels.size(), value); });
 }
 
 std::vector<uint8_t> SampleOf(const Image& image, const PictureForm& form) {
@@ -100,16 +77,16 @@ TEST(ImageFileTest, DecodesPngOfEveryKind) {
 }
 
 TEST(ImageFileTest, DecodesJpeg) {
-  absl::StatusOr<Image> image = DecodeImage(Jpeg(9, 5, 3, 77));
+  absl::StatusOr<Image> image = DecodeImage(PlainJpeg(9, 5, 3, 77));
   ASSERT_TRUE(image.ok()) << image.status();
   EXPECT_EQ(image->channels, 3);
   EXPECT_EQ(image->height, 5);
   EXPECT_EQ(image->width, 9);
   for (const uint8_t pixel : image->pixels) EXPECT_NEAR(pixel, 77, 2);
-  image = DecodeImage(Jpeg(9, 5, 1, 77));
+  image = DecodeImage(PlainJpeg(9, 5, 1, 77));
   EXPECT_EQ(image->channels, 1);
   EXPECT_EQ(image->pixels.size(), 45);
-  EXPECT_EQ(ReadImageHeader(Jpeg(9, 5, 1, 77))->width, 9);
+  EXPECT_EQ(ReadImageHeader(PlainJpeg(9, 5, 1, 77))->width, 9);
 }
 
 TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
@@ -120,7 +97,7 @@ TEST(ImageFileTest, RefusesWhatCannotBeDecoded) {
   EXPECT_THAT(message(""), HasSubstr("is empty"));
   EXPECT_THAT(message("....ftypheic"), HasSubstr("is a HEIC file"));
   EXPECT_THAT(message("GIF89a"), HasSubstr("cannot be decoded as GIF"));
-  const std::string png = GreyPng(50, 50, 3), jpeg = Jpeg(64, 64, 3, 9);
+  const std::string png = GreyPng(50, 50, 3), jpeg = PlainJpeg(64, 64, 3, 9);
   for (const double part : {0.1, 0.5, 0.9}) {
     EXPECT_THAT(message(png.substr(0, static_cast<size_t>(png.size() * part))),
                 HasSubstr("cannot be decoded as PNG"));
@@ -219,7 +196,7 @@ class ImageFolderTest : public ::testing::Test {
 };
 
 TEST_F(ImageFolderTest, FoldersAreClassesInTheOrderOfTheirNames) {
-  Add("validation/cat/z.jpg", Jpeg(3, 2, 1, 9));
+  Add("validation/cat/z.jpg", PlainJpeg(3, 2, 1, 9));
   spec_.mutable_image_folder()->set_validation(folder_ + "/validation");
   const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec_);
   ASSERT_TRUE(opened.ok()) << opened.status();
