@@ -11,170 +11,135 @@
 
 namespace tandem::testing {
 
-Api::Api(const DaemonProcess& daemon, std::string token)
-    : daemon_(daemon),
-      token_(std::move(token)),
-      jobs_(v1::JobService::NewStub(daemon.NewChannel())),
-      daemon_stub_(v1::DaemonService::NewStub(daemon.NewChannel())) {}
+namespace {
 
-template <typename Call>
-void Api::Expect(const char* what, Call call) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
-  context.set_wait_for_ready(true);
-  const grpc::Status status = call(&context);
-  EXPECT_TRUE(status.ok()) << what << ": " << status.error_code() << " " << status.error_message();
+using Jobs = v1::JobService::Stub;
+using Daemon = v1::DaemonService::Stub;
+
+// Returns a request for a job by its name.
+template <typename Request>
+Request Named(const std::string& name) {
+  Request request;
+  request.set_name(name);
+  return request;
 }
 
-v1::Job Api::Create(const v1::JobSpec& spec, const std::string& request_id) {
+v1::CreateJobRequest CreateRequest(const v1::JobSpec& spec, const std::string& request_id) {
   v1::CreateJobRequest request;
   *request.mutable_spec() = spec;
   request.set_request_id(request_id);
+  return request;
+}
+
+}  // namespace
+
+Api::Api(const DaemonProcess& daemon, std::string token)
+    : daemon_(daemon),
+      token_(std::move(token)),
+      stubs_(v1::JobService::NewStub(daemon.NewChannel()), v1::DaemonService::NewStub(daemon.NewChannel())) {}
+
+template <typename Stub, typename Request, typename Response>
+grpc::Status Api::Try(Method<Stub, Request, Response> method, const Request& request, Response* response,
+                      bool wait_for_ready) {
+  grpc::ClientContext context;
+  daemon_.Prepare(context, absl::Seconds(60), token_);
+  context.set_wait_for_ready(wait_for_ready);
+  Stub& stub = *std::get<std::unique_ptr<Stub>>(stubs_);
+  return (stub.*method)(&context, request, response);
+}
+
+template <typename Stub, typename Request, typename Response>
+Response Api::Expect(Method<Stub, Request, Response> method, const Request& request) {
+  Response response;
+  const grpc::Status status = Try(method, request, &response, /*wait_for_ready=*/true);
+  EXPECT_TRUE(status.ok()) << Request::descriptor()->name() << ": " << status.error_code() << " "
+                           << status.error_message();
+  return response;
+}
+
+template <typename Request>
+grpc::Status Api::TryJob(Method<Jobs, Request, v1::Job> method, const Request& request) {
   v1::Job job;
-  Expect("CreateJob", [&](grpc::ClientContext* context) { return jobs_->CreateJob(context, request, &job); });
-  return job;
+  return Try(method, request, &job);
+}
+
+v1::Job Api::Create(const v1::JobSpec& spec, const std::string& request_id) {
+  return Expect(&Jobs::CreateJob, CreateRequest(spec, request_id));
 }
 
 grpc::Status Api::TryCreate(const v1::JobSpec& spec) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
-  v1::CreateJobRequest request;
-  *request.mutable_spec() = spec;
-  v1::Job job;
-  return jobs_->CreateJob(&context, request, &job);
+  return TryJob(&Jobs::CreateJob, CreateRequest(spec, /*request_id=*/""));
 }
 
-v1::Job Api::Get(const std::string& name) {
-  v1::GetJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  Expect("GetJob", [&](grpc::ClientContext* context) { return jobs_->GetJob(context, request, &job); });
-  return job;
-}
+v1::Job Api::Get(const std::string& name) { return Expect(&Jobs::GetJob, Named<v1::GetJobRequest>(name)); }
 
 std::vector<v1::Job> Api::List() {
   v1::ListJobsRequest request;
   request.set_page_size(1000);
-  v1::ListJobsResponse response;
-  Expect("ListJobs",
-         [&](grpc::ClientContext* context) { return jobs_->ListJobs(context, request, &response); });
+  const v1::ListJobsResponse response = Expect(&Jobs::ListJobs, request);
   return {response.jobs().begin(), response.jobs().end()};
 }
 
 v1::Job Api::Cancel(const std::string& name) {
-  v1::CancelJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  Expect("CancelJob", [&](grpc::ClientContext* context) { return jobs_->CancelJob(context, request, &job); });
-  return job;
+  return Expect(&Jobs::CancelJob, Named<v1::CancelJobRequest>(name));
 }
 
 v1::Job Api::Pause(const std::string& name) {
-  v1::PauseJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  Expect("PauseJob", [&](grpc::ClientContext* context) { return jobs_->PauseJob(context, request, &job); });
-  return job;
+  return Expect(&Jobs::PauseJob, Named<v1::PauseJobRequest>(name));
 }
 
 v1::Job Api::Resume(const std::string& name) {
-  v1::ResumeJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  Expect("ResumeJob", [&](grpc::ClientContext* context) { return jobs_->ResumeJob(context, request, &job); });
-  return job;
+  return Expect(&Jobs::ResumeJob, Named<v1::ResumeJobRequest>(name));
 }
 
 v1::Job Api::Fork(const std::string& name, int64_t step, const v1::JobSpec* spec) {
-  v1::ForkJobRequest request;
-  request.set_name(name);
+  auto request = Named<v1::ForkJobRequest>(name);
   if (step >= 0) request.set_step(step);
   if (spec != nullptr) *request.mutable_spec() = *spec;
-  v1::Job job;
-  Expect("ForkJob", [&](grpc::ClientContext* context) { return jobs_->ForkJob(context, request, &job); });
-  return job;
+  return Expect(&Jobs::ForkJob, request);
 }
 
 std::vector<int64_t> Api::Checkpoints(const std::string& name) {
   v1::ListCheckpointsRequest request;
   request.set_job(name);
-  v1::ListCheckpointsResponse response;
-  Expect("ListCheckpoints",
-         [&](grpc::ClientContext* context) { return jobs_->ListCheckpoints(context, request, &response); });
+  const v1::ListCheckpointsResponse response = Expect(&Jobs::ListCheckpoints, request);
   std::vector<int64_t> steps;
   for (const v1::Checkpoint& checkpoint : response.checkpoints()) steps.push_back(checkpoint.step());
   return steps;
 }
 
 grpc::Status Api::TryResume(const std::string& name) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
-  v1::ResumeJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  return jobs_->ResumeJob(&context, request, &job);
+  return TryJob(&Jobs::ResumeJob, Named<v1::ResumeJobRequest>(name));
 }
 
 grpc::Status Api::TryCancel(const std::string& name) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
-  v1::CancelJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  return jobs_->CancelJob(&context, request, &job);
+  return TryJob(&Jobs::CancelJob, Named<v1::CancelJobRequest>(name));
 }
 
 grpc::Status Api::TryPause(const std::string& name) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
-  v1::PauseJobRequest request;
-  request.set_name(name);
-  v1::Job job;
-  return jobs_->PauseJob(&context, request, &job);
+  return TryJob(&Jobs::PauseJob, Named<v1::PauseJobRequest>(name));
 }
 
 grpc::Status Api::TrySetPriority(const std::string& name, int priority) {
-  grpc::ClientContext context;
-  daemon_.Prepare(context, absl::Seconds(60), token_);
   v1::UpdateJobRequest request;
   request.mutable_job()->set_name(name);
   request.mutable_job()->set_priority(priority);
   request.mutable_update_mask()->add_paths("priority");
-  v1::Job job;
-  return jobs_->UpdateJob(&context, request, &job);
+  return TryJob(&Jobs::UpdateJob, request);
 }
 
-void Api::Delete(const std::string& name) {
-  v1::DeleteJobRequest request;
-  request.set_name(name);
-  google::protobuf::Empty nothing;
-  Expect("DeleteJob",
-         [&](grpc::ClientContext* context) { return jobs_->DeleteJob(context, request, &nothing); });
-}
+void Api::Delete(const std::string& name) { Expect(&Jobs::DeleteJob, Named<v1::DeleteJobRequest>(name)); }
 
 std::string Api::MakeToken(const std::string& user) {
   v1::CreateTokenRequest request;
   request.mutable_token()->set_user(user);
-  v1::CreateTokenResponse response;
-  Expect("CreateToken", [&](grpc::ClientContext* context) {
-    return daemon_stub_->CreateToken(context, request, &response);
-  });
-  return response.secret();
+  return Expect(&Daemon::CreateToken, request).secret();
 }
 
-v1::ListQueueResponse Api::Queue() {
-  v1::ListQueueResponse response;
-  Expect("ListQueue", [&](grpc::ClientContext* context) {
-    return daemon_stub_->ListQueue(context, v1::ListQueueRequest(), &response);
-  });
-  return response;
-}
+v1::ListQueueResponse Api::Queue() { return Expect(&Daemon::ListQueue, v1::ListQueueRequest()); }
 
 std::vector<v1::Device> Api::Devices() {
-  v1::ListDevicesResponse response;
-  Expect("ListDevices", [&](grpc::ClientContext* context) {
-    return daemon_stub_->ListDevices(context, v1::ListDevicesRequest(), &response);
-  });
+  const v1::ListDevicesResponse response = Expect(&Daemon::ListDevices, v1::ListDevicesRequest());
   return {response.devices().begin(), response.devices().end()};
 }
 

@@ -1,10 +1,12 @@
 #ifndef TANDEM_TESTS_INTEGRATION_API_H_
 #define TANDEM_TESTS_INTEGRATION_API_H_
 
+#include <grpcpp/client_context.h>
 #include <grpcpp/support/status.h>
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -46,14 +48,23 @@ class Api {
   v1::Job WaitFor(const std::string& job, v1::JobState state, absl::Duration timeout = absl::Minutes(3));
 
  private:
-  // Makes a call and expects OK.
-  template <typename Call>
-  void Expect(const char* what, Call call);
+  template <typename Stub, typename Request, typename Response>
+  using Method = grpc::Status (Stub::*)(grpc::ClientContext*, const Request&, Response*);
+
+  // Makes a call. Returns its status.
+  template <typename Stub, typename Request, typename Response>
+  grpc::Status Try(Method<Stub, Request, Response> method, const Request& request, Response* response,
+                   bool wait_for_ready = false);
+  // Makes a call, and waits for a daemon that starts. Expects OK.
+  template <typename Stub, typename Request, typename Response>
+  Response Expect(Method<Stub, Request, Response> method, const Request& request);
+  // Makes a call that changes a job. Returns its status.
+  template <typename Request>
+  grpc::Status TryJob(Method<v1::JobService::Stub, Request, v1::Job> method, const Request& request);
 
   const DaemonProcess& daemon_;
   const std::string token_;
-  const std::unique_ptr<v1::JobService::Stub> jobs_;
-  const std::unique_ptr<v1::DaemonService::Stub> daemon_stub_;
+  const std::tuple<std::unique_ptr<v1::JobService::Stub>, std::unique_ptr<v1::DaemonService::Stub>> stubs_;
 };
 
 // Returns whether a job in this state has ended.
