@@ -20,7 +20,6 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
@@ -30,6 +29,7 @@
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
+#include "tests/integration/holdings.h"
 #include "tests/integration/idx_files.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
@@ -91,17 +91,6 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, const std::strin
   frame += static_cast<char>(flags);
   for (const int shift : {24, 16, 8, 0}) frame += static_cast<char>(stream >> shift & 0xff);
   return frame + payload;
-}
-
-int64_t ResidentBytes(pid_t pid) {
-  std::ifstream status(absl::StrCat("/proc/", pid, "/status"));
-  for (std::string line; std::getline(status, line);) {
-    const std::vector<std::string> words = absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-    int64_t kilobytes = 0;
-    if (words.size() > 1 && words[0] == "VmRSS:" && absl::SimpleAtoi(words[1], &kilobytes))
-      return kilobytes * 1024;
-  }
-  return -1;
 }
 
 class AttacksTest : public ::testing::Test {
@@ -313,17 +302,17 @@ TEST_F(AttacksTest, AHeaderThatAnnouncesTooMuchTakesNoMemory) {
   header[10] = header[14] = '\x10';
   scratch_.Write("data/images", header + std::string(1 << 16, '\0'));
   scratch_.Write("data/labels", IdxFile({64}, 4));
-  const int64_t before = ResidentBytes(daemon_->pid());
+  const int64_t before = HoldingsOf(daemon_->pid()).memory_bytes;
   v1::JobSpec spec = SmallJob({});
   spec.mutable_dataset()->mutable_idx()->set_train_images("images");
   spec.mutable_dataset()->mutable_idx()->set_train_labels("labels");
   spec.mutable_dataset()->mutable_idx()->set_classes(4);
   EXPECT_EQ(Api(*daemon_).TryCreate(spec).error_code(), StatusCode::INVALID_ARGUMENT);
-  EXPECT_LT(ResidentBytes(daemon_->pid()) - before, int64_t{64} << 20);
+  EXPECT_LT(HoldingsOf(daemon_->pid()).memory_bytes - before, int64_t{64} << 20);
 }
 
 TEST_F(AttacksTest, GiantTensorsAreRefusedBeforeTheyAreMade) {
-  const int64_t before = ResidentBytes(daemon_->pid());
+  const int64_t before = HoldingsOf(daemon_->pid()).memory_bytes;
   for (const int64_t units : {int64_t{1} << 31, int64_t{1} << 40, int64_t{1} << 62}) {
     v1::JobSpec spec = SmallJob({});
     for (v1::Layer& layer : *spec.mutable_model()->mutable_layers()) {
@@ -337,7 +326,7 @@ TEST_F(AttacksTest, GiantTensorsAreRefusedBeforeTheyAreMade) {
   EXPECT_EQ(
       Call("/tandem.v1.JobService/CreateJob", daemon_->Token(), std::string(17 << 20, '\0')).error_code(),
       StatusCode::RESOURCE_EXHAUSTED);
-  EXPECT_LT(ResidentBytes(daemon_->pid()) - before, int64_t{128} << 20);
+  EXPECT_LT(HoldingsOf(daemon_->pid()).memory_bytes - before, int64_t{128} << 20);
 }
 
 TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
@@ -374,12 +363,12 @@ TEST_F(AttacksTest, AFloodOfHeadersHurtsOnlyItsOwnConnection) {
   int64_t grown = 0;
   bool settled = false;
   for (int i = 0; i < 4 && !settled; ++i) {
-    const int64_t before = ResidentBytes(daemon_->pid());
+    const int64_t before = HoldingsOf(daemon_->pid()).memory_bytes;
     flood(12);
     // The daemon notices the end of a connection only when it reaches the connection's event.
     settled = WaitUntil(
         [&] {
-          grown = ResidentBytes(daemon_->pid()) - before;
+          grown = HoldingsOf(daemon_->pid()).memory_bytes - before;
           return grown < int64_t{96} << 20;
         },
         absl::Seconds(20));
