@@ -1,7 +1,5 @@
 // A job's whole life through the real programs: submitted from the command line, trained, watched, fetched,
 // deleted.
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -10,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/time/time.h"
+#include "engine/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -32,13 +30,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-std::string Sha256(const std::string& bytes) {
-  std::string digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return absl::BytesToHexString(digest);
-}
 
 TEST(ProgramsTest, SayOneVersion) {
   ScratchFolder scratch;
@@ -142,7 +133,7 @@ TEST_F(FirstJobTest, TrainsWithTwoReplicasAndGivesTheModel) {
   for (const v1::Artifact& artifact : record.artifacts()) {
     const std::string content = ReadFile(scratch_.File("fetched/" + artifact.name()));
     EXPECT_EQ(content.size(), artifact.size_bytes()) << artifact.name();
-    EXPECT_EQ(Sha256(content), artifact.sha256()) << artifact.name();
+    EXPECT_EQ(Sha256Of(content).value(), artifact.sha256()) << artifact.name();
     has_model = has_model || artifact.name() == "model.safetensors";
   }
   EXPECT_TRUE(has_model);
