@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
+#include "tests/integration/cli_json.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/png_file.h"
 #include "tests/integration/processes.h"
@@ -91,12 +92,6 @@ class DataNamesTest : public ::testing::Test {
   CliResult EvaluateOn(const std::string& job, const std::string& dataset) {
     return cli_.Run(
         {"evaluate", job, "--dataset", scratch_->Write("dataset.yaml", dataset + "\n"), "-o", "json"});
-  }
-  static nlohmann::json Json(const CliResult& result) {
-    EXPECT_EQ(result.exit_code, 0) << result;
-    nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-    EXPECT_FALSE(json.is_discarded()) << result;
-    return json;
   }
   static void ExpectRefused(const CliResult& result, const std::vector<std::string>& parts) {
     EXPECT_EQ(result.exit_code, 2) << result;

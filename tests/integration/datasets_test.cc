@@ -15,6 +15,7 @@
 #include "nlohmann/json.hpp"
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tests/integration/cli.h"
+#include "tests/integration/cli_json.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/png_file.h"
 #include "tests/integration/processes.h"
@@ -40,13 +41,6 @@ training:
   global_batch_size: 4
   epochs: %EPOCHS%
 )";
-
-nlohmann::json Json(const CliResult& result) {
-  EXPECT_EQ(result.exit_code, 0) << result;
-  nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  EXPECT_FALSE(json.is_discarded()) << result;
-  return json;
-}
 
 // An NPY file of unsigned bytes or, with `labels`, of 64-bit integers 0 and 1 in turn.
 std::string Npy(int64_t samples, int64_t features, bool labels) {

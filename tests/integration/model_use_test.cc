@@ -16,6 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
+#include "tests/integration/cli_json.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/png_file.h"
@@ -45,13 +46,6 @@ std::string Unzip(const std::string& path, size_t skip) {
   for (int count = 0; (count = gzread(file, buffer, sizeof(buffer))) > 0;) content.append(buffer, count);
   gzclose(file);
   return content.substr(skip);
-}
-
-nlohmann::json Json(const CliResult& result) {
-  EXPECT_EQ(result.exit_code, 0) << result;
-  nlohmann::json json = nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  EXPECT_FALSE(json.is_discarded()) << result;
-  return json;
 }
 
 // A single daemon for all tests. Its data folders are Debian's and the tests' own.
