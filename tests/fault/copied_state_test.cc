@@ -13,9 +13,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
-#include "tests/fault/flags.h"
 #include "tests/integration/api.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
@@ -28,7 +27,7 @@ using ::testing::StartsWith;
 
 class CopiedStateTest : public DaemonFixture {
  protected:
-  CopiedStateTest() : DaemonFixture(/*seed=*/1, /*cpu_devices=*/1) {}
+  CopiedStateTest() : DaemonFixture(/*cpu_devices=*/1) {}
 
   static v1::JobSpec Job(int epochs) {
     v1::JobSpec spec = SmallJob({.epochs = epochs, .train_samples = 4096, .seed = 1});
@@ -126,5 +125,3 @@ TEST_F(CopiedStateTest, AFolderThatWasMovedHasItsJobs) {
 
 }  // namespace
 }  // namespace tandem::testing
-
-int main(int argc, char** argv) { return tandem::testing::RunTests(argc, argv, {}); }

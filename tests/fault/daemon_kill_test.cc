@@ -17,8 +17,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
 #include "tests/fault/flags.h"
+#include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
@@ -42,9 +42,9 @@ struct Flags {
 
 constexpr absl::Duration kPatience = absl::Minutes(5);
 
-class DaemonKillTest : public DaemonFixture {
+class DaemonKillTest : public MishapFixture {
  protected:
-  DaemonKillTest() : DaemonFixture(flags.seed, /*cpu_devices=*/1) {
+  DaemonKillTest() : MishapFixture(flags.seed, /*cpu_devices=*/1) {
     rounds_ = static_cast<int>(Amount(flags.rounds, /*sample=*/6, /*whole=*/20));
     flags.steps = Amount(flags.steps, /*sample=*/2100, /*whole=*/6000);
   }
@@ -126,7 +126,6 @@ class DaemonKillTest : public DaemonFixture {
     logs_.emplace_back(job, seen);
   }
 
-  Cli cli_{scratch_};
   int rounds_ = 0;
   // Moments of the kills during the present job; number of those during jobs before it.
   std::vector<absl::Time> kills_;
@@ -135,7 +134,6 @@ class DaemonKillTest : public DaemonFixture {
 };
 
 TEST_F(DaemonKillTest, NoEventIsLostOrDoubled) {
-  cli_.Use(daemon_);
   // A job usually lasts for all rounds. A machine that trains faster than it starts daemons needs more jobs.
   while (KillsOfAllJobs() < rounds_ && !HasFailure()) {
     kills_.clear();

@@ -17,8 +17,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
 #include "tests/fault/flags.h"
+#include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
@@ -43,11 +43,11 @@ constexpr absl::Duration kSilenceLimit = absl::Seconds(5);
 constexpr absl::Duration kSlack = absl::Seconds(60);
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-class LostWorkerTest : public DaemonFixture {
+class LostWorkerTest : public MishapFixture {
  protected:
   explicit LostWorkerTest(absl::Duration silence_limit = kSilenceLimit,
                           absl::Duration collective_time_limit = absl::Minutes(30))
-      : DaemonFixture(flags.seed, /*cpu_devices=*/2,
+      : MishapFixture(flags.seed, /*cpu_devices=*/2,
                       {"--worker-silence-limit", absl::FormatDuration(silence_limit),
                        "--collective-time-limit", absl::FormatDuration(collective_time_limit)}) {}
 

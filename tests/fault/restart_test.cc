@@ -18,8 +18,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
 #include "tests/fault/flags.h"
+#include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
@@ -45,14 +45,9 @@ struct Flags {
 
 constexpr absl::Duration kPatience = absl::Minutes(5);
 
-class RestartTest : public DaemonFixture {
+class RestartTest : public MishapFixture {
  protected:
-  RestartTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2) {}
-
-  void SetUp() override {
-    DaemonFixture::SetUp();
-    if (!HasFatalFailure()) cli_.Use(daemon_);
-  }
+  RestartTest() : MishapFixture(flags.seed, /*cpu_devices=*/2) {}
 
   // A hundred steps an epoch of a few milliseconds each, on two replicas, with all that is random.
   static v1::JobSpec Job(int64_t steps, bool averaging, int workers = 1) {
@@ -70,10 +65,6 @@ class RestartTest : public DaemonFixture {
     // Many may come without an epoch between.
     spec.set_max_restarts(100);
     return spec;
-  }
-
-  std::string ModelOf(const std::string& job) const {
-    return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
   }
 
   // Waits until a later attempt trains, and has taken this step; or the job has ended.
@@ -187,8 +178,6 @@ class RestartTest : public DaemonFixture {
     EXPECT_EQ(paused.state(), v1::JOB_STATE_PAUSED) << paused.ShortDebugString();
     return paused;
   }
-
-  Cli cli_{scratch_};
 };
 
 // Each job has its own daemon, so that failures do not affect each other.

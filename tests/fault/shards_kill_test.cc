@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
 #include "tests/fault/flags.h"
+#include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_process.h"
@@ -44,15 +44,14 @@ constexpr int kPictures = 400;
 constexpr int64_t kBatch = 8;
 constexpr int64_t kStepsOfEpoch = kPictures / kBatch;
 
-class ShardsKillTest : public DaemonFixture {
+class ShardsKillTest : public MishapFixture {
  protected:
-  ShardsKillTest() : DaemonFixture(flags.seed, /*cpu_devices=*/3, {"--data-folder", "/tmp"}) {}
+  ShardsKillTest() : MishapFixture(flags.seed, /*cpu_devices=*/3, {"--data-folder", "/tmp"}) {}
 
   // Writes pictures of random pixels around a value of their class, then packs them into shards.
   void SetUp() override {
-    DaemonFixture::SetUp();
+    MishapFixture::SetUp();
     if (HasFatalFailure()) return;
-    cli_.Use(daemon_);
     for (int i = 0; i < kPictures; ++i) {
       const std::string folder = scratch_.File(absl::StrCat("pictures/class", i % kClasses));
       std::filesystem::create_directories(folder);
@@ -86,10 +85,6 @@ class ShardsKillTest : public DaemonFixture {
     spec.mutable_checkpoints()->set_every_steps(7);
     spec.set_max_restarts(100);
     return spec;
-  }
-
-  std::string ModelOf(const std::string& job) const {
-    return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
   }
 
   // Kills all workers of the job in the middle of an epoch, as often as the flag says. Kills the daemon
@@ -143,8 +138,6 @@ class ShardsKillTest : public DaemonFixture {
     std::cout << replicas << " replicas in " << workers << " workers: " << kills << " kills in mid-epoch, "
               << killed.attempt() << " attempts, " << killed.summary().steps() << " steps\n";
   }
-
-  Cli cli_{scratch_};
 };
 
 TEST_F(ShardsKillTest, AReplicaGoesOnInMidEpochToTheSameBits) {

@@ -23,8 +23,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
-#include "tests/fault/daemon_fixture.h"
 #include "tests/fault/flags.h"
+#include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/daemon_process.h"
 #include "tests/integration/holdings.h"
@@ -48,11 +48,11 @@ constexpr int kFirstJobs = 20;
 // Bytes that the daemon may hold more than before: caches of the allocator and of the database.
 constexpr int64_t kMemorySlack = 64 << 20;
 
-class SharedDaemonTest : public DaemonFixture {
+class SharedDaemonTest : public MishapFixture {
  protected:
   // Turns off automatic backups: a minute after the start, a backup would open a connection, and SQLite keeps
   // a file of this connection.
-  SharedDaemonTest() : DaemonFixture(flags.seed, /*cpu_devices=*/2, {"--backup-every=0s"}) {
+  SharedDaemonTest() : MishapFixture(flags.seed, /*cpu_devices=*/2, {"--backup-every=0s"}) {
     flags.jobs = Amount(flags.jobs, /*sample=*/24, /*whole=*/200);
   }
 
