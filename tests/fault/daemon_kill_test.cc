@@ -21,7 +21,6 @@
 #include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/stored_log.h"
 #include "tests/integration/watcher.h"

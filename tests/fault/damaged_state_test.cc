@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/programs.h"
@@ -35,14 +35,8 @@ using ::testing::Not;
 
 constexpr absl::Duration kPatience = absl::Minutes(3);
 
-class DamagedStateTest : public ::testing::Test {
+class DamagedStateTest : public DaemonFixture {
  protected:
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
-  }
-
   // The path of a new backup.
   std::string Backup() {
     const CliResult made = cli_.Run({"backup"});
@@ -89,10 +83,6 @@ class DamagedStateTest : public ::testing::Test {
     EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_CANCELLED, kPatience).state(), v1::JOB_STATE_CANCELLED);
     EXPECT_TRUE(WaitUntil([&] { return daemon_.Workers().empty(); }, kPatience));
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 2}};
-  Cli cli_{scratch_};
 };
 
 TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {

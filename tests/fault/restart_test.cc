@@ -22,10 +22,8 @@
 #include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/scratch_folder.h"
 #include "tests/integration/watcher.h"
 
 namespace tandem::testing {

@@ -26,7 +26,6 @@
 #include "tests/fault/flags.h"
 #include "tests/fault/mishap_fixture.h"
 #include "tests/integration/api.h"
-#include "tests/integration/daemon_process.h"
 #include "tests/integration/holdings.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"

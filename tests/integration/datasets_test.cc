@@ -16,7 +16,7 @@
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/cli_json.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/png_file.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/scratch_folder.h"
@@ -66,12 +66,12 @@ std::string Npy(int64_t samples, int64_t features, bool labels) {
   return file;
 }
 
-class DatasetsTest : public ::testing::Test {
+class DatasetsTest : public DaemonFixture {
  protected:
-  DatasetsTest() {
-    const absl::Status started = daemon_.Start();
-    EXPECT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
+  DatasetsTest() : DaemonFixture(/*cpu_devices=*/1) {}
+
+  void SetUp() override {
+    DaemonFixture::SetUp();
     scratch_.Write("houses.csv",
                    "size,rooms,price\n1,2,3.5\n2,3,5\n3,3,6.5\n4,5,9\n5,6,11\n6,6,12\n7,8,15\n8,9,17\n");
   }
@@ -127,9 +127,6 @@ class DatasetsTest : public ::testing::Test {
   }
 
   static constexpr int64_t kPart = 16 << 20;
-  const ScratchFolder scratch_;
-  DaemonProcess daemon_{{.state_folder = scratch_.File("state"), .cpu_devices = 1}};
-  Cli cli_{scratch_};
 };
 
 TEST_F(DatasetsTest, IsAddedShownTrainedOnAndRemoved) {

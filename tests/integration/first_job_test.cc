@@ -16,7 +16,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/programs.h"
@@ -53,18 +53,10 @@ v1::JobSpec WithoutRestarts(v1::JobSpec spec) {
   return spec;
 }
 
-class FirstJobTest : public ::testing::Test {
+class FirstJobTest : public DaemonFixture {
  protected:
   explicit FirstJobTest(std::vector<std::string> daemon_arguments = {})
-      : daemon_({.state_folder = scratch_.File("state"),
-                 .cpu_devices = 2,
-                 .extra_arguments = std::move(daemon_arguments)}) {}
-
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
-  }
+      : DaemonFixture(/*cpu_devices=*/2, std::move(daemon_arguments)) {}
 
   // Nothing runs on after a test's jobs have ended, and their devices are free.
   void ExpectIdle() {
@@ -91,10 +83,6 @@ class FirstJobTest : public ::testing::Test {
     EXPECT_EQ(result.exit_code, 0) << result << daemon_.Log();
     return Cli::SubmittedJob(result);
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
-  Cli cli_{scratch_};
 };
 
 TEST_F(FirstJobTest, TrainsWithTwoReplicasAndGivesTheModel) {

@@ -5,16 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
 #include "tests/integration/api.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -29,13 +27,12 @@ constexpr absl::Duration kArrivalEvery = absl::Milliseconds(200);
 constexpr absl::Duration kBetweenEnds = absl::Seconds(1);
 constexpr int kMostOvertakes = 2;
 
-class GangQueueTest : public ::testing::Test {
+class GangQueueTest : public DaemonFixture {
  protected:
-  GangQueueTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = kDevices}) {}
+  GangQueueTest() : DaemonFixture(kDevices) {}
 
   void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
+    DaemonFixture::SetUp();
     api_ = std::make_unique<Api>(daemon_);
   }
 
@@ -90,8 +87,6 @@ class GangQueueTest : public ::testing::Test {
     EXPECT_LE(Overtakes(small), kMostOvertakes);
   }
 
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
   std::unique_ptr<Api> api_;
   std::vector<std::string> holders_;
   std::string gang_;

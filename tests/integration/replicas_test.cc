@@ -5,31 +5,20 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/integration/api.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
-#include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
 
 using ::testing::ElementsAre;
 
-class ReplicasTest : public ::testing::Test {
+class ReplicasTest : public DaemonFixture {
  protected:
-  ReplicasTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {}
-
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-
   v1::Job Train(const v1::JobSpec& spec) {
     Api api(daemon_);
     return api.WaitFor(api.Create(spec).name(), v1::JOB_STATE_SUCCEEDED);
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
 };
 
 TEST_F(ReplicasTest, ThreeOnTwoDevicesAreAveragedNowAndThen) {

@@ -11,10 +11,9 @@
 #include "gtest/gtest.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/scratch_folder.h"
 #include "tests/integration/watcher.h"
 
 namespace tandem::testing {
@@ -39,20 +38,8 @@ v1::JobSpec Job(int64_t steps) {
   return spec;
 }
 
-class ResumeTest : public ::testing::Test {
+class ResumeTest : public DaemonFixture {
  protected:
-  ResumeTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {}
-
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
-  }
-
-  std::string ModelOf(const std::string& job) const {
-    return ReadFile(daemon_.JobFolder(job) + "/model.safetensors");
-  }
-
   // Returns the model of an uninterrupted job.
   std::string UninterruptedModel(int64_t steps) {
     Api api(daemon_);
@@ -94,10 +81,6 @@ class ResumeTest : public ::testing::Test {
     }
     return states;
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
-  Cli cli_{scratch_};
 };
 
 TEST_F(ResumeTest, APausedJobGivesItsDevicesAndEndsWithTheSameWeights) {

@@ -14,10 +14,9 @@
 #include "tandem/v1/sweep.pb.h"
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
-#include "tests/integration/daemon_process.h"
+#include "tests/integration/daemon_fixture.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
@@ -25,16 +24,8 @@ namespace {
 using google::protobuf::util::TimeUtil;
 using ::testing::HasSubstr;
 
-class SweepsTest : public ::testing::Test {
+class SweepsTest : public DaemonFixture {
  protected:
-  SweepsTest() : daemon_({.state_folder = scratch_.File("state"), .cpu_devices = 2}) {}
-
-  void SetUp() override {
-    const absl::Status started = daemon_.Start();
-    ASSERT_TRUE(started.ok()) << started;
-    cli_.Use(daemon_);
-  }
-
   // Runs a command that prints a sweep.
   v1::Sweep Ask(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"-o", "json"});
@@ -50,10 +41,6 @@ class SweepsTest : public ::testing::Test {
     }
     return 0;
   }
-
-  ScratchFolder scratch_;
-  DaemonProcess daemon_;
-  Cli cli_{scratch_};
 };
 
 TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
