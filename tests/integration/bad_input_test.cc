@@ -20,6 +20,7 @@
 #include "tests/integration/processes.h"
 #include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
+#include "tests/integration/suite_daemon_fixture.h"
 
 namespace tandem::testing {
 namespace {
@@ -46,27 +47,8 @@ replicas: {count: 2}
 )";
 
 // A single daemon for all tests, so that the next test finds the remains of a bad job.
-class BadInputTest : public ::testing::Test {
+class BadInputTest : public SuiteDaemonFixture {
  protected:
-  static void SetUpTestSuite() {
-    scratch_ = new ScratchFolder();
-    std::filesystem::create_directories(scratch_->File("data"));
-    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
-                                 .cpu_devices = 2,
-                                 .extra_arguments = {"--data-folder", scratch_->File("data")}});
-    const absl::Status started = daemon_->Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-  static void TearDownTestSuite() {
-    delete daemon_;
-    delete scratch_;
-  }
-
-  void SetUp() override {
-    ASSERT_TRUE(daemon_->IsRunning());
-    cli_.Use(*daemon_);
-  }
-
   // No job, no folder of one, no worker; and the daemon answers.
   void TearDown() override {
     ASSERT_TRUE(daemon_->IsRunning()) << daemon_->Log();
@@ -104,14 +86,7 @@ class BadInputTest : public ::testing::Test {
                 absl::StrCat("idx: {train_images: \"", images, "\", train_labels: \"", labels,
                              "\", classes: ", classes, "}"));
   }
-
-  static ScratchFolder* scratch_;
-  static DaemonProcess* daemon_;
-  Cli cli_{*scratch_};
 };
-
-ScratchFolder* BadInputTest::scratch_ = nullptr;
-DaemonProcess* BadInputTest::daemon_ = nullptr;
 
 TEST_F(BadInputTest, UnknownLayer) {
   ExpectRefused(With("- dense: {units: 10}", "- dence: {units: 10}"), {"model.layers[2]", "dence", "dense"});

@@ -20,6 +20,7 @@
 #include "tests/integration/png_file.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/scratch_folder.h"
+#include "tests/integration/suite_daemon_fixture.h"
 
 namespace tandem::testing {
 namespace {
@@ -59,27 +60,10 @@ training: {loss: {mse: {}}, optimizer: {sgd: {learning_rate: 0.04}}, global_batc
 checkpoints: {every_epochs: 400}
 )";
 
-class DataNamesTest : public ::testing::Test {
+class DataNamesTest : public SuiteDaemonFixture {
  protected:
-  static void SetUpTestSuite() {
-    scratch_ = new ScratchFolder();
-    std::filesystem::create_directories(scratch_->File("data"));
-    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
-                                 .cpu_devices = 2,
-                                 .extra_arguments = {"--data-folder", scratch_->File("data")}});
-    const absl::Status started = daemon_->Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-  static void TearDownTestSuite() {
-    delete daemon_;
-    delete scratch_;
-  }
-  void SetUp() override { cli_.Use(*daemon_); }
-
   static void WriteData(const std::string& name, const std::string& content) {
-    const std::string path = scratch_->File("data/" + name);
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path, std::ios::binary) << content;
+    scratch_->Write("data/" + name, content);
   }
   CliResult Submit(const std::string& yaml) {
     return cli_.Run({"submit", scratch_->Write("job.yaml", yaml), "--follow"}, absl::Minutes(4));
@@ -100,14 +84,7 @@ class DataNamesTest : public ::testing::Test {
   void ExpectInvalid(const std::string& yaml, const std::vector<std::string>& parts) {
     ExpectRefused(cli_.Run({"validate", scratch_->Write("bad.yaml", yaml)}), parts);
   }
-
-  static ScratchFolder* scratch_;
-  static DaemonProcess* daemon_;
-  Cli cli_{*scratch_};
 };
-
-ScratchFolder* DataNamesTest::scratch_ = nullptr;
-DaemonProcess* DataNamesTest::daemon_ = nullptr;
 
 TEST_F(DataNamesTest, ColumnsOfATable) {
   WriteData("rows.csv", Rows({"a", "b", "y"}));

@@ -22,6 +22,7 @@
 #include "tests/integration/png_file.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/scratch_folder.h"
+#include "tests/integration/suite_daemon_fixture.h"
 
 namespace tandem::testing {
 namespace {
@@ -49,26 +50,10 @@ std::string Unzip(const std::string& path, size_t skip) {
 }
 
 // A single daemon for all tests. Its data folders are Debian's and the tests' own.
-class ModelUseTest : public ::testing::Test {
+class ModelUseTest : public SuiteDaemonFixture {
  protected:
   static void SetUpTestSuite() {
-    scratch_ = new ScratchFolder();
-    std::filesystem::create_directories(scratch_->File("data"));
-    daemon_ = new DaemonProcess({.state_folder = scratch_->File("state"),
-                                 .cpu_devices = 2,
-                                 .extra_arguments = {"--data-folder", "/usr/share/datasets", "--data-folder",
-                                                     scratch_->File("data"), "--model-workers", "1"}});
-    const absl::Status started = daemon_->Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-  static void TearDownTestSuite() {
-    delete daemon_;
-    delete scratch_;
-  }
-
-  void SetUp() override {
-    ASSERT_TRUE(daemon_->IsRunning());
-    cli_.Use(*daemon_);
+    StartDaemon({"--data-folder", "/usr/share/datasets", "--model-workers", "1"});
   }
   void TearDown() override {
     ASSERT_TRUE(daemon_->IsRunning()) << daemon_->Log();
@@ -158,14 +143,7 @@ class ModelUseTest : public ::testing::Test {
     EXPECT_THAT(job, HasSubstr(from));
     return absl::StrReplaceAll(job, {{from, to}});
   }
-
-  static ScratchFolder* scratch_;
-  static DaemonProcess* daemon_;
-  Cli cli_{*scratch_};
 };
-
-ScratchFolder* ModelUseTest::scratch_ = nullptr;
-DaemonProcess* ModelUseTest::daemon_ = nullptr;
 
 TEST_F(ModelUseTest, DescribesEveryTemplate) {
   for (const char* name :
