@@ -30,6 +30,7 @@ CliResult CliRun::Finish(absl::Duration timeout) {
 }
 
 void Cli::Use(const DaemonProcess& daemon) {
+  daemon_ = &daemon;
   environment_["TANDEM_ADDRESS"] = daemon.address();
   environment_["TANDEM_TOKEN_FILE"] = daemon.TokenPath();
 }
@@ -54,6 +55,14 @@ std::unique_ptr<CliRun> Cli::Start(const std::vector<std::string>& arguments) {
     return nullptr;
   }
   return std::make_unique<CliRun>(*std::move(process), options.stdout_path, options.stderr_path);
+}
+
+std::string Cli::Train(const std::string& yaml, const std::vector<std::string>& more_arguments) {
+  std::vector<std::string> arguments = {"submit", scratch_.Write("job.yaml", yaml), "--follow"};
+  arguments.insert(arguments.end(), more_arguments.begin(), more_arguments.end());
+  const CliResult result = Run(arguments, absl::Minutes(4));
+  EXPECT_EQ(result.exit_code, 0) << result << (daemon_ == nullptr ? "" : daemon_->Log());
+  return SubmittedJob(result);
 }
 
 std::string Cli::SubmittedJob(const CliResult& result) {

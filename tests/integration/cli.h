@@ -51,11 +51,16 @@ class Cli {
   // Files of runs are in the scratch folder. Runs have no address and no token before Use.
   explicit Cli(const ScratchFolder& scratch) : scratch_(scratch) {}
 
-  // Gives later runs the address and the token of a daemon that has been ready.
+  // Gives later runs the address and the token of a daemon that has been ready. The daemon must outlive all
+  // calls of Train.
   void Use(const DaemonProcess& daemon);
 
   CliResult Run(const std::vector<std::string>& arguments, absl::Duration timeout = absl::Seconds(120));
   std::unique_ptr<CliRun> Start(const std::vector<std::string>& arguments);
+
+  // Submits a job file of this content, follows the job and expects its success. Returns the job
+  // "jobs/<id>".
+  std::string Train(const std::string& yaml, const std::vector<std::string>& more_arguments = {});
 
   // Returns the job "jobs/<id>" from the output of `submit`, or "".
   static std::string SubmittedJob(const CliResult& result);
@@ -66,6 +71,7 @@ class Cli {
  private:
   const ScratchFolder& scratch_;
   std::map<std::string, std::string> environment_;
+  const DaemonProcess* daemon_ = nullptr;
 };
 
 }  // namespace tandem::testing

@@ -68,11 +68,6 @@ class DataNamesTest : public SuiteDaemonFixture {
   CliResult Submit(const std::string& yaml) {
     return cli_.Run({"submit", scratch_->Write("job.yaml", yaml), "--follow"}, absl::Minutes(4));
   }
-  std::string Train(const std::string& yaml) {
-    const CliResult result = Submit(yaml);
-    EXPECT_EQ(result.exit_code, 0) << result << daemon_->Log();
-    return Cli::SubmittedJob(result);
-  }
   CliResult EvaluateOn(const std::string& job, const std::string& dataset) {
     return cli_.Run(
         {"evaluate", job, "--dataset", scratch_->Write("dataset.yaml", dataset + "\n"), "-o", "json"});
@@ -91,7 +86,7 @@ TEST_F(DataNamesTest, ColumnsOfATable) {
   WriteData("swapped.csv", Rows({"b", "a", "y"}));
   WriteData("more.csv", Rows({"y", "note", "b", "a"}));
   WriteData("other.csv", Rows({"a", "c", "y"}));
-  const std::string job = Train(absl::StrCat("dataset: {csv: {train: rows.csv}}", kExact));
+  const std::string job = cli_.Train(absl::StrCat("dataset: {csv: {train: rows.csv}}", kExact));
   // If columns were matched by position, the loss of the swapped columns would be 64 times the mean of (a -
   // b)^2.
   for (const char* table : {"rows.csv", "swapped.csv", "more.csv"}) {
@@ -116,13 +111,13 @@ TEST_F(DataNamesTest, ColumnsOfATable) {
     return absl::StrCat("dataset: {csv: {train: ", table, "}}\ninitial_weights: {artifact: {job: ", job, "}}",
                         absl::StrReplaceAll(kExact, {{"epochs: 400, seed", "epochs: 1, seed"}}));
   };
-  const std::string second = Train(begin("swapped.csv"));
+  const std::string second = cli_.Train(begin("swapped.csv"));
   EXPECT_LT(Api(*daemon_).Get(second).last_epoch().training().loss(), 1e-8);
   ExpectInvalid(begin("other.csv"), {"no column 'b'", "a feature of the model"});
 
   // Validation tables have columns in an order of their own.
   const std::string third =
-      Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: more.csv}}", kExact));
+      cli_.Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: more.csv}}", kExact));
   EXPECT_LT(Api(*daemon_).Get(third).last_epoch().validation().loss(), 1e-8);
 }
 
@@ -130,7 +125,8 @@ TEST_F(DataNamesTest, PredictionsReadATableAsTraining) {
   const auto expect = [&](const std::string& dataset, const std::string& table) {
     SCOPED_TRACE(dataset);
     WriteData("own.csv", table);
-    const std::string job = Train(absl::StrCat("dataset: {csv: {train: own.csv, ", dataset, "}}", kExact));
+    const std::string job =
+        cli_.Train(absl::StrCat("dataset: {csv: {train: own.csv, ", dataset, "}}", kExact));
     const nlohmann::json rows =
         Json(cli_.Run({"predict", job, scratch_->File("data/own.csv"), "--outputs", "-o", "json"}));
     ASSERT_EQ(rows.size(), kRows);
@@ -173,7 +169,7 @@ TEST_F(DataNamesTest, CategoriesOfATableAreEmbedded) {
   WriteData("towns.csv", Towns({"town", "a", "y"}));
   WriteData("turned.csv", Towns({"a", "town", "y"}));
   WriteData("rows.csv", Rows({"a", "b", "y"}));
-  const std::string job = Train(absl::StrCat("dataset: {csv: {train: towns.csv}}", kEmbedded));
+  const std::string job = cli_.Train(absl::StrCat("dataset: {csv: {train: towns.csv}}", kEmbedded));
   Api api(*daemon_);
   const v1::JobSpec spec = api.Get(job).spec();
   ASSERT_EQ(spec.model().input().shape_size(), 1);
@@ -213,7 +209,7 @@ TEST_F(DataNamesTest, CategoriesOfATableAreEmbedded) {
                         weights, "}",
                         absl::StrReplaceAll(kEmbedded, {{"epochs: 200, seed", "epochs: 1, seed"}}), rest);
   };
-  const std::string second = Train(begin("", "frozen_layers: [embed_categories_1]\n"));
+  const std::string second = cli_.Train(begin("", "frozen_layers: [embed_categories_1]\n"));
   EXPECT_LT(api.Get(second).last_epoch().training().loss(), 0.5);
   EXPECT_EQ(api.Get(second).spec().model().layers(0).embed_categories().columns(0).inputs(), 41);
   // A first layer that begins anew takes the columns of the job's own table: 5 towns are too few.
@@ -253,7 +249,7 @@ model: {input: {shape: [1, 4, 4]}, layers: [{dense: {units: 16, activation: relu
 training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {learning_rate: 0.02}}, global_batch_size: 12, epochs: 200, seed: 1}
 checkpoints: {every_epochs: 200}
 )";
-  const std::string job = Train(absl::StrCat("dataset: {image_folder: {train: animals}}", kRest));
+  const std::string job = cli_.Train(absl::StrCat("dataset: {image_folder: {train: animals}}", kRest));
   const auto accuracy = [&](const std::string& folder) {
     return Json(EvaluateOn(job, absl::StrCat("image_folder: {train: ", folder, "}")))["metrics"].value(
         "accuracy", -1.0);
@@ -290,7 +286,7 @@ TEST_F(DataNamesTest, CharactersOfAText) {
   WriteData("text.txt", repeat("abcde", 60));
   WriteData("part.txt", repeat("bd", 60));
   WriteData("unknown.txt", repeat("bcdf", 60));
-  const std::string job = Train(R"(
+  const std::string job = cli_.Train(R"(
 dataset: {text: {train: text.txt, sequence_length: 3}}
 model: {input: {shape: [3]}, layers: [{embedding: {vocabulary_size: 5, dimension: 8}}, {dense: {units: 5, per_position: true}}]}
 training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {learning_rate: 0.05}}, global_batch_size: 99, epochs: 200, seed: 1}
@@ -347,7 +343,7 @@ TEST_F(DataNamesTest, DataThatChangedBeforeAResume) {
 TEST_F(DataNamesTest, AForkWithoutValidationShowsNone) {
   WriteData("rows.csv", Rows({"a", "b", "y"}));
   const std::string job =
-      Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: rows.csv}}", kExact));
+      cli_.Train(absl::StrCat("dataset: {csv: {train: rows.csv, validation: rows.csv}}", kExact));
   Api api(*daemon_);
   v1::JobSpec spec = api.Get(job).spec();
   spec.mutable_dataset()->mutable_csv()->clear_validation();

@@ -76,17 +76,10 @@ class FirstJobTest : public DaemonFixture {
     }
     return files;
   }
-
-  std::string SubmitAndFollow(const std::string& yaml) {
-    const CliResult result =
-        cli_.Run({"submit", scratch_.Write("job.yaml", yaml), "--follow"}, absl::Minutes(4));
-    EXPECT_EQ(result.exit_code, 0) << result << daemon_.Log();
-    return Cli::SubmittedJob(result);
-  }
 };
 
 TEST_F(FirstJobTest, TrainsWithTwoReplicasAndGivesTheModel) {
-  const std::string job = SubmitAndFollow(SmallJobYaml({.replicas = 2}));
+  const std::string job = cli_.Train(SmallJobYaml({.replicas = 2}));
   ASSERT_NE(job, "");
   ExpectIdle();
 
@@ -137,7 +130,7 @@ TEST_F(FirstJobTest, TrainsWithTwoReplicasAndGivesTheModel) {
 }
 
 TEST_F(FirstJobTest, TrainsLenetOnFashionMnist) {
-  const std::string job = SubmitAndFollow(FashionMnistYaml(4000, 1000, 2, 2));
+  const std::string job = cli_.Train(FashionMnistYaml(4000, 1000, 2, 2));
   ASSERT_NE(job, "");
   const v1::Job record = Api(daemon_).Get(job);
   EXPECT_EQ(record.state(), v1::JOB_STATE_SUCCEEDED);
@@ -152,7 +145,7 @@ TEST_F(FirstJobTest, TheSameJobGivesTheSameModel) {
   const std::string yaml = FashionMnistYaml(1000, 100, 1, 2);
   std::vector<std::string> digests;
   for (int run = 0; run < 2; ++run) {
-    const v1::Job record = Api(daemon_).Get(SubmitAndFollow(yaml));
+    const v1::Job record = Api(daemon_).Get(cli_.Train(yaml));
     for (const v1::Artifact& artifact : record.artifacts()) {
       if (artifact.name() == "model.safetensors") digests.push_back(artifact.sha256());
     }
@@ -162,7 +155,7 @@ TEST_F(FirstJobTest, TheSameJobGivesTheSameModel) {
 }
 
 TEST_F(FirstJobTest, EveryCommandAnswers) {
-  const std::string job = SubmitAndFollow(SmallJobYaml({}));
+  const std::string job = cli_.Train(SmallJobYaml({}));
   ASSERT_NE(job, "");
   const std::string id = job.substr(5);
   const std::vector<std::vector<std::string>> commands = {

@@ -61,14 +61,6 @@ class ModelUseTest : public SuiteDaemonFixture {
     EXPECT_TRUE(WaitUntil([] { return daemon_->Workers().empty(); })) << daemon_->Log();
   }
 
-  std::string Train(const std::string& yaml, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"submit", scratch_->Write("job.yaml", yaml), "--follow"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const CliResult result = cli_.Run(arguments, absl::Minutes(4));
-    EXPECT_EQ(result.exit_code, 0) << result << daemon_->Log();
-    return Cli::SubmittedJob(result);
-  }
-
   void ExpectRefused(const std::vector<std::string>& arguments, const std::vector<std::string>& parts) {
     const CliResult result = cli_.Run(arguments);
     EXPECT_EQ(result.exit_code, 2) << absl::StrCat(arguments[0], " ") << result;
@@ -167,7 +159,7 @@ TEST_F(ModelUseTest, AJobOfATemplateHasItsLayers) {
       "  input: {shape: [1, 8, 8]}\n  layers:\n  - dense: {units: 16, activation: relu}\n"
       "  - dense: {units: 4}\n",
       "  template: {mlp: {units: [6]}}\n");
-  const std::string job = Train(yaml);
+  const std::string job = cli_.Train(yaml);
   const v1::Model model = Api(*daemon_).Get(job).spec().model();
   EXPECT_FALSE(model.has_template_());
   EXPECT_EQ(model.name(), "mlp");
@@ -179,11 +171,11 @@ TEST_F(ModelUseTest, AJobOfATemplateHasItsLayers) {
 }
 
 TEST_F(ModelUseTest, EvaluationAgreesWithTheLastValidation) {
-  for (const int replicas : {1, 2}) ExpectAgreement(Train(SmallJobYaml({.replicas = replicas})));
+  for (const int replicas : {1, 2}) ExpectAgreement(cli_.Train(SmallJobYaml({.replicas = replicas})));
 }
 
 TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
-  const std::string job = Train(FashionMnistYaml(6000, 1000, 2, 2));
+  const std::string job = cli_.Train(FashionMnistYaml(6000, 1000, 2, 2));
   ExpectAgreement(job);
   const std::string images = Unzip(absl::StrCat(kFashionMnist, "/t10k-images-idx3-ubyte.gz"), 16);
   const std::string labels = Unzip(absl::StrCat(kFashionMnist, "/t10k-labels-idx1-ubyte.gz"), 8);
@@ -237,7 +229,7 @@ TEST_F(ModelUseTest, PredictsImagesOfEachClass) {
 }
 
 TEST_F(ModelUseTest, PredictsArraysAndTables) {
-  const std::string job = Train(SmallJobYaml({}));
+  const std::string job = cli_.Train(SmallJobYaml({}));
   std::string csv;
   for (int row = 0; row < 3; ++row) {
     for (int i = 0; i < 64; ++i) absl::StrAppend(&csv, i == 0 ? "" : ",", (row * 37 + i * 3) % 256);
@@ -271,11 +263,11 @@ TEST_F(ModelUseTest, PredictsArraysAndTables) {
 }
 
 TEST_F(ModelUseTest, FineTunesFromAJob) {
-  const std::string first = Train(SmallJobYaml({}));
+  const std::string first = cli_.Train(SmallJobYaml({}));
   const std::string yaml =
       absl::StrCat(SmallWith("units: 4}", "units: 3}"), "initial_weights: {artifact: {job: ", first,
                    "}, except_layers: [dense_2]}\nfrozen_layers: [dense_1]\n");
-  const std::string second = Train(absl::StrReplaceAll(yaml, {{"classes: 4", "classes: 3"}}));
+  const std::string second = cli_.Train(absl::StrReplaceAll(yaml, {{"classes: 4", "classes: 3"}}));
   const SafetensorsContents before = Model(first);
   const SafetensorsContents after = Model(second);
   for (const char* name : {"dense_1.weight", "dense_1.bias"}) {
@@ -290,7 +282,7 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
   // No parameter is trained, so the model equals its initial weights.
   const std::string whole =
       absl::StrCat(SmallJobYaml({.epochs = 1}), "initial_weights: {artifact: {job: ", first, "}}\n");
-  const std::string third = Train(whole, {"--set", "training.optimizer.sgd.learning_rate=1e-30"});
+  const std::string third = cli_.Train(whole, {"--set", "training.optimizer.sgd.learning_rate=1e-30"});
   EXPECT_THAT(Model(third).Find("dense_2.weight")->data<float>(),
               ::testing::ElementsAreArray(before.Find("dense_2.weight")->data<float>()));
   // The kept copy of the first job's weights is no longer needed.
@@ -300,7 +292,7 @@ TEST_F(ModelUseTest, FineTunesFromAJob) {
 
 // The header is valid, and so are the numbers. Only the digest differs.
 TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
-  const std::string job = Train(SmallJobYaml({}));
+  const std::string job = cli_.Train(SmallJobYaml({}));
   const std::string path = daemon_->JobFolder(job) + "/model.safetensors";
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(-200, std::ios::end) << std::string(200, '>');
@@ -319,11 +311,11 @@ TEST_F(ModelUseTest, AModelWithChangedBytesIsRefused) {
 }
 
 TEST_F(ModelUseTest, BeginsWithAFile) {
-  const std::string first = Train(SmallJobYaml({}));
+  const std::string first = cli_.Train(SmallJobYaml({}));
   const std::string model = ReadFile(daemon_->JobFolder(first) + "/model.safetensors");
   scratch_->Write("data/weights.safetensors", model);
   scratch_->Write("data/cut.safetensors", model.substr(0, model.size() - 100));
-  Train(
+  cli_.Train(
       absl::StrCat(SmallJobYaml({}), "initial_weights: {file: weights.safetensors, layers: ['dense_*']}\n"));
 
   const auto refuse = [&](const std::string& weights, const std::vector<std::string>& parts) {
@@ -346,7 +338,7 @@ TEST_F(ModelUseTest, BeginsWithAFile) {
 }
 
 TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
-  const std::string job = Train(SmallJobYaml({}));
+  const std::string job = cli_.Train(SmallJobYaml({}));
   ExpectRefused({"evaluate", job, "--dataset", "fashion-mnist"}, {"[1, 28, 28]", "[1, 8, 8]"});
   ExpectRefused({"evaluate", job, "--dataset", "fashion-minst"}, {"fashion-mnist"});
   const std::string other = scratch_->Write(
@@ -408,7 +400,7 @@ TEST_F(ModelUseTest, APausedJobsModelIsItsUntilItTrainsOn) {
 }
 
 TEST_F(ModelUseTest, CallsWaitForEachOtherAndEndWithTheirClients) {
-  const std::string job = Train(SmallJobYaml({}));
+  const std::string job = cli_.Train(SmallJobYaml({}));
   // Large enough to last; only one runs at once.
   const std::string large = scratch_->Write(
       "large.yaml",
