@@ -43,6 +43,19 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# npm_packages FOLDER: the npm packages of FOLDER/package-lock.json are in $packages, and are kept in
+# ~/.cache/tandem/npm. Skips the script without Node.js, or if npm cannot fetch the packages.
+npm_packages() {
+  command -v node >/dev/null || skip "node is not installed"
+  packages=$HOME/.cache/tandem/npm/${1//_/-}-$(sha256sum "$1/package-lock.json" | cut -c 1-16)
+  if [[ -e $packages/complete ]]; then return; fi
+  command -v npm >/dev/null || skip "npm is not installed"
+  mkdir -p "$packages"
+  cp "$1/package.json" "$1/package-lock.json" "$packages"
+  npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$packages" >/dev/null || skip "npm cannot fetch the packages"
+  touch "$packages/complete"
+}
+
 # await SECONDS COMMAND...: repeats the command until it succeeds. Fails at the time limit.
 await() {
   local end=$((SECONDS + $1))

@@ -8,16 +8,8 @@
 cd "$(dirname "$0")"
 source ./daemon.bash
 
-command -v node >/dev/null || skip "node is not installed"
 command -v chromium >/dev/null || skip "chromium is not installed"
-packages=$HOME/.cache/tandem/npm/dashboard-$(sha256sum dashboard/package-lock.json | cut -c 1-16)
-if [[ ! -e $packages/complete ]]; then
-  command -v npm >/dev/null || skip "npm is not installed"
-  mkdir -p "$packages"
-  cp dashboard/package.json dashboard/package-lock.json "$packages"
-  npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$packages" >/dev/null || skip "npm cannot fetch the packages"
-  touch "$packages/complete"
-fi
+npm_packages dashboard
 export SCRATCH=$scratch TANDEMD=$tandemd TANDEM=$tandem PACKAGES=$packages/node_modules
 if [[ ${1:-} == --bench ]]; then
   node dashboard/bench.mjs "$(realpath -m -- "${2:?}")" || die "see above"

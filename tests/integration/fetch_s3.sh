@@ -5,17 +5,9 @@
 cd "$(dirname "$0")"
 source ./daemon.bash
 
-command -v node >/dev/null || skip "node is not installed"
 images=/usr/share/datasets/fashion-mnist
 [[ -d $images ]] || skip "$images is not there"
-packages=$HOME/.cache/tandem/npm/s3rver-$(sha256sum s3rver/package-lock.json | cut -c 1-16)
-if [[ ! -e $packages/complete ]]; then
-  command -v npm >/dev/null || skip "npm is not installed"
-  mkdir -p "$packages"
-  cp s3rver/package.json s3rver/package-lock.json "$packages"
-  npm ci --silent --no-fund --no-audit --ignore-scripts --prefix "$packages" >/dev/null || skip "npm cannot fetch the packages"
-  touch "$packages/complete"
-fi
+npm_packages s3rver
 # The server's page tokens need a cipher that OpenSSL 3 counts as legacy.
 NODE_PATH=$packages/node_modules node --openssl-legacy-provider s3rver/server.js "$scratch" >"$scratch/s3.log" 2>&1 &
 await 30 test -s "$scratch/port" || die "the server did not start: $(cat "$scratch/s3.log")"
