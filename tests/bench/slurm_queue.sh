@@ -4,16 +4,9 @@
 # root, or no Slurm.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
+source ../integration/slurm/cluster.bash
 
-((EUID == 0)) || skip "needs root, for network namespaces"
-for program in ip sbatch slurmctld slurmd; do
-  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
-done
-
-export SLURM_LAB=$scratch/slurm
-cluster=../integration/slurm/cluster.sh
-extra_cleanup() { "$cluster" down; }
-"$cluster" up 1 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+start_cluster 1
 
 # Slurm's programs, with a line "NAME START TIME" in microseconds for each run.
 mkdir "$scratch/programs" "$scratch/shared"

@@ -7,14 +7,8 @@
 # After MINUTES=N (0.5; whole: 240) no job is submitted, and nothing is killed or cut. KEEP=FOLDER keeps a copy of all files.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
+source ../integration/slurm/cluster.bash
 
-((EUID == 0)) || skip "needs root, for network namespaces"
-for program in ip sbatch slurmctld slurmd; do
-  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
-done
-
-export SLURM_LAB=$scratch/slurm
-cluster=../integration/slurm/cluster.sh
 extra_cleanup() {
   [[ -z ${KEEP:-} ]] || cp -a "$scratch" "$KEEP" || true
   "$cluster" down
@@ -27,7 +21,7 @@ else
   # Nodes that do not answer are down soon.
   export SLURM_LAB_CONF="SlurmdTimeout=5"
 fi
-"$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+start_cluster 4
 mkdir "$scratch/shared"
 python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
   --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" \

@@ -4,15 +4,8 @@
 # all-reduce and with averaging. Exit code 77: not root, or no Slurm.
 cd "$(dirname "$0")"
 source ./daemon.bash
+source ./slurm/cluster.bash
 
-((EUID == 0)) || skip "needs root, for network namespaces"
-for program in ip sbatch slurmctld slurmd; do
-  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
-done
-
-export SLURM_LAB=$scratch/slurm
-cluster=./slurm/cluster.sh
-extra_cleanup() { "$cluster" down; }
 # Holds rank 1 before its worker starts, as long as the file "hold" exists.
 cat >"$scratch/prolog" <<END
 #!/bin/sh
@@ -20,7 +13,7 @@ while [ "\$SLURM_PROCID" = 1 ] && [ -e $scratch/hold ]; do sleep 0.2; done
 END
 chmod +x "$scratch/prolog"
 export SLURM_LAB_CONF="TaskProlog=$scratch/prolog"
-"$cluster" up 2 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+start_cluster 2
 login() { "$cluster" run "$@"; }
 tandem() { login "$tandem" "$@"; }
 devices=2
@@ -219,7 +212,7 @@ if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   kill -9 "$(pgrep -P "$daemon")"
   wait "$daemon" 2>/dev/null || true
   "$cluster" down
-  "$cluster" up 4 >"$scratch/up" || die "the cluster does not start: $(<"$scratch/up")"
+  start_cluster 4
   devices=4
   start
   # trained FOLDER FLAG...: trains a job and downloads its model.

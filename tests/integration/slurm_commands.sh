@@ -3,18 +3,12 @@
 # Exit code 77: not root, or no Slurm.
 cd "$(dirname "$0")"
 source ./daemon.bash
+source ./slurm/cluster.bash
 
-((EUID == 0)) || skip "needs root, for network namespaces"
-for program in ip sbatch slurmctld slurmd; do
-  command -v "$program" >/dev/null || skip "needs $program (slurm-wlm, iproute2)"
-done
 tests=$bin/tests/integration/slurm_commands
 [[ -x $tests ]] || die "$tests is missing: bazel build //tests/integration:slurm_commands, or set TANDEM_BIN_DIR"
 
-export SLURM_LAB=$scratch/slurm
-cluster=./slurm/cluster.sh
-extra_cleanup() { "$cluster" down; }
-SLURM_LAB_GPUS=2 "$cluster" up 2 || die "the cluster does not start"
+SLURM_LAB_GPUS=2 start_cluster 2
 
 # run_tests PATTERN: runs tests on the login node. Their files are in a folder that all nodes have.
 run_tests() {
