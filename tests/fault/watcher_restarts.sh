@@ -5,27 +5,7 @@
 # iproute2 or openssl.
 cd "$(dirname "$0")"
 source ../integration/daemon.bash
-
-((EUID == 0)) || skip "needs root, for network namespaces"
-command -v ip >/dev/null || skip "needs ip (iproute2)"
-command -v openssl >/dev/null || skip "needs openssl"
-
-server_side=tandem-server-$$
-client_side=tandem-client-$$
-extra_cleanup() {
-  ip netns delete "$server_side" 2>/dev/null || true
-  ip netns delete "$client_side" 2>/dev/null || true
-}
-ip netns add "$server_side" 2>/dev/null || skip "may not make network namespaces here"
-ip netns add "$client_side"
-ip link add "veth-$$" netns "$server_side" type veth peer name "veth-$$" netns "$client_side" 2>/dev/null ||
-  skip "may not make virtual links here"
-for side in "$server_side 10.97.32.1" "$client_side 10.97.32.2"; do
-  read -r name ip_address <<<"$side"
-  ip -n "$name" address add "$ip_address/24" dev "veth-$$"
-  ip -n "$name" link set "veth-$$" up
-  ip -n "$name" link set lo up
-done
+source ../integration/two_hosts.bash 10.97.32
 
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=tandemd" -keyout "$scratch/server.key" \
   -out "$scratch/server.pem" -addext "subjectAltName=IP:127.0.0.1,IP:10.97.32.1" >"$scratch/openssl.log" 2>&1 || {
