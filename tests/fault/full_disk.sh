@@ -55,9 +55,6 @@ submit() {
   job=$(grep -oE 'filler-[A-Za-z0-9_-]+' "$scratch/submitted" | head -n 1)
   [[ -n $job ]] || die "no job in: $(<"$scratch/submitted")"
 }
-field() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"; }
-state_is() { [[ $(field "$1" state) == "JOB_STATE_$2" ]]; }
-await_state() { await "${3:-60}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
 step_of() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('progress', {}).get('step', 0))"; }
 goes_on() { (($(step_of "$1") > $2)); }
 

@@ -89,6 +89,17 @@ start_daemon() {
   export TANDEM_ADDRESS=$address TANDEM_TOKEN_FILE=$scratch/state/token
 }
 
+# The command that field runs `tandem` with, such as (ip netns exec NAME).
+on_client=()
+# field JOB NAME: prints a field of the job, or nothing.
+field() {
+  "${on_client[@]}" "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"
+}
+# state_is JOB STATE: whether the job has this state, such as RUNNING.
+state_is() { [[ $(field "$1" state) == "JOB_STATE_$2" ]]; }
+# await_state JOB STATE [SECONDS]: waits until the job has this state. Fails at the time limit (default: 60 s).
+await_state() { await "${3:-60}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
+
 # expect_code CODE OUTPUT COMMAND...: fails unless the command ends with this code. Writes its output to the file
 # OUTPUT.
 expect_code() {

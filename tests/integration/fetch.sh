@@ -228,8 +228,6 @@ step, saved = (int(job.get(part, {}).get("step", 0)) for part in ("progress", "l
 trains = job["state"] == "JOB_STATE_RUNNING" and int(job.get("attempt", 0)) == int(sys.argv[1])
 sys.exit(not (trains and step % 75 and saved % 75 and step > saved))' "$2"
 }
-# state_is JOB STATE
-state_is() { "$tandem" describe "$1" -o json | grep -q "\"state\": *\"JOB_STATE_$2\""; }
 for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit "$scratch/job.yaml"
@@ -238,7 +236,7 @@ for replicas in ${TANDEM_WHOLE:+1 3} 2; do
     await 60 in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
     kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed" | head -n 1)" || die "there is no worker to kill"
   done
-  await 120 state_is "$killed" SUCCEEDED || die "the killed job does not end: $("$tandem" describe "$killed")"
+  await_state "$killed" SUCCEEDED 120
   packed_job "$scratch/data/packed" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
   whole=$(sed -n 's/^submitted //p' "$scratch/out")

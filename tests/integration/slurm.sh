@@ -27,9 +27,8 @@ submit() {
   tandem submit "$scratch/job.yaml" "$@" >"$scratch/submitted" || die "not submitted: $*"
   job=$(sed -n 's/^submitted //p' "$scratch/submitted")
 }
-field() { tandem describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('$2', ''))"; }
-is() { [[ $(field "$1" state) == "$2" ]]; }
-trains() { is "$1" JOB_STATE_RUNNING && [[ $(field "$1" progress) == *step* ]]; }
+on_client=("$cluster" run)
+trains() { state_is "$1" RUNNING && [[ $(field "$1" progress) == *step* ]]; }
 # same_tensors FOLDER FOLDER: the models have the same tensors, bit for bit. The files' headers have the job's spec, which
 # differs.
 same_tensors() {
@@ -59,7 +58,7 @@ expect_text '^work \(default\) +up +2/2 +1 +0 ' "$scratch/devices"
 echo "-- a job trains on two nodes, with events, and its model is the same as on one machine"
 export EXPECT_SECONDS=240
 submit --on slurm --set training.epochs=1 --set training.report.every_steps=100
-await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+await_state "$job" SUCCEEDED 120
 timeout 60 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || die "watch failed"
 expect_text 'Submitted to Slurm as job [0-9]+\.' "$scratch/watched"
 expect_text 'epoch 1/1' "$scratch/watched"
@@ -71,7 +70,7 @@ tandem download "$on_slurm" --to "$scratch/on_slurm" >"$scratch/downloaded" || d
 # One file of algorithms, because algorithms are chosen by timing.
 cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms" || die "no cpu-algorithms"
 submit --set training.epochs=1 --set replicas.workers=2
-await 120 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+await_state "$job" SUCCEEDED 120
 tandem download "$job" --to "$scratch/here" >"$scratch/downloaded" || die "no download"
 same_tensors on_slurm here || die "the models differ"
 
@@ -102,7 +101,7 @@ connected() { grep -q "worker connected job=$job" "$scratch/tandemd.log"; }
 await 60 connected || die "the first worker does not connect: $(field "$job" message)"
 tandem cancel "$job" >"$scratch/cancelled"
 # Much less than the time for a checkpoint (2 min). Slurm's KillWait is 5 s.
-await 60 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+await_state "$job" CANCELLED
 rm "$scratch/hold"
 
 echo "-- a worker that dies is no preemption"
@@ -127,12 +126,12 @@ timeout 10 "$cluster" run "$tandem" watch "$job" >"$scratch/watched" || true
 expect_text 'restart 1 of' "$scratch/watched"
 ! grep -q 'another job needed the nodes' "$scratch/watched" || die "it says: $(<"$scratch/watched")"
 tandem cancel "$job" >"$scratch/cancelled"
-await 60 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+await_state "$job" CANCELLED
 
 echo "-- a folder that is missing on a node is an error with the node and the path"
 # names_the_node JOB PATTERN: the job fails, and the message matches.
 names_the_node() {
-  await 120 is "$1" JOB_STATE_FAILED || die "state $(field "$1" state): $(field "$1" message)"
+  await_state "$1" FAILED 120
   [[ $(field "$1" message) =~ $2 ]] || die "it says: $(field "$1" message)"
 }
 "$cluster" hide n2 "$scratch/data"
@@ -177,7 +176,7 @@ waits() { tandem queue | grep -q "Slurm job [0-9]* waits in Slurm's queue: \(Res
 await 30 waits || die "no reason: $(tandem queue)"
 [[ $(field "$job" waiting) == *"waits in Slurm's queue"* ]] || die "the job says: $(field "$job" waiting)"
 tandem cancel "$job" >"$scratch/cancelled"
-await 30 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+await_state "$job" CANCELLED 30
 [[ $(slurm_jobs "$job") == 0 ]] || die "the job is left in Slurm"
 
 echo "-- a preempted job continues from its checkpoint"
@@ -188,13 +187,13 @@ await 60 eval '[[ $(field "$long" attempt) == 2 ]] && trains "$long"' || die "st
 
 echo "-- pause, resume and cancel reach the nodes"
 tandem pause "$long" >"$scratch/paused"
-await 60 is "$long" JOB_STATE_PAUSED || die "state $(field "$long" state)"
+await_state "$long" PAUSED
 gone() { [[ $(slurm_jobs "$long") == 0 ]]; }
 await 60 gone || die "the paused job is left in Slurm"
 tandem resume "$long" >"$scratch/resumed"
 await 60 trains "$long" || die "state $(field "$long" state)"
 tandem cancel "$long" >"$scratch/cancelled"
-await 60 is "$long" JOB_STATE_CANCELLED || die "state $(field "$long" state)"
+await_state "$long" CANCELLED
 await 60 gone || die "the cancelled job is left in Slurm"
 
 echo "-- while Slurm is away, a cancellation says so, and continues by itself"
@@ -205,9 +204,9 @@ await 30 waits || die "no reason: $(tandem queue)"
 tandem cancel "$job" >"$scratch/cancelled"
 says_why() { tandem describe "$job" | grep -q '^waits .*Slurm has not answered since .* The stop continues by itself'; }
 await 60 says_why || die "it says: $(tandem describe "$job")"
-is "$job" JOB_STATE_CANCELLING || die "state $(field "$job" state)"
+state_is "$job" CANCELLING || die "state $(field "$job" state)"
 "$cluster" start ctl
-await 90 is "$job" JOB_STATE_CANCELLED || die "state $(field "$job" state)"
+await_state "$job" CANCELLED 90
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   kill -9 "$(pgrep -P "$daemon")"
   wait "$daemon" 2>/dev/null || true
@@ -220,7 +219,7 @@ if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
     local folder=$1
     shift
     submit "$@" --set training.epochs=1 --set max_restarts=0
-    await 600 is "$job" JOB_STATE_SUCCEEDED || die "state $(field "$job" state): $(field "$job" message)"
+    await_state "$job" SUCCEEDED 600
     tandem download "$job" --to "$scratch/$folder" --force >"$scratch/downloaded" || die "no download"
   }
   examples=$here/../../deploy/examples
