@@ -154,7 +154,7 @@ run() {
     cat "$log.log" >&2
     die "$name was not accepted"
   }
-  job=$(sed -nE 's/^submitted ([^ ]+).*/\1/p' "$log.log")
+  job=$(submitted "$log.log")
   if [[ -n $describe ]]; then
     mkdir -p "$describe"
     "$tandem" describe "$job" -o json >"$describe/$name-$seed.json"

@@ -32,7 +32,7 @@ jobs=${JOBS:-1000}
 for ((i = 0; i < jobs; ++i)); do
   tandem submit "$scratch/job.yaml" --on slurm --set replicas.count=1 >"$scratch/submitted" 2>&1 || die "$(<"$scratch/submitted")"
 done
-job=$(sed -n 's/^submitted //p' "$scratch/submitted")
+job=$(submitted "$scratch/submitted")
 all_wait() { (($("$cluster" run squeue -h -t PENDING | wc -l) >= jobs)); }
 await 300 all_wait || die "only $("$cluster" run squeue -h -t PENDING | wc -l) jobs wait in Slurm"
 sleep 3

@@ -62,7 +62,7 @@ killed=0
 first_mib=0
 first_files=0
 for ((i = 1; i <= jobs; ++i)); do
-  job=$("$tandem" submit "$scratch/job.yaml" --set "training.seed=$i" | sed -nE 's/^submitted ([^ ]+).*/\1/p')
+  job=$("$tandem" submit "$scratch/job.yaml" --set "training.seed=$i" | submitted)
   [[ -n $job ]] || die "job $i was not accepted"
   case $((i % 8)) in
     3)

@@ -32,8 +32,7 @@ start_daemon --listen 127.0.0.1:0 --worker-sandbox "$sandbox" --data-folder "$(r
 started=$(date +%s%N)
 
 job=$("$tandem" submit "$examples/lenet-mnist-dl4j.yaml" --set "replicas.device_kind=$kind" \
-  --set replicas.replicas_per_device=2 --set "training.epochs=$epochs" "${changes[@]}" 2>"$scratch/submit.log" |
-  sed -nE 's/^submitted ([^ ]+).*/\1/p') || true
+  --set replicas.replicas_per_device=2 --set "training.epochs=$epochs" "${changes[@]}" 2>"$scratch/submit.log" | submitted) || true
 [[ -n $job ]] || die "cannot submit lenet-mnist: $(<"$scratch/submit.log")"
 code=0
 "$tandem" watch "$job" >"$scratch/watch.log" 2>&1 || code=$?

@@ -32,7 +32,7 @@ sed -E 's/^dataset: .*/dataset: {synthetic: {shape: [1, 28, 28], classes: 10, tr
 for ((i = 1; i <= starts; ++i)); do
   begin=$(date +%s%N)
   job=$("$tandem" submit "$scratch/job.yaml" --set "replicas.device_kind=$kind" --set "training.precision=$precision" \
-    --set training.epochs=1 --set training.report.every_steps=1 | sed -nE 's/^submitted ([^ ]+).*/\1/p')
+    --set training.epochs=1 --set training.report.every_steps=1 | submitted)
   [[ -n $job ]] || die "start $i was not accepted"
   end=""
   while read -r event; do

@@ -89,6 +89,8 @@ start_daemon() {
   export TANDEM_ADDRESS=$address TANDEM_TOKEN_FILE=$scratch/state/token
 }
 
+# submitted [FILE]: prints the job's name from the output of `tandem submit` in the file (default: standard input).
+submitted() { sed -nE 's/^submitted ([^ ]+).*/\1/p' "$@"; }
 # The command that field runs `tandem` with, such as (ip netns exec NAME).
 on_client=()
 # field JOB NAME: prints a field of the job, or nothing.

@@ -84,7 +84,7 @@ allowed=(--listen 127.0.0.1:0 --cpu-devices 3 --data-folder "$scratch/data" --fe
 start_daemon "${allowed[@]}"
 job "$web/ok/table.csv"
 expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
-expect_code 0 "$scratch/out" "$tandem" describe "$(sed -n 's/^submitted //p' "$scratch/out")" -o json
+expect_code 0 "$scratch/out" "$tandem" describe "$(submitted "$scratch/out")" -o json
 expect_text "$web/ok/table.csv#sha256=$(sha256sum "$scratch/web/table.csv" | cut -c 1-64)" "$scratch/out"
 expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
 [[ $(requests | grep -c "/ok/table.csv") == 1 ]] || die "it was fetched again at once"
@@ -231,7 +231,7 @@ sys.exit(not (trains and step % 75 and saved % 75 and step > saved))' "$2"
 for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   packed_job "$web/tenth/train-{000000..000099}.tar" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit "$scratch/job.yaml"
-  killed=$(sed -n 's/^submitted //p' "$scratch/out")
+  killed=$(submitted "$scratch/out")
   for attempt in 1 2 3; do
     await 60 in_epoch "$killed" "$attempt" || die "attempt $attempt does not train: $("$tandem" describe "$killed")"
     kill -9 "$(pgrep -f -- "$scratch/state/jobs/$killed" | head -n 1)" || die "there is no worker to kill"
@@ -239,7 +239,7 @@ for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   await_state "$killed" SUCCEEDED 120
   packed_job "$scratch/data/packed" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
-  whole=$(sed -n 's/^submitted //p' "$scratch/out")
+  whole=$(submitted "$scratch/out")
   # The header of a model has the job, and the jobs have other paths.
   python3 - "$scratch/state/jobs/$killed/model.safetensors" "$scratch/state/jobs/$whole/model.safetensors" <<'END' ||
 import json, sys

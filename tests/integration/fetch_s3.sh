@@ -38,7 +38,7 @@ training:
   epochs: 2
 END
 expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
-job=$(sed -n 's/^submitted //p' "$scratch/out")
+job=$(submitted "$scratch/out")
 expect_code 0 "$scratch/out" "$tandem" describe "$job" -o json
 expect_text "s3://data/fashion/train-images-idx3-ubyte.gz#sha256=" "$scratch/out"
 expect_code 0 "$scratch/out" "$tandem" evaluate "$job"

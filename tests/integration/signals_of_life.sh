@@ -56,7 +56,7 @@ get /etc/passwd "$scratch/page" && [[ $status == 404 ]] || die "a file was serve
 echo "-- a job shows in them, and is gone from them when it has ended"
 "$tandem" init synthetic >"$scratch/job.yaml"
 "$tandem" submit "$scratch/job.yaml" --set max_restarts=0 --set training.epochs=100000 --set training.report.every_seconds=0.2 >"$scratch/submitted"
-job=$("$tandem" list -o json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["name"].split("/")[1])')
+job=$(submitted "$scratch/submitted")
 await 60 is 'tandem_jobs{state="running"}' 1 || die "the job does not run"
 await 60 eval 'scrape && grep -q "^tandem_job_images_per_second{job=\"$job\"} [1-9]" "$scratch/metrics"' || die "no images a second"
 [[ $(value 'tandem_job_queue_wait_seconds_count') == 1 ]] || die "its wait was not counted"

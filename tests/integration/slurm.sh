@@ -25,7 +25,7 @@ start() {
 # submit FLAG...: submits the job; its id is in $job.
 submit() {
   tandem submit "$scratch/job.yaml" "$@" >"$scratch/submitted" || die "not submitted: $*"
-  job=$(sed -n 's/^submitted //p' "$scratch/submitted")
+  job=$(submitted "$scratch/submitted")
 }
 on_client=("$cluster" run)
 trains() { state_is "$1" RUNNING && [[ $(field "$1" progress) == *step* ]]; }
@@ -136,7 +136,7 @@ names_the_node() {
 }
 "$cluster" hide n2 "$scratch/data"
 tandem submit "$here/../../deploy/examples/tabular-regression.yaml" --on slurm --set replicas.count=2 >"$scratch/submitted"
-tabular=$(sed -n 's/^submitted //p' "$scratch/submitted")
+tabular=$(submitted "$scratch/submitted")
 names_the_node "$tabular" "cannot start on node n2: $scratch/data/throws.csv is missing"
 [[ $(field "$tabular" attempt) == 2 ]] || die "attempts: $(field "$tabular" attempt)"
 "$cluster" show n2 "$scratch/data"

@@ -139,11 +139,10 @@ if [[ -d $data ]]; then folders+=(--data-folder "$(readlink -f "$data")"); fi
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 "${folders[@]}"
 "$tandem" init synthetic >"$scratch/job.yaml"
 submit() { "$tandem" submit "$scratch/job.yaml" --set training.report.every_seconds=0.05 "$@" >"$scratch/out"; }
-job_of() { "$tandem" list -o json | python3 -c 'import json, sys; print(max(json.load(sys.stdin), key=lambda j: j["create_time"])["name"].split("/")[1])'; }
 
 echo "-- a copy that is killed again and again while the job trains equals the log"
 submit --set training.epochs=300
-job=$(job_of)
+job=$(submitted "$scratch/out")
 for wait in 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8; do
   timeout -s KILL "$wait" "$tandem" tensorboard "$scratch/board" "$job" >/dev/null 2>&1 || true
 done
@@ -160,11 +159,11 @@ expect_code 0 "$scratch/out" "$tandem" tensorboard "$scratch/board" --once
 cmp "${event_file[0]}" "$scratch/fetched/$job/"events.out.tfevents.* || die "a repetition changed the file"
 
 echo "-- without a job, a new job appears by itself, and Ctrl-C ends the copy"
-"$tandem" tensorboard "$scratch/all" >"$scratch/out" 2>&1 &
+"$tandem" tensorboard "$scratch/all" >"$scratch/mirrored" 2>&1 &
 mirror=$!
 await 10 eval '[[ -e $(echo "$scratch/all/$job"/events*) ]]' || die "no copy of the first job"
 submit --set training.epochs=5
-second=$(job_of)
+second=$(submitted "$scratch/out")
 [[ $second != "$job" ]] || die "no second job"
 "$tandem" describe "$second" -o json >"$scratch/described"
 "$tandem" watch "$second" -o json >"$scratch/log" || die "the second job failed"
@@ -189,7 +188,7 @@ for example in "$here"/../../deploy/examples/*.yaml; do
     echo "SKIPPED: $(basename "$example"): $(head -n 1 "$scratch/out")"
     continue
   fi
-  job=$(job_of)
+  job=$(submitted "$scratch/out")
   "$tandem" watch "$job" -o json >"$scratch/log" || die "$(basename "$example") failed"
   "$tandem" describe "$job" -o json >"$scratch/described"
   expect_code 0 "$scratch/out" "$tandem" download "$job" --tensorboard "$scratch/examples"
