@@ -59,12 +59,9 @@ step_of() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; prin
 goes_on() { (($(step_of "$1") > $2)); }
 
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 --metrics-listen 127.0.0.1:0
-metrics=$(sed -n 's/.*serves metrics address=//p' "$scratch/tandemd.log" | tail -n 1)
+metrics=$(metrics_address)
 ready() {
-  exec 3<>"/dev/tcp/127.0.0.1/${metrics##*:}"
-  printf 'GET /readyz HTTP/1.0\r\n\r\n' >&3
-  cat <&3 >"$scratch/ready"
-  exec 3>&-
+  http_get "$metrics" /readyz >"$scratch/ready"
   grep -q "^HTTP/1.[01] $1" "$scratch/ready"
 }
 await 20 ready 200 || die "not ready: $(<"$scratch/ready")"

@@ -102,6 +102,19 @@ state_is() { [[ $(field "$1" state) == "JOB_STATE_$2" ]]; }
 # await_state JOB STATE [SECONDS]: waits until the job has this state. Fails at the time limit (default: 60 s).
 await_state() { await "${3:-60}" state_is "$1" "$2" || die "$1 is not $2 but $(field "$1" state): $(field "$1" message)"; }
 
+# metrics_address: prints the address where the newest daemon serves metrics.
+metrics_address() {
+  sed -n 's/.*serves metrics address=//p' "$scratch/tandemd.log" | tail -n 1 | grep . ||
+    die "the daemon did not say where it serves metrics"
+}
+# http_get ADDRESS PATH: prints the whole answer of an HTTP server on loopback.
+http_get() {
+  exec 3<>"/dev/tcp/127.0.0.1/${1##*:}"
+  printf 'GET %s HTTP/1.0\r\n\r\n' "$2" >&3
+  cat <&3
+  exec 3>&-
+}
+
 # expect_code CODE OUTPUT COMMAND...: fails unless the command ends with this code. Writes its output to the file
 # OUTPUT.
 expect_code() {

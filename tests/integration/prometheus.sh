@@ -18,8 +18,7 @@ done < <(sed -n 's/^ *- alert: //p' "$rules/alerts.yml")
 
 echo "-- the example scrapes a daemon"
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --reference-devices 0 --metrics-listen 127.0.0.1:0
-metrics=$(sed -n 's/.*serves metrics address=//p' "$scratch/tandemd.log" | tail -n 1)
-[[ -n $metrics ]] || die "the daemon did not say where it serves metrics"
+metrics=$(metrics_address)
 
 # The panels for GPUs need series that a machine without GPUs lacks: a second target serves samples of them.
 python3 - "$scratch/gpu_port" "$board" <<'END' &

@@ -17,11 +17,7 @@ await 10 test -S "$scratch/notify"
 
 # get PATH FILE: the page's body; the status is in $status.
 get() {
-  local port=${metrics##*:}
-  exec 3<>"/dev/tcp/127.0.0.1/$port"
-  printf 'GET %s HTTP/1.0\r\n\r\n' "$1" >&3
-  cat <&3 >"$2.whole"
-  exec 3>&-
+  http_get "$metrics" "$1" >"$2.whole"
   status=$(head -n 1 "$2.whole" | cut -d ' ' -f 2)
   sed '1,/^\r$/d' "$2.whole" >"$2"
 }
@@ -42,8 +38,7 @@ NOTIFY_SOCKET=$scratch/notify WATCHDOG_USEC=2000000 start_daemon --listen 127.0.
   --reference-devices 0 --metrics-listen 127.0.0.1:0
 await 10 grep -q '^READY=1|STATUS=serves on ' "$scratch/notified" || die "it never said that it is ready"
 await 20 eval '(($(grep -c "^WATCHDOG=1" "$scratch/notified") >= 3))' || die "it does not feed the watchdog"
-metrics=$(sed -n 's/.*serves metrics address=//p' "$scratch/tandemd.log" | tail -n 1)
-[[ -n $metrics ]] || die "it did not say where it serves metrics"
+metrics=$(metrics_address)
 
 echo "-- metrics and health"
 scrape || die "no metrics: $status"
