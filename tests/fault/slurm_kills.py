@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 
+from model_tensors import tensors
+
 NODES = 4
 # The jobs that are submitted and have not ended, at any time. Some of them wait in Slurm's queue.
 JOBS_AT_ONCE = 6
@@ -228,17 +230,12 @@ class Job:
 
     @functools.cache
     def model(self, folder):
-        """The bytes of each tensor. The header has the spec, which differs."""
+        """Returns the bytes of each tensor."""
         target = f"{folder}/{self.name}"
         code, _, errors = self._lab.tandem("download", self.name, "model.safetensors", "--to", target, "--force")
         if code != 0:
             raise RuntimeError(f"cannot download the model of {self.name}: {errors}")
-        with open(f"{target}/model.safetensors", "rb") as file:
-            data = file.read()
-        end = 8 + int.from_bytes(data[:8], "little")
-        header = json.loads(data[8:end])
-        header.pop("__metadata__", None)
-        return {name: data[end + entry["data_offsets"][0]:end + entry["data_offsets"][1]] for name, entry in header.items()}
+        return tensors(f"{target}/model.safetensors")
 
     def reports(self):
         """The reported loss of each step, by attempt: [(attempt, step, loss)]."""

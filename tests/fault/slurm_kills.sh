@@ -23,7 +23,7 @@ else
 fi
 start_cluster 4
 mkdir "$scratch/shared"
-python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$here python3 ./slurm_kills.py --tandemd "$tandemd" --tandem "$tandem" --scratch "$scratch" --cluster "$cluster" \
   --jobs "${JOBS:-$jobs}" --epochs "$epochs" --seed "${SEED:-$RANDOM}" --minutes "${MINUTES:-$minutes}" --longest-cut "$longest_cut" --longest-kill "$longest_kill" \
   --longest-pause "$longest_pause" ||
   die "a job ended wrong"

@@ -240,19 +240,7 @@ for replicas in ${TANDEM_WHOLE:+1 3} 2; do
   packed_job "$scratch/data/packed" "$replicas"
   expect_code 0 "$scratch/out" "$tandem" submit --follow "$scratch/job.yaml"
   whole=$(submitted "$scratch/out")
-  # The header of a model has the job, and the jobs have other paths.
-  python3 - "$scratch/state/jobs/$killed/model.safetensors" "$scratch/state/jobs/$whole/model.safetensors" <<'END' ||
-import json, sys
-def tensors(path):
-    with open(path, "rb") as file:
-        data = file.read()
-    begin = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:begin])
-    header.pop("__metadata__", None)
-    return {name: data[begin + one["data_offsets"][0]:begin + one["data_offsets"][1]] for name, one in header.items()}
-killed, whole = (tensors(path) for path in sys.argv[1:])
-sys.exit(not whole or killed != whole)
-END
+  python3 model_tensors.py "$scratch/state/jobs/$killed/model.safetensors" "$scratch/state/jobs/$whole/model.safetensors" ||
     die "with $replicas replicas, the killed job has other tensors"
 done
 

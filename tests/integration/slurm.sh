@@ -29,21 +29,8 @@ submit() {
 }
 on_client=("$cluster" run)
 trains() { state_is "$1" RUNNING && [[ $(field "$1" progress) == *step* ]]; }
-# same_tensors FOLDER FOLDER: the models have the same tensors, bit for bit. The files' headers have the job's spec, which
-# differs.
-same_tensors() {
-  python3 - "$scratch/$1/model.safetensors" "$scratch/$2/model.safetensors" <<'END'
-import json, sys
-def tensors(path):
-    data = open(path, "rb").read()
-    end = 8 + int.from_bytes(data[:8], "little")
-    header = json.loads(data[8:end])
-    header.pop("__metadata__", None)
-    return {name: data[end + one["data_offsets"][0]:end + one["data_offsets"][1]] for name, one in header.items()}
-first, second = (tensors(path) for path in sys.argv[1:])
-sys.exit(0 if first and first == second else 1)
-END
-}
+# same_tensors FOLDER FOLDER: whether the models have the same tensors, bit for bit.
+same_tensors() { python3 model_tensors.py "$scratch/$1/model.safetensors" "$scratch/$2/model.safetensors"; }
 slurm_jobs() { login squeue -h -o '%i %k' | grep -c "tandem:$1:" || true; }
 
 mkdir "$scratch/shared" "$scratch/data"
