@@ -150,10 +150,7 @@ run() {
   local name=$1 seed=$2 file=$3 log=$scratch/$1-$2 job seconds changes=() change
   shift 3
   for change in "$@" "${on[@]}" "training.seed=$seed" "name=$name-$seed"; do changes+=(--set "$change"); done
-  "$tandem" submit "$examples/$file" "${changes[@]}" >"$log.log" 2>&1 || {
-    cat "$log.log" >&2
-    die "$name was not accepted"
-  }
+  logged "$log.log" "$tandem" submit "$examples/$file" "${changes[@]}" || die "$name was not accepted"
   job=$(submitted "$log.log")
   if [[ -n $describe ]]; then
     mkdir -p "$describe"
@@ -163,10 +160,7 @@ run() {
   elif [[ $only == pytorch ]]; then
     "$tandem" cancel "$job" >/dev/null
   else
-    "$tandem" watch "$job" >>"$log.log" 2>&1 || {
-      tail -n 20 "$log.log" >&2
-      die "$name with seed $seed did not train"
-    }
+    logged "$log.log" "$tandem" watch "$job" || die "$name with seed $seed did not train"
     "$tandem" describe "$job" -o json | tr -d ' \n' >"$log.json"
     seconds=$(sed -nE 's/.*"last_?[eE]poch":\{.*"training_?[sS]econds":([0-9.e-]+).*/\1/p' "$log.json")
     echo "$name, seed $seed: $seconds s for the last epoch's training"

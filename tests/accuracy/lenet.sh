@@ -44,11 +44,8 @@ below=0
 # run DATASET SEED LEAST
 run() {
   local name=$1-$2 accuracy
-  "$tandem" submit "$scratch/lenet.yaml" --follow --set "name=$name" --set "dataset.name=$1" --set "training.seed=$2" \
-    >"$scratch/$name.log" 2>&1 || {
-    cat "$scratch/$name.log" >&2
-    die "$name did not train"
-  }
+  logged "$scratch/$name.log" "$tandem" submit "$scratch/lenet.yaml" --follow --set "name=$name" --set "dataset.name=$1" \
+    --set "training.seed=$2" || die "$name did not train"
   accuracy=$("$tandem" list --limit 1 -o json | tr -d ' \n' |
     sed -nE 's/.*"last_?[eE]poch":\{.*"validation":\{.*"accuracy":([0-9.e-]+).*/\1/p')
   [[ -n $accuracy ]] || die "$name has no validation accuracy"

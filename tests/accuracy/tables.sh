@@ -32,10 +32,9 @@ below=0
 for table in "${@:-$tables}"; do
   for name in $table; do
     # shellcheck disable=SC2086  # Several words.
-    "$tandem" datasets add "$name" "$scratch/tables/$name.csv" ${options[$name]} --upload >"$scratch/add.log" 2>&1 ||
-      { cat "$scratch/add.log" >&2; die "$name was not added"; }
-    "$tandem" submit "tables/$name.yaml" "${changes[@]}" --follow >"$scratch/$name.log" 2>&1 ||
-      { cat "$scratch/$name.log" >&2; die "$name did not train"; }
+    logged "$scratch/add.log" "$tandem" datasets add "$name" "$scratch/tables/$name.csv" ${options[$name]} --upload ||
+      die "$name was not added"
+    logged "$scratch/$name.log" "$tandem" submit "tables/$name.yaml" "${changes[@]}" --follow || die "$name did not train"
     # The model prepares the rows of the data set as in training.
     said=$(sed -nE 's/^succeeded after .*: validation loss ([^ ]+),.*/\1/p' "$scratch/$name.log")
     "$tandem" evaluate "$name" | grep -qF "loss $said," || die "$name: evaluate does not repeat the loss $said"

@@ -48,11 +48,8 @@ END
 
 # submit FLAG...: the id of the new job, in $job.
 submit() {
-  "$tandem" submit "$job_file" "$@" >"$scratch/submitted" 2>&1 || {
-    cat "$scratch/submitted" >&2
-    die "not submitted"
-  }
-  job=$(grep -oE 'filler-[A-Za-z0-9_-]+' "$scratch/submitted" | head -n 1)
+  logged "$scratch/submitted" "$tandem" submit "$job_file" "$@" || die "not submitted"
+  job=$(submitted "$scratch/submitted")
   [[ -n $job ]] || die "no job in: $(<"$scratch/submitted")"
 }
 step_of() { "$tandem" describe "$1" -o json | python3 -c "import json, sys; print(json.load(sys.stdin).get('progress', {}).get('step', 0))"; }

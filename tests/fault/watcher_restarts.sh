@@ -7,11 +7,8 @@ cd "$(dirname "$0")"
 source ../integration/daemon.bash
 source ../integration/two_hosts.bash 10.97.32
 
-openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=tandemd" -keyout "$scratch/server.key" \
-  -out "$scratch/server.pem" -addext "subjectAltName=IP:127.0.0.1,IP:10.97.32.1" >"$scratch/openssl.log" 2>&1 || {
-  cat "$scratch/openssl.log" >&2
-  die "openssl made no certificate"
-}
+logged "$scratch/openssl.log" openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj "/CN=tandemd" -keyout "$scratch/server.key" \
+  -out "$scratch/server.pem" -addext "subjectAltName=IP:127.0.0.1,IP:10.97.32.1" || die "openssl made no certificate"
 
 restarts=4
 [[ ${TANDEM_WHOLE:-0} != 1 ]] || restarts=100

@@ -39,10 +39,8 @@ if ((${TANDEM_WHOLE:-0})); then whole=(); fi
 if [[ -z $archive ]]; then
   command -v patchelf >/dev/null || skip "patchelf is not installed"
   archive=$scratch/bundle.tar.xz
-  ../../deploy/bundle "${whole[@]}" --output "$archive" --noshow_progress >"$scratch/bundle.log" 2>&1 || {
-    tail -n 20 "$scratch/bundle.log" >&2
+  logged "$scratch/bundle.log" ../../deploy/bundle "${whole[@]}" --output "$archive" --noshow_progress ||
     die "no bundle was made"
-  }
 fi
 tar -C "$scratch" -xJf "$archive"
 root=$scratch/elsewhere
@@ -60,10 +58,7 @@ done < <(find "$root" -type f \( -perm -100 -o -name '*.so*' \))
 
 # Each test reports its skips. None needs libraries of PyTorch or of the machine.
 while read -r test; do
-  timeout 300 "$test" >"$scratch/test.log" 2>&1 || {
-    tail -n 20 "$scratch/test.log" >&2
-    die "${test#"$root/"} of the bundle fails"
-  }
+  logged "$scratch/test.log" timeout 300 "$test" || die "${test#"$root/"} of the bundle fails"
 done < <(find "$root/tests/engine" "$root/tests/gpu" -name '*_test' 2>/dev/null)
 
 # The programs as the build lays them out.
@@ -75,12 +70,8 @@ done
 tandemd=$bin/server/daemon/tandemd
 tandem=$bin/client/cli/tandem
 start_daemon --listen 127.0.0.1:0 --cpu-devices 1 --data-folder "$root/examples/data"
-"$tandem" submit "$root/examples/tabular-regression.yaml" --follow --set training.epochs=2 \
-  --set replicas.device_kind=DEVICE_KIND_CPU \
-  >"$scratch/job.log" 2>&1 || {
-  tail -n 20 "$scratch/job.log" >&2
-  die "the bundle's daemon did not train a job"
-}
+logged "$scratch/job.log" "$tandem" submit "$root/examples/tabular-regression.yaml" --follow --set training.epochs=2 \
+  --set replicas.device_kind=DEVICE_KIND_CPU || die "the bundle's daemon did not train a job"
 "$tandem" shutdown --cancel-jobs >/dev/null
 wait "$daemon" || true
 echo "$(stat -c %s "$archive") bytes"

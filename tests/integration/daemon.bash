@@ -43,6 +43,15 @@ cleanup() {
 }
 trap cleanup EXIT
 
+# logged LOG COMMAND...: runs the command with its output in the file LOG. Prints the end of LOG if the command fails.
+logged() {
+  local log=$1 code=0
+  shift
+  "$@" >"$log" 2>&1 || code=$?
+  ((code == 0)) || tail -n 20 "$log" >&2
+  return "$code"
+}
+
 # npm_packages FOLDER: the npm packages of FOLDER/package-lock.json are in $packages, and are kept in
 # ~/.cache/tandem/npm. Skips the script without Node.js, or if npm cannot fetch the packages.
 npm_packages() {

@@ -8,15 +8,10 @@ source ./daemon.bash
 for tool in help2man lintian; do command -v "$tool" >/dev/null || skip "$tool is not installed"; done
 mkdir "$scratch/check"
 # The fastest compression: the test is no release.
-DPKG_DEB_COMPRESSOR_LEVEL=1 ../../deploy/package --programs "$bin" --output "$scratch/deb" >"$scratch/package.log" 2>&1 || {
-  cat "$scratch/package.log" >&2
+DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package --programs "$bin" --output "$scratch/deb" ||
   die "no package was made"
-}
 deb=$(echo "$scratch"/deb/*.deb)
-lintian --allow-root --fail-on error "$deb" >"$scratch/lintian.log" 2>&1 || {
-  cat "$scratch/lintian.log" >&2
-  die "lintian finds errors"
-}
+logged "$scratch/lintian.log" lintian --allow-root --fail-on error "$deb" || die "lintian finds errors"
 echo "made and read by lintian after $SECONDS s"
 
 not_here() {

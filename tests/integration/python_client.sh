@@ -13,8 +13,8 @@ mkdir -p "$source_folder/client/cli" "$source_folder/proto"
 cp -r ../../client/python "$source_folder/client/"
 cp ../../client/cli/version.h "$source_folder/client/cli/"
 cp -r ../../proto/tandem ../../proto/google "$source_folder/proto/"
-"$python" -m build --no-isolation --wheel --outdir "$scratch/wheel" "$source_folder/client/python" >"$scratch/build.log" 2>&1 ||
-  { cat "$scratch/build.log" >&2; die "the wheel does not build"; }
+logged "$scratch/build.log" "$python" -m build --no-isolation --wheel --outdir "$scratch/wheel" "$source_folder/client/python" ||
+  die "the wheel does not build"
 rm -r "$source_folder"
 "$python" -m venv --system-site-packages "$scratch/venv"
 "$scratch/venv/bin/pip" install --quiet --no-index "$scratch"/wheel/tandem-*.whl
