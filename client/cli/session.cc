@@ -191,6 +191,11 @@ absl::StatusOr<client::Client*> Session::Connect() {
   return client_.get();
 }
 
+int Session::Print(const google::protobuf::Message& message) {
+  terminal_.Out(Structured(options.output, message));
+  return kSucceeded;
+}
+
 int Session::Fail(const absl::Status& status) {
   if (client::IsBeingFetched(status) && terminal_.Interrupted()) {
     terminal_.Err("tandem: the daemon still fetches the data; the same command waits for it again\n");

@@ -62,6 +62,14 @@ class Session {
   // Prints an error with its advice to standard error. Returns its exit code.
   int Fail(const absl::Status& status);
 
+  // Print a result, or a list of results, as JSON or YAML. structured() must be true. Return kSucceeded.
+  int Print(const google::protobuf::Message& message);
+  template <typename List>
+  int PrintList(const List& messages) {
+    terminal_.Out(Structured(options.output, Pointers(messages)));
+    return kSucceeded;
+  }
+
   // Makes a message from the daemon safe to show; see MakePrintable. JSON and YAML need no change.
   void MakeShowable(google::protobuf::Message* message) const {
     if (!structured()) MakePrintable(message);

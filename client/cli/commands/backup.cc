@@ -29,10 +29,7 @@ int ListBackups(Session& session) {
   absl::StatusOr<std::vector<v1::Backup>> backups = (*client)->ListBackups();
   if (!backups.ok()) return session.Fail(backups.status());
   for (v1::Backup& backup : *backups) session.MakeShowable(&backup);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*backups)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*backups);
   if (backups->empty()) {
     session.terminal().Out("no backups; `tandem backup` makes one\n");
     return kSucceeded;

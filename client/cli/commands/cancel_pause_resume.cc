@@ -35,7 +35,7 @@ int RunOnEach(Session& session, const std::vector<std::string>& references, cons
     }
     changed.push_back(*std::move(job));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(changed)));
+  if (session.structured()) session.PrintList(changed);
   return code;
 }
 

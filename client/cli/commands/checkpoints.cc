@@ -15,10 +15,7 @@ int RunCheckpoints(Session& session, const std::string& reference) {
   absl::StatusOr<std::vector<v1::Checkpoint>> checkpoints = (*client)->ListCheckpoints(job->name());
   if (!checkpoints.ok()) return session.Fail(checkpoints.status());
   for (v1::Checkpoint& checkpoint : *checkpoints) session.MakeShowable(&checkpoint);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*checkpoints)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*checkpoints);
   if (checkpoints->empty()) {
     session.terminal().Out(absl::StrCat(JobId(job->name()), " has no checkpoints",
                                         job->spec().checkpoints().off() ? ": they are off" : "", "\n"));

@@ -38,10 +38,7 @@ int ListDatasets(Session& session) {
   absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
   if (!datasets.ok()) return session.Fail(datasets.status());
   for (v1::Dataset& dataset : *datasets) session.MakeShowable(&dataset);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*datasets)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*datasets);
   if (datasets->empty()) {
     session.terminal().Out(
         "no data sets; add one with `tandem datasets add`, or put a folder with MNIST's or CIFAR's files "
@@ -166,10 +163,7 @@ int Show(Session& session, const std::string& name) {
   absl::StatusOr<v1::Dataset> dataset = (*client)->GetDataset(name);
   if (!dataset.ok()) return session.Fail(dataset.status());
   session.MakeShowable(&*dataset);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, *dataset));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.Print(*dataset);
   session.terminal().Out(Facts(*dataset, session.style(), session.terminal().TimeZone()));
   if (dataset->columns_size() > 0) {
     session.terminal().Out("\n");

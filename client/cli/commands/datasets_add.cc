@@ -216,7 +216,7 @@ absl::StatusOr<absl::optional<v1::Dataset>> FindNamed(client::Client& client, co
 
 void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
   if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, dataset));
+    session.Print(dataset);
     return;
   }
   const std::string id = DatasetId(dataset);

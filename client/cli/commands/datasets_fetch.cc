@@ -14,7 +14,7 @@ int FetchKnownDataset(Session& session, const std::string& name) {
   if (!dataset.ok()) return session.Fail(dataset.status());
   session.MakeShowable(&*dataset);
   if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, *dataset));
+    session.Print(*dataset);
   } else if (dataset->state() == v1::DATASET_STATE_FETCHING) {
     session.terminal().Err(
         absl::StrCat("tandem: the daemon still fetches the data set; the same command waits again: tandem "

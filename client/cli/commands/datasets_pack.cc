@@ -13,10 +13,7 @@ namespace {
 int Pack(Session& session, const client::PackRequest& request) {
   const absl::StatusOr<client::PackedPictures> packed = client::PackPictures(request);
   if (!packed.ok()) return session.Fail(packed.status());
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, packed->spec));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.Print(packed->spec);
   if (!packed->left_out.empty()) {
     session.terminal().Err(absl::StrCat("tandem: the test part ", packed->left_out, " is left out\n"));
   }

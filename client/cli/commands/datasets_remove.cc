@@ -33,7 +33,7 @@ int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
     if (!session.structured()) session.terminal().Out(absl::StrCat(id, " removed\n"));
     removed.emplace_back().set_name(absl::StrCat("datasets/", id));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(removed)));
+  if (session.structured()) session.PrintList(removed);
   return code;
 }
 

@@ -15,10 +15,7 @@ int List(Session& session, client::Client& client) {
   absl::StatusOr<std::vector<v1::Upload>> uploads = client.ListUploads();
   if (!uploads.ok()) return session.Fail(uploads.status());
   for (v1::Upload& upload : *uploads) session.MakeShowable(&upload);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*uploads)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*uploads);
   if (uploads->empty()) {
     session.terminal().Out("no unfinished uploads\n");
     return kSucceeded;

@@ -22,7 +22,7 @@ int RunDelete(Session& session, const std::vector<std::string>& references) {
     if (!session.structured()) session.terminal().Out(absl::StrCat(JobId(job->name()), " deleted\n"));
     deleted.push_back(*std::move(job));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(deleted)));
+  if (session.structured()) session.PrintList(deleted);
   return code;
 }
 

@@ -146,10 +146,7 @@ int Show(Session& session, const std::vector<std::string>& names) {
     shown.push_back(*found);
     session.MakeShowable(&shown.back());
   }
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(shown)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(shown);
   for (size_t i = 0; i < shown.size(); ++i) {
     session.terminal().Out(absl::StrCat(i == 0 ? "" : "\n", Facts(session, shown[i])));
   }
@@ -190,8 +187,7 @@ int RunDevices(Session& session) {
   for (v1::Device& device : *devices) session.MakeShowable(&device);
   if (session.structured()) {
     for (v1::Device& device : *devices) *cluster.add_devices() = std::move(device);
-    session.terminal().Out(Structured(session.options.output, cluster));
-    return kSucceeded;
+    return session.Print(cluster);
   }
   std::vector<Table::Column> columns = {{"DEVICE"},       {"KIND"},          {"MODEL"},
                                         {"MEMORY", true}, {"THREADS", true}, {"JOB"}};
@@ -263,7 +259,7 @@ int RunChange(Session& session, const Change& change, const Request& request) {
     }
     changed.push_back(*std::move(device));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(changed)));
+  if (session.structured()) session.PrintList(changed);
   return code;
 }
 

@@ -138,7 +138,7 @@ int RunDownload(Session& session, const DownloadOptions& options) {
           absl::StrCat(path, "  ", FormatBytes(size), there ? "  already there" : "", "\n"));
     }
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(*artifacts)));
+  if (session.structured()) session.PrintList(*artifacts);
   return kSucceeded;
 }
 

@@ -46,7 +46,7 @@ int RunFork(Session& session, const ForkOptions& options) {
                                           FormatCount(job->forked_from().step()));
   if (options.check) {
     if (session.structured()) {
-      session.terminal().Out(Structured(session.options.output, *job));
+      session.Print(*job);
     } else {
       session.terminal().Out(absl::StrCat("it would ", source, "; no job was submitted\n"));
     }
@@ -54,8 +54,7 @@ int RunFork(Session& session, const ForkOptions& options) {
   }
   if (session.structured()) {
     if (options.follow) return FollowJob(session, **client, *job, 0, /*plot=*/false);
-    session.terminal().Out(Structured(session.options.output, *job));
-    return kSucceeded;
+    return session.Print(*job);
   }
   const std::string id = JobId(job->name());
   session.terminal().Out(absl::StrCat("submitted ", session.style().Bold(id), "\nit will ", source, "\n"));

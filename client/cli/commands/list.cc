@@ -91,10 +91,7 @@ int RunList(Session& session, const ListOptions& options) {
   const bool more = limit > 0 && jobs->size() > static_cast<size_t>(limit);
   if (more) jobs->resize(limit);
   for (v1::Job& job : *jobs) session.MakeShowable(&job);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*jobs)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*jobs);
   if (jobs->empty()) {
     session.terminal().Out(options.states.empty()
                                ? "no jobs yet; `tandem init lenet > job.yaml` writes one to submit\n"

@@ -66,10 +66,7 @@ int RunQueue(Session& session, const QueueOptions& options) {
   absl::StatusOr<v1::ListQueueResponse> queue = (*client)->ListQueue(options.limit);
   if (!queue.ok()) return session.Fail(queue.status());
   session.MakeShowable(&*queue);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, *queue));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.Print(*queue);
   if (options.users) {
     session.terminal().Out(queue->users().empty() ? "no user has had a job yet\n"
                                                   : UsersTable(session, *queue));

@@ -12,7 +12,7 @@ int RunShutdown(Session& session, bool cancel_jobs) {
   if (session.structured()) {
     v1::ShutdownResponse response;
     response.set_cancelled_jobs(*cancelled);
-    session.terminal().Out(Structured(session.options.output, response));
+    session.Print(response);
   } else if (cancel_jobs) {
     session.terminal().Out(absl::StrCat("the daemon at ", (*client)->address(), " stops; ", *cancelled,
                                         *cancelled == 1 ? " job was" : " jobs were", " cancelled\n"));

@@ -44,8 +44,7 @@ int RunSubmit(Session& session, const SubmitOptions& options) {
   const bool follow = options.follow || options.plot;
   if (session.structured()) {
     if (follow) return FollowJob(session, **client, *job, 0, options.plot);
-    session.terminal().Out(Structured(session.options.output, *job));
-    return kSucceeded;
+    return session.Print(*job);
   }
   const Style& style = session.style();
   session.terminal().Out(absl::StrCat("submitted ", style.Bold(id), "\n"));

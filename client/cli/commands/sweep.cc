@@ -256,10 +256,7 @@ int ListSweeps(Session& session, int limit) {
   absl::StatusOr<std::vector<v1::Sweep>> sweeps = (*client)->ListSweeps(limit);
   if (!sweeps.ok()) return session.Fail(sweeps.status());
   for (v1::Sweep& sweep : *sweeps) session.MakeShowable(&sweep);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*sweeps)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*sweeps);
   if (sweeps->empty()) {
     session.terminal().Out("no sweeps yet; `tandem sweep FILE --grid PATH=VALUES` makes one\n");
     return kSucceeded;
@@ -305,7 +302,7 @@ int Change(Session& session, const std::vector<std::string>& references, bool re
     }
     changed.push_back(*std::move(sweep));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(changed)));
+  if (session.structured()) session.PrintList(changed);
   return code;
 }
 

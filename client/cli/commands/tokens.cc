@@ -161,8 +161,7 @@ int CreateToken(Session& session, const CreateOptions& options) {
   if (session.structured()) {
     v1::CreateTokenResponse shown = *made;
     if (file.has_value()) shown.clear_secret();
-    session.terminal().Out(Structured(session.options.output, shown));
-    return kSucceeded;
+    return session.Print(shown);
   }
   if (file.has_value()) {
     session.terminal().Out(
@@ -184,10 +183,7 @@ int ListTokens(Session& session) {
   absl::StatusOr<std::vector<v1::Token>> tokens = (*client)->ListTokens();
   if (!tokens.ok()) return session.Fail(tokens.status());
   for (v1::Token& token : *tokens) session.MakeShowable(&token);
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, Pointers(*tokens)));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.PrintList(*tokens);
   if (tokens->empty()) {
     session.terminal().Out("no tokens except the daemon's own; `tandem tokens create USER` creates one\n");
     return kSucceeded;
@@ -230,7 +226,7 @@ int Revoke(Session& session, const std::vector<std::string>& users) {
     if (!session.structured()) session.terminal().Out(absl::StrCat(token->user(), " revoked\n"));
     revoked.push_back(*std::move(token));
   }
-  if (session.structured()) session.terminal().Out(Structured(session.options.output, Pointers(revoked)));
+  if (session.structured()) session.PrintList(revoked);
   return code;
 }
 

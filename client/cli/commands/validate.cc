@@ -13,10 +13,7 @@ int RunValidate(Session& session, const JobSource& source) {
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = (*client)->CreateJob(file->spec, "", /*validate_only=*/true);
   if (!job.ok()) return FailJob(session, source, *file, job.status());
-  if (session.structured()) {
-    session.terminal().Out(Structured(session.options.output, *job));
-    return kSucceeded;
-  }
+  if (session.structured()) return session.Print(*job);
   std::string text = absl::StrCat(file->name, " is ", session.style().Green("valid"));
   if (job->planned_memory_bytes() > 0) {
     absl::StrAppend(&text, "; a replica will need ", FormatBytes(job->planned_memory_bytes()), " of memory");
