@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
@@ -16,27 +17,16 @@ namespace {
 using Request = std::function<absl::StatusOr<v1::Job>(client::Client&, const std::string& name)>;
 
 int RunOnEach(Session& session, const std::vector<std::string>& references, const Request& request) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  std::vector<v1::Job> changed;
-  int code = kSucceeded;
-  for (const std::string& reference : references) {
-    absl::StatusOr<v1::Job> job = FindJob(**client, reference);
-    if (job.ok()) job = request(**client, job->name());
-    if (!job.ok()) {
-      code = session.Fail(job.status());
-      // The next calls would fail in the same way.
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    if (!session.structured()) {
-      session.terminal().Out(
-          absl::StrCat(JobId(job->name()), " ", ColoredState(job->state(), session.style()), "\n"));
-    }
-    changed.push_back(*std::move(job));
-  }
-  if (session.structured()) session.PrintList(changed);
-  return code;
+  return ChangeEach<v1::Job>(
+      session, references,
+      [&](client::Client& client, const std::string& reference) {
+        absl::StatusOr<v1::Job> job = FindJob(client, reference);
+        if (job.ok()) job = request(client, job->name());
+        return job;
+      },
+      [&](const v1::Job& job) {
+        return absl::StrCat(JobId(job.name()), " ", ColoredState(job.state(), session.style()));
+      });
 }
 
 Command Add(Command app, const char* name, const char* description, Request request, Session& session,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/datasets.h"
 
 namespace tandem::cli {
@@ -15,26 +16,18 @@ struct DatasetsRemoveOptions {
 };
 
 int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  std::vector<v1::Dataset> removed;
-  int code = kSucceeded;
-  for (const std::string& name : options.names) {
-    v1::DeleteDatasetRequest request;
-    request.set_name(name);
-    request.set_allow_missing(options.missing_ok);
-    if (const absl::Status status = (*client)->DeleteDataset(request); !status.ok()) {
-      code = session.Fail(status);
-      // The next calls would fail in the same way.
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    const std::string id(absl::StripPrefix(name, "datasets/"));
-    if (!session.structured()) session.terminal().Out(absl::StrCat(id, " removed\n"));
-    removed.emplace_back().set_name(absl::StrCat("datasets/", id));
-  }
-  if (session.structured()) session.PrintList(removed);
-  return code;
+  return ChangeEach<v1::Dataset>(
+      session, options.names,
+      [&](client::Client& client, const std::string& name) -> absl::StatusOr<v1::Dataset> {
+        v1::DeleteDatasetRequest request;
+        request.set_name(name);
+        request.set_allow_missing(options.missing_ok);
+        if (absl::Status status = client.DeleteDataset(request); !status.ok()) return status;
+        v1::Dataset removed;
+        removed.set_name(absl::StrCat("datasets/", absl::StripPrefix(name, "datasets/")));
+        return removed;
+      },
+      [](const v1::Dataset& removed) { return absl::StrCat(DatasetId(removed), " removed"); });
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_reference.h"
 
@@ -6,24 +7,15 @@ namespace tandem::cli {
 namespace {
 
 int RunDelete(Session& session, const std::vector<std::string>& references) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  std::vector<v1::Job> deleted;
-  int code = kSucceeded;
-  for (const std::string& reference : references) {
-    absl::StatusOr<v1::Job> job = FindJob(**client, reference);
-    const absl::Status status = job.ok() ? (*client)->DeleteJob(job->name()) : job.status();
-    if (!status.ok()) {
-      code = session.Fail(status);
-      // The next calls would fail in the same way.
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    if (!session.structured()) session.terminal().Out(absl::StrCat(JobId(job->name()), " deleted\n"));
-    deleted.push_back(*std::move(job));
-  }
-  if (session.structured()) session.PrintList(deleted);
-  return code;
+  return ChangeEach<v1::Job>(
+      session, references,
+      [](client::Client& client, const std::string& reference) -> absl::StatusOr<v1::Job> {
+        absl::StatusOr<v1::Job> job = FindJob(client, reference);
+        if (!job.ok()) return job;
+        if (absl::Status deleted = client.DeleteJob(job->name()); !deleted.ok()) return deleted;
+        return job;
+      },
+      [](const v1::Job& job) { return absl::StrCat(JobId(job.name()), " deleted"); });
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
@@ -240,27 +241,14 @@ using Request =
     std::function<absl::StatusOr<v1::Device>(client::Client&, const std::string& name, const Change&)>;
 
 int RunChange(Session& session, const Change& change, const Request& request) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  int code = kSucceeded;
-  std::vector<v1::Device> changed;
-  for (const std::string& name : change.devices) {
-    absl::StatusOr<v1::Device> device =
-        request(**client, absl::StrCat("devices/", absl::StripPrefix(name, "devices/")), change);
-    if (!device.ok()) {
-      code = session.Fail(device.status());
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    session.MakeShowable(&*device);
-    if (!session.structured()) {
-      session.terminal().Out(
-          absl::StrCat(ShortName(device->name()), " ", Use(*device, session.style()), "\n"));
-    }
-    changed.push_back(*std::move(device));
-  }
-  if (session.structured()) session.PrintList(changed);
-  return code;
+  return ChangeEach<v1::Device>(
+      session, change.devices,
+      [&](client::Client& client, const std::string& name) {
+        return request(client, absl::StrCat("devices/", absl::StripPrefix(name, "devices/")), change);
+      },
+      [&](const v1::Device& device) {
+        return absl::StrCat(ShortName(device.name()), " ", Use(device, session.style()));
+      });
 }
 
 void AddChange(Command app, const char* name, const char* description, bool has_reason, Request request,

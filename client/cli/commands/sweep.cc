@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
@@ -277,33 +278,20 @@ int ListSweeps(Session& session, int limit) {
 
 // Cancels or deletes sweeps.
 int Change(Session& session, const std::vector<std::string>& references, bool removes) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  std::vector<v1::Sweep> changed;
-  int code = kSucceeded;
-  for (const std::string& reference : references) {
-    absl::StatusOr<v1::Sweep> sweep = FindSweep(**client, reference);
-    if (sweep.ok() && removes) {
-      if (absl::Status deleted = (*client)->DeleteSweep(sweep->name()); !deleted.ok()) sweep = deleted;
-    } else if (sweep.ok()) {
-      sweep = (*client)->CancelSweep(sweep->name());
-    }
-    if (!sweep.ok()) {
-      code = session.Fail(sweep.status());
-      // The next calls would fail in the same way.
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    session.MakeShowable(&*sweep);
-    if (!session.structured()) {
-      session.terminal().Out(absl::StrCat(
-          SweepId(sweep->name()), " ",
-          removes ? "deleted, with its jobs" : ColoredSweepState(sweep->state(), session.style()), "\n"));
-    }
-    changed.push_back(*std::move(sweep));
-  }
-  if (session.structured()) session.PrintList(changed);
-  return code;
+  return ChangeEach<v1::Sweep>(
+      session, references,
+      [removes](client::Client& client, const std::string& reference) -> absl::StatusOr<v1::Sweep> {
+        absl::StatusOr<v1::Sweep> sweep = FindSweep(client, reference);
+        if (!sweep.ok()) return sweep;
+        if (!removes) return client.CancelSweep(sweep->name());
+        if (absl::Status deleted = client.DeleteSweep(sweep->name()); !deleted.ok()) return deleted;
+        return sweep;
+      },
+      [&](const v1::Sweep& sweep) {
+        return absl::StrCat(
+            SweepId(sweep.name()), " ",
+            removes ? "deleted, with its jobs" : ColoredSweepState(sweep.state(), session.style()));
+      });
 }
 
 void AddMany(Command app, const char* name, const char* description, bool removes, Session& session,

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
@@ -210,24 +211,12 @@ int ListTokens(Session& session) {
 }
 
 int Revoke(Session& session, const std::vector<std::string>& users) {
-  const absl::StatusOr<client::Client*> client = session.Connect();
-  if (!client.ok()) return session.Fail(client.status());
-  int code = kSucceeded;
-  std::vector<v1::Token> revoked;
-  for (const std::string& user : users) {
-    absl::StatusOr<v1::Token> token =
-        (*client)->RevokeToken(absl::StrCat("tokens/", absl::StripPrefix(user, "tokens/")));
-    if (!token.ok()) {
-      code = session.Fail(token.status());
-      if (code == kNoDaemon) break;
-      continue;
-    }
-    session.MakeShowable(&*token);
-    if (!session.structured()) session.terminal().Out(absl::StrCat(token->user(), " revoked\n"));
-    revoked.push_back(*std::move(token));
-  }
-  if (session.structured()) session.PrintList(revoked);
-  return code;
+  return ChangeEach<v1::Token>(
+      session, users,
+      [](client::Client& client, const std::string& user) {
+        return client.RevokeToken(absl::StrCat("tokens/", absl::StripPrefix(user, "tokens/")));
+      },
+      [](const v1::Token& token) { return absl::StrCat(token.user(), " revoked"); });
 }
 
 }  // namespace
