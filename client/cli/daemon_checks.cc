@@ -27,10 +27,6 @@ constexpr absl::Duration kLongestTlsWait = absl::Seconds(5);
 // The largest number of names in a finding.
 constexpr size_t kMostNamed = 5;
 
-std::string ShortName(const v1::Device& device) {
-  return std::string(absl::StripPrefix(device.name(), "devices/"));
-}
-
 bool UsesTls(const GlobalOptions& options) {
   return options.tls || !options.tls_ca.empty() || !options.tls_certificate.empty();
 }
@@ -136,7 +132,7 @@ Findings CheckDevices(const std::vector<v1::Device>& devices) {
   }
   size_t active = 0;
   for (const v1::Device& device : devices) {
-    const std::string name = ShortName(device);
+    const std::string name = ShortName(device.name());
     const std::string why = device.state_message().empty() ? "" : absl::StrCat(": ", device.state_message());
     if (device.state() == v1::DEVICE_STATE_EXCLUDED) {
       AddProblem(&findings, "devices", absl::StrCat(name, " is out of service", why),

@@ -91,6 +91,8 @@ std::string FormatRate(double value) {
 
 std::string FormatSetting(double value) { return absl::StrFormat("%.6g", value); }
 
+std::string ShortName(absl::string_view name) { return std::string(name.substr(name.find('/') + 1)); }
+
 std::string FormatTimestamp(absl::Time time, absl::TimeZone zone) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", time, zone);
 }

@@ -31,6 +31,9 @@ std::string FormatSetting(double value);
 // Returns "2026-03-01 12:34:56" in the zone.
 std::string FormatTimestamp(absl::Time time, absl::TimeZone zone);
 
+// Returns "cpu:0" for the name "devices/cpu:0".
+std::string ShortName(absl::string_view name);
+
 absl::Time FromProto(const google::protobuf::Timestamp& time);
 
 // Indents all lines of another program's text except the first, so that no such line looks like a line of

@@ -20,9 +20,6 @@
 namespace tandem::cli {
 namespace {
 
-// Returns "ID" for "jobs/ID".
-std::string IdOf(absl::string_view name) { return std::string(name.substr(name.find('/') + 1)); }
-
 std::string ValueText(const google::protobuf::Value& value) {
   if (value.has_number_value()) return FormatSetting(value.number_value());
   if (value.has_string_value()) return value.string_value();
@@ -66,7 +63,7 @@ std::string WeightsText(const v1::SweepResult& result) {
 
 // Returns the sweep's state as a line.
 std::string Head(const v1::Sweep& sweep, const Style& style) {
-  return absl::StrCat(style.Bold(IdOf(sweep.name())), " ", ColoredSweepState(sweep.state(), style), ": ",
+  return absl::StrCat(style.Bold(ShortName(sweep.name())), " ", ColoredSweepState(sweep.state(), style), ": ",
                       CountsText(sweep), "\n\n");
 }
 
@@ -76,7 +73,8 @@ std::string BestLines(const v1::Sweep& sweep) {
   if (!sweep.has_best()) return "";
   const v1::SweepResult& best = sweep.best();
   return absl::StrCat("\n* best: ", ValuesText(best), " with ", WeightsText(best),
-                      "\n  these weights: tandem download ", IdOf(best.job()), " ", best.artifact(), "\n");
+                      "\n  these weights: tandem download ", ShortName(best.job()), " ", best.artifact(),
+                      "\n");
 }
 
 // Returns the `most` most important results, in their order. The best job comes first, then running jobs,
@@ -150,7 +148,7 @@ std::string Rows(const v1::Sweep& sweep, const std::vector<const v1::SweepResult
   Table table(columns);
   for (const v1::SweepResult* result : results) {
     const bool best = sweep.has_best() && result->index() == sweep.best().index();
-    std::vector<std::string> row = {best ? style.Green("*") : "", IdOf(result->job()),
+    std::vector<std::string> row = {best ? style.Green("*") : "", ShortName(result->job()),
                                     ColoredState(result->state(), style)};
     for (const v1::SweepValue& value : result->values()) row.push_back(ValueText(value.value()));
     row.insert(row.end(), {Epochs(*result), result->has_best() ? FormatMeasure(result->best().value()) : "-",
@@ -169,7 +167,8 @@ std::string SweepText(const v1::Sweep& sweep, const Style& style) {
   absl::StrAppend(&text, Rows(sweep, Select(sweep, sweep.results_size()), style), BestLines(sweep));
   for (const v1::SweepResult& result : sweep.results()) {
     if (result.state() != v1::JOB_STATE_FAILED) continue;
-    absl::StrAppend(&text, style.Red("failed "), IdOf(result.job()), ": ", Indented(result.message()), "\n");
+    absl::StrAppend(&text, style.Red("failed "), ShortName(result.job()), ": ", Indented(result.message()),
+                    "\n");
   }
   return text;
 }

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
-#include "client/cli/commands/datasets.h"
+#include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 
 namespace tandem::cli {
@@ -27,7 +27,7 @@ int ListNames(Session& session) {
   if (!client.ok()) return ExitCodeOf(client.status());
   const absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
   if (!datasets.ok()) return ExitCodeOf(datasets.status());
-  for (const v1::Dataset& dataset : *datasets) session.terminal().Out(DatasetId(dataset) + "\n");
+  for (const v1::Dataset& dataset : *datasets) session.terminal().Out(ShortName(dataset.name()) + "\n");
   return kSucceeded;
 }
 

@@ -51,7 +51,7 @@ int ListDatasets(Session& session) {
   columns.push_back({"ABOUT"});
   Table table(columns);
   for (const v1::Dataset& dataset : *datasets) {
-    std::vector<std::string> row = {DatasetId(dataset), absl::StrJoin(dataset.shape(), "x"),
+    std::vector<std::string> row = {ShortName(dataset.name()), absl::StrJoin(dataset.shape(), "x"),
                                     dataset.classes() > 0 ? absl::StrCat(dataset.classes()) : "-",
                                     FormatCount(dataset.train_samples()),
                                     FormatCount(dataset.validation_samples())};
@@ -95,7 +95,7 @@ std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone
   const auto add = [&](absl::string_view name, absl::string_view value) {
     if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 10)), "  ", value, "\n");
   };
-  add("data set", style.Bold(DatasetId(dataset)));
+  add("data set", style.Bold(ShortName(dataset.name())));
   add("about", dataset.description());
   if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
   for (const std::string& notice : dataset.notices()) add("notice", notice);
@@ -181,10 +181,6 @@ int Show(Session& session, const std::string& name) {
 }
 
 }  // namespace
-
-std::string DatasetId(const v1::Dataset& dataset) {
-  return dataset.name().substr(dataset.name().find('/') + 1);
-}
 
 void AddDatasets(Command app, Session& session, int& exit_code) {
   const Command command =

@@ -15,9 +15,6 @@ void AddDatasetsAdd(Command datasets, Session& session, int& exit_code);
 void AddDatasetsRemove(Command datasets, Session& session, int& exit_code);
 void AddDatasetsUploads(Command datasets, Session& session, int& exit_code);
 
-// Returns "flowers" for "datasets/flowers".
-std::string DatasetId(const v1::Dataset& dataset);
-
 }  // namespace tandem::cli
 
 #endif  // TANDEM_CLIENT_CLI_COMMANDS_DATASETS_H_

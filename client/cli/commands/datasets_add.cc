@@ -207,7 +207,7 @@ absl::StatusOr<absl::optional<v1::Dataset>> FindNamed(client::Client& client, co
   if (!datasets.ok()) return datasets.status();
   for (v1::Dataset& dataset : *datasets) {
     // A data set without an origin is only known by name; its files are not there.
-    if (DatasetId(dataset) == name && dataset.origin() != v1::DATASET_ORIGIN_UNSPECIFIED) {
+    if (ShortName(dataset.name()) == name && dataset.origin() != v1::DATASET_ORIGIN_UNSPECIFIED) {
       return absl::optional<v1::Dataset>(std::move(dataset));
     }
   }
@@ -219,7 +219,7 @@ void SayAdded(Session& session, const v1::Dataset& dataset, bool checked) {
     session.Print(dataset);
     return;
   }
-  const std::string id = DatasetId(dataset);
+  const std::string id = ShortName(dataset.name());
   std::vector<std::string> facts;
   if (dataset.shape_size() > 0)
     facts.push_back(absl::StrCat("samples ", absl::StrJoin(dataset.shape(), "x")));

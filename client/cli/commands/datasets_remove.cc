@@ -6,6 +6,7 @@
 #include "absl/strings/strip.h"
 #include "client/cli/change_each.h"
 #include "client/cli/commands/datasets.h"
+#include "client/cli/format.h"
 
 namespace tandem::cli {
 namespace {
@@ -27,7 +28,7 @@ int RunDatasetsRemove(Session& session, const DatasetsRemoveOptions& options) {
         removed.set_name(absl::StrCat("datasets/", absl::StripPrefix(name, "datasets/")));
         return removed;
       },
-      [](const v1::Dataset& removed) { return absl::StrCat(DatasetId(removed), " removed"); });
+      [](const v1::Dataset& removed) { return absl::StrCat(ShortName(removed.name()), " removed"); });
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ int List(Session& session, client::Client& client) {
       {{"UPLOAD"}, {"USER"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}});
   const absl::Time now = session.terminal().Now();
   for (const v1::Upload& upload : *uploads) {
-    table.AddRow({upload.name().substr(upload.name().find('/') + 1), upload.user(),
-                  FormatCount(upload.files()), FormatBytes(upload.bytes()),
-                  FormatBytes(upload.bytes_received()),
+    table.AddRow({ShortName(upload.name()), upload.user(), FormatCount(upload.files()),
+                  FormatBytes(upload.bytes()), FormatBytes(upload.bytes_received()),
                   absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
                   // The upload is from before the database was restored, and may have become a data set
                   // since.

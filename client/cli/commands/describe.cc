@@ -91,7 +91,7 @@ std::string Description(Session& session, const v1::Job& job) {
   facts.Add("replicas",
             absl::StrCat(std::max(1, job.spec().replicas().count()), job.devices().empty() ? "" : " on ",
                          absl::StrJoin(job.devices(), ", ", [](std::string* out, const std::string& name) {
-                           out->append(name.substr(name.find('/') + 1));
+                           out->append(ShortName(name));
                          })));
   if (job.planned_memory_bytes() > 0) {
     facts.Add("memory", FormatBytes(job.planned_memory_bytes()) + " planned for each replica");

@@ -44,9 +44,6 @@ std::vector<std::string> GpuColumns(const v1::GpuStatus& gpu) {
           gpu.uuid().empty() ? "-" : gpu.uuid()};
 }
 
-// Returns "gpu:0".
-std::string ShortName(const std::string& name) { return name.substr(name.find('/') + 1); }
-
 // Returns "XID 79, 3 min ago: The GPU has ...", or "" without an error.
 std::string LastError(Session& session, const v1::GpuStatus& gpu) {
   if (!gpu.has_last_error()) return "";

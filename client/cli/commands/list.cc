@@ -57,7 +57,7 @@ std::string Devices(const v1::Job& job) {
   return job.devices().empty()
              ? "-"
              : absl::StrJoin(job.devices(), ",", [](std::string* out, const std::string& device) {
-                 out->append(device.substr(device.find('/') + 1));
+                 out->append(ShortName(device));
                });
 }
 
