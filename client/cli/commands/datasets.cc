@@ -7,6 +7,7 @@
 #include "client/cli/commands/datasets.h"
 #include "client/cli/commands/datasets_fetch.h"
 #include "client/cli/commands/datasets_pack.h"
+#include "client/cli/fact_list.h"
 #include "client/cli/format.h"
 #include "client/cli/table.h"
 
@@ -91,34 +92,31 @@ std::string FormatText(const v1::TableFormat& format) {
 }
 
 std::string Facts(const v1::Dataset& dataset, const Style& style, absl::TimeZone zone) {
-  std::string text;
-  const auto add = [&](absl::string_view name, absl::string_view value) {
-    if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 10)), "  ", value, "\n");
-  };
-  add("data set", style.Bold(ShortName(dataset.name())));
-  add("about", dataset.description());
-  if (!dataset.problem().empty()) add("problem", style.Red("cannot be used: ") + dataset.problem());
-  for (const std::string& notice : dataset.notices()) add("notice", notice);
-  add("source", Source(dataset));
-  add("location", dataset.location());
-  add("owner", dataset.user());
-  if (dataset.size_bytes() > 0) add("uploaded", FormatBytes(dataset.size_bytes()));
-  if (dataset.has_create_time()) add("added", FormatTimestamp(FromProto(dataset.create_time()), zone));
-  add("shape", absl::StrJoin(dataset.shape(), "x"));
+  FactList facts(style, /*width=*/10);
+  facts.Add("data set", style.Bold(ShortName(dataset.name())));
+  facts.Add("about", dataset.description());
+  if (!dataset.problem().empty()) facts.Add("problem", style.Red("cannot be used: ") + dataset.problem());
+  for (const std::string& notice : dataset.notices()) facts.Add("notice", notice);
+  facts.Add("source", Source(dataset));
+  facts.Add("location", dataset.location());
+  facts.Add("owner", dataset.user());
+  if (dataset.size_bytes() > 0) facts.Add("uploaded", FormatBytes(dataset.size_bytes()));
+  if (dataset.has_create_time()) facts.Add("added", FormatTimestamp(FromProto(dataset.create_time()), zone));
+  facts.Add("shape", absl::StrJoin(dataset.shape(), "x"));
   if (dataset.train_samples() > 0) {
-    add("training", absl::StrCat(FormatCount(dataset.train_samples()), " samples"));
-    add("validation", absl::StrCat(FormatCount(dataset.validation_samples()), " samples"));
+    facts.Add("training", absl::StrCat(FormatCount(dataset.train_samples()), " samples"));
+    facts.Add("validation", absl::StrCat(FormatCount(dataset.validation_samples()), " samples"));
   }
   if (dataset.target_kind() == v1::TARGET_KIND_VALUES) {
-    add("targets", absl::StrCat("values of shape ", absl::StrJoin(dataset.target_shape(), "x")));
+    facts.Add("targets", absl::StrCat("values of shape ", absl::StrJoin(dataset.target_shape(), "x")));
   }
   if (dataset.mean_size() <= kShownNumbers) {
-    add("mean", Numbers(dataset.mean()));
-    add("deviation", Numbers(dataset.standard_deviation()));
+    facts.Add("mean", Numbers(dataset.mean()));
+    facts.Add("deviation", Numbers(dataset.standard_deviation()));
   }
-  if (dataset.classes() > 0) add("classes", absl::StrCat(dataset.classes()));
-  if (dataset.has_table_format()) add("format", FormatText(dataset.table_format()));
-  return text;
+  if (dataset.classes() > 0) facts.Add("classes", absl::StrCat(dataset.classes()));
+  if (dataset.has_table_format()) facts.Add("format", FormatText(dataset.table_format()));
+  return facts.text();
 }
 
 absl::string_view KindText(const v1::TableColumn& column) {

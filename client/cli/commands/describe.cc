@@ -4,6 +4,7 @@
 #include "client/cli/commands/commands.h"
 #include "client/cli/described_model.h"
 #include "client/cli/epoch_table.h"
+#include "client/cli/fact_list.h"
 #include "client/cli/format.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_progress.h"
@@ -15,20 +16,6 @@
 
 namespace tandem::cli {
 namespace {
-
-class Facts {
- public:
-  explicit Facts(const Style& style) : style_(style) {}
-
-  void Add(absl::string_view name, absl::string_view value) {
-    if (!value.empty()) absl::StrAppend(&text_, style_.Dim(PadRight(name, 10)), "  ", value, "\n");
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  const Style& style_;
-  std::string text_;
-};
 
 std::string Measures(const v1::Evaluation& evaluation) {
   std::string text = absl::StrCat("loss ", FormatMeasure(evaluation.loss()));
@@ -62,7 +49,7 @@ std::string Description(Session& session, const v1::Job& job) {
   const Style& style = session.style();
   const absl::TimeZone zone = session.terminal().TimeZone();
   const absl::Time now = session.terminal().Now();
-  Facts facts(style);
+  FactList facts(style, /*width=*/10);
   facts.Add("job", style.Bold(JobId(job.name())));
   facts.Add("state", absl::StrCat(ColoredState(job.state(), style),
                                   job.message().empty() ? "" : ": " + Indented(job.message())));

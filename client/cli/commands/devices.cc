@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
+#include "client/cli/fact_list.h"
 #include "client/cli/format.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/table.h"
@@ -81,47 +82,44 @@ std::string Describe(const v1::GpuLink& link) {
 // Returns all facts about a device, line by line.
 std::string Facts(Session& session, const v1::Device& device) {
   const Style& style = session.style();
-  std::string text;
-  const auto add = [&](absl::string_view name, absl::string_view value) {
-    if (!value.empty()) absl::StrAppend(&text, style.Dim(PadRight(name, 11)), "  ", value, "\n");
-  };
+  FactList facts(style, /*width=*/11);
   const v1::GpuStatus& gpu = device.gpu();
-  add("device", style.Bold(ShortName(device.name())));
-  add("kind", ShortEnumName(device.kind()));
-  add("model", device.model());
-  add("job", Use(device, style));
-  add("message", device.state_message());
-  if (device.faults() > 0) add("faults", absl::StrCat(device.faults()));
-  add("memory", absl::StrCat(FormatBytes(device.memory_bytes()), " for jobs",
-                             gpu.has_used_memory_bytes()
-                                 ? absl::StrCat(", ", FormatBytes(gpu.used_memory_bytes()), " in use")
-                                 : ""));
-  if (device.threads() > 0) add("threads", absl::StrCat(device.threads()));
-  add("precisions", absl::StrJoin(device.precisions(), ", ", [](std::string* out, int precision) {
-        out->append(ShortEnumName(static_cast<v1::Precision>(precision)));
-      }));
-  if (!device.has_gpu()) return text;
-  add("capability", gpu.compute_capability());
-  add("uuid", gpu.uuid());
-  add("pci bus", gpu.pci_bus_id());
-  add("driver", gpu.driver_version());
-  if (gpu.has_utilization_percent()) add("busy", absl::StrCat(gpu.utilization_percent(), "%"));
-  if (gpu.has_temperature_celsius()) add("temperature", absl::StrCat(gpu.temperature_celsius(), " C"));
+  facts.Add("device", style.Bold(ShortName(device.name())));
+  facts.Add("kind", ShortEnumName(device.kind()));
+  facts.Add("model", device.model());
+  facts.Add("job", Use(device, style));
+  facts.Add("message", device.state_message());
+  if (device.faults() > 0) facts.Add("faults", absl::StrCat(device.faults()));
+  facts.Add("memory", absl::StrCat(FormatBytes(device.memory_bytes()), " for jobs",
+                                   gpu.has_used_memory_bytes()
+                                       ? absl::StrCat(", ", FormatBytes(gpu.used_memory_bytes()), " in use")
+                                       : ""));
+  if (device.threads() > 0) facts.Add("threads", absl::StrCat(device.threads()));
+  facts.Add("precisions", absl::StrJoin(device.precisions(), ", ", [](std::string* out, int precision) {
+              out->append(ShortEnumName(static_cast<v1::Precision>(precision)));
+            }));
+  if (!device.has_gpu()) return facts.text();
+  facts.Add("capability", gpu.compute_capability());
+  facts.Add("uuid", gpu.uuid());
+  facts.Add("pci bus", gpu.pci_bus_id());
+  facts.Add("driver", gpu.driver_version());
+  if (gpu.has_utilization_percent()) facts.Add("busy", absl::StrCat(gpu.utilization_percent(), "%"));
+  if (gpu.has_temperature_celsius()) facts.Add("temperature", absl::StrCat(gpu.temperature_celsius(), " C"));
   if (gpu.has_power_watts()) {
-    add("power", absl::StrCat(std::lround(gpu.power_watts()), " W",
-                              gpu.has_power_limit_watts()
-                                  ? absl::StrCat(" of ", std::lround(gpu.power_limit_watts()), " W")
-                                  : ""));
+    facts.Add("power", absl::StrCat(std::lround(gpu.power_watts()), " W",
+                                    gpu.has_power_limit_watts()
+                                        ? absl::StrCat(" of ", std::lround(gpu.power_limit_watts()), " W")
+                                        : ""));
   }
   if (gpu.has_ecc_uncorrected_errors()) {
-    add("ecc errors", absl::StrCat(gpu.ecc_corrected_errors(), " corrected, ", gpu.ecc_uncorrected_errors(),
-                                   " not corrected"));
+    facts.Add("ecc errors", absl::StrCat(gpu.ecc_corrected_errors(), " corrected, ",
+                                         gpu.ecc_uncorrected_errors(), " not corrected"));
   }
-  add("last error", LastError(session, gpu));
+  facts.Add("last error", LastError(session, gpu));
   for (const v1::GpuLink& link : gpu.links()) {
-    add(absl::StrCat("to ", ShortName(link.device())), Describe(link));
+    facts.Add(absl::StrCat("to ", ShortName(link.device())), Describe(link));
   }
-  return text;
+  return facts.text();
 }
 
 int Show(Session& session, const std::vector<std::string>& names) {
