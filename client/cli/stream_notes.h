@@ -18,6 +18,10 @@ namespace tandem::cli {
 // connection is lost, or why the daemon refuses the stream for now. Not thread-safe.
 class StreamNotes : public client::StreamObserver {
  public:
+  // Prints notes to standard error.
+  explicit StreamNotes(Terminal& terminal)
+      : StreamNotes(terminal,
+                    [&terminal](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); }) {}
   // `note` shows a line. `tick` is called each time the stream asks whether to continue.
   StreamNotes(
       Terminal& terminal, std::function<void(absl::string_view)> note, std::function<void()> tick = [] {})

@@ -16,10 +16,7 @@ namespace {
 class UntilComplete : public StreamNotes {
  public:
   UntilComplete(Session& session, const absl::Status& written, const bool& complete)
-      : StreamNotes(session.terminal(),
-                    [&session](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); }),
-        written_(written),
-        complete_(complete) {}
+      : StreamNotes(session.terminal()), written_(written), complete_(complete) {}
 
   bool KeepGoing() override { return StreamNotes::KeepGoing() && written_.ok() && !complete_; }
 

@@ -119,8 +119,7 @@ int RunDownload(Session& session, const DownloadOptions& options) {
     int64_t size = artifact.size_bytes();
     if (!there) {
       DownloadLine line(session, artifact);
-      StreamNotes observer(session.terminal(),
-                           [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+      StreamNotes observer(session.terminal());
       const absl::Status status =
           DownloadArtifact(**client, job->name(), artifact, path, observer, [&](int64_t bytes) {
             size = bytes;

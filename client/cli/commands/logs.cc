@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
@@ -17,8 +16,7 @@ int RunLogs(Session& session, const LogsOptions& options) {
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
-  StreamNotes observer(session.terminal(),
-                       [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+  StreamNotes observer(session.terminal());
   const absl::Status status =
       (*client)->ReadLog(job->name(), options.rank, 0, options.follow, observer, [&](absl::string_view data) {
         // A pipe or a file gets the exact bytes.

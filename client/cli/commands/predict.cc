@@ -173,7 +173,7 @@ int RunPredict(Session& session, const PredictOptions& options) {
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
   Terminal& terminal = session.terminal();
-  StreamNotes observer(terminal, [&](absl::string_view note) { terminal.Err(absl::StrCat(note, "\n")); });
+  StreamNotes observer(terminal);
   std::vector<v1::Prediction> predictions;
   std::vector<std::string> notes;
   const absl::StatusOr<std::vector<std::string>> inputs = InputFiles(options.inputs, notes);

@@ -25,8 +25,7 @@ std::string ChangeLine(Session& session, const v1::WatchJobsResponse& change) {
 }
 
 int WatchAll(Session& session, client::Client& client, int64_t after) {
-  StreamNotes observer(session.terminal(),
-                       [&](absl::string_view note) { session.terminal().Err(absl::StrCat(note, "\n")); });
+  StreamNotes observer(session.terminal());
   const absl::Status status = client.WatchJobs(after, observer, [&](const v1::WatchJobsResponse& change) {
     switch (session.options.output) {
       case OutputFormat::kJson:
