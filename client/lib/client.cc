@@ -36,6 +36,14 @@ std::vector<uid_t> TrustedListeners(const ConnectionOptions& options) {
   return is_needed ? options.trusted_listeners : std::vector<uid_t>();
 }
 
+// Returns a request for a resource by its name.
+template <typename Request>
+Request Named(absl::string_view name) {
+  Request request;
+  request.set_name(std::string(name));
+  return request;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Create(const ConnectionOptions& options,
@@ -162,9 +170,8 @@ absl::StatusOr<v1::Job> Client::CreateJob(const v1::JobSpec& spec, absl::string_
 }
 
 absl::StatusOr<v1::Job> Client::GetJob(absl::string_view name, absl::Duration at_most) {
-  v1::GetJobRequest request;
-  request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::GetJob, request, std::min(timeout_, at_most));
+  return Call(*jobs_, &v1::JobService::Stub::GetJob, Named<v1::GetJobRequest>(name),
+              std::min(timeout_, at_most));
 }
 
 absl::StatusOr<v1::GetJobHistoryResponse> Client::GetJobHistory(v1::GetJobHistoryRequest request) {
@@ -203,20 +210,15 @@ absl::StatusOr<v1::Job> Client::SetPriority(absl::string_view name, int priority
 }
 
 absl::StatusOr<v1::Job> Client::CancelJob(absl::string_view name) {
-  v1::CancelJobRequest request;
-  request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::CancelJob, request, timeout_);
+  return Call(*jobs_, &v1::JobService::Stub::CancelJob, Named<v1::CancelJobRequest>(name), timeout_);
 }
 
 absl::StatusOr<v1::Job> Client::PauseJob(absl::string_view name) {
-  v1::PauseJobRequest request;
-  request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::PauseJob, request, timeout_);
+  return Call(*jobs_, &v1::JobService::Stub::PauseJob, Named<v1::PauseJobRequest>(name), timeout_);
 }
 
 absl::StatusOr<v1::Job> Client::ResumeJob(absl::string_view name, bool accept_changed_data) {
-  v1::ResumeJobRequest request;
-  request.set_name(std::string(name));
+  auto request = Named<v1::ResumeJobRequest>(name);
   request.set_accept_changed_data(accept_changed_data);
   return LongCall(*jobs_, &v1::JobService::Stub::ResumeJob, request, timeout_);
 }
@@ -233,9 +235,7 @@ absl::StatusOr<std::vector<v1::Checkpoint>> Client::ListCheckpoints(absl::string
 }
 
 absl::Status Client::DeleteJob(absl::string_view name) {
-  v1::DeleteJobRequest request;
-  request.set_name(std::string(name));
-  return Call(*jobs_, &v1::JobService::Stub::DeleteJob, request, timeout_).status();
+  return Call(*jobs_, &v1::JobService::Stub::DeleteJob, Named<v1::DeleteJobRequest>(name), timeout_).status();
 }
 
 absl::StatusOr<v1::Sweep> Client::CreateSweep(const v1::Sweep& sweep, absl::string_view request_id,
@@ -248,9 +248,7 @@ absl::StatusOr<v1::Sweep> Client::CreateSweep(const v1::Sweep& sweep, absl::stri
 }
 
 absl::StatusOr<v1::Sweep> Client::GetSweep(absl::string_view name) {
-  v1::GetSweepRequest request;
-  request.set_name(std::string(name));
-  return Call(*sweeps_, &v1::SweepService::Stub::GetSweep, request, timeout_);
+  return Call(*sweeps_, &v1::SweepService::Stub::GetSweep, Named<v1::GetSweepRequest>(name), timeout_);
 }
 
 absl::StatusOr<v1::Sweep> Client::FollowSweep(absl::string_view name, StreamObserver& observer,
@@ -286,15 +284,12 @@ absl::StatusOr<std::vector<v1::Sweep>> Client::ListSweeps(int limit) {
 }
 
 absl::StatusOr<v1::Sweep> Client::CancelSweep(absl::string_view name) {
-  v1::CancelSweepRequest request;
-  request.set_name(std::string(name));
-  return Call(*sweeps_, &v1::SweepService::Stub::CancelSweep, request, timeout_);
+  return Call(*sweeps_, &v1::SweepService::Stub::CancelSweep, Named<v1::CancelSweepRequest>(name), timeout_);
 }
 
 absl::Status Client::DeleteSweep(absl::string_view name) {
-  v1::DeleteSweepRequest request;
-  request.set_name(std::string(name));
-  return Call(*sweeps_, &v1::SweepService::Stub::DeleteSweep, request, timeout_).status();
+  return Call(*sweeps_, &v1::SweepService::Stub::DeleteSweep, Named<v1::DeleteSweepRequest>(name), timeout_)
+      .status();
 }
 
 absl::StatusOr<v1::Daemon> Client::GetDaemon() {
@@ -341,21 +336,18 @@ absl::StatusOr<std::vector<v1::Device>> Client::ListDevices(v1::ListDevicesRespo
 }
 
 absl::StatusOr<v1::Device> Client::DrainDevice(absl::string_view name, absl::string_view reason) {
-  v1::DrainDeviceRequest request;
-  request.set_name(std::string(name));
+  auto request = Named<v1::DrainDeviceRequest>(name);
   request.set_reason(std::string(reason));
   return Call(*daemon_, &v1::DaemonService::Stub::DrainDevice, request, timeout_);
 }
 
 absl::StatusOr<v1::Device> Client::ResumeDevice(absl::string_view name) {
-  v1::ResumeDeviceRequest request;
-  request.set_name(std::string(name));
-  return Call(*daemon_, &v1::DaemonService::Stub::ResumeDevice, request, timeout_);
+  return Call(*daemon_, &v1::DaemonService::Stub::ResumeDevice, Named<v1::ResumeDeviceRequest>(name),
+              timeout_);
 }
 
 absl::StatusOr<v1::Device> Client::ExcludeDevice(absl::string_view name, absl::string_view reason) {
-  v1::ExcludeDeviceRequest request;
-  request.set_name(std::string(name));
+  auto request = Named<v1::ExcludeDeviceRequest>(name);
   request.set_reason(std::string(reason));
   return Call(*daemon_, &v1::DaemonService::Stub::ExcludeDevice, request, timeout_);
 }
@@ -378,9 +370,7 @@ absl::StatusOr<std::vector<v1::Token>> Client::ListTokens() {
 }
 
 absl::StatusOr<v1::Token> Client::RevokeToken(absl::string_view name) {
-  v1::RevokeTokenRequest request;
-  request.set_name(std::string(name));
-  return Call(*daemon_, &v1::DaemonService::Stub::RevokeToken, request, timeout_);
+  return Call(*daemon_, &v1::DaemonService::Stub::RevokeToken, Named<v1::RevokeTokenRequest>(name), timeout_);
 }
 
 absl::StatusOr<v1::Backup> Client::CreateBackup() {
@@ -400,9 +390,8 @@ absl::StatusOr<std::vector<v1::Dataset>> Client::ListDatasets() {
 }
 
 absl::StatusOr<v1::Dataset> Client::GetDataset(absl::string_view name) {
-  v1::GetDatasetRequest request;
-  request.set_name(std::string(name));
-  return Call(*daemon_, &v1::DaemonService::Stub::GetDataset, request, std::max(timeout_, kReadingTimeout));
+  return Call(*daemon_, &v1::DaemonService::Stub::GetDataset, Named<v1::GetDatasetRequest>(name),
+              std::max(timeout_, kReadingTimeout));
 }
 
 absl::StatusOr<v1::Dataset> Client::CreateDataset(const v1::CreateDatasetRequest& request) {
@@ -428,14 +417,13 @@ absl::StatusOr<std::vector<v1::Upload>> Client::ListUploads() {
 }
 
 absl::Status Client::DeleteUpload(absl::string_view name) {
-  v1::DeleteUploadRequest request;
-  request.set_name(std::string(name));
-  return Call(*datasets_, &v1::DatasetService::Stub::DeleteUpload, request, timeout_).status();
+  return Call(*datasets_, &v1::DatasetService::Stub::DeleteUpload, Named<v1::DeleteUploadRequest>(name),
+              timeout_)
+      .status();
 }
 
 absl::StatusOr<v1::Dataset> Client::FetchDataset(absl::string_view name) {
-  v1::FetchDatasetRequest request;
-  request.set_name(std::string(name));
+  auto request = Named<v1::FetchDatasetRequest>(name);
   bool observed = false;
   while (true) {
     absl::StatusOr<v1::Dataset> dataset =
