@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "proto/data_folder/data_folder.h"
 #include "proto/data_folder/shards.h"
 
@@ -42,21 +43,9 @@ class Problems {
 
 // Returns whether the daemon accepts the name as a part of a path, and protocol buffers as a string.
 bool IsFitName(absl::string_view name) {
-  for (size_t i = 0; i < name.size();) {
-    const auto lead = static_cast<unsigned char>(name[i]);
-    if (lead < 0x20 || lead == 0x7f || lead == '\\') return false;
-    const size_t length = lead < 0x80         ? 1
-                          : lead >> 5 == 0x6  ? 2
-                          : lead >> 4 == 0xe  ? 3
-                          : lead >> 3 == 0x1e ? 4
-                                              : 0;
-    if (length == 0 || i + length > name.size()) return false;
-    for (size_t j = 1; j < length; ++j) {
-      if ((static_cast<unsigned char>(name[i + j]) & 0xc0) != 0x80) return false;
-    }
-    i += length;
-  }
-  return true;
+  return IsUtf8(name) && std::none_of(name.begin(), name.end(), [](unsigned char byte) {
+           return byte < 0x20 || byte == 0x7f || byte == '\\';
+         });
 }
 
 void AddFile(const fs::path& path, Problems* problems, std::map<std::string, LocalFile>* files) {
