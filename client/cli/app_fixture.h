@@ -51,6 +51,13 @@ class AppFixture : public ::testing::Test {
   }
 
   int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
+  // Runs a command on a new terminal, which then has only the output of this command.
+  int RunAnew(const std::vector<std::string>& arguments) {
+    FakeTerminal fresh;
+    fresh.environment = terminal_.environment;
+    terminal_ = fresh;
+    return Run(arguments);
+  }
 
   std::string Write(const std::string& name, const std::string& content) {
     const std::string path = folder_ + "/" + name;

@@ -1,9 +1,7 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -13,11 +11,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class BackupCommandTest : public ::testing::Test {
+class BackupCommandTest : public AppFixture {
  protected:
   BackupCommandTest() {
-    terminal_.environment["XDG_STATE_HOME"] = "/nonexistent";
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     backup_.set_name("backups/20261122T141530Z");
     backup_.set_path("/state/backups/20261122T141530Z.db");
     backup_.set_size_bytes(2'500'000);
@@ -25,15 +21,6 @@ class BackupCommandTest : public ::testing::Test {
     backup_.set_sha256("abc");
   }
 
-  int Run(const std::vector<std::string>& arguments) {
-    FakeTerminal fresh;
-    fresh.environment = terminal_.environment;
-    terminal_ = fresh;
-    return RunCommand(arguments, terminal_);
-  }
-
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
   v1::Backup backup_;
 };
 
@@ -44,25 +31,25 @@ TEST_F(BackupCommandTest, PrintsThePathAlone) {
   };
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"backup"}, std::vector<std::string>{"backup", "create"}}) {
-    EXPECT_EQ(Run(arguments), 0) << terminal_.err();
+    EXPECT_EQ(RunAnew(arguments), 0) << terminal_.err();
     EXPECT_EQ(terminal_.out(), "/state/backups/20261122T141530Z.db\n");
     EXPECT_THAT(terminal_.err(), AllOf(HasSubstr("2.5 MB"), HasSubstr("also copy jobs/, uploads/")));
   }
-  EXPECT_EQ(Run({"backup", "-o", "json"}), 0);
+  EXPECT_EQ(RunAnew({"backup", "-o", "json"}), 0);
   EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("\"backups/20261122T141530Z\""), HasSubstr("\"abc\"")));
 }
 
 TEST_F(BackupCommandTest, ListsThem) {
-  EXPECT_NE(Run({"backup", "list"}), 0);
+  EXPECT_NE(RunAnew({"backup", "list"}), 0);
   daemon_.list_backups = [](v1::ListBackupsResponse*) { return grpc::Status::OK; };
-  EXPECT_EQ(Run({"backup", "list"}), 0);
+  EXPECT_EQ(RunAnew({"backup", "list"}), 0);
   EXPECT_THAT(terminal_.out(), HasSubstr("no backups"));
   daemon_.list_backups = [this](v1::ListBackupsResponse* response) {
     *response->add_backups() = backup_;
     response->mutable_backups(0)->set_automatic(true);
     return grpc::Status::OK;
   };
-  EXPECT_EQ(Run({"backup", "list"}), 0);
+  EXPECT_EQ(RunAnew({"backup", "list"}), 0);
   EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("MADE BY"), HasSubstr("20261122T141530Z"), HasSubstr("2.5 MB"),
                                      HasSubstr("itself"), HasSubstr("/state/backups/")));
 }
@@ -71,7 +58,7 @@ TEST_F(BackupCommandTest, SaysWhyThereIsNone) {
   daemon_.create_backup = [](const v1::CreateBackupRequest&, v1::Backup*) {
     return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "no backup was made: the disk is full");
   };
-  EXPECT_NE(Run({"backup"}), 0);
+  EXPECT_NE(RunAnew({"backup"}), 0);
   EXPECT_THAT(terminal_.err(), HasSubstr("the disk is full"));
   EXPECT_EQ(terminal_.out(), "");
 }

@@ -1,11 +1,7 @@
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,13 +10,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class CheckpointCommandsTest : public ::testing::Test {
+class CheckpointCommandsTest : public AppFixture {
  protected:
   CheckpointCommandsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-fork-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.get_job = [this](const v1::GetJobRequest& request, v1::Job* job) -> grpc::Status {
       if (request.name() != "jobs/lenet-1") return {grpc::StatusCode::NOT_FOUND, "no " + request.name()};
       *job = job_;
@@ -32,18 +24,7 @@ class CheckpointCommandsTest : public ::testing::Test {
     job_.mutable_spec()->mutable_training()->set_epochs(3);
     job_.mutable_spec()->set_max_restarts(3);
   }
-  ~CheckpointCommandsTest() override { std::filesystem::remove_all(folder_); }
 
-  int Run(const std::vector<std::string>& arguments) {
-    FakeTerminal fresh;
-    fresh.environment = terminal_.environment;
-    terminal_ = fresh;
-    return RunCommand(arguments, terminal_);
-  }
-
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
-  std::string folder_;
   v1::Job job_;
 };
 
@@ -61,12 +42,12 @@ TEST_F(CheckpointCommandsTest, CheckpointsAreATable) {
     }
     return grpc::Status::OK;
   };
-  EXPECT_EQ(Run({"checkpoints", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAnew({"checkpoints", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
             " STEP  EPOCHS    SIZE  BEST  FILE\n"
             "1,200       3  2.0 kB  -     checkpoint-1200.safetensors\n"
             "  400       1  2.0 kB  yes   checkpoint-400.safetensors\n");
-  EXPECT_EQ(Run({"checkpoints", "lenet-1", "-o", "json"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAnew({"checkpoints", "lenet-1", "-o", "json"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"file\":\"checkpoint-1200.safetensors\""));
 }
 
@@ -79,14 +60,15 @@ TEST_F(CheckpointCommandsTest, AForkIsOfTheJobAsItIsOrChanged) {
     job->mutable_forked_from()->set_step(request.has_step() ? request.step() : 1200);
     return grpc::Status::OK;
   };
-  EXPECT_EQ(Run({"fork", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAnew({"fork", "lenet-1"}), 0) << terminal_.err();
   EXPECT_EQ(terminal_.out(),
             "submitted lenet-2\nit will continue from lenet-1's checkpoint of step 1,200\n"
             "follow it with: tandem watch lenet-2\n");
   EXPECT_FALSE(asked.has_spec());
   EXPECT_FALSE(asked.has_step());
   EXPECT_NE(asked.request_id(), "");
-  EXPECT_EQ(Run({"fork", "lenet-1", "--from-checkpoint", "400", "--set", "training.epochs=20", "--check"}), 0)
+  EXPECT_EQ(
+      RunAnew({"fork", "lenet-1", "--from-checkpoint", "400", "--set", "training.epochs=20", "--check"}), 0)
       << terminal_.err();
   EXPECT_EQ(terminal_.out(),
             "it would continue from lenet-1's checkpoint of step 400; no job was submitted\n");
@@ -94,9 +76,9 @@ TEST_F(CheckpointCommandsTest, AForkIsOfTheJobAsItIsOrChanged) {
   EXPECT_EQ(asked.spec().name(), "lenet");
   EXPECT_EQ(asked.spec().training().epochs(), 20);
   EXPECT_TRUE(asked.validate_only());
-  EXPECT_EQ(Run({"fork", "lenet-1", "--set", "training.epoch=20"}), 2);
+  EXPECT_EQ(RunAnew({"fork", "lenet-1", "--set", "training.epoch=20"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("did you mean `epochs`?"));
-  EXPECT_EQ(Run({"fork", "lenet-1", "--from-checkpoint", "last"}), 2);
+  EXPECT_EQ(RunAnew({"fork", "lenet-1", "--from-checkpoint", "last"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("--from-checkpoint: 'last' is not a whole number from 0 on"));
 }
 
@@ -106,7 +88,7 @@ TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {
   job_.set_message("The worker was killed by signal 9. It starts again in 4 s.");
   job_.set_restarts(2);
   job_.mutable_restart_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) + 3);
-  EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAnew({"describe", "lenet-1"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(),
               HasSubstr("queued: The worker was killed by signal 9. It starts again in 4 s.\n"));
   EXPECT_THAT(
@@ -114,7 +96,7 @@ TEST_F(CheckpointCommandsTest, AJobThatWaitsToBeStartedAgainSaysWhen) {
       HasSubstr("2 of 3 since a checkpoint last had a new epoch, or since the start; it starts again in "));
   // The wait is over, and the job waits for devices.
   job_.mutable_restart_time()->set_seconds(absl::ToUnixSeconds(terminal_.Now()) - 1);
-  EXPECT_EQ(Run({"describe", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_EQ(RunAnew({"describe", "lenet-1"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(),
               HasSubstr("2 of 3 since a checkpoint last had a new epoch, or since the start\n"));
 }

@@ -1,6 +1,4 @@
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -11,9 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "engine/base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -28,13 +24,9 @@ using ::testing::Not;
 using ::testing::Pair;
 
 // Commands on data sets, with a daemon that keeps the test's requests.
-class DatasetCommandsTest : public ::testing::Test {
+class DatasetCommandsTest : public AppFixture {
  protected:
   DatasetCommandsTest() {
-    std::string pattern = ::testing::TempDir() + "/tandem-sets-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.list_datasets = [this](v1::ListDatasetsResponse* response) {
       for (const v1::Dataset& dataset : known_) *response->add_datasets() = dataset;
       return grpc::Status::OK;
@@ -79,19 +71,7 @@ class DatasetCommandsTest : public ::testing::Test {
       return grpc::Status::OK;
     };
   }
-  ~DatasetCommandsTest() override { std::filesystem::remove_all(folder_); }
 
-  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
-  std::string Write(const std::string& name, const std::string& content) {
-    const std::string path = folder_ + "/" + name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
-  std::string folder_;
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
   std::vector<v1::Dataset> known_;
   std::vector<v1::CreateDatasetRequest> created_;
   v1::Upload upload_;

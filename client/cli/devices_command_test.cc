@@ -1,14 +1,9 @@
-#include <stdlib.h>
-
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -18,13 +13,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class DevicesCommandTest : public ::testing::Test {
+class DevicesCommandTest : public AppFixture {
  protected:
   DevicesCommandTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-devices-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.list_devices = [this](v1::ListDevicesResponse* response) {
       v1::Device& cpu = *response->add_devices();
       cpu.set_name("devices/cpu:0");
@@ -64,11 +55,6 @@ class DevicesCommandTest : public ::testing::Test {
       return grpc::Status::OK;
     };
   }
-  ~DevicesCommandTest() override { std::filesystem::remove_all(folder_); }
-
-  FakeTerminal terminal_;
-  client::FakeDaemon daemon_;
-  std::string folder_;
 };
 
 TEST_F(DevicesCommandTest, ShowsAllThatIsKnown) {

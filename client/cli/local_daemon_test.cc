@@ -1,15 +1,11 @@
 // Tests that the command finds this machine's daemon by its state folder, and keeps the token from other
 // users.
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "client/lib/stranger.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -20,26 +16,14 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-class LocalDaemonTest : public ::testing::Test {
+class LocalDaemonTest : public AppFixture {
  protected:
   LocalDaemonTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-state-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["TANDEM_STATE"] = folder_;
+    terminal_.environment = {{"TANDEM_STATE", folder_}};
     daemon_.token = "secret";
     daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse*) { return grpc::Status::OK; };
     Write("token", "secret\n");
   }
-  ~LocalDaemonTest() override { std::filesystem::remove_all(folder_); }
-
-  void Write(const std::string& name, const std::string& content) {
-    std::ofstream(folder_ + "/" + name) << content;
-  }
-  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
-
-  std::string folder_;
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
 };
 
 TEST_F(LocalDaemonTest, OneThatListensAtAllAddressesIsReachedOnLoopback) {

@@ -1,14 +1,9 @@
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
+#include "client/cli/app_fixture.h"
 #include "client/cli/model_table.h"
-#include "client/lib/fake_daemon.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -19,13 +14,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Commands on models, with a daemon that gives the test's answers.
-class ModelCommandsTest : public ::testing::Test {
+class ModelCommandsTest : public AppFixture {
  protected:
   ModelCommandsTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-models-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.list_jobs = [](const v1::ListJobsRequest&, v1::ListJobsResponse* response) {
       response->add_jobs()->set_name("jobs/lenet-1");
       return grpc::Status::OK;
@@ -36,15 +27,6 @@ class ModelCommandsTest : public ::testing::Test {
       job->mutable_spec()->mutable_training()->set_global_batch_size(64);
       return grpc::Status::OK;
     };
-  }
-  ~ModelCommandsTest() override { std::filesystem::remove_all(folder_); }
-
-  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
-
-  std::string Write(const std::string& name, const std::string& content) {
-    const std::string path = folder_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
   }
 
   // Keeps the request, and describes a network with a single layer.
@@ -67,9 +49,6 @@ class ModelCommandsTest : public ::testing::Test {
     };
   }
 
-  std::string folder_;
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
   v1::DescribeModelRequest described_;
 };
 

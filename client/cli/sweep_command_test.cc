@@ -1,17 +1,12 @@
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
+#include "client/cli/app_fixture.h"
 #include "client/cli/format.h"
 #include "client/cli/style.h"
 #include "client/cli/sweep_table.h"
-#include "client/lib/fake_daemon.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -26,13 +21,9 @@ using ::testing::Not;
 
 constexpr char kJob[] = "name: small\ntraining: {epochs: 2}\n";
 
-class SweepCommandTest : public ::testing::Test {
+class SweepCommandTest : public AppFixture {
  protected:
   SweepCommandTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-sweep-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.get_sweep = [](const v1::GetSweepRequest& request, v1::Sweep* sweep) -> grpc::Status {
       if (request.name() != "sweeps/small-1") return {grpc::StatusCode::NOT_FOUND, "no " + request.name()};
       *sweep = Sweep(v1::SWEEP_STATE_SUCCEEDED);
@@ -43,7 +34,6 @@ class SweepCommandTest : public ::testing::Test {
       return grpc::Status::OK;
     };
   }
-  ~SweepCommandTest() override { std::filesystem::remove_all(folder_); }
 
   // Three jobs over two fields: the best job, a failed job and a waiting job.
   static v1::Sweep Sweep(v1::SweepState state) {
@@ -83,17 +73,6 @@ class SweepCommandTest : public ::testing::Test {
     sweep.mutable_results(1)->set_message("the loss is not a number\nsmall-2 succeeded");
     return sweep;
   }
-
-  int Run(const std::vector<std::string>& arguments) { return RunCommand(arguments, terminal_); }
-  std::string Write(const std::string& content) {
-    const std::string path = folder_ + "/job.yaml";
-    std::ofstream(path) << content;
-    return path;
-  }
-
-  std::string folder_;
-  client::FakeDaemon daemon_;
-  FakeTerminal terminal_;
 };
 
 TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
@@ -103,8 +82,8 @@ TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
     *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
     return grpc::Status::OK;
   };
-  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.optimizer.adam.learning_rate=0.1,0.01", "--grid",
-                 "training.seed=1,2,3", "--max-running", "2", "--objective", "accuracy", "--set",
+  EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.optimizer.adam.learning_rate=0.1,0.01",
+                 "--grid", "training.seed=1,2,3", "--max-running", "2", "--objective", "accuracy", "--set",
                  "training.epochs=5"}),
             0)
       << terminal_.err();
@@ -119,8 +98,8 @@ TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
   EXPECT_THAT(terminal_.out(), HasSubstr("tandem sweep show small-1"));
 
   EXPECT_EQ(
-      Run({"sweep", Write(kJob), "--random", "training.optimizer.adam.learning_rate=log_uniform(1e-4,0.1)",
-           "--samples", "7", "--seed", "3"}),
+      Run({"sweep", Write("job.yaml", kJob), "--random",
+           "training.optimizer.adam.learning_rate=log_uniform(1e-4,0.1)", "--samples", "7", "--seed", "3"}),
       0);
   EXPECT_EQ(sent.sweep().random().samples(), 7);
   EXPECT_EQ(sent.sweep().random().seed(), 3);
@@ -128,15 +107,15 @@ TEST_F(SweepCommandTest, AGridIsSubmittedAsItsValuesAre) {
 }
 
 TEST_F(SweepCommandTest, WhatIsWrongIsSaidWithItsPlace) {
-  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epocs=1"}), 2);
+  EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.epocs=1"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("--grid: training.epocs: unknown field; did you mean `epochs`?"));
-  EXPECT_EQ(Run({"sweep", Write(kJob), "--random", "training.epochs=normal(0,1)"}), 2);
+  EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--random", "training.epochs=normal(0,1)"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("unknown distribution"));
   daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
     return client::BadRequestStatus("wrong",
                                     {{"sweep.base.training.epochs", "with training.epochs=0: is 0"}});
   };
-  EXPECT_EQ(Run({"sweep", Write(kJob), "--grid", "training.epochs=0,1"}), 2);
+  EXPECT_EQ(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.epochs=0,1"}), 2);
   EXPECT_THAT(terminal_.err(), HasSubstr("job.yaml:2:12: training.epochs: with training.epochs=0: is 0"));
 }
 
@@ -180,7 +159,8 @@ TEST_F(SweepCommandTest, ACheckSubmitsNothing) {
     *sweep = Sweep(v1::SWEEP_STATE_ACTIVE);
     return grpc::Status::OK;
   };
-  const std::vector<std::string> check = {"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--check"};
+  const std::vector<std::string> check = {"sweep", Write("job.yaml", kJob), "--grid", "training.epochs=1,2,3",
+                                          "--check"};
   EXPECT_EQ(Run(check), 0) << terminal_.err();
   EXPECT_TRUE(sent.validate_only());
   EXPECT_THAT(terminal_.out(), HasSubstr("learning_rate=0.05, units=8\n"));
@@ -193,7 +173,8 @@ TEST_F(SweepCommandTest, ASweepThatMayHaveArrivedSaysHowToRepeatIt) {
   daemon_.create_sweep = [](const v1::CreateSweepRequest&, v1::Sweep*) {
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "going");
   };
-  EXPECT_NE(Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2", "--request-id", "mine"}), 0);
+  EXPECT_NE(Run({"sweep", Write("job.yaml", kJob), "--grid", "training.epochs=1,2", "--request-id", "mine"}),
+            0);
   EXPECT_THAT(terminal_.err(),
               HasSubstr("Submit it again with --request-id mine: this never creates a second sweep"));
 }
@@ -252,7 +233,9 @@ class SweepWaitTest : public SweepCommandTest {
       return grpc::Status::OK;
     };
   }
-  int RunAndWait() { return Run({"sweep", Write(kJob), "--grid", "training.epochs=1,2,3", "--wait"}); }
+  int RunAndWait() {
+    return Run({"sweep", Write("job.yaml", kJob), "--grid", "training.epochs=1,2,3", "--wait"});
+  }
 
   std::atomic<int> calls_ = 0;
 };

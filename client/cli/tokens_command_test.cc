@@ -1,13 +1,9 @@
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
-#include "client/cli/app.h"
-#include "client/cli/fake_terminal.h"
-#include "client/lib/fake_daemon.h"
+#include "client/cli/app_fixture.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -16,13 +12,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class TokensCommandTest : public ::testing::Test {
+class TokensCommandTest : public AppFixture {
  protected:
   TokensCommandTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-tokens-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    terminal_.environment["XDG_STATE_HOME"] = folder_;
-    terminal_.environment["TANDEM_ADDRESS"] = daemon_.address();
     daemon_.create_token = [this](const v1::CreateTokenRequest& request, v1::CreateTokenResponse* response) {
       asked_ = request.token();
       *response->mutable_token() = request.token();
@@ -30,13 +22,9 @@ class TokensCommandTest : public ::testing::Test {
       return grpc::Status::OK;
     };
   }
-  ~TokensCommandTest() override { std::filesystem::remove_all(folder_); }
 
   int64_t Now() const { return absl::ToUnixSeconds(terminal_.Now()); }
 
-  FakeTerminal terminal_;
-  client::FakeDaemon daemon_;
-  std::string folder_;
   v1::Token asked_;
 };
 
