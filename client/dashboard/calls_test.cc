@@ -13,16 +13,10 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<client::Client> Connect(const std::string& address) {
-  client::ConnectionOptions options;
-  options.address = address;
-  return *client::Client::Create(options);
-}
-
 class CallsTest : public testing::Test {
  protected:
   client::FakeDaemon daemon_;
-  std::unique_ptr<client::Client> client_ = Connect(daemon_.address());
+  std::unique_ptr<client::Client> client_ = daemon_.Connect();
 };
 
 TEST_F(CallsTest, AnswersInTheApisNames) {

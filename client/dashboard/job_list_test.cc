@@ -19,12 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-std::unique_ptr<client::Client> Connect(const std::string& address) {
-  client::ConnectionOptions options;
-  options.address = address;
-  return *client::Client::Create(options);
-}
-
 class JobListTest : public testing::Test {
  protected:
   JobListTest() {
@@ -87,7 +81,7 @@ class JobListTest : public testing::Test {
   std::set<std::string> changed_ ABSL_GUARDED_BY(mutex_);
   grpc::Status error_ ABSL_GUARDED_BY(mutex_);
   client::FakeDaemon daemon_;
-  std::unique_ptr<client::Client> client_ = Connect(daemon_.address());
+  std::unique_ptr<client::Client> client_ = daemon_.Connect();
   JobList list_{client_.get()};
   int64_t version_ = -1;
   std::map<std::string, std::string> rows_;

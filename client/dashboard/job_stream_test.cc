@@ -89,12 +89,6 @@ v1::JobEvent Change(int64_t sequence, v1::JobState to) {
   return event;
 }
 
-std::unique_ptr<client::Client> Connect(const std::string& address) {
-  client::ConnectionOptions options;
-  options.address = address;
-  return *client::Client::Create(options);
-}
-
 class JobStreamTest : public testing::Test {
  protected:
   JobStreamTest() {
@@ -147,7 +141,7 @@ class JobStreamTest : public testing::Test {
   // The newest event when the page is opened.
   int64_t history_ = 3;
   client::FakeDaemon daemon_;
-  std::unique_ptr<client::Client> client_ = Connect(daemon_.address());
+  std::unique_ptr<client::Client> client_ = daemon_.Connect();
   JobFeeds feeds_{client_.get()};
 };
 

@@ -19,14 +19,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::unique_ptr<Client> Connect(const FakeDaemon& daemon) {
-  ConnectionOptions options;
-  options.address = daemon.address();
-  absl::StatusOr<std::unique_ptr<Client>> client = Client::Create(options);
-  EXPECT_TRUE(client.ok()) << client.status();
-  return *std::move(client);
-}
-
 TEST(ClientCallsTest, ListsUploadsCheckpointsAndSweepsPageAfterPage) {
   FakeDaemon daemon;
   const auto is_last = [](const auto& request, auto* response) {
@@ -48,7 +40,7 @@ TEST(ClientCallsTest, ListsUploadsCheckpointsAndSweepsPageAfterPage) {
     response->add_sweeps()->set_name(is_last(request, response) ? "sweeps/b" : "sweeps/a");
     return grpc::Status::OK;
   };
-  const auto client = Connect(daemon);
+  const auto client = daemon.Connect();
   const absl::StatusOr<std::vector<v1::Upload>> uploads = client->ListUploads();
   ASSERT_TRUE(uploads.ok()) << uploads.status();
   ASSERT_EQ(uploads->size(), 2);
@@ -100,7 +92,7 @@ TEST(ClientCallsTest, ChangesNameTheirTargets) {
     calls.push_back(request.name());
     return {grpc::StatusCode::FAILED_PRECONDITION, "has not ended"};
   };
-  const auto client = Connect(daemon);
+  const auto client = daemon.Connect();
   const absl::StatusOr<v1::Job> job = client->SetPriority("jobs/a", -5);
   ASSERT_TRUE(job.ok()) << job.status();
   EXPECT_EQ(job->name(), "jobs/a");
@@ -141,7 +133,7 @@ TEST(FetchTest, APublicSetIsAwaited) {
     dataset->mutable_fetch()->set_bytes_done(call);
     return grpc::Status::OK;
   };
-  const auto client = Connect(daemon);
+  const auto client = daemon.Connect();
   CountingFetches fetches(/*most=*/100);
   client->SetFetchObserver(&fetches);
   const absl::StatusOr<v1::Dataset> dataset = client->FetchDataset("mnist");
@@ -191,7 +183,7 @@ TEST(FetchTest, ACallIsRepeatedUntilItsDataIsThere) {
     job->set_name("jobs/a");
     return grpc::Status::OK;
   };
-  const auto client = Connect(daemon);
+  const auto client = daemon.Connect();
   CountingFetches fetches(/*most=*/100);
   client->SetFetchObserver(&fetches);
   const absl::StatusOr<v1::Job> job = client->CreateJob({}, "id", false);
@@ -231,7 +223,7 @@ TEST(ReadTest, AGapIsDataLoss) {
     writer->Write(piece);
     return grpc::Status::OK;
   };
-  const auto client = Connect(daemon);
+  const auto client = daemon.Connect();
   StreamObserver observer;
   const absl::Status artifact =
       client->ReadArtifact("jobs/a", "model.safetensors", 5, observer,

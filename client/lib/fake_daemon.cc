@@ -28,6 +28,12 @@ FakeDaemon::~FakeDaemon() {
   if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
 }
 
+std::unique_ptr<Client> FakeDaemon::Connect() const {
+  ConnectionOptions options;
+  options.address = address();
+  return Client::Create(options).value();
+}
+
 template <typename Function, typename... Arguments>
 grpc::Status FakeDaemon::Answer(grpc::ServerContext* context, const Function& function,
                                 Arguments&&... arguments) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "client/lib/client.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tandem/v1/dataset_service.grpc.pb.h"
 #include "tandem/v1/job_service.grpc.pb.h"
@@ -33,6 +34,8 @@ class FakeDaemon : public v1::JobService::Service,
       const std::function<void(FakeDaemon&)>& set_up = {});
   ~FakeDaemon() override;
 
+  // Returns a client of this daemon, without a token.
+  std::unique_ptr<Client> Connect() const;
   // Returns "127.0.0.1:PORT".
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
   int port() const { return port_; }
