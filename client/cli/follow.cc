@@ -12,8 +12,7 @@ namespace {
 
 std::unique_ptr<JobDisplay> MakeDisplay(Session& session, const std::string& id, bool plot) {
   Terminal& terminal = session.terminal();
-  if (session.options.output == OutputFormat::kJson) return MakeJsonDisplay(terminal);
-  if (session.options.output == OutputFormat::kYaml) return MakeYamlDisplay(terminal);
+  if (session.structured()) return MakeStructuredDisplay(terminal, session.options.output);
   if (plot) return MakePlotDisplay(terminal, id);
   if (terminal.Interactive()) return MakeLiveDisplay(terminal, id);
   return MakePlainDisplay(terminal, id);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/cli/output.h"
 #include "client/cli/terminal.h"
 #include "tandem/v1/event.pb.h"
 #include "tandem/v1/job.pb.h"
@@ -28,11 +29,8 @@ class JobDisplay {
   virtual void Close() {}
 };
 
-// Writes each event as a line of JSON.
-std::unique_ptr<JobDisplay> MakeJsonDisplay(Terminal& terminal);
-
-// Writes each event as a YAML document.
-std::unique_ptr<JobDisplay> MakeYamlDisplay(Terminal& terminal);
+// Writes each event as a line of JSON or as a YAML document. `format` must be one of the two.
+std::unique_ptr<JobDisplay> MakeStructuredDisplay(Terminal& terminal, OutputFormat format);
 
 // Writes a line for each change of state and each epoch, and a line of progress at most every `interval`.
 // While the job waits, writes a line if the reason changes. `job` is the id for hints.

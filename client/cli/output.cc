@@ -6,8 +6,10 @@
 #include "proto/job_file/yaml_writer.h"
 
 namespace tandem::cli {
+namespace {
 
-std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros) {
+// Returns a message as JSON. With `pretty`, the JSON has several lines and ends with a newline.
+std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros = Zeros::kLeftOut) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = pretty;
   options.preserve_proto_field_names = true;
@@ -18,6 +20,8 @@ std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros 
   return text;
 }
 
+}  // namespace
+
 std::string ToJson(const std::vector<const google::protobuf::Message*>& messages, Zeros zeros) {
   std::string text = "[";
   for (size_t i = 0; i < messages.size(); ++i) {
@@ -26,14 +30,17 @@ std::string ToJson(const std::vector<const google::protobuf::Message*>& messages
   return text + (messages.empty() ? "]\n" : "\n]\n");
 }
 
-std::string ToYamlText(const google::protobuf::Message& message) { return ToYaml(message); }
-
 std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages) {
   return format == OutputFormat::kJson ? ToJson(messages) : ToYaml(messages);
 }
 
 std::string Structured(OutputFormat format, const google::protobuf::Message& message) {
   return format == OutputFormat::kJson ? ToJson(message, /*pretty=*/true) : ToYaml(message);
+}
+
+std::string StreamText(OutputFormat format, const google::protobuf::Message& message) {
+  return format == OutputFormat::kJson ? absl::StrCat(ToJson(message, /*pretty=*/false), "\n")
+                                       : absl::StrCat("---\n", ToYaml(message));
 }
 
 }  // namespace tandem::cli

@@ -14,16 +14,9 @@ enum class OutputFormat { kTable, kWide, kJson, kYaml };
 // Whether JSON includes fields that are 0 or empty. The index of the first class, 0, must be included.
 enum class Zeros { kLeftOut, kShown };
 
-// Returns a message as JSON with the API's field names. With `pretty`, the JSON has several lines and ends
-// with a newline.
-std::string ToJson(const google::protobuf::Message& message, bool pretty, Zeros zeros = Zeros::kLeftOut);
-
-// Returns a list of messages as a JSON array.
+// Returns a list of messages as a JSON array with the API's field names.
 std::string ToJson(const std::vector<const google::protobuf::Message*>& messages,
                    Zeros zeros = Zeros::kLeftOut);
-
-// Returns a message as YAML.
-std::string ToYamlText(const google::protobuf::Message& message);
 
 // Returns pointers to all messages of a list.
 template <typename List>
@@ -36,6 +29,8 @@ std::vector<const google::protobuf::Message*> Pointers(const List& list) {
 // Return a message or a list of messages as JSON or YAML. `format` must be one of the two.
 std::string Structured(OutputFormat format, const std::vector<const google::protobuf::Message*>& messages);
 std::string Structured(OutputFormat format, const google::protobuf::Message& message);
+// Returns a message of a stream as a line of JSON or as a YAML document. `format` must be one of the two.
+std::string StreamText(OutputFormat format, const google::protobuf::Message& message);
 
 }  // namespace tandem::cli
 

@@ -6,7 +6,6 @@
 #include "client/cli/job_display.h"
 #include "client/cli/job_ending.h"
 #include "client/cli/job_progress.h"
-#include "client/cli/output.h"
 #include "client/cli/progress_line.h"
 #include "client/cli/waiting_text.h"
 #include "proto/job_file/enum_names.h"
@@ -14,26 +13,15 @@
 namespace tandem::cli {
 namespace {
 
-class JsonDisplay : public JobDisplay {
+class StructuredDisplay : public JobDisplay {
  public:
-  explicit JsonDisplay(Terminal& terminal) : terminal_(terminal) {}
-  void OnEvent(const v1::JobEvent& event) override { terminal_.Out(ToJson(event, /*pretty=*/false) + "\n"); }
+  StructuredDisplay(Terminal& terminal, OutputFormat format) : terminal_(terminal), format_(format) {}
+  void OnEvent(const v1::JobEvent& event) override { terminal_.Out(StreamText(format_, event)); }
   void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }
 
  private:
   Terminal& terminal_;
-};
-
-class YamlDisplay : public JobDisplay {
- public:
-  explicit YamlDisplay(Terminal& terminal) : terminal_(terminal) {}
-  void OnEvent(const v1::JobEvent& event) override {
-    terminal_.Out(absl::StrCat("---\n", ToYamlText(event)));
-  }
-  void OnNote(absl::string_view note) override { terminal_.Err(absl::StrCat(note, "\n")); }
-
- private:
-  Terminal& terminal_;
+  const OutputFormat format_;
 };
 
 class PlainDisplay : public JobDisplay {
@@ -103,12 +91,8 @@ class PlainDisplay : public JobDisplay {
 
 }  // namespace
 
-std::unique_ptr<JobDisplay> MakeJsonDisplay(Terminal& terminal) {
-  return std::make_unique<JsonDisplay>(terminal);
-}
-
-std::unique_ptr<JobDisplay> MakeYamlDisplay(Terminal& terminal) {
-  return std::make_unique<YamlDisplay>(terminal);
+std::unique_ptr<JobDisplay> MakeStructuredDisplay(Terminal& terminal, OutputFormat format) {
+  return std::make_unique<StructuredDisplay>(terminal, format);
 }
 
 std::unique_ptr<JobDisplay> MakePlainDisplay(Terminal& terminal, const std::string& job,

@@ -44,8 +44,8 @@ absl::StatusOr<std::string> MirrorJob(Session& session, client::Client& client, 
   const std::string path =
       (own / absl::StrCat("events.out.tfevents.", job.create_time().seconds(), ".tandem")).string();
   // TensorBoard reads texts as Markdown: four spaces start a block of code.
-  const std::string settings =
-      absl::StrCat("    ", absl::StrReplaceAll(ToYamlText(job.spec()), {{"\n", "\n    "}}));
+  const std::string settings = absl::StrCat(
+      "    ", absl::StrReplaceAll(Structured(OutputFormat::kYaml, job.spec()), {{"\n", "\n    "}}));
   absl::StatusOr<std::unique_ptr<client::TensorBoardFile>> file =
       client::TensorBoardFile::Open(path, job, settings);
   if (!file.ok()) return file.status();

@@ -27,19 +27,10 @@ std::string ChangeLine(Session& session, const v1::WatchJobsResponse& change) {
 int WatchAll(Session& session, client::Client& client, int64_t after) {
   StreamNotes observer(session.terminal());
   const absl::Status status = client.WatchJobs(after, observer, [&](const v1::WatchJobsResponse& change) {
-    switch (session.options.output) {
-      case OutputFormat::kJson:
-        session.terminal().Out(ToJson(change, /*pretty=*/false) + "\n");
-        break;
-      case OutputFormat::kYaml:
-        session.terminal().Out("---\n" + ToYamlText(change));
-        break;
-      default: {
-        v1::WatchJobsResponse shown = change;
-        MakePrintable(&shown);
-        session.terminal().Out(ChangeLine(session, shown));
-      }
-    }
+    v1::WatchJobsResponse shown = change;
+    session.MakeShowable(&shown);
+    session.terminal().Out(session.structured() ? StreamText(session.options.output, shown)
+                                                : ChangeLine(session, shown));
   });
   if (absl::IsCancelled(status) && !session.terminal().OutputStatus().ok()) return kOutputLost;
   // This command has no end of its own, so Ctrl-C is its success.
