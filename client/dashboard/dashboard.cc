@@ -30,15 +30,6 @@ constexpr absl::Duration kRowsInterval = absl::Milliseconds(250);
 constexpr absl::Duration kRowsHeartbeat = absl::Seconds(5);
 constexpr size_t kRowsTogether = 1000;
 
-class Limits : public client::StreamObserver {
- public:
-  explicit Limits(std::function<bool()> goes_on) : goes_on_(std::move(goes_on)) {}
-  bool KeepGoing() override { return goes_on_(); }
-
- private:
-  const std::function<bool()> goes_on_;
-};
-
 void SendError(const absl::Status& status, WebAnswer& answer) {
   answer.Send(HttpStatus(status), kJson, ErrorInJson(status));
 }
@@ -144,7 +135,7 @@ void Dashboard::SendLog(const WebRequest& request, WebAnswer& answer) {
   int64_t offset = 0;
   if (!absl::SimpleAtoi(request.Parameter("offset"), &offset) || offset < 0) offset = 0;
   std::string text;
-  Limits limits([&] { return !is_stopping_ && text.size() < kMostLogBytes; });
+  client::ObserverWhile limits([&] { return !is_stopping_ && text.size() < kMostLogBytes; });
   const absl::Status status = client_->ReadLog(request.Parameter("name"), /*rank=*/0, offset,
                                                /*follow=*/false, limits, [&](absl::string_view piece) {
                                                  absl::StrAppend(&text, piece);
@@ -157,7 +148,7 @@ void Dashboard::SendLog(const WebRequest& request, WebAnswer& answer) {
 void Dashboard::SendArtifact(const WebRequest& request, WebAnswer& answer) {
   const std::string artifact = request.Parameter("artifact");
   bool has_begun = false;
-  Limits limits([this] { return !is_stopping_; });
+  client::ObserverWhile limits([this] { return !is_stopping_; });
   const absl::Status status = client_->ReadArtifact(
       request.Parameter("name"), artifact, 0, limits,
       [&](const v1::ReadArtifactResponse& piece) -> absl::Status {

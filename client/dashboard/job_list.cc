@@ -24,15 +24,6 @@ bool IsActive(v1::JobState state) {
          state != v1::JOB_STATE_CANCELLED && state != v1::JOB_STATE_PAUSED && state != v1::JOB_STATE_QUEUED;
 }
 
-class Listening : public client::StreamObserver {
- public:
-  explicit Listening(std::function<bool()> goes_on) : goes_on_(std::move(goes_on)) {}
-  bool KeepGoing() override { return goes_on_(); }
-
- private:
-  const std::function<bool()> goes_on_;
-};
-
 }  // namespace
 
 JobList::~JobList() = default;
@@ -183,7 +174,7 @@ void JobList::Read() {
 }
 
 void JobList::Hear() {
-  Listening listening([this] { return !IsStopped(); });
+  client::ObserverWhile listening([this] { return !IsStopped(); });
   while (!IsStopped()) {
     // The call ends by itself if the connection is lost for long, or if the token is refused.
     client_

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -42,6 +43,16 @@ class StreamObserver {
   // The stream has messages again. Also called if a stream without messages held for a while and then broke
   // again.
   virtual void Restored() {}
+};
+
+// Runs a stream while a function returns true.
+class ObserverWhile : public StreamObserver {
+ public:
+  explicit ObserverWhile(std::function<bool()> goes_on) : goes_on_(std::move(goes_on)) {}
+  bool KeepGoing() override { return goes_on_(); }
+
+ private:
+  const std::function<bool()> goes_on_;
 };
 
 // Returns whether another attempt may succeed: the daemon stopped, cut the stream, or asked for a delay.
