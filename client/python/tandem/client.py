@@ -106,13 +106,8 @@ class Client:
 
     def jobs(self) -> Iterator[Job]:
         """All jobs, the newest first."""
-        token = ""
-        while True:
-            page = self.connection.call(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100, page_token=token))
+        for page in self.connection.pages(self.calls.jobs.list_jobs, job_service_pb2.ListJobsRequest(page_size=100)):
             yield from (Job(self, job.name) for job in page.jobs)
-            token = page.next_page_token
-            if not token:
-                return
 
     def daemon(self) -> daemon_service_pb2.Daemon:
         """What the daemon is: its version, its folders."""
@@ -155,14 +150,9 @@ class Datasets:
 
     def list(self) -> Iterator[dataset_pb2.Dataset]:
         """All data sets, by their names."""
-        token = ""
-        while True:
-            page = self._client.connection.call(self._client.calls.daemon.list_datasets,
-                                                daemon_service_pb2.ListDatasetsRequest(page_token=token))
+        for page in self._client.connection.pages(self._client.calls.daemon.list_datasets,
+                                                  daemon_service_pb2.ListDatasetsRequest()):
             yield from page.datasets
-            token = page.next_page_token
-            if not token:
-                return
 
     def get(self, name: str) -> dataset_pb2.Dataset:
         """The data set with this name. NotFound if there is none."""

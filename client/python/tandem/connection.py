@@ -8,7 +8,7 @@ import random
 import re
 import sys
 import time
-from typing import Any, Callable, List, Optional, Tuple, TypeVar
+from typing import Any, Callable, Iterator, List, Optional, Tuple, TypeVar
 
 import grpc  # type: ignore[import]
 
@@ -147,6 +147,15 @@ class Connection:
                 return function(request, timeout=self.timeout)
             except grpc.RpcError as error:
                 patience.wait(from_rpc(error, self.address))
+
+    def pages(self, function: Callable[..., Any], request: Any) -> Iterator[Any]:
+        """The pages of a list, each read when it is asked for."""
+        while True:
+            page = self.call(function, request)
+            yield page
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                return
 
     def close(self) -> None:
         self.channel.close()

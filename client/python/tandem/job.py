@@ -179,14 +179,11 @@ class Job:
     def epochs(self) -> List[Epoch]:
         """The epochs so far, each number once: an epoch that was trained again after a restart counts as it was last."""
         found: Dict[int, Epoch] = {}
-        token, is_first = "", True
-        while token or is_first:
-            page = self._client.connection.call(self._client.calls.jobs.get_job_history, job_service_pb2.GetJobHistoryRequest(
-                name=self.name, page_token=token, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS))
+        for page in self._client.connection.pages(self._client.calls.jobs.get_job_history, job_service_pb2.GetJobHistoryRequest(
+                name=self.name, view=job_service_pb2.JOB_HISTORY_VIEW_EVENTS)):
             for event in page.events:
                 if event.WhichOneof("kind") == "epoch":
                     found[event.epoch.epoch] = epoch_of(event)
-            token, is_first = page.next_page_token, False
         return [found[number] for number in sorted(found)]
 
     def history(self) -> Any:
