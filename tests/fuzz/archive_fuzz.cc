@@ -7,10 +7,7 @@
 namespace tandem {
 
 std::vector<std::string> Seeds() {
-  // A BMP file of a pixel.
-  const std::string picture = "BM" + Little(58, 4) + Little(0, 4) + Little(54, 4) + Little(40, 4) +
-                              Little(1, 4) + Little(1, 4) + Little(1, 2) + Little(24, 2) +
-                              std::string(24, '\0') + "rgb.";
+  const std::string picture = PixelBmp();
   const std::vector<std::pair<std::string, std::string>> pictures = {
       {"pets/train/cat/1.bmp", picture}, {"pets/train/dog/1.bmp", picture}, {"pets/val/dog/1.bmp", picture}};
   const std::string table = "a,b\n1,2\n3,4\n";

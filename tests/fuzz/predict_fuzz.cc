@@ -108,8 +108,6 @@ bool IsLarge(const v1::PredictInput& input) {
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  const std::string bmp = "BM" + Little(58, 4) + Little(0, 4) + Little(54, 4) + Little(40, 4) + Little(1, 4) +
-                          Little(1, 4) + Little(1, 2) + Little(24, 2) + std::string(24, '\0') + "rgb.";
   return {"rb;c;a;y\n2;3;1;dog\n5;6;4;cat\n",
           "ra,b,c\n1, 2.5,-3\r\n\n4,5,6",
           "page;port;day\n15,5;S;2024-05-31\nNA;Q;1.2.1999\n",
@@ -119,8 +117,8 @@ std::vector<std::string> Seeds() {
           "a" + Npy("<f4", "(2, 3)", std::string(24, '\0')),
           "a" + Npy(">f2", "(2, 3)", std::string("\x3c\0\x44\0\x40\0\x45\0\x42\0\x46\0", 12), "True"),
           "n" + Npy("|u1", "(1, 1, 2, 3)", "abcdef"),
-          "i" + bmp,
-          "g" + bmp};
+          "i" + PixelBmp(),
+          "g" + PixelBmp()};
 }
 
 }  // namespace tandem

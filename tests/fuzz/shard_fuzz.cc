@@ -31,10 +31,7 @@ std::string WithChecksums(std::string tar) {
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  // A BMP file of a pixel.
-  const std::string picture = "BM" + Little(58, 4) + Little(0, 4) + Little(54, 4) + Little(40, 4) +
-                              Little(1, 4) + Little(1, 4) + Little(1, 2) + Little(24, 2) +
-                              std::string(24, '\0') + "rgb.";
+  const std::string picture = PixelBmp();
   // The first member names the second: as GNU does, and in a pax header.
   std::string gnu = Tar({{"long", "a/3.bmp"}, {"cut", picture}, {"a/3.cls", "2"}});
   gnu[156] = 'L';

@@ -120,6 +120,12 @@ inline std::string Little(uint64_t value, int bytes) {
   return text;
 }
 
+// Returns a BMP file of a pixel.
+inline std::string PixelBmp() {
+  return "BM" + Little(58, 4) + Little(0, 4) + Little(54, 4) + Little(40, 4) + Little(1, 4) + Little(1, 4) +
+         Little(1, 2) + Little(24, 2) + std::string(24, '\0') + "rgb.";
+}
+
 // Returns an archive of deflated members. Uses 64-bit sizes if `large`.
 inline std::string Zip(const std::vector<std::pair<std::string, std::string>>& members, bool large) {
   std::string zip, directory;
