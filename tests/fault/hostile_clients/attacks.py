@@ -104,28 +104,45 @@ def sweep_request(spec, jobs, more=""):
         grid {{ field: "training.optimizer.sgd.learning_rate" {values} }} }} {more}""", "sweep_service")
 
 
+def job_request(spec, more=""):
+    return encode("CreateJobRequest", f"spec {{ {spec} }} {more}", "job_service")
+
+
+def dataset_request(name, spec):
+    return encode("CreateDatasetRequest", f'dataset_id: "{name}" dataset {{ spec {{ {spec} }} }}', "dataset_service")
+
+
+def named(name):
+    """A request whose first field is a name."""
+    data = name.encode()
+    return b"\x0a" + bytes([len(data)]) + data
+
+
+def answer_of(line, method, request=b"", seconds=60):
+    """The answer of a call that must succeed."""
+    status, answer = line.call(method, request, seconds)
+    expect(status == "OK", f"{method}: {status} {list(line.text.values())}")
+    return answer
+
+
+def name_in(answer):
+    """The name of the object in an answer: its first text."""
+    return decode_raw(answer).split('"')[1]
+
+
 def create(daemon):
     """A trained job; 200 jobs, 3 sweeps of 800, and 20 data sets; no device is free for the jobs. The sweeps' names."""
     admin = Connection(daemon.address, daemon.token)
-    job = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
-    status, answer = admin.call("JobService/CreateJob", job)
-    expect(status == "OK", f"CreateJob: {status}")
-    daemon.trained = decode_raw(answer).split('"')[1]
+    job = job_request(SMALL)
+    daemon.trained = name_in(answer_of(admin, "JobService/CreateJob", job))
     daemon.cli("watch", daemon.trained)
     daemon.cli("devices", "drain", "cpu:0", "--reason", "the test needs it")
     for _ in range(200):
-        status, _ = admin.call("JobService/CreateJob", job)
-        expect(status == "OK", f"CreateJob: {status}")
-    names = []
-    for _ in range(3):
-        status, answer = admin.call("SweepService/CreateSweep", sweep_request(SMALL, 800))
-        expect(status == "OK", f"CreateSweep: {status}")
-        names.append(decode_raw(answer).split('"')[1])
+        answer_of(admin, "JobService/CreateJob", job)
+    names = [name_in(answer_of(admin, "SweepService/CreateSweep", sweep_request(SMALL, 800))) for _ in range(3)]
     for i in range(20):
-        request = encode("CreateDatasetRequest", f"""dataset_id: "set-{i}" dataset {{ spec {{ synthetic {{
-            shape: [1, 16, 16] classes: 4 train_samples: 64 seed: {i} }} }} }}""", "dataset_service")
-        status, answer = admin.call("DatasetService/CreateDataset", request)
-        expect(status == "OK", f"CreateDataset: {status}")
+        answer_of(admin, "DatasetService/CreateDataset", dataset_request(
+            f"set-{i}", f"synthetic {{ shape: [1, 16, 16] classes: 4 train_samples: 64 seed: {i} }}"))
     admin.close()
     return names
 
@@ -146,12 +163,11 @@ def await_ends(line, seconds):
 def unread_answers(daemon, tokens, sweeps):
     """200 lists and 600 sweeps, of which nothing is read; then the token is revoked."""
     line = Connection(daemon.address, tokens["eve"], window=0)
-    name = sweeps[0].encode()
     for _ in range(200):
         line.begin("JobService/ListJobs", b"\x08\xe8\x07")
         line.pump(0.005)
     for _ in range(600):
-        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+        line.begin("SweepService/GetSweep", named(sweeps[0]))
         line.pump(0.005)
     line.pump(2)
     refused = count(line)["RESOURCE_EXHAUSTED"]
@@ -167,7 +183,7 @@ def unread_answers(daemon, tokens, sweeps):
 
 def gone_client(daemon, tokens, _):
     """300 calls of a client that is gone: the work for them is dropped"""
-    request = encode("CreateJobRequest", "spec {" + LARGE + "} validate_only: true", "job_service")
+    request = job_request(LARGE, "validate_only: true")
     # A user whose rate of calls no other attack has used up.
     line = Connection(daemon.address, tokens["trudy"])
     for _ in range(300):
@@ -243,8 +259,7 @@ def open_watches(daemon, tokens, _):
         expect(held <= 64, f"{held} streams of {method} are open")
         expect(grown < 100, f"{method} has {grown} threads")
         # A client that asks only once gets an answer.
-        status, _ = Connection(daemon.address).call("/grpc.health.v1.Health/Check")
-        expect(status == "OK", f"Check: {status}")
+        answer_of(Connection(daemon.address), "/grpc.health.v1.Health/Check")
         for line in lines:
             line.close()
         figures.append(f"{held} of 2,000 streams of {method.rsplit('/', 1)[1]} are open, with {max(grown, 0)} threads")
@@ -276,7 +291,7 @@ def unknown_fields(daemon, tokens, _):
     line = Connection(daemon.address, tokens["mallory"], window=0)
     before = daemon.memory()
     # These requests have no field 15.
-    request = encode("GetJobRequest", f'name: "{daemon.trained}"', "job_service") + b"\x7a\0" * 290_000
+    request = named(daemon.trained) + b"\x7a\0" * 290_000
     # The daemon accepts such requests.
     reader = Connection(daemon.address, tokens["mallory"])
     for method, expected in (("GetJob", "OK"), ("CancelJob", "PERMISSION_DENIED")):
@@ -308,9 +323,8 @@ def many_sweeps(daemon, tokens, _):
 def many_lists(daemon, tokens, sweeps):
     """60 sweeps at once, and 200 lists of sweeps."""
     line = Connection(daemon.address, tokens["eve"])
-    name = sweeps[0].encode()
     for _ in range(60):
-        line.begin("SweepService/GetSweep", b"\x0a" + bytes([len(name)]) + name)
+        line.begin("SweepService/GetSweep", named(sweeps[0]))
     await_ends(line, 60)
     for _ in range(200):
         line.begin("SweepService/ListSweeps")
@@ -322,7 +336,7 @@ def many_lists(daemon, tokens, sweeps):
 
 def full_queue(daemon, tokens, sweeps):
     """240 submits at once, again and again, until the queue is full"""
-    request = encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service")
+    request = job_request(SMALL)
     lines = [Connection(daemon.address, (tokens["mallory"], daemon.token)[i % 2]) for i in range(12)]
     is_full, deadline = False, time.monotonic() + 120
     while not is_full and time.monotonic() < deadline:
@@ -429,8 +443,7 @@ def request_of(request, method, fields, names):
         text = [f'name: "{names["upload"]}" file {{ path: "file" size: 7 sha256: "{octal(hashlib.sha256(b"content").digest())}" }} '
                 'data: "content"']
     if method == "Predict":
-        head = b"\x93NUMPY\x01\0\x76\0" + b"{'descr': '|u1', 'fortran_order': False, 'shape': (1, 16, 16), }".ljust(117) + b"\n"
-        text.append(f'inputs {{ npy: "{octal(head + bytes(256))}" }}')
+        text.append(f'inputs {{ npy: "{octal(npy_header((1, 16, 16)) + bytes(256))}" }}')
     if method == "ReadArtifact":
         text.append('artifact: "model.safetensors"')
     return encode(request, " ".join(text), next(file for file in FILES if f"message {request} {{" in FILES[file]))
@@ -456,16 +469,11 @@ MOST_OF_A_METHOD = 160
 def every_method(daemon, tokens, sweeps):
     """64 calls at once of each method, whose answers nobody reads."""
     admin = Connection(daemon.address, daemon.token)
-    queued = []
-    for _ in range(2):
-        status, answer = admin.call("JobService/CreateJob", encode("CreateJobRequest", "spec {" + SMALL + "}", "job_service"))
-        expect(status == "OK", f"CreateJob: {status} {list(admin.text.values())}")
-        queued.append(decode_raw(answer).split('"')[1])
-    status, upload = admin.call("DatasetService/CreateUpload",
-                                encode("CreateUploadRequest", upload_text(b"content"), "dataset_service"))
-    expect(status == "OK", f"CreateUpload: {status} {admin.text}")
+    queued = [name_in(answer_of(admin, "JobService/CreateJob", job_request(SMALL))) for _ in range(2)]
+    upload = answer_of(admin, "DatasetService/CreateUpload",
+                       encode("CreateUploadRequest", upload_text(b"content"), "dataset_service"))
     names = {"job": daemon.trained, "queued": queued[0], "other": queued[1], "sweep": sweeps[0], "waiting": sweeps[2], "dataset": "datasets/set-1",
-             "device": "devices/cpu:9", "upload": decode_raw(upload).split('"')[1], "token": "tokens/of-many"}
+             "device": "devices/cpu:9", "upload": name_in(upload), "token": "tokens/of-many"}
     table = []
     # Methods that delete objects come last.
     for service, method, request, fields in sorted(methods(), key=lambda row: row[1].startswith(("Delete", "Revoke"))) + [
@@ -508,17 +516,14 @@ def large_lists(daemon, tokens, _):
     names = " ".join(f'class_names: "{"x" * 200}{i}"' for i in range(3000))
     admin = Connection(daemon.address, daemon.token)
     for i in range(4):
-        request = encode("CreateDatasetRequest", f"""dataset_id: "wide-{i}" dataset {{ spec {{ synthetic {{
-            shape: 4 classes: 3000 train_samples: 3000 seed: {i} }} {names} }} }}""", "dataset_service")
-        status, answer = admin.call("DatasetService/CreateDataset", request)
-        expect(status == "OK", f"CreateDataset: {status} {admin.text}")
+        answer_of(admin, "DatasetService/CreateDataset", dataset_request(
+            f"wide-{i}", f"synthetic {{ shape: 4 classes: 3000 train_samples: 3000 seed: {i} }} {names}"))
     admin.close()
     line = Connection(daemon.address, tokens["eve"])
     sets, sizes, token = [], [], ""
     while not sizes or token:
         request = encode("ListDatasetsRequest", f'page_size: 7 page_token: "{token}"', "daemon_service")
-        status, answer = line.call("DaemonService/ListDatasets", request)
-        expect(status == "OK", f"ListDatasets: {status}")
+        answer = answer_of(line, "DaemonService/ListDatasets", request)
         sizes.append(len(answer))
         text = decode_raw(answer)
         sets += [row.split('"')[1] for row in text.splitlines() if row.startswith('  1: "datasets/')]
@@ -530,10 +535,15 @@ def large_lists(daemon, tokens, _):
     return f"{len(sets)} data sets on {len(sizes)} pages of at most {max(sizes) >> 10} KiB"
 
 
+def npy_header(shape):
+    """The first 128 bytes of an NPY file of bytes."""
+    return (b"\x93NUMPY\x01\0\x76\0"
+            + f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n")
+
+
 def bomb(samples):
     """An NPZ archive of zeros: samples of 1 MiB, of which each takes 1 KiB of the file."""
-    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples}, 4, 512, 512), }}".ljust(117).encode() + b"\n"
-    head = b"\x93NUMPY\x01\x00\x76\x00" + head
+    head = npy_header((samples, 4, 512, 512))
     zeros = bytes(MEBIBYTE)
 
     def deflated(data):
@@ -560,23 +570,18 @@ def hostile_files(daemon, tokens, _):
     (data / "labels").write_bytes(b"\x00\x00\x08\x01" + struct.pack(">I", 8) + bytes([0, 1] * 4))
     samples = 1100
     (data / "x.npz").write_bytes(bomb(samples))
-    head = f"{{'descr': '|u1', 'fortran_order': False, 'shape': ({samples},), }}".ljust(117).encode() + b"\n"
-    (data / "y.npy").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + head + bytes(samples - 1) + b"\x01")
+    (data / "y.npy").write_bytes(npy_header((samples,)) + bytes(samples - 1) + b"\x01")
     line = Connection(daemon.address, tokens["mallory"])
     daemon.forget_peak()
     before = daemon.memory()
 
-    def add(name, spec):
-        request = encode("CreateDatasetRequest", f'dataset_id: "{name}" dataset {{ spec {{ {spec} }} }}', "dataset_service")
-        return line.call("DatasetService/CreateDataset", request)
-
-    idx = 'idx { train_images: "images" train_labels: "labels" classes: %d }'
-    status, _ = add("many-classes", idx % 150_000_000)
+    many = dataset_request("many-classes", 'idx { train_images: "images" train_labels: "labels" classes: 150000000 }')
+    status, _ = line.call("DatasetService/CreateDataset", many)
     expect(status == "INVALID_ARGUMENT", f"150 million classes: {status}")
-    status, _ = add("bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }')
-    expect(status == "OK", f"CreateDataset of the bomb: {status} {line.text}")
-    status, answer = line.call("DaemonService/GetDataset", encode("GetDatasetRequest", 'name: "bomb"', "daemon_service"), 170)
-    expect(status == "OK" and "\n14: " in decode_raw(answer), f"GetDataset of the bomb: {status} {line.text} {decode_raw(answer)}")
+    answer_of(line, "DatasetService/CreateDataset", dataset_request(
+        "bomb", 'npy { train_inputs { path: "x.npz" } train_targets { path: "y.npy" } }'))
+    answer = decode_raw(answer_of(line, "DaemonService/GetDataset", named("bomb"), 170))
+    expect("\n14: " in answer, f"GetDataset of the bomb: {answer}")
     line.close()
     grown = daemon.memory("VmHWM") - before
     expect(grown < 64, f"the daemon grew by {grown:.0f} MiB")
