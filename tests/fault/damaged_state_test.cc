@@ -87,15 +87,13 @@ class DamagedStateTest : public DaemonFixture {
 
 TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   Api api(daemon_);
-  const std::string known = api.Create(EndlessJob()).name();
-  ASSERT_EQ(api.WaitFor(known, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  const std::string known = api.CreateAndAwait(EndlessJob(), v1::JOB_STATE_RUNNING);
   const std::string backup = Backup();
   ASSERT_THAT(backup, EndsWith(".db"));
   EXPECT_TRUE(std::filesystem::exists(backup + ".sha256"));
   EXPECT_THAT(cli_.Run({"backup", "list"}).out, HasSubstr(backup));
   // After the backup: a job that the restored database cannot know.
-  const std::string later = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(later, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string later = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
 
   const int64_t before = api.Get(known).progress().step();
   // This writes the log into the database file.
@@ -113,8 +111,7 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   ASSERT_NO_FATAL_FAILURE(WaitForMore(api, known, api.Get(known).progress().step() + 100));
   CancelAndWait(api, known);
   // New work, as ever.
-  const std::string next = api.Create(SmallJob({})).name();
-  EXPECT_EQ(api.WaitFor(next, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
 }
 
@@ -141,8 +138,7 @@ TEST_F(DamagedStateTest, AttemptsAreNotUsedAgain) {
 
 TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   Api api(daemon_);
-  const std::string job = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   ASSERT_EQ(daemon_.Terminate(), 0);
   Damage();
   const std::string before = ReadFile(daemon_.DatabasePath());
@@ -156,13 +152,10 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
 // Someone removes the database with `rm`. Everything acknowledged must be there again.
 TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored) {
   Api api(daemon_);
-  const std::string early = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(early, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string early = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   Backup();
-  const std::string late = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(late, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
-  const std::string endless = api.Create(EndlessJob()).name();
-  ASSERT_EQ(api.WaitFor(endless, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  const std::string late = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  const std::string endless = api.CreateAndAwait(EndlessJob(), v1::JOB_STATE_RUNNING);
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(),
@@ -177,8 +170,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
 
 TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
   Api api(daemon_);
-  const std::string job = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   ASSERT_EQ(daemon_.Terminate(), 0);
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   ASSERT_FALSE(daemon_.Start().ok());
@@ -199,8 +191,7 @@ TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
 // A backup reads the whole database, so it finds damage that no other reader finds.
 TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
   Api api(daemon_);
-  const std::string job = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   Backup();
   // So that nothing of the database is in its log.
   ASSERT_EQ(daemon_.Terminate(), 0);
@@ -216,11 +207,9 @@ TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
 
 TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   Api api(daemon_);
-  const std::string first = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(first, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string first = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   const std::string backup = Backup();
-  const std::string second = api.Create(SmallJob({})).name();
-  ASSERT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string second = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   const std::string houses = scratch_.Write("houses.csv", "size,price\n1,2\n2,3\n3,4\n4,5\n");
   const std::vector<std::string> add = {
       "datasets", "add", "houses", houses, "--set", "csv.target_columns=price", "--upload"};

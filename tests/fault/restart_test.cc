@@ -137,8 +137,7 @@ class RestartTest : public MishapFixture {
       ASSERT_EQ(killed.job.state(), v1::JOB_STATE_SUCCEEDED) << killed.job.ShortDebugString();
     }
     const std::string job = killed.job.name();
-    const std::string whole = api.Create(spec).name();
-    ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+    const std::string whole = api.CreateAndAwait(spec, v1::JOB_STATE_SUCCEEDED, kPatience);
     EXPECT_EQ(ModelOf(job), ModelOf(whole));
     // A single log, without a terminal event before its end.
     ExpectWholeLog(killed.events, job);
@@ -247,8 +246,7 @@ TEST_F(RestartTest, ADamagedCheckpointIsPassedBy) {
   api.Resume(job);
   const v1::Job done = api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience);
   ASSERT_EQ(done.state(), v1::JOB_STATE_SUCCEEDED) << done.ShortDebugString();
-  const std::string whole = api.Create(spec).name();
-  ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string whole = api.CreateAndAwait(spec, v1::JOB_STATE_SUCCEEDED, kPatience);
   EXPECT_EQ(ModelOf(job), ModelOf(whole));
   std::vector<std::string> notices;
   for (const v1::JobEvent& event : ReadEvents(daemon_, job)) {
@@ -263,8 +261,7 @@ TEST_F(RestartTest, AForkDoesWhatTheOtherJobDid) {
   v1::JobSpec spec = Job(200, /*averaging=*/false);
   spec.mutable_checkpoints()->set_every_steps(75);
   spec.mutable_checkpoints()->set_keep_last(3);
-  const std::string job = api.Create(spec).name();
-  ASSERT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string job = api.CreateAndAwait(spec, v1::JOB_STATE_SUCCEEDED, kPatience);
   EXPECT_THAT(api.Checkpoints(job), ElementsAre(200, 150, 75));
   const CliResult listed = cli_.Run({"checkpoints", job});
   EXPECT_THAT(listed.out, HasSubstr("checkpoint-150.safetensors"));

@@ -129,8 +129,7 @@ class ShardsKillTest : public MishapFixture {
     }
     ASSERT_EQ(kills, flags.kills);
     EXPECT_EQ(killed.attempt(), kills + 1);
-    const std::string whole = api.Create(spec).name();
-    ASSERT_EQ(api.WaitFor(whole, v1::JOB_STATE_SUCCEEDED, kPatience).state(), v1::JOB_STATE_SUCCEEDED);
+    const std::string whole = api.CreateAndAwait(spec, v1::JOB_STATE_SUCCEEDED, kPatience);
     ASSERT_FALSE(ModelOf(whole).empty());
     EXPECT_EQ(ModelOf(killed.name()), ModelOf(whole));
     std::cout << replicas << " replicas in " << workers << " workers: " << kills << " kills in mid-epoch, "

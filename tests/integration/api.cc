@@ -154,6 +154,12 @@ v1::Job Api::WaitFor(const std::string& name, v1::JobState state, absl::Duration
   return job;
 }
 
+std::string Api::CreateAndAwait(const v1::JobSpec& spec, v1::JobState state, absl::Duration timeout) {
+  const std::string job = Create(spec).name();
+  EXPECT_EQ(WaitFor(job, state, timeout).state(), state);
+  return job;
+}
+
 bool IsTerminal(v1::JobState state) {
   return state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_FAILED ||
          state == v1::JOB_STATE_CANCELLED;

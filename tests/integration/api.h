@@ -46,6 +46,9 @@ class Api {
 
   // Waits for the state or a terminal state. Returns the job.
   v1::Job WaitFor(const std::string& job, v1::JobState state, absl::Duration timeout = absl::Minutes(3));
+  // Creates a job, and expects that the job reaches the state. Returns its name.
+  std::string CreateAndAwait(const v1::JobSpec& spec, v1::JobState state,
+                             absl::Duration timeout = absl::Minutes(3));
 
  private:
   template <typename Stub, typename Request, typename Response>

@@ -241,8 +241,7 @@ TEST_F(FirstJobTest, CancelStopsARunningAndAQueuedJob) {
   Api api(daemon_);
   v1::JobSpec spec = LongJob(1000000);
   spec.mutable_replicas()->set_count(2);
-  const std::string running = api.Create(spec).name();
-  EXPECT_EQ(api.WaitFor(running, v1::JOB_STATE_RUNNING).state(), v1::JOB_STATE_RUNNING);
+  const std::string running = api.CreateAndAwait(spec, v1::JOB_STATE_RUNNING);
   const std::string queued = api.Create(spec).name();
   const auto waits = [&] { return api.Get(queued).waiting().reason() == v1::Waiting::REASON_DEVICES_BUSY; };
   EXPECT_TRUE(WaitUntil(waits)) << api.Get(queued).DebugString();
@@ -299,8 +298,7 @@ TEST_F(FirstJobTest, TheSameRequestGivesTheSameJob) {
 
 TEST_F(FirstJobTest, TerminationLeavesTheWorkerToTheNextDaemon) {
   Api api(daemon_);
-  const std::string job = api.Create(LongJob(1000000)).name();
-  api.WaitFor(job, v1::JOB_STATE_RUNNING);
+  const std::string job = api.CreateAndAwait(LongJob(1000000), v1::JOB_STATE_RUNNING);
   Watcher watcher(daemon_, job);
   ASSERT_TRUE(watcher.WaitForEvents(20, absl::Minutes(1)));
   EXPECT_EQ(CheckHealth(daemon_), 1);
@@ -328,8 +326,7 @@ TEST_F(FirstJobTest, TerminationLeavesTheWorkerToTheNextDaemon) {
 
 TEST_F(FirstJobTest, AKilledWorkerFailsItsJobAlone) {
   Api api(daemon_);
-  const std::string victim = api.Create(WithoutRestarts(LongJob(1000000))).name();
-  api.WaitFor(victim, v1::JOB_STATE_RUNNING);
+  const std::string victim = api.CreateAndAwait(WithoutRestarts(LongJob(1000000)), v1::JOB_STATE_RUNNING);
   const std::vector<pid_t> workers = daemon_.Workers();
   ASSERT_THAT(workers, SizeIs(1));
   const std::string bystander = api.Create(LongJob(300)).name();
@@ -357,8 +354,7 @@ class ShortGraceTest : public FirstJobTest {
 
 TEST_F(ShortGraceTest, CancelStopsAWorkerThatDoesNotAnswer) {
   Api api(daemon_);
-  const std::string job = api.Create(LongJob(1000000)).name();
-  api.WaitFor(job, v1::JOB_STATE_RUNNING);
+  const std::string job = api.CreateAndAwait(LongJob(1000000), v1::JOB_STATE_RUNNING);
   const std::vector<pid_t> workers = daemon_.Workers();
   ASSERT_THAT(workers, SizeIs(1));
   kill(workers[0], SIGSTOP);
@@ -387,8 +383,7 @@ TEST_F(FirstJobTest, AWatcherThatDoesNotReadHoldsNothingUp) {
 
 TEST_F(FirstJobTest, AWorkerThatDiedWhileNoDaemonRanFailsItsJob) {
   Api api(daemon_);
-  const std::string job = api.Create(WithoutRestarts(LongJob(1000000))).name();
-  api.WaitFor(job, v1::JOB_STATE_RUNNING);
+  const std::string job = api.CreateAndAwait(WithoutRestarts(LongJob(1000000)), v1::JOB_STATE_RUNNING);
   const std::vector<pid_t> workers = daemon_.Workers();
   ASSERT_THAT(workers, SizeIs(1));
   daemon_.Kill();
@@ -403,8 +398,7 @@ TEST_F(FirstJobTest, AWorkerThatDiedWhileNoDaemonRanFailsItsJob) {
 
 TEST_F(FirstJobTest, ShutdownCanTakeTheJobsAlong) {
   Api api(daemon_);
-  const std::string job = api.Create(LongJob(1000000)).name();
-  api.WaitFor(job, v1::JOB_STATE_RUNNING);
+  const std::string job = api.CreateAndAwait(LongJob(1000000), v1::JOB_STATE_RUNNING);
   const CliResult result = cli_.Run({"shutdown", "--cancel-jobs"});
   EXPECT_EQ(result.exit_code, 0) << result;
   EXPECT_EQ(daemon_.Wait(absl::Seconds(30)), 0) << daemon_.Log();

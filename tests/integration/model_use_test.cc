@@ -117,8 +117,7 @@ class ModelUseTest : public SuiteDaemonFixture {
     *next.mutable_replicas() = stopped.spec().replicas();
     next.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(1e-30);
     next.mutable_initial_weights()->mutable_artifact()->set_job(job);
-    const std::string second = api.Create(next).name();
-    EXPECT_EQ(api.WaitFor(second, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+    const std::string second = api.CreateAndAwait(next, v1::JOB_STATE_SUCCEEDED);
     EXPECT_EQ(api.Get(second).last_epoch().validation().loss(), evaluation.value("loss", 0.0));
   }
 
@@ -347,8 +346,7 @@ TEST_F(ModelUseTest, NamesWhatIsWrongWithAnEvaluation) {
   ExpectRefused({"evaluate", job, "--artifact", "none"}, {"none", "model.safetensors"});
 
   Api api(*daemon_);
-  const std::string running = api.Create(LongJob(1000000)).name();
-  api.WaitFor(running, v1::JOB_STATE_RUNNING);
+  const std::string running = api.CreateAndAwait(LongJob(1000000), v1::JOB_STATE_RUNNING);
   const CliResult early = cli_.Run({"evaluate", running});
   EXPECT_NE(early.exit_code, 0);
   EXPECT_THAT(early.err, HasSubstr(": it has none yet"));

@@ -43,9 +43,7 @@ class ResumeTest : public DaemonFixture {
   // Returns the model of an uninterrupted job.
   std::string UninterruptedModel(int64_t steps) {
     Api api(daemon_);
-    const std::string job = api.Create(Job(steps)).name();
-    EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
-    return ModelOf(job);
+    return ModelOf(api.CreateAndAwait(Job(steps), v1::JOB_STATE_SUCCEEDED));
   }
 
   struct Stopped {
@@ -195,8 +193,7 @@ TEST_F(ResumeTest, AWaitingJobCanBePausedAndAPausedOneCancelled) {
   const std::string waiting = api.Create(Job(1'000'000)).name();
   EXPECT_EQ(api.Pause(waiting).state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(api.Pause(waiting).state(), v1::JOB_STATE_PAUSED);
-  const std::string small = api.Create(SmallJob({})).name();
-  EXPECT_EQ(api.WaitFor(small, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   api.Cancel(busy);
   EXPECT_EQ(api.WaitFor(busy, v1::JOB_STATE_CANCELLED).state(), v1::JOB_STATE_CANCELLED);
   // Though there is room now.

@@ -30,8 +30,7 @@ TEST(WorkerSandboxTest, JobsOfOneAndOfTwoWorkersTrainConfined) {
     v1::JobSpec spec = LongJob(1'000'000);
     spec.mutable_replicas()->set_count(workers);
     if (workers > 1) spec.mutable_replicas()->set_workers(workers);
-    const std::string job = api.Create(spec).name();
-    api.WaitFor(job, v1::JOB_STATE_RUNNING);
+    const std::string job = api.CreateAndAwait(spec, v1::JOB_STATE_RUNNING);
     const std::vector<pid_t> processes = daemon.Workers();
     EXPECT_EQ(processes.size(), workers);
     for (const pid_t pid : processes) {
@@ -65,8 +64,7 @@ TEST(WorkerSandboxTest, Off) {
                         .extra_arguments = {"--worker-sandbox", "off"}});
   ASSERT_TRUE(daemon.Start().ok());
   Api api(daemon);
-  const std::string job = api.Create(SmallJob({})).name();
-  EXPECT_EQ(api.WaitFor(job, v1::JOB_STATE_SUCCEEDED).state(), v1::JOB_STATE_SUCCEEDED);
+  const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
   EXPECT_THAT(ReadFile(daemon.JobFolder(job) + "/worker.log"), Not(HasSubstr("confined")));
 }
 
