@@ -1,3 +1,4 @@
+#include <memory>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -62,6 +63,12 @@ class Story {
     return event;
   }
 
+  v1::JobEvent Checkpoint(int64_t step) {
+    v1::JobEvent event = Next();
+    event.mutable_checkpoint()->set_step(step);
+    return event;
+  }
+
   v1::JobEvent File() {
     v1::JobEvent event = Next();
     event.mutable_artifact()->set_name("model.safetensors");
@@ -86,45 +93,57 @@ class Story {
   int64_t sequence_ = 0;
 };
 
-TEST(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
-  FakeTerminal terminal;
-  terminal.interactive = true;
-  terminal.width = 101;
-  Story story(terminal);
-  const auto display = MakeLiveDisplay(terminal, "lenet-1");
-  const auto later = [&](int seconds) { terminal.now += absl::Seconds(seconds); };
+class PlainDisplayTest : public ::testing::Test {
+ protected:
+  FakeTerminal terminal_;
+  Story story_{terminal_};
+  const std::unique_ptr<JobDisplay> display_ = MakePlainDisplay(terminal_, "lenet-1", absl::Seconds(5));
+};
 
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "waits for 2 cpu devices"));
+class LiveDisplayTest : public ::testing::Test {
+ protected:
+  LiveDisplayTest() { terminal_.interactive = true; }
+
+  FakeTerminal terminal_;
+  Story story_{terminal_};
+  const std::unique_ptr<JobDisplay> display_ = MakeLiveDisplay(terminal_, "lenet-1");
+};
+
+TEST_F(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
+  terminal_.width = 101;
+  const auto later = [&](int seconds) { terminal_.now += absl::Seconds(seconds); };
+
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "waits for 2 cpu devices"));
   later(3);
-  display->OnTick();
-  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr(" queued  0:03  waits for 2 cpu devices")));
+  display_->OnTick();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre(HasSubstr(" queued  0:03  waits for 2 cpu devices")));
 
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
   later(1);
-  display->OnEvent(story.Progress(100));
-  EXPECT_THAT(terminal.Screen(), ElementsAre("epoch 1/3  ━━━━━╸───────────   33%  0:02 left  loss 0.3910  "
-                                             "acc 0.8590  12,100 img/s  step 100/300"));
+  display_->OnEvent(story_.Progress(100));
+  EXPECT_THAT(terminal_.Screen(), ElementsAre("epoch 1/3  ━━━━━╸───────────   33%  0:02 left  loss 0.3910  "
+                                              "acc 0.8590  12,100 img/s  step 100/300"));
   later(1);
-  display->OnTick();
-  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("0:01 left")));
-  display->OnEvent(story.Epoch(1, 0.8501));
-  display->OnEvent(story.Progress(150));
+  display_->OnTick();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre(HasSubstr("0:01 left")));
+  display_->OnEvent(story_.Epoch(1, 0.8501));
+  display_->OnEvent(story_.Progress(150));
   later(1);
-  display->OnEvent(story.Epoch(2, 0.85));
-  display->OnNote("connection lost; reconnecting");
-  EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
+  display_->OnEvent(story_.Epoch(2, 0.85));
+  display_->OnNote("connection lost; reconnecting");
+  EXPECT_EQ("\n" + absl::StrJoin(terminal_.Screen(), "\n") + "\n", R"(
   epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
     1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
     2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
 connection lost; reconnecting
 epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left  loss 0.3910  acc 0.8590  12,100 img/s  step 150/300
 )");
-  display->OnEvent(story.Epoch(3, 0.88));
-  display->OnEvent(story.File());
-  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED, "trained 3 epochs"));
-  display->OnTick();
-  display->Close();
-  EXPECT_EQ("\n" + absl::StrJoin(terminal.Screen(), "\n") + "\n", R"(
+  display_->OnEvent(story_.Epoch(3, 0.88));
+  display_->OnEvent(story_.File());
+  display_->OnEvent(story_.State(v1::JOB_STATE_SUCCEEDED, "trained 3 epochs"));
+  display_->OnTick();
+  display_->Close();
+  EXPECT_EQ("\n" + absl::StrJoin(terminal_.Screen(), "\n") + "\n", R"(
   epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
     1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
     2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
@@ -160,100 +179,78 @@ TEST(WaitingTextTest, LeavesOutWhatNobodyKnows) {
   EXPECT_EQ(WaitingText(waiting, terminal.now), "The scheduler has not looked at it yet.");
 }
 
-TEST(LiveDisplayTest, AQueuedJobSaysWhyItWaitsAndWhenItMayStart) {
-  FakeTerminal terminal;
-  terminal.interactive = true;
-  terminal.width = 100;
-  Story story(terminal);
-  const auto display = MakeLiveDisplay(terminal, "lenet-1");
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
-  terminal.now += absl::Seconds(3);
-  display->OnWaiting(Waiting(terminal, 1, absl::Minutes(5)));
-  EXPECT_THAT(terminal.Screen(),
+TEST_F(LiveDisplayTest, AQueuedJobSaysWhyItWaitsAndWhenItMayStart) {
+  terminal_.width = 100;
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "accepted"));
+  terminal_.now += absl::Seconds(3);
+  display_->OnWaiting(Waiting(terminal_, 1, absl::Minutes(5)));
+  EXPECT_THAT(terminal_.Screen(),
               ElementsAre(HasSubstr("queued  0:03  #1 in the queue, starts in ~5 min or later: Needs "
                                     "2 CPUs; 1 of 2 free.")));
-  terminal.now += absl::Minutes(2);
-  display->OnTick();
-  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("starts in ~3 min or later")));
-  display->OnEvent(story.State(v1::JOB_STATE_STARTING, "has its devices"));
-  terminal.now += absl::Seconds(1);
-  display->OnTick();
-  EXPECT_THAT(terminal.Screen(), ElementsAre(HasSubstr("starting  0:01  has its devices")));
+  terminal_.now += absl::Minutes(2);
+  display_->OnTick();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre(HasSubstr("starts in ~3 min or later")));
+  display_->OnEvent(story_.State(v1::JOB_STATE_STARTING, "has its devices"));
+  terminal_.now += absl::Seconds(1);
+  display_->OnTick();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre(HasSubstr("starting  0:01  has its devices")));
 }
 
-TEST(LiveDisplayTest, AJobThatTrainedAndWaitsAgainSaysWhy) {
-  FakeTerminal terminal;
-  terminal.interactive = true;
-  Story story(terminal);
-  const auto display = MakeLiveDisplay(terminal, "lenet-1");
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  display->OnEvent(story.Progress(100));
-  terminal.now += absl::Seconds(1);
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "preempted"));
-  terminal.now += absl::Seconds(1);
-  display->OnWaiting(Waiting(terminal, 2, absl::Hours(1)));
-  EXPECT_THAT(terminal.Screen(),
+TEST_F(LiveDisplayTest, AJobThatTrainedAndWaitsAgainSaysWhy) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.Progress(100));
+  terminal_.now += absl::Seconds(1);
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "preempted"));
+  terminal_.now += absl::Seconds(1);
+  display_->OnWaiting(Waiting(terminal_, 2, absl::Hours(1)));
+  EXPECT_THAT(terminal_.Screen(),
               ElementsAre(HasSubstr("#2 in the queue, starts in ~1 h or later: \"jobs/a\" goes first.")));
 }
 
-TEST(PlainDisplayTest, AQueuedJobSaysWhyItWaitsOnceAReason) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
+TEST_F(PlainDisplayTest, AQueuedJobSaysWhyItWaitsOnceAReason) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "accepted"));
   for (const int position : {2, 2, 1, 1}) {
-    terminal.now += absl::Seconds(2);
-    display->OnWaiting(Waiting(terminal, position, absl::Minutes(5)));
+    terminal_.now += absl::Seconds(2);
+    display_->OnWaiting(Waiting(terminal_, position, absl::Minutes(5)));
   }
-  EXPECT_EQ("\n" + terminal.out(), R"(
+  EXPECT_EQ("\n" + terminal_.out(), R"(
 queued: accepted
 waits: #2 in the queue, starts in ~5 min or later: "jobs/a" goes first.
 waits: #1 in the queue, starts in ~5 min or later: Needs 2 CPUs; 1 of 2 free.
 )");
 }
 
-TEST(PlainDisplayTest, ANewReasonOfAClusterIsNews) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_STARTING));
+TEST_F(PlainDisplayTest, ANewReasonOfAClusterIsNews) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_STARTING));
   for (const char* reason : {"Priority", "Resources", "Resources"}) {
     v1::Waiting waiting;
     waiting.set_reason(v1::Waiting::REASON_CLUSTER);
     waiting.set_message(absl::StrCat("Slurm job 5 waits: ", reason, "."));
-    display->OnWaiting(waiting);
+    display_->OnWaiting(waiting);
   }
-  EXPECT_EQ("\n" + terminal.out(), R"(
+  EXPECT_EQ("\n" + terminal_.out(), R"(
 starting
 waits: Slurm job 5 waits: Priority.
 waits: Slurm job 5 waits: Resources.
 )");
 }
 
-TEST(PlainDisplayTest, AClustersQueueIsNoTimeOfTheJob) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->SetOnCluster();
-  display->OnEvent(story.State(v1::JOB_STATE_STARTING));
-  terminal.now += absl::Hours(1);
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  terminal.now += absl::Seconds(4);
-  display->OnEvent(story.State(v1::JOB_STATE_SUCCEEDED));
-  EXPECT_THAT(terminal.out(), HasSubstr("succeeded after 4.00 s"));
+TEST_F(PlainDisplayTest, AClustersQueueIsNoTimeOfTheJob) {
+  display_->SetOnCluster();
+  display_->OnEvent(story_.State(v1::JOB_STATE_STARTING));
+  terminal_.now += absl::Hours(1);
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  terminal_.now += absl::Seconds(4);
+  display_->OnEvent(story_.State(v1::JOB_STATE_SUCCEEDED));
+  EXPECT_THAT(terminal_.out(), HasSubstr("succeeded after 4.00 s"));
 }
 
-TEST(PlainDisplayTest, ACancelledJobSaysWhatItLeaves) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
-  checkpoint.mutable_checkpoint()->set_step(7);
-  display->OnEvent(checkpoint);
-  display->OnEvent(story.File());
-  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Stopped after step 7."));
-  EXPECT_EQ("\n" + terminal.out(), R"(
+TEST_F(PlainDisplayTest, ACancelledJobSaysWhatItLeaves) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.Checkpoint(7));
+  display_->OnEvent(story_.File());
+  display_->OnEvent(story_.State(v1::JOB_STATE_CANCELLED, "Stopped after step 7."));
+  EXPECT_EQ("\n" + terminal_.out(), R"(
 running
 cancelled after 0.00 s: Stopped after step 7.
 made model.safetensors (1.7 MB): the trained parameters
@@ -261,49 +258,38 @@ fetch with: tandem download lenet-1
 continue from its last checkpoint with: tandem fork lenet-1
 )");
   // A job that continued no longer has the model of its pause.
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "Killed."));
-  EXPECT_THAT(terminal.out(), HasSubstr("cancelled after 0.00 s: Killed.\ncontinue from"));
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.State(v1::JOB_STATE_CANCELLED, "Killed."));
+  EXPECT_THAT(terminal_.out(), HasSubstr("cancelled after 0.00 s: Killed.\ncontinue from"));
 }
 
-TEST(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {
-  FakeTerminal terminal;
-  terminal.interactive = true;
-  Story story(terminal);
-  const auto display = MakeLiveDisplay(terminal, "lenet-1");
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  const size_t before = terminal.out().size();
-  for (int step = 1; step < 300; ++step) display->OnEvent(story.Progress(step));
-  EXPECT_LT(terminal.out().size() - before, 200);
+TEST_F(LiveDisplayTest, AReplayedLogIsDrawnSeldom) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  const size_t before = terminal_.out().size();
+  for (int step = 1; step < 300; ++step) display_->OnEvent(story_.Progress(step));
+  EXPECT_LT(terminal_.out().size() - before, 200);
 }
 
-TEST(LiveDisplayTest, FailureSaysWhyAndWhereTheLogIs) {
-  FakeTerminal terminal;
-  terminal.interactive = true;
-  Story story(terminal);
-  const auto display = MakeLiveDisplay(terminal, "lenet-1");
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  terminal.now += absl::Seconds(4);
-  display->OnEvent(story.State(v1::JOB_STATE_FAILED, "the loss is not a number at step 12"));
-  display->Close();
-  EXPECT_THAT(terminal.Screen(), ElementsAre("failed after 4.00 s: the loss is not a number at step 12",
-                                             "its log: tandem logs lenet-1"));
+TEST_F(LiveDisplayTest, FailureSaysWhyAndWhereTheLogIs) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  terminal_.now += absl::Seconds(4);
+  display_->OnEvent(story_.State(v1::JOB_STATE_FAILED, "the loss is not a number at step 12"));
+  display_->Close();
+  EXPECT_THAT(terminal_.Screen(), ElementsAre("failed after 4.00 s: the loss is not a number at step 12",
+                                              "its log: tandem logs lenet-1"));
 }
 
-TEST(PlainDisplayTest, ProgressComesSeldom) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "accepted"));
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
+TEST_F(PlainDisplayTest, ProgressComesSeldom) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "accepted"));
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
   for (int step = 10; step <= 100; step += 10) {
-    terminal.now += absl::Seconds(1);
-    display->OnEvent(story.Progress(step));
+    terminal_.now += absl::Seconds(1);
+    display_->OnEvent(story_.Progress(step));
   }
-  display->OnEvent(story.Epoch(1, 0.85));
-  display->OnEvent(story.State(v1::JOB_STATE_CANCELLED, "cancelled by a user"));
-  display->Close();
-  EXPECT_EQ("\n" + terminal.out(), R"(
+  display_->OnEvent(story_.Epoch(1, 0.85));
+  display_->OnEvent(story_.State(v1::JOB_STATE_CANCELLED, "cancelled by a user"));
+  display_->Close();
+  EXPECT_EQ("\n" + terminal_.out(), R"(
 queued: accepted
 running
 epoch 1/3  step 10/300 (3%)  loss 0.3910  acc 0.8590  12,100 images/s  0:29 left
@@ -313,59 +299,46 @@ cancelled after 10.0 s: cancelled by a user
 )");
 }
 
-TEST(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  v1::JobEvent progress = story.Progress(10);
+TEST_F(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  v1::JobEvent progress = story_.Progress(10);
   progress.mutable_progress()->set_loss_scale(65536);
-  display->OnEvent(progress);
-  v1::JobEvent epoch = story.Epoch(1, 0.85);
+  display_->OnEvent(progress);
+  v1::JobEvent epoch = story_.Epoch(1, 0.85);
   epoch.mutable_epoch()->set_skipped_steps(2);
-  display->OnEvent(epoch);
-  EXPECT_THAT(terminal.out(), AllOf(HasSubstr("12,100 images/s  loss scale 65536"),
-                                    HasSubstr("learning rate 0.02  2 steps skipped\n")));
+  display_->OnEvent(epoch);
+  EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("12,100 images/s  loss scale 65536"),
+                                     HasSubstr("learning rate 0.02  2 steps skipped\n")));
 }
 
-TEST(PlainDisplayTest, NobodyIsToResumeAJobWhoseCheckpointsAreDamaged) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
-  checkpoint.mutable_checkpoint()->set_step(100);
-  display->OnEvent(checkpoint);
-  v1::JobEvent end = story.State(v1::JOB_STATE_FAILED, "none of the checkpoints is whole");
+TEST_F(PlainDisplayTest, NobodyIsToResumeAJobWhoseCheckpointsAreDamaged) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.Checkpoint(100));
+  v1::JobEvent end = story_.State(v1::JOB_STATE_FAILED, "none of the checkpoints is whole");
   end.mutable_state_change()->set_reason(v1::STATE_REASON_CHECKPOINT_ERROR);
-  display->OnEvent(end);
-  EXPECT_THAT(terminal.out(), HasSubstr("submit the job again\n"));
-  EXPECT_THAT(terminal.out(), Not(HasSubstr("tandem resume")));
+  display_->OnEvent(end);
+  EXPECT_THAT(terminal_.out(), HasSubstr("submit the job again\n"));
+  EXPECT_THAT(terminal_.out(), Not(HasSubstr("tandem resume")));
 }
 
-TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
-  FakeTerminal terminal;
-  Story story(terminal);
-  const auto display = MakePlainDisplay(terminal, "lenet-1", absl::Seconds(5));
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING));
-  v1::JobEvent checkpoint = story.State(v1::JOB_STATE_RUNNING);
-  checkpoint.mutable_checkpoint()->set_step(100);
-  display->OnEvent(checkpoint);
-  terminal.now += absl::Seconds(2);
-  display->OnEvent(story.State(v1::JOB_STATE_PAUSED, "Paused after step 100."));
-  terminal.now += absl::Hours(1);
-  display->OnEvent(story.State(v1::JOB_STATE_QUEUED, "Resumed."));
-  display->OnEvent(story.State(v1::JOB_STATE_FAILED, "killed"));
+TEST_F(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
+  display_->OnEvent(story_.Checkpoint(100));
+  terminal_.now += absl::Seconds(2);
+  display_->OnEvent(story_.State(v1::JOB_STATE_PAUSED, "Paused after step 100."));
+  terminal_.now += absl::Hours(1);
+  display_->OnEvent(story_.State(v1::JOB_STATE_QUEUED, "Resumed."));
+  display_->OnEvent(story_.State(v1::JOB_STATE_FAILED, "killed"));
   // The time between two attempts does not count, as in `tandem list`.
-  terminal.now += absl::Hours(24);
-  display->OnEvent(story.State(v1::JOB_STATE_RUNNING, "Training goes on from step 100."));
-  terminal.now += absl::Seconds(5);
-  v1::JobEvent validation = story.State(v1::JOB_STATE_RUNNING);
+  terminal_.now += absl::Hours(24);
+  display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING, "Training goes on from step 100."));
+  terminal_.now += absl::Seconds(5);
+  v1::JobEvent validation = story_.State(v1::JOB_STATE_RUNNING);
   validation.mutable_validation()->set_step(150);
   validation.mutable_validation()->mutable_validation()->set_loss(0.5);
   validation.mutable_validation()->set_validation_seconds(0.25);
-  display->OnEvent(validation);
-  v1::JobEvent end = story.State(v1::JOB_STATE_SUCCEEDED, "No better.");
+  display_->OnEvent(validation);
+  v1::JobEvent end = story_.State(v1::JOB_STATE_SUCCEEDED, "No better.");
   end.mutable_state_change()->set_reason(v1::STATE_REASON_NO_IMPROVEMENT);
   v1::TrainingSummary& summary = *end.mutable_state_change()->mutable_summary();
   summary.set_epochs(2);
@@ -379,8 +352,8 @@ TEST(PlainDisplayTest, AJobGoesOnAfterAPauseAndAFailureAndReportsAtItsEnd) {
   summary.mutable_best()->set_metric("loss");
   summary.mutable_best()->set_value(0.25);
   summary.mutable_best()->set_validation(true);
-  display->OnEvent(end);
-  EXPECT_EQ("\n" + terminal.out(), R"(
+  display_->OnEvent(end);
+  EXPECT_EQ("\n" + terminal_.out(), R"(
 running
 paused: Paused after step 100.
 queued: Resumed.
