@@ -12,6 +12,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "engine/base/field_violations.h"
+#include "engine/data/formats/test_bytes.h"
 #include "server/admission/idx_files.h"
 #include "server/admission/read_dataset.h"
 
@@ -366,10 +367,7 @@ TEST_F(DatasetCatalogTest, RefusesFoldersThatCannotBeLookedThrough) {
 // An array in NumPy's format, version 1.0.
 void WriteNpy(const std::string& path, const std::string& type, const std::string& shape,
               const std::string& data) {
-  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
-  header.resize(117, ' ');
-  header += '\n';
-  std::ofstream(path, std::ios::binary) << std::string("\x93NUMPY\x01\0v\0", 10) << header << data;
+  std::ofstream(path, std::ios::binary) << Npy(type, shape, data);
 }
 
 // An error that only a whole reading finds is not read for again.

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "engine/data/formats/test_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -388,15 +389,8 @@ training: {loss: {softmax_cross_entropy: {}}, optimizer: {adam: {}}, global_batc
               AllOf(HasSubstr("names each feature by a number"), HasSubstr("csv.header: false")));
 
   // [samples, height, width, channels].
-  const auto npy = [](const std::string& type, const std::string& shape, const std::string& elements) {
-    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
-    header.append(63 - (10 + header.size()) % 64, ' ');
-    header += '\n';
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) +
-           static_cast<char>(header.size() / 256) + header + elements;
-  };
-  WriteData("x.npy", npy("|u1", "(2, 32, 32, 3)", std::string(2 * 32 * 32 * 3, 'a')));
-  WriteData("y.npy", npy("|u1", "(2,)", std::string("\x00\x01", 2)));
+  WriteData("x.npy", Npy("|u1", "(2, 32, 32, 3)", std::string(2 * 32 * 32 * 3, 'a')));
+  WriteData("y.npy", Npy("|u1", "(2,)", std::string("\x00\x01", 2)));
   ExpectInvalid(
       absl::StrCat("dataset: {npy: {train_inputs: {path: x.npy}, train_targets: {path: y.npy}}}", kResnet),
       {"model.template.resnet18", "[32, 32, 3]", "[height, width, channels]", "npy.layout: nhwc"});

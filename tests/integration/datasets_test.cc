@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/data/formats/test_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -43,27 +44,18 @@ training:
 )";
 
 // An NPY file of unsigned bytes or, with `labels`, of 64-bit integers 0 and 1 in turn.
-std::string Npy(int64_t samples, int64_t features, bool labels) {
-  std::string header =
-      absl::StrCat("{'descr': '", labels ? "<i8" : "|u1", "', 'fortran_order': False, 'shape': (", samples,
-                   labels ? ",)" : absl::StrCat(", ", features, ")"), ", }");
-  header.resize((header.size() + 10 + 1 + 63) / 64 * 64 - 10 - 1, ' ');
-  header += '\n';
-  std::string file("\x93NUMPY\x01\x00", 8);
-  file += static_cast<char>(header.size() & 0xff);
-  file += static_cast<char>(header.size() >> 8);
-  file += header;
+std::string Array(int64_t samples, int64_t features, bool labels) {
+  std::string elements;
   if (labels) {
-    for (int64_t i = 0; i < samples; ++i)
-      file += std::string(1, static_cast<char>(i % 2)) + std::string(7, '\0');
-    return file;
+    for (int64_t i = 0; i < samples; ++i) elements += Little(i % 2, 8);
+    return Npy("<i8", absl::StrCat("(", samples, ",)"), elements);
   }
   std::mt19937_64 random(7);
-  while (static_cast<int64_t>(file.size()) < samples * features + 10 + static_cast<int64_t>(header.size())) {
+  while (static_cast<int64_t>(elements.size()) < samples * features) {
     const uint64_t number = random();
-    file.append(reinterpret_cast<const char*>(&number), sizeof(number));
+    elements.append(reinterpret_cast<const char*>(&number), sizeof(number));
   }
-  return file;
+  return Npy("|u1", absl::StrCat("(", samples, ", ", features, ")"), elements);
 }
 
 class DatasetsTest : public DaemonFixture {
@@ -184,8 +176,8 @@ TEST_F(DatasetsTest, AFolderOfImagesComesWhole) {
 
 TEST_F(DatasetsTest, AnUploadOutlivesItsClientAndItsDaemon) {
   constexpr int64_t kSamples = 196608, kFeatures = 1024;
-  const std::string inputs = scratch_.Write("inputs.npy", Npy(kSamples, kFeatures, false));
-  const std::string labels = scratch_.Write("labels.npy", Npy(kSamples, 1, true));
+  const std::string inputs = scratch_.Write("inputs.npy", Array(kSamples, kFeatures, false));
+  const std::string labels = scratch_.Write("labels.npy", Array(kSamples, 1, true));
   const std::vector<std::string> command = {"datasets", "add", "large", "--npy", inputs, labels, "--upload"};
 
   std::optional<CliResult> result;

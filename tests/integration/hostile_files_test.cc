@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/data/formats/test_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
@@ -29,20 +30,6 @@ constexpr int64_t kMebibyte = int64_t{1} << 20;
 // A margin for answers and for allocations that differ between runs.
 constexpr int64_t kFlat = 48;
 
-std::string Little(uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
-  return text;
-}
-
-// The NPY header of an array in 128 bytes.
-std::string NpyHeader(const std::string& descr, const std::string& shape) {
-  std::string header =
-      absl::StrCat("{'descr': '", descr, "', 'fortran_order': False, 'shape': ", shape, ", }");
-  header.resize(117, ' ');
-  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header + "\n";
-}
-
 // Returns a part of a deflated stream that is valid at any place of the stream.
 std::string Deflated(const std::string& bytes) {
   std::string packed(bytes.size() + 1000, '\0');
@@ -60,7 +47,7 @@ std::string Deflated(const std::string& bytes) {
 
 // An NPZ archive of about a MiB for each GiB of zeros: samples of 1 MiB, [4, 512, 512].
 std::string Bomb(int64_t samples) {
-  const std::string header = NpyHeader("|u1", absl::StrCat("(", samples, ", 4, 512, 512)"));
+  const std::string header = Npy("|u1", absl::StrCat("(", samples, ", 4, 512, 512)"), "");
   const std::string zeros(kMebibyte, '\0');
   const auto crc_of = [](const std::string& bytes) {
     return ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size()));
@@ -76,13 +63,13 @@ std::string Bomb(int64_t samples) {
   packed += std::string("\x03\x00", 2);  // The last block, empty.
   const auto bytes = static_cast<uint64_t>(samples * kMebibyte) + header.size();
   const std::string name = "x.npy";
-  const std::string member = "PK\x03\x04" + Little(20, 2) + Little(0, 2) + Little(8, 2) + Little(0, 16) +
-                             Little(name.size(), 2) + Little(0, 2) + name + packed;
+  const std::string member = "PK\x03\x04" + Little(20, 2) + Little(0, 2) + Little(8, 2) +
+                             std::string(16, '\0') + Little(name.size(), 2) + Little(0, 2) + name + packed;
   const std::string extra = Little(1, 2) + Little(16, 2) + Little(bytes, 8) + Little(packed.size(), 8);
   const std::string directory = "PK\x01\x02" + Little(20, 2) + Little(20, 2) + Little(0, 2) + Little(8, 2) +
                                 Little(0, 4) + Little(crc, 4) + Little(0xFFFFFFFF, 4) +
                                 Little(0xFFFFFFFF, 4) + Little(name.size(), 2) + Little(extra.size(), 2) +
-                                Little(0, 14) + name + extra;
+                                std::string(14, '\0') + name + extra;
   return member + directory + "PK\x05\x06" + Little(0, 4) + Little(1, 2) + Little(1, 2) +
          Little(directory.size(), 4) + Little(member.size(), 4) + Little(0, 2);
 }
@@ -128,7 +115,7 @@ class HostileFilesTest : public ::testing::Test {
   }
   // Returns arrays with a bomb as inputs. Labels are 0, with a 1 at the end.
   v1::DatasetSpec Arrays(int64_t samples) {
-    std::string labels = NpyHeader("|u1", absl::StrCat("(", samples, ",)")) + std::string(samples, '\0');
+    std::string labels = Npy("|u1", absl::StrCat("(", samples, ",)"), std::string(samples, '\0'));
     labels.back() = 1;
     v1::DatasetSpec spec;
     spec.mutable_npy()->mutable_train_inputs()->set_path(scratch_.Write("data/x.npz", Bomb(samples)));

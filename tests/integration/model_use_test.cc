@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "engine/checkpoint/safetensors_reader.h"
+#include "engine/data/formats/test_bytes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -240,22 +241,15 @@ TEST_F(ModelUseTest, PredictsArraysAndTables) {
   EXPECT_EQ(rows[2].value("sample", ""), "2");
   EXPECT_EQ(rows[0]["classes"].size(), 4u);
 
-  const auto npy = [](const std::string& type, const std::string& shape, const std::string& data) {
-    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
-    header.append(63 - (10 + header.size()) % 64, ' ');
-    header += '\n';
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() % 256) +
-           static_cast<char>(header.size() / 256) + header + data;
-  };
-  const std::string two = scratch_->Write("two.npy", npy("|u1", "(2, 1, 8, 8)", std::string(128, 'a')));
+  const std::string two = scratch_->Write("two.npy", Npy("|u1", "(2, 1, 8, 8)", std::string(128, 'a')));
   EXPECT_EQ(Json(cli_.Run({"predict", job, two, "-o", "json"})).size(), 2u);
-  const std::string one = scratch_->Write("one.npy", npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
+  const std::string one = scratch_->Write("one.npy", Npy("|u1", "(1, 8, 8)", std::string(64, 'a')));
   EXPECT_EQ(Json(cli_.Run({"predict", job, one, "-o", "json"})).size(), 1u);
 
   const std::string wrong_type =
-      scratch_->Write("complex.npy", npy("<c8", "(1, 8, 8)", std::string(512, 'a')));
+      scratch_->Write("complex.npy", Npy("<c8", "(1, 8, 8)", std::string(512, 'a')));
   ExpectRefused({"predict", job, wrong_type}, {wrong_type + ": "});
-  const std::string wrong_shape = scratch_->Write("shape.npy", npy("|u1", "(2, 7)", std::string(14, 'a')));
+  const std::string wrong_shape = scratch_->Write("shape.npy", Npy("|u1", "(2, 7)", std::string(14, 'a')));
   ExpectRefused({"predict", job, wrong_shape}, {wrong_shape + ": ", "[2, 7]", "[1, 8, 8]"});
   const std::string ragged = scratch_->Write("ragged.csv", csv + "1,2,3\n");
   ExpectRefused({"predict", job, ragged}, {ragged + ": ", "row 4"});

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/testing/field_at_fault.h"
 #include "engine/data/dataset.h"
+#include "engine/data/formats/test_bytes.h"
 
 // Files of data for tests.
 
@@ -97,27 +98,6 @@ inline std::string Tar(const std::vector<std::pair<std::string, std::string>>& m
     tar += header + content + std::string((512 - content.size() % 512) % 512, '\0');
   }
   return tar + std::string(1024, '\0');
-}
-
-// Returns an NPY file with these bytes of elements.
-inline std::string Npy(const std::string& descr, const std::string& shape, const std::string& elements,
-                       const std::string& fortran = "False") {
-  std::string header =
-      absl::StrCat("{'descr': '", descr, "', 'fortran_order': ", fortran, ", 'shape': ", shape, ", }");
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header.push_back('\n');
-  std::string file = "\x93NUMPY";
-  file += std::string("\x01\x00", 2);
-  file.push_back(static_cast<char>(header.size() & 255));
-  file.push_back(static_cast<char>(header.size() >> 8));
-  return file + header + elements;
-}
-
-// Returns a number in `bytes` bytes, the lowest first.
-inline std::string Little(uint64_t value, int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
-  return text;
 }
 
 // Returns a BMP file of a pixel.
