@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +17,10 @@
 #include "tests/integration/api.h"
 #include "tests/integration/cli.h"
 #include "tests/integration/daemon_fixture.h"
+#include "tests/integration/daemon_process.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
-#include "tests/integration/subprocess.h"
 
 namespace tandem::testing {
 namespace {
@@ -176,13 +174,9 @@ TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
   ASSERT_FALSE(daemon_.Start().ok());
   EXPECT_THAT(daemon_.Log(),
               AllOf(HasSubstr("tandem.db is missing"), HasSubstr("jobs/"), HasSubstr("--begin-anew")));
-  Subprocess::Options options;
-  options.arguments = {DaemonProgram(), "--state-folder", daemon_.state_folder(), "--begin-anew"};
-  options.stdout_path = options.stderr_path = scratch_.File("begin-anew.out");
-  auto process = Subprocess::Start(options);
-  ASSERT_TRUE(process.ok()) << process.status();
-  EXPECT_EQ((*process)->Wait(absl::Seconds(60)), 0) << ReadFile(options.stdout_path);
-  EXPECT_THAT(ReadFile(options.stdout_path), HasSubstr("/before-"));
+  const DaemonRun anew = RunDaemon(scratch_, {"--state-folder", daemon_.state_folder(), "--begin-anew"});
+  EXPECT_EQ(anew.exit_code, 0) << anew.output;
+  EXPECT_THAT(anew.output, HasSubstr("/before-"));
   ASSERT_TRUE(daemon_.Start().ok()) << daemon_.Log();
   EXPECT_THAT(api.List(), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(daemon_.JobFolder(job)));
@@ -216,14 +210,7 @@ TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   ASSERT_EQ(cli_.Run(add).exit_code, 0);
 
   const auto restore = [&](const std::string& what) {
-    const std::string out = scratch_.File("restore.out");
-    Subprocess::Options options;
-    options.arguments = {DaemonProgram(), "--state-folder", daemon_.state_folder(), "--restore-backup", what};
-    options.stdout_path = options.stderr_path = out;
-    auto process = Subprocess::Start(options);
-    EXPECT_TRUE(process.ok()) << process.status();
-    const std::optional<int> code = (*process)->Wait(absl::Seconds(60));
-    return std::pair(code, ReadFile(out));
+    return RunDaemon(scratch_, {"--state-folder", daemon_.state_folder(), "--restore-backup", what});
   };
   // Not under a daemon.
   auto [refused, why] = restore(backup);

@@ -18,7 +18,6 @@
 #include "tests/integration/idx_files.h"
 #include "tests/integration/job_specs.h"
 #include "tests/integration/processes.h"
-#include "tests/integration/programs.h"
 #include "tests/integration/scratch_folder.h"
 #include "tests/integration/suite_daemon_fixture.h"
 
@@ -330,33 +329,22 @@ TEST_F(BadInputTest, ASpecOfFiveMebibytes) {
 }
 
 TEST_F(BadInputTest, APortInUse) {
-  Subprocess::Options options;
-  options.arguments = {DaemonProgram(), "--state-folder", scratch_->File("other-state"), "--listen",
-                       daemon_->address()};
-  options.stdout_path = options.stderr_path = scratch_->File("second.log");
-  auto second = Subprocess::Start(options);
-  ASSERT_TRUE(second.ok()) << second.status();
-  const auto code = (*second)->Wait(absl::Minutes(1));
-  ASSERT_TRUE(code.has_value()) << "it runs on beside the first";
-  EXPECT_NE(*code, 0);
-  const std::string log = ReadFile(scratch_->File("second.log"));
-  EXPECT_THAT(log, HasSubstr(daemon_->address()));
-  EXPECT_THAT(log, HasSubstr("use"));
+  const DaemonRun second =
+      RunDaemon(*scratch_, {"--state-folder", scratch_->File("other-state"), "--listen", daemon_->address()});
+  ASSERT_TRUE(second.exit_code.has_value()) << "it runs on beside the first";
+  EXPECT_NE(*second.exit_code, 0);
+  EXPECT_THAT(second.output, HasSubstr(daemon_->address()));
+  EXPECT_THAT(second.output, HasSubstr("use"));
   EXPECT_FALSE(std::filesystem::exists(scratch_->File("other-state/address")));
 }
 
 TEST_F(BadInputTest, AStateFolderThatIsHeld) {
-  Subprocess::Options options;
-  options.arguments = {DaemonProgram(), "--state-folder", daemon_->state_folder(), "--listen", "127.0.0.1:0"};
-  options.stdout_path = options.stderr_path = scratch_->File("third.log");
-  auto third = Subprocess::Start(options);
-  ASSERT_TRUE(third.ok()) << third.status();
-  const auto code = (*third)->Wait(absl::Minutes(1));
-  ASSERT_TRUE(code.has_value()) << "it runs on beside the first";
-  EXPECT_NE(*code, 0);
-  const std::string log = ReadFile(scratch_->File("third.log"));
-  EXPECT_THAT(log, HasSubstr(daemon_->state_folder()));
-  EXPECT_THAT(log, HasSubstr(absl::StrCat(daemon_->pid())));
+  const DaemonRun third =
+      RunDaemon(*scratch_, {"--state-folder", daemon_->state_folder(), "--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(third.exit_code.has_value()) << "it runs on beside the first";
+  EXPECT_NE(*third.exit_code, 0);
+  EXPECT_THAT(third.output, HasSubstr(daemon_->state_folder()));
+  EXPECT_THAT(third.output, HasSubstr(absl::StrCat(daemon_->pid())));
   // The first one's files are untouched.
   EXPECT_EQ(absl::StripAsciiWhitespace(ReadFile(daemon_->state_folder() + "/address")), daemon_->address());
   EXPECT_EQ(cli_.Run({"list"}).exit_code, 0);
@@ -371,20 +359,15 @@ TEST_F(BadInputTest, ADaemonsOwnArguments) {
       {{"--tls-cert", "/nonexistent/cert.pem", "--tls-key", "/nonexistent/key.pem"}, "/nonexistent"},
       {{"--state-folder", "/proc/nowhere"}, "/proc/nowhere"},
   };
-  int i = 0;
-  for (const auto& [arguments, part] : cases) {
-    Subprocess::Options options;
-    options.arguments = {DaemonProgram()};
-    if (arguments[0] != "--state-folder") {
-      options.arguments.insert(options.arguments.end(), {"--state-folder", scratch_->File("bad-state")});
+  for (const auto& [bad, part] : cases) {
+    std::vector<std::string> arguments = bad;
+    if (bad[0] != "--state-folder") {
+      arguments.insert(arguments.begin(), {"--state-folder", scratch_->File("bad-state")});
     }
-    options.arguments.insert(options.arguments.end(), arguments.begin(), arguments.end());
-    options.stdout_path = options.stderr_path = scratch_->File(absl::StrCat("arguments-", ++i));
-    auto process = Subprocess::Start(options);
-    ASSERT_TRUE(process.ok()) << process.status();
-    const auto code = (*process)->Wait(absl::Minutes(1));
-    EXPECT_TRUE(code.has_value() && *code != 0) << arguments[0] << " " << arguments.back() << " was taken";
-    EXPECT_THAT(ReadFile(options.stderr_path), HasSubstr(part)) << arguments[0];
+    const DaemonRun run = RunDaemon(*scratch_, std::move(arguments));
+    EXPECT_TRUE(run.exit_code.has_value() && *run.exit_code != 0)
+        << bad[0] << " " << bad.back() << " was taken";
+    EXPECT_THAT(run.output, HasSubstr(part)) << bad[0];
   }
 }
 

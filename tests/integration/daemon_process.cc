@@ -5,12 +5,15 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "gtest/gtest.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
 #include "tests/integration/processes.h"
 #include "tests/integration/programs.h"
@@ -123,6 +126,18 @@ std::vector<pid_t> DaemonProcess::Processes() const {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;
+}
+
+DaemonRun RunDaemon(const ScratchFolder& scratch, std::vector<std::string> arguments) {
+  static std::atomic<int> runs = 0;
+  const std::string output = scratch.File(absl::StrCat("tandemd-", ++runs));
+  arguments.insert(arguments.begin(), DaemonProgram());
+  const absl::StatusOr<std::unique_ptr<Subprocess>> process =
+      Subprocess::Start({.arguments = std::move(arguments), .stdout_path = output, .stderr_path = output});
+  EXPECT_TRUE(process.ok()) << process.status();
+  if (!process.ok()) return {};
+  const std::optional<int> exit_code = (*process)->Wait(absl::Minutes(1));
+  return {exit_code, ReadFile(output)};
 }
 
 }  // namespace tandem::testing

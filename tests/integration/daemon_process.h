@@ -78,6 +78,15 @@ class DaemonProcess {
   std::string address_;
 };
 
+struct DaemonRun {
+  std::optional<int> exit_code;
+  std::string output;
+};
+
+// Runs the daemon with these arguments alone until it ends, or kills it after a minute: then there is no exit
+// code.
+DaemonRun RunDaemon(const ScratchFolder& scratch, std::vector<std::string> arguments);
+
 }  // namespace tandem::testing
 
 #endif  // TANDEM_TESTS_INTEGRATION_DAEMON_PROCESS_H_
