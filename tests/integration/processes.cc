@@ -3,29 +3,21 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "tests/integration/scratch_folder.h"
 
 namespace tandem::testing {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string ReadProcFile(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 bool IsZombie(const fs::path& folder) {
   // "pid (name) state …"; a name may hold anything.
-  const std::string stat = ReadProcFile(folder / "stat");
+  const std::string stat = ReadFile(folder / "stat");
   const size_t end = stat.rfind(')');
   return end == std::string::npos || end + 2 >= stat.size() || stat[end + 2] == 'Z' || stat[end + 2] == 'X';
 }
@@ -45,8 +37,8 @@ std::vector<pid_t> FindProcesses(absl::string_view program, absl::string_view fo
       if (error || fs::path(exe).filename().string() != program) continue;
     }
     const std::string mentions =
-        absl::StrCat(ReadProcFile(entry.path() / "cmdline"), "\n", ReadProcFile(entry.path() / "environ"),
-                     "\n", fs::read_symlink(entry.path() / "cwd", error).string());
+        absl::StrCat(ReadFile(entry.path() / "cmdline"), "\n", ReadFile(entry.path() / "environ"), "\n",
+                     fs::read_symlink(entry.path() / "cwd", error).string());
     if (absl::StrContains(mentions, folder)) found.push_back(pid);
   }
   return found;
