@@ -2,7 +2,7 @@
 #include "absl/strings/strip.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
-#include "client/cli/table.h"
+#include "client/cli/print_table.h"
 
 namespace tandem::cli {
 namespace {
@@ -26,23 +26,14 @@ int CreateBackup(Session& session) {
 int ListBackups(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Backup>> backups = (*client)->ListBackups();
-  if (!backups.ok()) return session.Fail(backups.status());
-  for (v1::Backup& backup : *backups) session.MakeShowable(&backup);
-  if (session.structured()) return session.PrintList(*backups);
-  if (backups->empty()) {
-    session.terminal().Out("no backups; `tandem backup` makes one\n");
-    return kSucceeded;
-  }
-  Table table({{"ID"}, {"AGE", true}, {"SIZE", true}, {"MADE BY"}, {"FILE"}});
-  const absl::Time now = session.terminal().Now();
-  for (const v1::Backup& backup : *backups) {
-    table.AddRow({std::string(absl::StripPrefix(backup.name(), "backups/")),
-                  FormatAge(now - FromProto(backup.create_time())), FormatBytes(backup.size_bytes()),
-                  backup.automatic() ? "itself" : "hand", backup.path()});
-  }
-  session.terminal().Out(table.Render(session.style()));
-  return kSucceeded;
+  return PrintTable(session, (*client)->ListBackups(), "no backups; `tandem backup` makes one\n",
+                    {{"ID"}, {"AGE", true}, {"SIZE", true}, {"MADE BY"}, {"FILE"}},
+                    [now = session.terminal().Now()](const v1::Backup& backup) -> std::vector<std::string> {
+                      return {std::string(absl::StripPrefix(backup.name(), "backups/")),
+                              FormatAge(now - FromProto(backup.create_time())),
+                              FormatBytes(backup.size_bytes()), backup.automatic() ? "itself" : "hand",
+                              backup.path()};
+                    });
 }
 
 }  // namespace

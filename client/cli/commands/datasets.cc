@@ -9,6 +9,7 @@
 #include "client/cli/commands/datasets_pack.h"
 #include "client/cli/fact_list.h"
 #include "client/cli/format.h"
+#include "client/cli/print_table.h"
 #include "client/cli/table.h"
 
 namespace tandem::cli {
@@ -36,33 +37,25 @@ std::string About(Session& session, const v1::Dataset& dataset) {
 int ListDatasets(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Dataset>> datasets = (*client)->ListDatasets();
-  if (!datasets.ok()) return session.Fail(datasets.status());
-  for (v1::Dataset& dataset : *datasets) session.MakeShowable(&dataset);
-  if (session.structured()) return session.PrintList(*datasets);
-  if (datasets->empty()) {
-    session.terminal().Out(
-        "no data sets; add one with `tandem datasets add`, or put a folder with MNIST's or CIFAR's files "
-        "into one of the daemon's data folders\n");
-    return kSucceeded;
-  }
   std::vector<Table::Column> columns = {
       {"DATA SET"}, {"SHAPE"}, {"CLASSES", true}, {"TRAIN", true}, {"VALIDATION", true}};
   if (session.wide()) columns.push_back({"LOCATION"});
   columns.push_back({"ABOUT"});
-  Table table(columns);
-  for (const v1::Dataset& dataset : *datasets) {
-    std::vector<std::string> row = {ShortName(dataset.name()), absl::StrJoin(dataset.shape(), "x"),
-                                    dataset.classes() > 0 ? absl::StrCat(dataset.classes()) : "-",
-                                    FormatCount(dataset.train_samples()),
-                                    FormatCount(dataset.validation_samples())};
-    if (session.wide()) row.push_back(dataset.location());
-    row.push_back(dataset.problem().empty() ? About(session, dataset)
-                                            : session.style().Red("cannot be used: ") + dataset.problem());
-    table.AddRow(std::move(row));
-  }
-  session.terminal().Out(table.Render(session.style()));
-  return kSucceeded;
+  const auto row = [&session](const v1::Dataset& dataset) {
+    std::vector<std::string> cells = {ShortName(dataset.name()), absl::StrJoin(dataset.shape(), "x"),
+                                      dataset.classes() > 0 ? absl::StrCat(dataset.classes()) : "-",
+                                      FormatCount(dataset.train_samples()),
+                                      FormatCount(dataset.validation_samples())};
+    if (session.wide()) cells.push_back(dataset.location());
+    cells.push_back(dataset.problem().empty() ? About(session, dataset)
+                                              : session.style().Red("cannot be used: ") + dataset.problem());
+    return cells;
+  };
+  return PrintTable(
+      session, (*client)->ListDatasets(),
+      "no data sets; add one with `tandem datasets add`, or put a folder with MNIST's or CIFAR's files into "
+      "one of the daemon's data folders\n",
+      columns, row);
 }
 
 std::string Numbers(const google::protobuf::RepeatedField<double>& numbers) {

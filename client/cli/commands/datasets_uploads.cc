@@ -6,34 +6,23 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/datasets.h"
 #include "client/cli/format.h"
-#include "client/cli/table.h"
+#include "client/cli/print_table.h"
 
 namespace tandem::cli {
 namespace {
 
 int List(Session& session, client::Client& client) {
-  absl::StatusOr<std::vector<v1::Upload>> uploads = client.ListUploads();
-  if (!uploads.ok()) return session.Fail(uploads.status());
-  for (v1::Upload& upload : *uploads) session.MakeShowable(&upload);
-  if (session.structured()) return session.PrintList(*uploads);
-  if (uploads->empty()) {
-    session.terminal().Out("no unfinished uploads\n");
-    return kSucceeded;
-  }
-  Table table(
-      {{"UPLOAD"}, {"USER"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}});
-  const absl::Time now = session.terminal().Now();
-  for (const v1::Upload& upload : *uploads) {
-    table.AddRow({ShortName(upload.name()), upload.user(), FormatCount(upload.files()),
-                  FormatBytes(upload.bytes()), FormatBytes(upload.bytes_received()),
-                  absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
-                  // The upload is from before the database was restored, and may have become a data set
-                  // since.
-                  upload.has_expire_time() ? FormatAge(FromProto(upload.expire_time()) - now)
-                                           : "ever: from before the database was restored"});
-  }
-  session.terminal().Out(table.Render(session.style()));
-  return kSucceeded;
+  const auto row = [now = session.terminal().Now()](const v1::Upload& upload) -> std::vector<std::string> {
+    return {ShortName(upload.name()), upload.user(), FormatCount(upload.files()), FormatBytes(upload.bytes()),
+            FormatBytes(upload.bytes_received()),
+            absl::StrCat(FormatAge(now - FromProto(upload.create_time())), " ago"),
+            // The upload is from before the database was restored, and may have become a data set since.
+            upload.has_expire_time() ? FormatAge(FromProto(upload.expire_time()) - now)
+                                     : "ever: from before the database was restored"};
+  };
+  return PrintTable(
+      session, client.ListUploads(), "no unfinished uploads\n",
+      {{"UPLOAD"}, {"USER"}, {"FILES", true}, {"SIZE", true}, {"THERE", true}, {"BEGUN"}, {"KEPT FOR"}}, row);
 }
 
 int RunDatasetsUploads(Session& session, const std::vector<std::string>& removed) {

@@ -7,7 +7,7 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_progress.h"
 #include "client/cli/job_reference.h"
-#include "client/cli/table.h"
+#include "client/cli/print_table.h"
 #include "client/cli/waiting_text.h"
 #include "client/lib/main_metric.h"
 #include "engine/base/spelling.h"
@@ -90,36 +90,33 @@ int RunList(Session& session, const ListOptions& options) {
   if (!jobs.ok()) return session.Fail(jobs.status());
   const bool more = limit > 0 && jobs->size() > static_cast<size_t>(limit);
   if (more) jobs->resize(limit);
-  for (v1::Job& job : *jobs) session.MakeShowable(&job);
-  if (session.structured()) return session.PrintList(*jobs);
-  if (jobs->empty()) {
-    session.terminal().Out(options.states.empty()
-                               ? "no jobs yet; `tandem init lenet > job.yaml` writes one to submit\n"
-                               : "no jobs in that state\n");
-    return kSucceeded;
-  }
   std::vector<Table::Column> columns = {
       {"JOB"}, {"USER"}, {"STATE"}, {"EPOCHS", true}, {"VALIDATION", true}, {"TIME", true}, {"AGE", true}};
   if (session.wide()) {
     columns.insert(columns.end(), {{"REPLICAS", true}, {"DEVICES"}, {"MEMORY", true}, {"MESSAGE"}});
   }
-  Table table(columns);
-  const absl::Time now = session.terminal().Now();
-  for (const v1::Job& job : *jobs) {
-    std::vector<std::string> row = {
+  const auto row = [&session, now = session.terminal().Now()](const v1::Job& job) {
+    std::vector<std::string> cells = {
         JobId(job.name()), job.user(),        ColoredState(job.state(), session.style()),   Epochs(job),
         Validation(job),   RunTime(job, now), FormatAge(now - FromProto(job.create_time()))};
     if (session.wide()) {
-      row.insert(row.end(), {absl::StrCat(std::max(1, job.spec().replicas().count())), Devices(job),
-                             job.planned_memory_bytes() > 0 ? FormatBytes(job.planned_memory_bytes()) : "-",
-                             Message(job, now)});
+      cells.insert(cells.end(),
+                   {absl::StrCat(std::max(1, job.spec().replicas().count())), Devices(job),
+                    job.planned_memory_bytes() > 0 ? FormatBytes(job.planned_memory_bytes()) : "-",
+                    Message(job, now)});
     }
-    table.AddRow(std::move(row));
-  }
-  session.terminal().Out(table.Render(session.style()));
+    return cells;
+  };
+  const int code =
+      PrintTable(session, std::move(jobs),
+                 options.states.empty() ? "no jobs yet; `tandem init lenet > job.yaml` writes one to submit\n"
+                                        : "no jobs in that state\n",
+                 columns, row);
   // Not a part of the table, because programs may read the table.
-  if (more) session.terminal().Err(absl::StrCat("... the first ", limit, "; --all shows more\n"));
-  return kSucceeded;
+  if (more && !session.structured()) {
+    session.terminal().Err(absl::StrCat("... the first ", limit, "; --all shows more\n"));
+  }
+  return code;
 }
 
 }  // namespace

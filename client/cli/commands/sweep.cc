@@ -9,10 +9,10 @@
 #include "client/cli/job_ending.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/live_block.h"
+#include "client/cli/print_table.h"
 #include "client/cli/request_id.h"
 #include "client/cli/stream_notes.h"
 #include "client/cli/sweep_table.h"
-#include "client/cli/table.h"
 #include "client/lib/status_details.h"
 #include "client/lib/sweep_file.h"
 #include "engine/base/spelling.h"
@@ -254,26 +254,21 @@ int ShowOne(Session& session, const std::string& reference) {
 int ListSweeps(Session& session, int limit) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Sweep>> sweeps = (*client)->ListSweeps(limit);
-  if (!sweeps.ok()) return session.Fail(sweeps.status());
-  for (v1::Sweep& sweep : *sweeps) session.MakeShowable(&sweep);
-  if (session.structured()) return session.PrintList(*sweeps);
-  if (sweeps->empty()) {
-    session.terminal().Out("no sweeps yet; `tandem sweep FILE --grid PATH=VALUES` makes one\n");
-    return kSucceeded;
-  }
-  Table table({{"SWEEP"}, {"USER"}, {"STATE"}, {"JOBS", true}, {"AGE", true}, {"BEST"}});
-  const absl::Time now = session.terminal().Now();
-  for (const v1::Sweep& sweep : *sweeps) {
-    table.AddRow({SweepId(sweep.name()), sweep.user(), ColoredSweepState(sweep.state(), session.style()),
-                  absl::StrCat(sweep.jobs()), FormatAge(now - FromProto(sweep.create_time())),
-                  sweep.has_best()
-                      ? absl::StrCat(sweep.best().best().metric(), " ", FormatMeasure(sweep.best().value()),
-                                     " with ", ValuesText(sweep.best()))
-                      : "-"});
-  }
-  session.terminal().Out(table.Render(session.style()));
-  return kSucceeded;
+  const auto row = [&session,
+                    now = session.terminal().Now()](const v1::Sweep& sweep) -> std::vector<std::string> {
+    return {SweepId(sweep.name()),
+            sweep.user(),
+            ColoredSweepState(sweep.state(), session.style()),
+            absl::StrCat(sweep.jobs()),
+            FormatAge(now - FromProto(sweep.create_time())),
+            sweep.has_best()
+                ? absl::StrCat(sweep.best().best().metric(), " ", FormatMeasure(sweep.best().value()),
+                               " with ", ValuesText(sweep.best()))
+                : "-"};
+  };
+  return PrintTable(session, (*client)->ListSweeps(limit),
+                    "no sweeps yet; `tandem sweep FILE --grid PATH=VALUES` makes one\n",
+                    {{"SWEEP"}, {"USER"}, {"STATE"}, {"JOBS", true}, {"AGE", true}, {"BEST"}}, row);
 }
 
 // Cancels or deletes sweeps.

@@ -15,7 +15,7 @@
 #include "client/cli/change_each.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/format.h"
-#include "client/cli/table.h"
+#include "client/cli/print_table.h"
 
 namespace tandem::cli {
 namespace {
@@ -181,33 +181,21 @@ int CreateToken(Session& session, const CreateOptions& options) {
 int ListTokens(Session& session) {
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
-  absl::StatusOr<std::vector<v1::Token>> tokens = (*client)->ListTokens();
-  if (!tokens.ok()) return session.Fail(tokens.status());
-  for (v1::Token& token : *tokens) session.MakeShowable(&token);
-  if (session.structured()) return session.PrintList(*tokens);
-  if (tokens->empty()) {
-    session.terminal().Out("no tokens except the daemon's own; `tandem tokens create USER` creates one\n");
-    return kSucceeded;
-  }
-  Table table({{"USER"},
-               {"ROLE"},
-               {"EXPIRES"},
-               {"DEVICES", true},
-               {"QUEUED JOBS", true},
-               {"DISK", true},
-               {"STREAMS", true},
-               {"AGE", true}});
-  const absl::Time now = session.terminal().Now();
-  for (const v1::Token& token : *tokens) {
-    table.AddRow({token.user(), RoleOf(token), Expiry(token, now),
-                  AtMost(token.has_max_devices(), token.max_devices()),
-                  AtMost(token.has_max_queued_jobs(), token.max_queued_jobs()),
-                  AtMost(token.has_max_disk_bytes(), FormatLimit(token.max_disk_bytes())),
-                  AtMost(token.has_max_streams(), token.max_streams()),
-                  FormatAge(now - FromProto(token.create_time()))});
-  }
-  session.terminal().Out(table.Render(session.style()));
-  return kSucceeded;
+  const std::vector<Table::Column> columns = {
+      {"USER"},       {"ROLE"},          {"EXPIRES"},  {"DEVICES", true}, {"QUEUED JOBS", true},
+      {"DISK", true}, {"STREAMS", true}, {"AGE", true}};
+  return PrintTable(session, (*client)->ListTokens(),
+                    "no tokens except the daemon's own; `tandem tokens create USER` creates one\n", columns,
+                    [now = session.terminal().Now()](const v1::Token& token) -> std::vector<std::string> {
+                      return {token.user(),
+                              RoleOf(token),
+                              Expiry(token, now),
+                              AtMost(token.has_max_devices(), token.max_devices()),
+                              AtMost(token.has_max_queued_jobs(), token.max_queued_jobs()),
+                              AtMost(token.has_max_disk_bytes(), FormatLimit(token.max_disk_bytes())),
+                              AtMost(token.has_max_streams(), token.max_streams()),
+                              FormatAge(now - FromProto(token.create_time()))};
+                    });
 }
 
 int Revoke(Session& session, const std::vector<std::string>& users) {
