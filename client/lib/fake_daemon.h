@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "client/lib/client.h"
 #include "tandem/v1/daemon_service.grpc.pb.h"
@@ -95,95 +97,186 @@ class FakeDaemon : public v1::JobService::Service,
   std::function<grpc::Status(const v1::ShutdownRequest&, v1::ShutdownResponse*)> shutdown;
 
  private:
-  grpc::Status CreateJob(grpc::ServerContext* context, const v1::CreateJobRequest* request,
-                         v1::Job* job) override;
-  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request, v1::Job* job) override;
-  grpc::Status GetJobHistory(grpc::ServerContext* context, const v1::GetJobHistoryRequest* request,
-                             v1::GetJobHistoryResponse* response) override;
-  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
-                        v1::ListJobsResponse* response) override;
-  grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
-                         v1::Job* job) override;
-  grpc::Status UpdateJob(grpc::ServerContext* context, const v1::UpdateJobRequest* request,
-                         v1::Job* job) override;
-  grpc::Status PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
-                        v1::Job* job) override;
-  grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
-                         v1::Job* job) override;
-  grpc::Status ForkJob(grpc::ServerContext* context, const v1::ForkJobRequest* request,
-                       v1::Job* job) override;
-  grpc::Status ListCheckpoints(grpc::ServerContext* context, const v1::ListCheckpointsRequest* request,
-                               v1::ListCheckpointsResponse* response) override;
-  grpc::Status DeleteJob(grpc::ServerContext* context, const v1::DeleteJobRequest* request,
-                         google::protobuf::Empty* response) override;
-  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
-                        grpc::ServerWriter<v1::JobEvent>* writer) override;
-  grpc::Status WatchJobs(grpc::ServerContext* context, const v1::WatchJobsRequest* request,
-                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override;
-  grpc::Status ReadLog(grpc::ServerContext* context, const v1::ReadLogRequest* request,
-                       grpc::ServerWriter<v1::ReadLogResponse>* writer) override;
-  grpc::Status ReadArtifact(grpc::ServerContext* context, const v1::ReadArtifactRequest* request,
-                            grpc::ServerWriter<v1::ReadArtifactResponse>* writer) override;
-  grpc::Status DescribeModel(grpc::ServerContext* context, const v1::DescribeModelRequest* request,
-                             v1::ModelDescription* response) override;
-  grpc::Status Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
-                       grpc::ServerWriter<v1::PredictResponse>* writer) override;
-  grpc::Status Evaluate(grpc::ServerContext* context, const v1::EvaluateRequest* request,
-                        grpc::ServerWriter<v1::EvaluateResponse>* writer) override;
-  grpc::Status GetDaemon(grpc::ServerContext* context, const v1::GetDaemonRequest* request,
-                         v1::Daemon* daemon) override;
-  grpc::Status ListQueue(grpc::ServerContext* context, const v1::ListQueueRequest* request,
-                         v1::ListQueueResponse* response) override;
-  grpc::Status ListDevices(grpc::ServerContext* context, const v1::ListDevicesRequest* request,
-                           v1::ListDevicesResponse* response) override;
-  grpc::Status DrainDevice(grpc::ServerContext* context, const v1::DrainDeviceRequest* request,
-                           v1::Device* device) override;
-  grpc::Status ResumeDevice(grpc::ServerContext* context, const v1::ResumeDeviceRequest* request,
-                            v1::Device* device) override;
-  grpc::Status ExcludeDevice(grpc::ServerContext* context, const v1::ExcludeDeviceRequest* request,
-                             v1::Device* device) override;
-  grpc::Status ListDatasets(grpc::ServerContext* context, const v1::ListDatasetsRequest* request,
-                            v1::ListDatasetsResponse* response) override;
-  grpc::Status GetDataset(grpc::ServerContext* context, const v1::GetDatasetRequest* request,
-                          v1::Dataset* dataset) override;
-  grpc::Status FetchDataset(grpc::ServerContext* context, const v1::FetchDatasetRequest* request,
-                            v1::Dataset* dataset) override;
-  grpc::Status CreateDataset(grpc::ServerContext* context, const v1::CreateDatasetRequest* request,
-                             v1::Dataset* response) override;
-  grpc::Status DeleteDataset(grpc::ServerContext* context, const v1::DeleteDatasetRequest* request,
-                             google::protobuf::Empty* response) override;
-  grpc::Status ListUploads(grpc::ServerContext* context, const v1::ListUploadsRequest* request,
-                           v1::ListUploadsResponse* response) override;
-  grpc::Status DeleteUpload(grpc::ServerContext* context, const v1::DeleteUploadRequest* request,
-                            google::protobuf::Empty* response) override;
-  grpc::Status CreateUpload(grpc::ServerContext* context, const v1::CreateUploadRequest* request,
-                            v1::Upload* response) override;
-  grpc::Status UploadFiles(grpc::ServerContext* context, grpc::ServerReader<v1::UploadFilesRequest>* reader,
-                           v1::Upload* response) override;
-  grpc::Status CreateSweep(grpc::ServerContext* context, const v1::CreateSweepRequest* request,
-                           v1::Sweep* sweep) override;
-  grpc::Status GetSweep(grpc::ServerContext* context, const v1::GetSweepRequest* request,
-                        v1::Sweep* sweep) override;
-  grpc::Status ListSweeps(grpc::ServerContext* context, const v1::ListSweepsRequest* request,
-                          v1::ListSweepsResponse* response) override;
-  grpc::Status CancelSweep(grpc::ServerContext* context, const v1::CancelSweepRequest* request,
-                           v1::Sweep* sweep) override;
-  grpc::Status DeleteSweep(grpc::ServerContext* context, const v1::DeleteSweepRequest* request,
-                           google::protobuf::Empty* response) override;
-  grpc::Status CreateBackup(grpc::ServerContext* context, const v1::CreateBackupRequest* request,
-                            v1::Backup* backup) override;
-  grpc::Status ListBackups(grpc::ServerContext* context, const v1::ListBackupsRequest* request,
-                           v1::ListBackupsResponse* response) override;
-  grpc::Status CreateToken(grpc::ServerContext* context, const v1::CreateTokenRequest* request,
-                           v1::CreateTokenResponse* response) override;
-  grpc::Status ListTokens(grpc::ServerContext* context, const v1::ListTokensRequest* request,
-                          v1::ListTokensResponse* response) override;
-  grpc::Status Shutdown(grpc::ServerContext* context, const v1::ShutdownRequest* request,
-                        v1::ShutdownResponse* response) override;
+  using Context = grpc::ServerContext;
+
+  grpc::Status CreateJob(Context* context, const v1::CreateJobRequest* request, v1::Job* job) override {
+    return Answer(context, create_job, *request, job);
+  }
+  grpc::Status GetJob(Context* context, const v1::GetJobRequest* request, v1::Job* job) override {
+    return Answer(context, get_job, *request, job);
+  }
+  grpc::Status GetJobHistory(Context* context, const v1::GetJobHistoryRequest* request,
+                             v1::GetJobHistoryResponse* response) override {
+    return Answer(context, get_job_history, *request, response);
+  }
+  grpc::Status ListJobs(Context* context, const v1::ListJobsRequest* request,
+                        v1::ListJobsResponse* response) override {
+    return Answer(context, list_jobs, *request, response);
+  }
+  grpc::Status CancelJob(Context* context, const v1::CancelJobRequest* request, v1::Job* job) override {
+    return Answer(context, cancel_job, *request, job);
+  }
+  grpc::Status UpdateJob(Context* context, const v1::UpdateJobRequest* request, v1::Job* job) override {
+    return Answer(context, update_job, *request, job);
+  }
+  grpc::Status PauseJob(Context* context, const v1::PauseJobRequest* request, v1::Job* job) override {
+    return Answer(context, pause_job, *request, job);
+  }
+  grpc::Status ResumeJob(Context* context, const v1::ResumeJobRequest* request, v1::Job* job) override {
+    return Answer(context, resume_job, *request, job);
+  }
+  grpc::Status ForkJob(Context* context, const v1::ForkJobRequest* request, v1::Job* job) override {
+    return Answer(context, fork_job, *request, job);
+  }
+  grpc::Status ListCheckpoints(Context* context, const v1::ListCheckpointsRequest* request,
+                               v1::ListCheckpointsResponse* response) override {
+    return Answer(context, list_checkpoints, *request, response);
+  }
+  grpc::Status DeleteJob(Context* context, const v1::DeleteJobRequest* request,
+                         google::protobuf::Empty*) override {
+    return Answer(context, delete_job, *request);
+  }
+  grpc::Status WatchJob(Context* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::JobEvent>* writer) override {
+    return Answer(context, watch_job, *request, context, writer);
+  }
+  grpc::Status WatchJobs(Context* context, const v1::WatchJobsRequest* request,
+                         grpc::ServerWriter<v1::WatchJobsResponse>* writer) override {
+    return Answer(context, watch_jobs, *request, context, writer);
+  }
+  grpc::Status ReadLog(Context* context, const v1::ReadLogRequest* request,
+                       grpc::ServerWriter<v1::ReadLogResponse>* writer) override {
+    return Answer(context, read_log, *request, writer);
+  }
+  grpc::Status ReadArtifact(Context* context, const v1::ReadArtifactRequest* request,
+                            grpc::ServerWriter<v1::ReadArtifactResponse>* writer) override {
+    return Answer(context, read_artifact, *request, writer);
+  }
+  grpc::Status DescribeModel(Context* context, const v1::DescribeModelRequest* request,
+                             v1::ModelDescription* response) override {
+    return Answer(context, describe_model, *request, response);
+  }
+  grpc::Status Predict(Context* context, const v1::PredictRequest* request,
+                       grpc::ServerWriter<v1::PredictResponse>* writer) override {
+    return Answer(context, predict, *request, writer);
+  }
+  grpc::Status Evaluate(Context* context, const v1::EvaluateRequest* request,
+                        grpc::ServerWriter<v1::EvaluateResponse>* writer) override {
+    return Answer(context, evaluate, *request, writer);
+  }
+  grpc::Status GetDaemon(Context* context, const v1::GetDaemonRequest*, v1::Daemon* daemon) override {
+    if (get_daemon != nullptr) return get_daemon(context, daemon);
+    daemon->set_version("9.9.9");
+    return grpc::Status::OK;
+  }
+  grpc::Status ListQueue(Context* context, const v1::ListQueueRequest*,
+                         v1::ListQueueResponse* response) override {
+    return Answer(context, list_queue, response);
+  }
+  grpc::Status ListDevices(Context* context, const v1::ListDevicesRequest*,
+                           v1::ListDevicesResponse* response) override {
+    return Answer(context, list_devices, response);
+  }
+  grpc::Status DrainDevice(Context* context, const v1::DrainDeviceRequest* request,
+                           v1::Device* device) override {
+    return Answer(context, drain_device, *request, device);
+  }
+  grpc::Status ResumeDevice(Context* context, const v1::ResumeDeviceRequest* request,
+                            v1::Device* device) override {
+    return Answer(context, resume_device, *request, device);
+  }
+  grpc::Status ExcludeDevice(Context* context, const v1::ExcludeDeviceRequest* request,
+                             v1::Device* device) override {
+    return Answer(context, exclude_device, *request, device);
+  }
+  grpc::Status ListDatasets(Context* context, const v1::ListDatasetsRequest*,
+                            v1::ListDatasetsResponse* response) override {
+    return Answer(context, list_datasets, response);
+  }
+  grpc::Status GetDataset(Context* context, const v1::GetDatasetRequest* request,
+                          v1::Dataset* dataset) override {
+    return Answer(context, get_dataset, *request, dataset);
+  }
+  grpc::Status FetchDataset(Context* context, const v1::FetchDatasetRequest* request,
+                            v1::Dataset* dataset) override {
+    return Answer(context, fetch_dataset, *request, dataset);
+  }
+  grpc::Status CreateDataset(Context* context, const v1::CreateDatasetRequest* request,
+                             v1::Dataset* response) override {
+    return Answer(context, create_dataset, *request, response);
+  }
+  grpc::Status DeleteDataset(Context* context, const v1::DeleteDatasetRequest* request,
+                             google::protobuf::Empty*) override {
+    return Answer(context, delete_dataset, *request);
+  }
+  grpc::Status ListUploads(Context* context, const v1::ListUploadsRequest* request,
+                           v1::ListUploadsResponse* response) override {
+    return Answer(context, list_uploads, *request, response);
+  }
+  grpc::Status DeleteUpload(Context* context, const v1::DeleteUploadRequest* request,
+                            google::protobuf::Empty*) override {
+    return Answer(context, delete_upload, *request);
+  }
+  grpc::Status CreateUpload(Context* context, const v1::CreateUploadRequest* request,
+                            v1::Upload* response) override {
+    return Answer(context, create_upload, *request, response);
+  }
+  grpc::Status UploadFiles(Context* context, grpc::ServerReader<v1::UploadFilesRequest>* reader,
+                           v1::Upload* response) override {
+    return Answer(context, upload_files, reader, response);
+  }
+  grpc::Status CreateSweep(Context* context, const v1::CreateSweepRequest* request,
+                           v1::Sweep* sweep) override {
+    return Answer(context, create_sweep, *request, sweep);
+  }
+  grpc::Status GetSweep(Context* context, const v1::GetSweepRequest* request, v1::Sweep* sweep) override {
+    return Answer(context, get_sweep, *request, sweep);
+  }
+  grpc::Status ListSweeps(Context* context, const v1::ListSweepsRequest* request,
+                          v1::ListSweepsResponse* response) override {
+    return Answer(context, list_sweeps, *request, response);
+  }
+  grpc::Status CancelSweep(Context* context, const v1::CancelSweepRequest* request,
+                           v1::Sweep* sweep) override {
+    return Answer(context, cancel_sweep, *request, sweep);
+  }
+  grpc::Status DeleteSweep(Context* context, const v1::DeleteSweepRequest* request,
+                           google::protobuf::Empty*) override {
+    return Answer(context, delete_sweep, *request);
+  }
+  grpc::Status CreateBackup(Context* context, const v1::CreateBackupRequest* request,
+                            v1::Backup* backup) override {
+    return Answer(context, create_backup, *request, backup);
+  }
+  grpc::Status ListBackups(Context* context, const v1::ListBackupsRequest*,
+                           v1::ListBackupsResponse* response) override {
+    return Answer(context, list_backups, response);
+  }
+  grpc::Status CreateToken(Context* context, const v1::CreateTokenRequest* request,
+                           v1::CreateTokenResponse* response) override {
+    return Answer(context, create_token, *request, response);
+  }
+  grpc::Status ListTokens(Context* context, const v1::ListTokensRequest*,
+                          v1::ListTokensResponse* response) override {
+    return Answer(context, list_tokens, response);
+  }
+  grpc::Status Shutdown(Context* context, const v1::ShutdownRequest* request,
+                        v1::ShutdownResponse* response) override {
+    return Answer(context, shutdown, *request, response);
+  }
 
   // Checks the token, then calls `function` if it is set.
   template <typename Function, typename... Arguments>
-  grpc::Status Answer(grpc::ServerContext* context, const Function& function, Arguments&&... arguments);
+  grpc::Status Answer(Context* context, const Function& function, Arguments&&... arguments) {
+    if (!token.empty()) {
+      const auto sent = context->client_metadata().find("authorization");
+      if (sent == context->client_metadata().end() || sent->second != "Bearer " + token) {
+        return {grpc::StatusCode::UNAUTHENTICATED, "a wrong token"};
+      }
+    }
+    if (!function) return {grpc::StatusCode::UNIMPLEMENTED, "the test gave no answer"};
+    return function(std::forward<Arguments>(arguments)...);
+  }
 
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
