@@ -10,7 +10,6 @@
 #include "client/lib/while_fetching.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 
 namespace tandem::client {
@@ -165,11 +164,7 @@ grpc::Status BeingFetched(const std::string& bytes_done) {
   (*info.mutable_metadata())["bytes_total"] = "70";
   (*info.mutable_metadata())["files_done"] = "1";
   (*info.mutable_metadata())["files_total"] = "4";
-  google::rpc::Status details;
-  details.set_code(static_cast<int>(grpc::StatusCode::UNAVAILABLE));
-  details.add_details()->PackFrom(info);
-  return grpc::Status(grpc::StatusCode::UNAVAILABLE, "the data is being fetched",
-                      details.SerializeAsString());
+  return DetailedStatus(grpc::StatusCode::UNAVAILABLE, "the data is being fetched", info);
 }
 
 TEST(FetchTest, ACallIsRepeatedUntilItsDataIsThere) {

@@ -17,7 +17,6 @@
 #include "client/lib/stranger.h"
 #include "gmock/gmock.h"
 #include "google/rpc/error_details.pb.h"
-#include "google/rpc/status.pb.h"
 #include "gtest/gtest.h"
 
 namespace tandem::client {
@@ -67,10 +66,7 @@ grpc::Status ComeAgain(absl::Duration delay) {
   retry.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
   retry.mutable_retry_delay()->set_nanos(
       static_cast<int32_t>(absl::ToInt64Nanoseconds(delay) % 1'000'000'000));
-  google::rpc::Status details;
-  details.set_code(static_cast<int>(grpc::StatusCode::RESOURCE_EXHAUSTED));
-  details.add_details()->PackFrom(retry);
-  return grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often", details.SerializeAsString());
+  return DetailedStatus(grpc::StatusCode::RESOURCE_EXHAUSTED, "too often", retry);
 }
 
 class CountingWaits : public WaitObserver {

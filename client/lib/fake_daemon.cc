@@ -34,6 +34,15 @@ std::unique_ptr<Client> FakeDaemon::Connect() const {
   return Client::Create(options).value();
 }
 
+grpc::Status DetailedStatus(grpc::StatusCode code, const std::string& message,
+                            const google::protobuf::Message& detail) {
+  google::rpc::Status status;
+  status.set_code(code);
+  status.set_message(message);
+  status.add_details()->PackFrom(detail);
+  return {code, message, status.SerializeAsString()};
+}
+
 grpc::Status BadRequestStatus(const std::string& message,
                               const std::vector<std::pair<std::string, std::string>>& violations) {
   google::rpc::BadRequest bad_request;
@@ -42,22 +51,14 @@ grpc::Status BadRequestStatus(const std::string& message,
     violation->set_field(field);
     violation->set_description(description);
   }
-  google::rpc::Status status;
-  status.set_code(grpc::StatusCode::INVALID_ARGUMENT);
-  status.set_message(message);
-  status.add_details()->PackFrom(bad_request);
-  return {grpc::StatusCode::INVALID_ARGUMENT, message, status.SerializeAsString()};
+  return DetailedStatus(grpc::StatusCode::INVALID_ARGUMENT, message, bad_request);
 }
 
 grpc::Status UnavailableStatus(const std::string& message) {
   google::rpc::ErrorInfo info;
   info.set_reason("UNAVAILABLE");
   info.set_domain("tandem");
-  google::rpc::Status status;
-  status.set_code(grpc::StatusCode::UNAVAILABLE);
-  status.set_message(message);
-  status.add_details()->PackFrom(info);
-  return {grpc::StatusCode::UNAVAILABLE, message, status.SerializeAsString()};
+  return DetailedStatus(grpc::StatusCode::UNAVAILABLE, message, info);
 }
 
 }  // namespace tandem::client

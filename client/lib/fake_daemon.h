@@ -282,6 +282,10 @@ class FakeDaemon : public v1::JobService::Service,
   std::unique_ptr<grpc::Server> server_;
 };
 
+// Returns a status with a detail, such as google.rpc.ErrorInfo, as the daemon packs it.
+grpc::Status DetailedStatus(grpc::StatusCode code, const std::string& message,
+                            const google::protobuf::Message& detail);
+
 // Returns the daemon's status for a bad request: INVALID_ARGUMENT with a google.rpc.BadRequest of (field,
 // description) pairs.
 grpc::Status BadRequestStatus(const std::string& message,
