@@ -1,0 +1,26 @@
+"""Tests that start daemons."""
+
+load("//third_party/precompiled:cc.bzl", "cc_test")
+
+def daemon_test(name, deps, timeout = "long", srcs = None, data = ["//tests/integration:programs"]):
+    """A test of the programs under test. It runs alone.
+
+    Args:
+      name: of the test.
+      deps: what it links, besides the harness and Abseil.
+      timeout: of the test.
+      srcs: default: NAME.cc.
+      data: the programs that it starts.
+    """
+    cc_test(
+        name = name,
+        timeout = timeout,
+        srcs = srcs or [name + ".cc"],
+        data = data,
+        # It starts many processes and waits for them: alone on a small machine.
+        tags = ["exclusive"],
+        deps = deps + [
+            "//tests/integration:harness",
+            "//third_party/absl",
+        ],
+    )
