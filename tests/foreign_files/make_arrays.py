@@ -294,46 +294,25 @@ for name, content, part in (
     case("foreign_" + name, NPY % "", {"x.npy": content, "y.npy": LABELS}, refusal=["npy.train_inputs", part])
     case("foreign_csv_" + name, text, {"x.npy": content}, refusal=["csv.train", part])
 semicolons = "csv { train: 'FOLDER/t.csv' %s }"
-case(
-    "csv_semicolons",
-    semicolons % "",
-    {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
-    floats(numbers[["a"]]),
-    floats(numbers[["b"]]),
-)
-case(
-    "csv_decimal_comma",
-    semicolons % "",
-    {"t.csv": lambda path: numbers.to_csv(path, sep=";", decimal=",", index=False)},
-    floats(numbers[["a"]]),
-    floats(numbers[["b"]]),
-)
-case(
-    "csv_utf16",
-    semicolons % "",
-    {"t.csv": lambda path: numbers.to_csv(path, encoding="utf-16", index=False)},
-    floats(numbers[["a"]]),
-    floats(numbers[["b"]]),
-)
-case(
-    "csv_tabs",
-    semicolons % "",
-    {"t.csv": lambda path: numbers.to_csv(path, sep="\t", index=False)},
-    floats(numbers[["a"]]),
-    floats(numbers[["b"]]),
-)
+for name, options, table in (
+    ("semicolons", "", {"sep": ";"}),
+    ("decimal_comma", "", {"sep": ";", "decimal": ","}),
+    ("utf16", "", {"encoding": "utf-16"}),
+    ("tabs", "", {"sep": "\t"}),
+    ("semicolons_named", "delimiter: ';'", {"sep": ";"}),
+):
+    case(
+        "csv_" + name,
+        semicolons % options,
+        {"t.csv": lambda path, table=table: numbers.to_csv(path, index=False, **table)},
+        floats(numbers[["a"]]),
+        floats(numbers[["b"]]),
+    )
 case(
     "csv_comma_given",
     semicolons % "delimiter: ','",
     {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
     refusal=["csv.train", "has a single column 'a;b'", "give csv.delimiter: ';'"],
-)
-case(
-    "csv_semicolons_named",
-    semicolons % "delimiter: ';'",
-    {"t.csv": lambda path: numbers.to_csv(path, sep=";", index=False)},
-    floats(numbers[["a"]]),
-    floats(numbers[["b"]]),
 )
 case(
     "tokens_of_floats",
