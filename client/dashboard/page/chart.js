@@ -9,6 +9,17 @@ import {lowerBound} from "./numbers.js";
 const INCREMENTS = Array.from({length: 80}, (_, i) => [1, 2, 2.5, 5].map((digit) => Number(`${digit}e${i - 40}`))).flat();
 export const COLORS = ["#1f77d0", "#d9541e", "#2a9d4a", "#9b4fc9", "#c22f6b", "#0e9aa7", "#a77b00", "#6b7280"];
 
+// Controls of how curves are drawn, as the page's address has it; `choice` returns the same for the address.
+export function curveControls(query) {
+  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) =>
+      h("option", {value: one, selected: query.get("x") === one}, one)));
+  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
+  const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  return {axis, smooth, log,
+    labels: [h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic")],
+    choice: () => ({x: axis.value === "step" ? null : axis.value, smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null})};
+}
+
 // The curve with each value replaced by a mean in which the past weighs less and less; a gap stays a gap.
 function smoothed(values, weight) {
   if (!weight) return values;

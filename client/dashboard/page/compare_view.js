@@ -1,7 +1,7 @@
 // Several jobs in one chart for each measure, and the fields in which their files differ.
 
 import {call, follow} from "./api.js";
-import {Chart} from "./chart.js";
+import {Chart, curveControls} from "./chart.js";
 import {h, table, update} from "./dom.js";
 import {jobState, measure} from "./format.js";
 import {refine} from "./finer.js";
@@ -25,22 +25,18 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
   const charts = new Map();
   const input = h("input", {type: "text", placeholder: "lenet-k3v7qa", "aria-label": "A job's id", size: 22});
   const chosen = h("span", {class: "bar"});
-  const isAxis = (one) => ["step", "epoch", "time"].includes(one);
-  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) => h("option", {value: one, selected: query.get("x") === one}, one)));
-  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
-  const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const {axis, smooth, log, labels, choice} = curveControls(query);
   const problem = h("p", {class: "error", role: "alert"});
   const plots = h("div", {class: "charts"});
   const differences = h("div");
   root.append(h("h1", {}, "Compare"),
       h("form", {class: "bar", onsubmit: (event) => { event.preventDefault(); add(input.value.trim()); input.value = ""; }},
           input, h("button", {type: "submit"}, "Add"), chosen),
-      h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic")),
+      h("div", {class: "bar"}, labels),
       problem, plots, h("h2", {}, "Fields that differ"), differences);
-  if (query.get("x") && !isAxis(query.get("x"))) problem.textContent = `"${query.get("x")}" is no axis; it is step, epoch or time.`;
+  if (query.get("x") && query.get("x") !== axis.value) problem.textContent = `"${query.get("x")}" is no axis; it is step, epoch or time.`;
 
-  const remember = () => setQuery({jobs: [...jobs.keys()].join(","), x: axis.value === "step" ? null : axis.value,
-                                   smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null});
+  const remember = () => setQuery({jobs: [...jobs.keys()].join(","), ...choice()});
 
   async function add(id) {
     if (!id || jobs.has(id)) return;

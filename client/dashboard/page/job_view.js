@@ -1,7 +1,7 @@
 // One job: its curves, live, and everything else that is known of it.
 
 import {ask, call, CallError, follow, isFinal} from "./api.js";
-import {Chart} from "./chart.js";
+import {Chart, curveControls} from "./chart.js";
 import {confirm, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
 import {refine} from "./finer.js";
@@ -34,18 +34,14 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   const problem = h("p", {class: "error", role: "alert"}), failure = h("p", {class: "error"});
   const facts = h("div", {class: "facts"});
   const bar = h("progress", {class: "wide", max: 1, value: 0, "aria-label": "progress of the training"});
-  const axis = h("select", {"aria-label": "Horizontal axis"}, ["step", "epoch", "time"].map((one) =>
-      h("option", {value: one, selected: query.get("x") === one}, one)));
-  const smooth = h("input", {type: "range", min: 0, max: 0.99, step: 0.01, value: query.get("smooth") ?? 0, "aria-label": "Smoothing"});
-  const log = h("input", {type: "checkbox", checked: query.get("log") === "1"});
+  const {axis, smooth, log, labels, choice} = curveControls(query);
   const reduction = h("span", {class: "dim"});
   const plots = h("div", {class: "charts"});
   const wait = h("p", {class: "dim"}, "Reading the job's log…");
   const epochs = h("div", {class: "short"}), replicas = h("div", {class: "short"}), files = h("div", {class: "short"}), changes = h("div", {class: "short"}), matrix = h("div");
   root.append(
       h("div", {class: "bar"}, heading, state, buttons), failure, problem, bar, facts,
-      h("div", {class: "bar"}, h("label", {}, "along", axis), h("label", {}, "smoothing", smooth), h("label", {}, log, "logarithmic"),
-          h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
+      h("div", {class: "bar"}, labels, h("span", {class: "dim"}, "drag to zoom, double-click to see all"), reduction),
       wait, plots, h("h2", {}, "Epochs"), epochs, replicas, matrix, h("h2", {}, "Checkpoints and files"), files,
       h("h2", {}, "Events"), changes,
       section("Layers", layers), section("Job file", jobFile), section("Log", followLog));
@@ -298,7 +294,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   }
   for (const control of [axis, smooth, log]) {
     control.addEventListener("input", () => {
-      setQuery({x: axis.value === "step" ? null : axis.value, smooth: smooth.value === "0" ? null : smooth.value, log: log.checked ? "1" : null});
+      setQuery(choice());
       ask4draw();
     });
   }
