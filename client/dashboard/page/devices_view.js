@@ -1,7 +1,7 @@
 // The devices: who holds them, their load, and why one is out of service. Also the partitions of the daemon's cluster.
 
 import {call} from "./api.js";
-import {confirm, h, table, update} from "./dom.js";
+import {change, h, table, update} from "./dom.js";
 import {bytes, duration, id, shortEnum} from "./format.js";
 import {poll} from "./poll.js";
 
@@ -10,17 +10,10 @@ export function showDevices({root, say, signal, user}) {
   const problem = h("p", {class: "error", role: "alert"}), list = h("div"), cluster = h("div");
   root.append(h("h1", {}, "Devices"), problem, list, cluster);
 
-  async function act(method, name, question, action, field) {
-    const answer = await confirm(question, action, field);
-    if (answer === null || signal.aborted) return;
-    try {
-      problem.textContent = "";
-      await call(method, typeof answer === "string" ? {name, reason: answer} : {name}, signal);
-      await read();
-    } catch (error) {
-      if (error.name !== "AbortError") problem.textContent = error.message;
-    }
-  }
+  const act = (method, name, question, action, field) => change(question, action, field, async (answer) => {
+    await call(method, typeof answer === "string" ? {name, reason: answer} : {name}, signal);
+    await read();
+  }, {problem, signal});
   const button = (device) => {
     if (user.role !== "ADMIN") return "";
     return device.state === "DEVICE_STATE_ACTIVE"

@@ -49,7 +49,7 @@ export function table(caption, columns, rows) {
 }
 
 // Asks for confirmation. Resolves to true, to the field's value if there is a field, or to null if the user declines.
-export function confirm(question, action, field) {
+function confirm(question, action, field) {
   return new Promise((resolve) => {
     const input = field && h("input", {...field, "aria-label": question});
     const close = (value) => {
@@ -69,4 +69,16 @@ export function confirm(question, action, field) {
     document.body.append(dialog);
     dialog.showModal();
   });
+}
+
+// Asks for a change; after a yes, makes the change with the answer. Shows the change's error in `problem`.
+export async function change(question, action, field, make, {problem, signal}) {
+  const answer = await confirm(question, action, field);
+  if (answer === null || signal.aborted) return;
+  problem.textContent = "";
+  try {
+    await make(answer);
+  } catch (error) {
+    if (error.name !== "AbortError") problem.textContent = error.message;
+  }
 }

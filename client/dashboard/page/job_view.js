@@ -2,7 +2,7 @@
 
 import {ask, call, CallError, follow, isFinal} from "./api.js";
 import {Chart, curveControls} from "./chart.js";
-import {confirm, h, svg, table, update} from "./dom.js";
+import {change, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
 import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
@@ -96,18 +96,11 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
 
   const isMine = () => user.role === "ADMIN" || (user.role === "SUBMITTER" && job?.user === user.user);
 
-  async function act(method, request, question, label, field) {
-    const answer = await confirm(question, label, field);
-    if (answer === null || signal.aborted) return;
-    problem.textContent = "";
-    try {
-      job = await call(method, request(answer), signal);
-      goOn();
-      drawHead();
-    } catch (error) {
-      if (error.name !== "AbortError") problem.textContent = error.message;
-    }
-  }
+  const act = (method, request, question, label, field) => change(question, label, field, async (answer) => {
+    job = await call(method, request(answer), signal);
+    goOn();
+    drawHead();
+  }, {problem, signal});
 
   function drawHead() {
     // The log may be ahead of what GetJob said, or behind while it is read.

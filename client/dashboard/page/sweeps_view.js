@@ -1,7 +1,7 @@
 // Sweeps, and one sweep: its jobs as a table and as parallel coordinates, the best marked.
 
 import {call} from "./api.js";
-import {confirm, h, svg, table, update} from "./dom.js";
+import {change, h, svg, table, update} from "./dom.js";
 import {id, jobState, measure, shortEnum, time} from "./format.js";
 import {poll} from "./poll.js";
 
@@ -61,15 +61,11 @@ export function showSweep({root, id: sweepId, say, signal, user}) {
     heading.textContent = sweep.display_name || sweepId;
     state.textContent = `${shortEnum(sweep.state, "SWEEP_STATE_")}: ${counts(sweep)}. Objective: ${sweep.objective?.metric || "loss"}.`;
     const isMine = user.role === "ADMIN" || (user.role === "SUBMITTER" && sweep.user === user.user);
-    update(buttons, `${sweep.state} ${isMine}`, () => isMine && sweep.state === "SWEEP_STATE_ACTIVE" ? h("button", {type: "button", class: "danger", onclick: async () => {
-      if (await confirm(`Cancel all jobs of ${sweep.display_name || sweepId} that have not ended?`, "Cancel") === null) return;
-      try {
+    update(buttons, `${sweep.state} ${isMine}`, () => isMine && sweep.state === "SWEEP_STATE_ACTIVE" ? h("button", {type: "button", class: "danger",
+      onclick: () => change(`Cancel all jobs of ${sweep.display_name || sweepId} that have not ended?`, "Cancel", undefined, async () => {
         await call("CancelSweep", {name}, signal);
         await read();
-      } catch (error) {
-        if (error.name !== "AbortError") problem.textContent = error.message;
-      }
-    }}, "Cancel the sweep") : []);
+      }, {problem, signal})}, "Cancel the sweep") : []);
     const results = sweep.results ?? [];
     const best = sweep.best?.job;
     const names = [...new Set(results.flatMap((result) => (result.values ?? []).map((one) => one.field)))];
