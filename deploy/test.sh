@@ -159,7 +159,8 @@ whole_flags=()
 if ((whole)); then
   whole_flags=(--test_env=TANDEM_WHOLE=1 --test_timeout=3600)
 fi
-run_bazel_tests "" "${whole_flags[@]}" //...
+# Many tests mostly wait, and everything is built: so more tests run at a time than there are cores.
+run_bazel_tests "" "${whole_flags[@]}" --jobs=HOST_CPUS*1.5 --local_cpu_resources=HOST_CPUS*1.5 //...
 
 heading "Whole-system scripts"
 TANDEM_BIN_DIR=$(readlink -f bazel-bin)
