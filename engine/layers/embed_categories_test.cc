@@ -155,6 +155,7 @@ TEST(EmbedCategoriesTest, ParametersHaveTheNamesOfTheColumns) {
 }
 
 void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
+  SCOPED_TRACE(text);
   ExpectOneViolation(CheckModel(ModelOf(text)).status(), field, part);
 }
 

@@ -50,6 +50,7 @@ std::string OutputOf(const std::string& layers, std::vector<std::string>* parame
 }
 
 void ExpectViolation(const std::string& layers, const std::string& field, const std::string& part) {
+  SCOPED_TRACE(layers);
   ExpectOneViolation(CheckModel(ModelOf(layers)).status(), field, part);
 }
 

@@ -38,6 +38,7 @@ std::vector<FieldViolation> ViolationsOf(const std::string& text) {
 
 // Expects a single violation.
 void ExpectViolation(const std::string& text, const std::string& field, const std::string& part) {
+  SCOPED_TRACE(text);
   ExpectOneViolation(CheckModel(Parse(text)).status(), field, part);
 }
 

@@ -13,9 +13,11 @@ namespace tandem {
 
 // The common fields of v1::BatchNorm, v1::GroupNorm and v1::LayerNorm. `Norm` is one of these messages.
 
+inline constexpr double kDefaultNormEpsilon = 1e-5;
+
 template <typename Norm>
 void FillNorm(Norm* norm) {
-  if (!norm->has_epsilon()) norm->set_epsilon(1e-5);
+  if (!norm->has_epsilon()) norm->set_epsilon(kDefaultNormEpsilon);
   if (!norm->has_affine()) norm->set_affine(true);
   FillInitializer(Ones(), norm->mutable_weight_initializer());
   FillInitializer(Zeros(), norm->mutable_bias_initializer());

@@ -33,7 +33,7 @@ std::string AttributesOf(double margin, bool sum) {
   return absl::StrCat("margin=", margin, sum ? " sum" : "");
 }
 
-constexpr double kCosineFlops = 6;  // Three products of two vectors.
+constexpr double kCosineFlopsPerElement = 6;  // Three products of two vectors.
 
 }  // namespace
 
@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<ValueId>> CosineEmbeddingOp::Gradient(Graph& graph, c
 
 OpCost CosineEmbeddingOp::Cost(absl::Span<const TensorType> inputs,
                                absl::Span<const TensorType> outputs) const {
-  return WithFlops(Op::Cost(inputs, outputs), kCosineFlops, inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kCosineFlopsPerElement, inputs);
 }
 
 std::string CosineEmbeddingGradOp::attributes() const { return AttributesOf(margin, sum); }
@@ -70,7 +70,7 @@ absl::StatusOr<std::vector<TensorType>> CosineEmbeddingGradOp::Infer(
 
 OpCost CosineEmbeddingGradOp::Cost(absl::Span<const TensorType> inputs,
                                    absl::Span<const TensorType> outputs) const {
-  return WithFlops(Op::Cost(inputs, outputs), kCosineFlops, inputs);
+  return WithFlops(Op::Cost(inputs, outputs), kCosineFlopsPerElement, inputs);
 }
 
 CosineVectors::CosineVectors(const Shape& first, bool pairs)

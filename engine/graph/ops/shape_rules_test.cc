@@ -415,6 +415,7 @@ TEST(ShapeRules, LayerNorm) {
   ExpectRefused(images, {F32({2, 3, 4, 5}), F32({4, 5}), F32({4, 5})});
   ExpectRefused(LayerNormOp(0, 1e-5), {F32({2, 8}), F32({8}), F32({8})});
   ExpectRefused(LayerNormOp(1, -1), {F32({2, 8}), F32({8}), F32({8})});
+  ExpectRefused(LayerNormOp(1, std::numeric_limits<double>::infinity()), {F32({2, 8}), F32({8}), F32({8})});
   ExpectTypes(LayerNormGradOp(1, 0), {F32({2, 8}), F32({2, 8}), F32({8}), F32({2}), F32({2})},
               {F32({2, 8}), F32({8}), F32({8})});
   ExpectRefused(LayerNormGradOp(1, 0), {F32({2, 8}), F32({2, 8}), F32({8}), F32({8}), F32({2})});
