@@ -146,7 +146,9 @@ TEST_F(ClusterJobsTest, AJobHasTheNumberAndTheNodesOfItsNewestAttempt) {
   EXPECT_THAT(attempt().nodes(), ElementsAre("n7", "n8"));
   Awaited<absl::StatusOr<v1::Job>> scheduled;
   jobs_.machine().Schedule(id.job_id, {}, scheduled.Done());
-  EXPECT_FALSE(scheduled.Get()->has_cluster_attempt());
+  const auto again = scheduled.Get();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->has_cluster_attempt());
 }
 
 TEST_F(ClusterJobsTest, AnAttemptThatEndsBetweenTwoObservationsHasItsNodes) {

@@ -54,7 +54,7 @@ struct LaunchedAttempt {
   v1::StateReason reason = v1::STATE_REASON_WORKER_LOST;
   // The last start; the probable start of a waiting attempt. In whole seconds. Empty if unknown.
   std::optional<absl::Time> start;
-  // The nodes of a running attempt. May be empty.
+  // The nodes of an attempt that runs or has run. May be empty.
   std::vector<std::string> nodes;
 };
 

@@ -25,7 +25,9 @@ TEST(ClusterAttemptTest, AnOlderAttemptIsNotRecorded) {
   EXPECT_EQ(older.Get().status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(jobs.Get(id).has_cluster_attempt());
   jobs.machine().SetClusterAttempt(id, 1, attempt, "Submitted.", newest.Done());
-  EXPECT_EQ(newest.Get()->cluster_attempt().id(), "4711");
+  const auto recorded = newest.Get();
+  ASSERT_TRUE(recorded.ok()) << recorded.status();
+  EXPECT_EQ(recorded->cluster_attempt().id(), "4711");
   EXPECT_EQ(jobs.Log(id).back().notice().message(), "Submitted.");
 }
 

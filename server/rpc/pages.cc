@@ -1,5 +1,7 @@
 #include "server/rpc/pages.h"
 
+#include <cstdint>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
@@ -13,7 +15,7 @@ absl::StatusOr<Page> ParsePage(int page_size, const std::string& page_token, int
   if (size < 1 || size > most) {
     violations.Add("page_size", absl::StrCat("is ", page_size, "; it must be from 1 to ", most));
   }
-  int begin = 0;
+  int64_t begin = 0;
   if (!page_token.empty() && (!absl::SimpleAtoi(page_token, &begin) || begin < 1)) {
     violations.Add(
         "page_token",

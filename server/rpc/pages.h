@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/repeated_field.h"
 
-// Pages of lists in memory. A token is the number of earlier entries. If the list changes between two pages,
-// an entry may be shown twice or not at all.
+// Pages of lists. A token is the number of earlier entries; of sweeps: the number of the last sweep. If the
+// list changes between two pages, an entry may be shown twice or not at all.
 
 namespace tandem::rpc {
 

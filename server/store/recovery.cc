@@ -52,6 +52,7 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
       const int32_t newest = newest_attempt(JobId(job.job.name()));
       if (newest <= job.job.attempt()) continue;
       job.job.set_attempt(newest);
+      job.job.clear_cluster_attempt();
       // The restored database has no events of this attempt's worker.
       job.last_worker_sequence = 0;
       jobs.push_back(std::move(job));

@@ -166,7 +166,6 @@ int Main(int argc, char** argv) {
   absl::StatusOr<WorkerLock> lock = WorkerLock::Inherit(std::atoi(argv[4]), folder.LockPath(index));
   if (!lock.ok() || !lock->SetHolder({.attempt = launch.attempt(), .pid = getpid()}).ok())
     return kWorkerLockHeld;
-  file.close();
   // No other file of the daemon may be open. The libraries' files are closed on exec.
   for (int fd = WorkerLock::kInheritedFd + 1; fd < 1024; ++fd) {
     if (fcntl(fd, F_GETFD) == 0) {
