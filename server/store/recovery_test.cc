@@ -141,6 +141,11 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
     const auto store = Open();
     AddJob(*store, "a", 3, 1);
     AddJob(*store, "b", 3, 5);
+    for (const std::string id : {"a", "b"}) {
+      StoredJob job = *store->GetJob(id);
+      job.job.mutable_cluster_attempt()->set_id("4711");
+      ASSERT_TRUE(Write(*store, [&](Transaction& transaction) { return transaction.UpdateJob(&job); }).ok());
+    }
     ASSERT_TRUE(
         Write(*store, [](Transaction& transaction) { return transaction.ReserveJobId("forked"); }).ok());
     ASSERT_TRUE(backups_.Create(true).ok());
@@ -153,8 +158,10 @@ TEST_F(RecoveryTest, WhatCameSinceTheBackupIsNotConfusedWithWhatComesNext) {
   const auto store = Open();
   EXPECT_EQ(store->GetJob("a")->job.attempt(), 4);
   EXPECT_EQ(store->GetJob("a")->last_worker_sequence, 0);
+  EXPECT_FALSE(store->GetJob("a")->job.has_cluster_attempt());
   EXPECT_EQ(store->GetJob("b")->job.attempt(), 5);
   EXPECT_EQ(store->GetJob("b")->last_worker_sequence, 7);
+  EXPECT_EQ(store->GetJob("b")->job.cluster_attempt().id(), "4711");
   EXPECT_EQ(store->GetJob("b")->job.spec().name(), "b");
   // Its folder must not count as a deleted job's.
   EXPECT_FALSE(*store->WasDeleted("forked"));
