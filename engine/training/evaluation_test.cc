@@ -71,7 +71,9 @@ Trained Train(const v1::JobSpec& spec, const std::string& kind) {
   EXPECT_TRUE(saved.ok()) << saved;
   absl::StatusOr<TrainedModel> model = ReadTrainedModel(spec, path);
   EXPECT_TRUE(model.ok()) << model.status();
-  return {recorder.epochs.back().validation(), *std::move(model)};
+  EXPECT_FALSE(recorder.epochs.empty());
+  return {recorder.epochs.empty() ? v1::Evaluation() : recorder.epochs.back().validation(),
+          *std::move(model)};
 }
 
 std::unique_ptr<Device> Cpu() {

@@ -58,7 +58,7 @@ absl::Status DataBeingFetched(const FetchProgress& progress) {
                                                {"files_total", absl::StrCat(progress.files_total)}});
 }
 
-absl::Status UnderField(absl::string_view prefix, const absl::Status& status) {
+absl::Status WithFieldPrefix(absl::string_view prefix, const absl::Status& status) {
   if (GetFieldViolations(status).empty()) return status;
   FieldViolations violations;
   violations.AddAll(prefix, status);

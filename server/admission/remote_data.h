@@ -39,7 +39,7 @@ absl::Status DataBeingFetched(const FetchProgress& progress);
 
 // Puts `prefix` before the fields of an error of RemoteData. Keeps the code, the reason and the other
 // details.
-absl::Status UnderField(absl::string_view prefix, const absl::Status& status);
+absl::Status WithFieldPrefix(absl::string_view prefix, const absl::Status& status);
 
 // Fetches data that specs name by URLs into a cache. A fetched URL is pinned to its content by "#sha256=<64
 // hexadecimal digits>". The digest is the content's, or for a folder that of the listing of its contents. A

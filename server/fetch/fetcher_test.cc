@@ -262,7 +262,8 @@ TEST_F(FetcherTest, ErrorsNameTheirFields) {
   EXPECT_EQ(violations[0].field, "idx.train_labels");
   EXPECT_THAT(violations[0].description, HasSubstr("https://example.com/missing?..."));
   EXPECT_EQ(status.message().find("secret"), absl::string_view::npos);
-  EXPECT_EQ(GetFieldViolations(UnderField("spec.dataset", status))[0].field, "spec.dataset.idx.train_labels");
+  EXPECT_EQ(GetFieldViolations(WithFieldPrefix("spec.dataset", status))[0].field,
+            "spec.dataset.idx.train_labels");
 }
 
 TEST_F(FetcherTest, AWrongChecksumIsAnError) {

@@ -21,7 +21,7 @@ std::optional<v1::DatasetSpec> WithUrls(const RpcContext& context, const v1::Dat
 // Returns the replacement of `spec`. A spec that names a set keeps the name, and the set is pinned behind it.
 absl::StatusOr<v1::DatasetSpec> Local(const v1::DatasetSpec& spec, const std::string& field,
                                       absl::StatusOr<v1::DatasetSpec> pinned) {
-  if (!pinned.ok()) return UnderField(field, pinned.status());
+  if (!pinned.ok()) return WithFieldPrefix(field, pinned.status());
   if (!spec.name().empty()) return spec;
   return pinned;
 }

@@ -86,12 +86,14 @@ class DamagedStateTest : public DaemonFixture {
 TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   Api api(daemon_);
   const std::string known = api.CreateAndAwait(EndlessJob(), v1::JOB_STATE_RUNNING);
+  ASSERT_FALSE(HasFailure());
   const std::string backup = Backup();
   ASSERT_THAT(backup, EndsWith(".db"));
   EXPECT_TRUE(std::filesystem::exists(backup + ".sha256"));
   EXPECT_THAT(cli_.Run({"backup", "list"}).out, HasSubstr(backup));
   // After the backup: a job that the restored database cannot know.
   const std::string later = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
 
   const int64_t before = api.Get(known).progress().step();
   // This writes the log into the database file.
@@ -110,6 +112,7 @@ TEST_F(DamagedStateTest, TheNewestBackupTakesItsPlaceAndJobsGoOn) {
   CancelAndWait(api, known);
   // New work, as ever.
   api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   EXPECT_TRUE(std::filesystem::exists(daemon_.JobFolder(later) + "/model.safetensors"));
 }
 
@@ -137,6 +140,7 @@ TEST_F(DamagedStateTest, AttemptsAreNotUsedAgain) {
 TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
   Api api(daemon_);
   const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   ASSERT_EQ(daemon_.Terminate(), 0);
   Damage();
   const std::string before = ReadFile(daemon_.DatabasePath());
@@ -151,9 +155,12 @@ TEST_F(DamagedStateTest, WithoutABackupItDoesNotStartAndChangesNothing) {
 TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored) {
   Api api(daemon_);
   const std::string early = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   Backup();
   const std::string late = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   const std::string endless = api.CreateAndAwait(EndlessJob(), v1::JOB_STATE_RUNNING);
+  ASSERT_FALSE(HasFailure());
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   EXPECT_EQ(daemon_.Wait(kPatience), 1) << daemon_.Log();
   EXPECT_THAT(daemon_.Log(),
@@ -169,6 +176,7 @@ TEST_F(DamagedStateTest, ADatabaseThatIsRemovedUnderTheDaemonIsSavedAndRestored)
 TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
   Api api(daemon_);
   const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   ASSERT_EQ(daemon_.Terminate(), 0);
   for (const char* side : {"", "-wal", "-shm"}) std::filesystem::remove(daemon_.DatabasePath() + side);
   ASSERT_FALSE(daemon_.Start().ok());
@@ -186,6 +194,7 @@ TEST_F(DamagedStateTest, WithoutADatabaseAndABackupItBeginsAnewOnlyWhenTold) {
 TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
   Api api(daemon_);
   const std::string job = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   Backup();
   // So that nothing of the database is in its log.
   ASSERT_EQ(daemon_.Terminate(), 0);
@@ -202,8 +211,10 @@ TEST_F(DamagedStateTest, WhatABackupMeetsEndsTheDaemonAndIsMended) {
 TEST_F(DamagedStateTest, ABackupIsBroughtBackByHand) {
   Api api(daemon_);
   const std::string first = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   const std::string backup = Backup();
   const std::string second = api.CreateAndAwait(SmallJob({}), v1::JOB_STATE_SUCCEEDED);
+  ASSERT_FALSE(HasFailure());
   const std::string houses = scratch_.Write("houses.csv", "size,price\n1,2\n2,3\n3,4\n4,5\n");
   const std::vector<std::string> add = {
       "datasets", "add", "houses", houses, "--set", "csv.target_columns=price", "--upload"};

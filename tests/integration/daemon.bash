@@ -48,7 +48,7 @@ logged() {
   local log=$1 code=0
   shift
   "$@" >"$log" 2>&1 || code=$?
-  ((code == 0)) || tail -n 20 "$log" >&2
+  ((code == 0)) || tail -n 100 "$log" >&2
   return "$code"
 }
 

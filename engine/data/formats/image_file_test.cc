@@ -87,7 +87,7 @@ TEST(ImageFileTest, RowsOfADamagedJpegAreRefused) {
 // No memory can hold so many rows, so the sample's preparation throws after the decoding has begun.
 TEST(ImageFileTest, AnExceptionInMidPictureLosesNoMemoryOfJpeg) {
   std::mt19937 random(8);
-  const std::string file = Jpeg({.width = 64, .height = 64, .across = 2, .down = 2}, random);
+  const std::string file = NoisyJpeg({.width = 64, .height = 64, .across = 2, .down = 2}, random);
   uint8_t sample[3] = {};
   const auto decode = [&] {
     EXPECT_THROW(
