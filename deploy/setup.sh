@@ -52,6 +52,8 @@ if [[ ! -f $uplot_folder/uPlot.esm.js ]] && command -v npm >/dev/null; then
     tar -xzf "$scratch/uplot-$uplot.tgz" -C "$scratch"
     mkdir -p "$uplot_folder"
     cp "$scratch"/package/dist/uPlot.{esm.js,min.css} "$scratch/package/LICENSE" "$uplot_folder"
+    # A running Bazel would not look for uPlot again.
+    if command -v bazel >/dev/null; then (cd "$(dirname "$0")/.." && bazel shutdown) >/dev/null 2>&1 || true; fi
   else
     echo "setup.sh: cannot fetch uplot@$uplot with npm; the dashboard's page is left out of the build" >&2
   fi
