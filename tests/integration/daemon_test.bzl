@@ -3,7 +3,7 @@
 load("//third_party/precompiled:cc.bzl", "cc_test")
 
 def daemon_test(name, deps, timeout = "long", srcs = None, data = ["//tests/integration:programs"]):
-    """A test of the programs under test. It runs alone.
+    """A test of the programs under test.
 
     Args:
       name: of the test.
@@ -17,8 +17,6 @@ def daemon_test(name, deps, timeout = "long", srcs = None, data = ["//tests/inte
         timeout = timeout,
         srcs = srcs or [name + ".cc"],
         data = data,
-        # It starts many processes and waits for them: alone on a small machine.
-        tags = ["exclusive"],
         deps = deps + [
             "//tests/integration:harness",
             "//third_party/absl",
