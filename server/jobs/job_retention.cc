@@ -176,7 +176,8 @@ void JobRetention::DeleteDue(absl::Time now) {
   std::vector<std::string> batch;
   {
     MutexLock lock(&mutex_);
-    if (now < not_before_) return;
+    // A job may have ended since LookAtClock while the clock was off. Look again first.
+    if (was_off_ || now < not_before_) return;
     while (batch.size() < kBatch && !due_.empty() && due_.begin()->first <= now) {
       batch.push_back(due_.begin()->second);
       times_.erase(batch.back());

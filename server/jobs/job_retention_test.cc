@@ -243,8 +243,16 @@ TEST_F(JobRetentionTest, KeepsAJobThatEndedWhileTheClockWasSetBack) {
 
 TEST_F(JobRetentionTest, SeesByAJobsEndThatTheClockWasSetBackForAMoment) {
   JobRetention later(&jobs_.machine(), {.keep = 10 * kDay}, &jobs_.clock(), NoteNews());
+  const std::string early = Ended("early");
   later.Start();
   jobs_.clock().Advance(20 * kDay);
+  later.Wake();
+  // From here on, the thread does not search for ended jobs.
+  EXPECT_THAT(TakeDeleted(1), ElementsAre(JobName(early)));
+  {
+    MutexLock lock(&mutex_);
+    deleted_at_.clear();
+  }
   jobs_.settable_clock().Set(-30 * kDay);
   const absl::StatusOr<v1::Job> job = jobs_.machine().Get(Ended("job"));
   ASSERT_TRUE(job.ok()) << job.status();
