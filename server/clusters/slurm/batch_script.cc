@@ -61,7 +61,8 @@ exit "$code"
 
 // Returns shell code that runs a task. The code ends if a path is missing on the task's node. Otherwise the
 // code opens the task's log and becomes the command. srun would open the log first, and would hang if the
-// log's folder is missing.
+// log's folder is missing. If a task fails, srun ends the step and may lose output that is on its way: so the
+// task waits a second between its message and its end.
 std::string TaskCode(const BatchScriptOptions& options) {
   std::string code = absl::StrCat("for path in ", ShellQuote(options.attempt_folder));
   for (const std::string& path : options.required_paths) absl::StrAppend(&code, " ", ShellQuote(path));
@@ -70,7 +71,7 @@ std::string TaskCode(const BatchScriptOptions& options) {
       "; do\n  [ -e \"$path\" ] && continue\n"
       "  message=\"cannot start on node ${SLURMD_NODENAME:-$(uname -n)}: $path is missing; every node "
       "needs this path\"\n  echo \"$message\" >&2\n  { echo \"$message\" >>",
-      ShellQuote(options.attempt_folder), "/missing; } 2>/dev/null\n  exit ",
+      ShellQuote(options.attempt_folder), "/missing; } 2>/dev/null\n  sleep 1\n  exit ",
       static_cast<int>(kBatchPathMissing), "\ndone\n");
   if (!options.task_output.empty()) {
     absl::StrAppend(&code, "exec >>", ShellQuote(options.task_output), "\"$SLURM_PROCID\".log 2>&1\n");
