@@ -95,8 +95,7 @@ document.getElementById("theme").addEventListener("click", () => {
   setTheme(dark);
 });
 
-addEventListener("hashchange", show);
-// Asks who looks, until the daemon answers. Buttons depend on the answer, so the view is shown again.
+// Asks who looks, until the daemon answers. Buttons depend on the answer, so each answer builds the view anew.
 async function identify() {
   try {
     const daemon = await call("GetDaemon");
@@ -109,4 +108,5 @@ async function identify() {
   }
   show();
 }
-identify();
+// A view that a new address showed before the first answer would flash: the answer would empty the view and build it again.
+identify().then(() => addEventListener("hashchange", show));

@@ -166,6 +166,17 @@ await test("the devices' view shows a cluster's partitions, or why there are non
   assert.ok(!(await page.locator("main").textContent()).includes("Cluster"));
 });
 
+await test("the page builds a view once, although the daemon answers late", async () => {
+  const one = await stage.newPage();
+  await one.route("**/api/GetDaemon", async (route) => { await sleep(500); await route.continue(); });
+  await stage.visit(one, await stage.startDashboard());
+  await one.show("#/devices");
+  await one.evaluate(() => { document.querySelector("main h1").dataset.first = ""; });
+  await sleep(1000);
+  assert.equal(await one.locator("main h1[data-first]").count(), 1);
+  await one.context().close();
+});
+
 // What a page has of a job's curves, and what the log has.
 const curvesOf = (page) => page.evaluate(() => Object.fromEntries([...window.tandemHistory.series].map(([key, one]) => [key, [one.step, one.value.map(String)]])));
 function curvesIn(events) {
