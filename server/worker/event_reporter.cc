@@ -34,6 +34,8 @@ constexpr absl::Duration kRoomInterval = absl::Milliseconds(200);
 // The most events that were sent and not acknowledged. Enough to fill the daemon's group commits; bounds
 // sent_.
 constexpr size_t kMaxInFlight = 8192;
+// The most bytes of several events in a message. See ConnectRequest.events.
+constexpr size_t kMostTogether = 64 << 10;
 // Over TCP: the interval of signs of life, and the longest wait for the answer.
 constexpr absl::Duration kKeepalive = absl::Seconds(15);
 
@@ -162,6 +164,7 @@ absl::Status EventReporter::Append(WorkerEvent& event) {
   event.set_worker_sequence(last_sequence_ + 1);
   TANDEM_RETURN_IF_ERROR(writer_->Append(event));
   ++last_sequence_;
+  urgent_ |= !event.has_progress();
   return absl::OkStatus();
 }
 
@@ -179,6 +182,7 @@ absl::Status EventReporter::ReportDropped() {
 
 bool EventReporter::Drain(absl::Duration patience) {
   MutexLock lock(&mutex_);
+  urgent_ = true;
   while (true) {
     const int64_t before = acknowledged_;
     struct Wait {
@@ -365,6 +369,7 @@ void EventReporter::Send(Stream& stream) {
     sent_.clear();
     send_from_ = acknowledged_end_;
     reader_.Seek(send_from_);
+    urgent_ = true;
   }
   while (true) {
     int64_t limit;
@@ -377,8 +382,24 @@ void EventReporter::Send(Stream& stream) {
         Trim();
         continue;
       }
+      mutex_.AwaitWithTimeout(absl::Condition(
+                                  +[](EventReporter* reporter) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                    return reporter->urgent_ || reporter->Over();
+                                  },
+                                  this),
+                              options_.progress_wait);
+      if (Over()) return;
+      urgent_ = false;
       limit = writer_->end();
     }
+    if (!SendUpTo(limit, stream)) return;
+  }
+}
+
+bool EventReporter::SendUpTo(int64_t limit, Stream& stream) {
+  ConnectRequest request;
+  size_t bytes = 0;
+  while (reader_.offset() < limit) {
     absl::StatusOr<std::optional<WorkerEvent>> event = reader_.Next(limit);
     if (!event.ok() || !event->has_value()) {
       // Log once, because each connection reaches the damage again.
@@ -386,10 +407,11 @@ void EventReporter::Send(Stream& stream) {
         spdlog::error("cannot read the event spool at byte {}: {}; the daemon gets no events from there on",
                       reader_.offset(), event.ok() ? "it is damaged" : std::string(event.status().message()));
       }
-      return;
+      if (bytes > 0) stream.Write(request);
+      return false;
     }
     const int64_t sequence = (*event)->worker_sequence();
-    grpc::WriteOptions write_options;
+    bool is_full;
     {
       MutexLock lock(&mutex_);
       send_from_ = reader_.offset();
@@ -398,12 +420,19 @@ void EventReporter::Send(Stream& stream) {
         continue;
       }
       sent_.push_back({sequence, send_from_});
-      // Send it in one packet with the next event if that can follow at once.
-      if (send_from_ < limit && sent_.size() < kMaxInFlight) write_options.set_buffer_hint();
+      is_full = sent_.size() >= kMaxInFlight;
     }
-    *request.mutable_event() = *std::move(*event);
-    if (!stream.Write(request, write_options)) return;
+    const size_t size = (*event)->ByteSizeLong();
+    if (bytes > 0 && bytes + size > kMostTogether) {
+      if (!stream.Write(request)) return false;
+      request.Clear();
+      bytes = 0;
+    }
+    bytes += size;
+    *request.add_events() = *std::move(*event);
+    if (is_full) break;
   }
+  return bytes == 0 || stream.Write(request);
 }
 
 }  // namespace tandem

@@ -65,6 +65,9 @@ class EventReporter {
     absl::Duration complaint_interval = absl::Minutes(5);
     // Acknowledged events are dropped from the spool once they take this many bytes.
     int64_t trim_bytes = int64_t{1} << 20;
+    // A progress event waits this long for others, so that the daemon commits and shows them together. Other
+    // events do not wait, and take waiting progress events along.
+    absl::Duration progress_wait = absl::Milliseconds(120);
   };
 
   // Creates the spool and starts to connect. Errors as SpoolWriter::Create.
@@ -113,6 +116,9 @@ class EventReporter {
   void Listen(Stream& stream);
   // Sends the spool's events until the stream or the reporter ends.
   void Send(Stream& stream);
+  // Sends the spool's events up to the offset `limit`, or up to kMaxInFlight. Returns false at the stream's
+  // end or if the spool is damaged.
+  bool SendUpTo(int64_t limit, Stream& stream);
   // Returns true if dropping acknowledged events from the spool is worthwhile.
   bool MayTrim() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -136,6 +142,8 @@ class EventReporter {
   int64_t acknowledged_end_ ABSL_GUARDED_BY(mutex_) = 0;
   // The offset of the next event to send.
   int64_t send_from_ ABSL_GUARDED_BY(mutex_) = 0;
+  // True if an unsent event must not wait for others.
+  bool urgent_ ABSL_GUARDED_BY(mutex_) = false;
   // The events that were sent on this connection and not acknowledged, in order.
   std::deque<Sent> sent_ ABSL_GUARDED_BY(mutex_);
   // Events that the disk had no room for, in order.

@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "engine/base/faulty_env.h"
 #include "engine/base/mutex.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/store/eventually.h"
 #include "server/store/temporary_folder.h"
@@ -112,6 +113,16 @@ class FakeDaemon : public WorkerService::Service {
     MutexLock lock(&mutex_);
     return has_gap_;
   }
+  // Returns the number of events of each message.
+  std::vector<int> together() {
+    MutexLock lock(&mutex_);
+    return together_;
+  }
+  // Returns the bytes of the largest message of several events.
+  size_t largest() {
+    MutexLock lock(&mutex_);
+    return largest_;
+  }
 
   grpc::Status Connect(grpc::ServerContext*,
                        grpc::ServerReaderWriter<ConnectResponse, ConnectRequest>* stream) override {
@@ -135,7 +146,7 @@ class FakeDaemon : public WorkerService::Service {
       cancel_ = false;
     }
     if (response.has_cancel()) stream->Write(response);
-    for (int count = 1; stream->Read(&request); ++count) {
+    for (int count = 0; stream->Read(&request);) {
       response.Clear();
       {
         MutexLock lock(&mutex_);
@@ -143,15 +154,20 @@ class FakeDaemon : public WorkerService::Service {
           events_.resize(std::exchange(kept_, -1));
           return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as the test wants it");
         }
-        const int64_t sequence = request.event().worker_sequence();
-        if (sequence == events_.size() + 1) {
-          events_.push_back(request.event());
-        } else if (sequence <= events_.size()) {
-          ++repeats_;
-        } else {
-          has_gap_ = true;
+        largest_ = std::max(largest_, request.events_size() > 1 ? request.ByteSizeLong() : 0);
+        together_.push_back(request.events_size());
+        for (const WorkerEvent& event : request.events()) {
+          const int64_t sequence = event.worker_sequence();
+          if (sequence == events_.size() + 1) {
+            events_.push_back(event);
+          } else if (sequence <= events_.size()) {
+            ++repeats_;
+          } else {
+            has_gap_ = true;
+          }
+          if (++count == break_after_)
+            return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as the test wants it");
         }
-        if (count == break_after_) return grpc::Status(grpc::StatusCode::UNAVAILABLE, "as the test wants it");
         if (!acknowledge_) continue;
         response.mutable_acknowledgement()->set_worker_sequence(events_.size());
       }
@@ -167,6 +183,8 @@ class FakeDaemon : public WorkerService::Service {
   std::vector<WorkerEvent> events_ ABSL_GUARDED_BY(mutex_);
   int repeats_ ABSL_GUARDED_BY(mutex_) = 0;
   bool has_gap_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<int> together_ ABSL_GUARDED_BY(mutex_);
+  size_t largest_ ABSL_GUARDED_BY(mutex_) = 0;
   int break_after_ ABSL_GUARDED_BY(mutex_) = 0;
   bool acknowledge_ ABSL_GUARDED_BY(mutex_) = true;
   int kept_ ABSL_GUARDED_BY(mutex_) = -1;
@@ -236,6 +254,44 @@ TEST_F(EventReporterTest, DeliversInOrder) {
   EXPECT_TRUE(reporter_->Drain(kDeadline));
   ExpectNotices(20000);
   EXPECT_EQ(daemon_->repeats(), 0);
+}
+
+TEST_F(EventReporterTest, ProgressWaitsForOtherEvents) {
+  options_.progress_wait = absl::Hours(1);
+  daemon_->Start();
+  Start();
+  Report(1, 1);
+  ASSERT_TRUE(daemon_->WaitForEvents(1));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(reporter_->Report(Progress()).ok());
+  Report(5, 5);
+  ASSERT_TRUE(daemon_->WaitForEvents(5));
+  EXPECT_THAT(daemon_->together(), testing::ElementsAre(1, 4));
+  // Nothing follows, so the end sends them.
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(reporter_->Report(Progress()).ok());
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  EXPECT_THAT(daemon_->together(), testing::ElementsAre(1, 4, 2));
+}
+
+TEST_F(EventReporterTest, ProgressWaitsForATimeOnly) {
+  options_.progress_wait = absl::Milliseconds(1);
+  daemon_->Start();
+  Start();
+  ASSERT_TRUE(reporter_->Report(Progress()).ok());
+  EXPECT_TRUE(daemon_->WaitForEvents(1));
+}
+
+TEST_F(EventReporterTest, SeveralEventsAMessageAreSmall) {
+  WorkerEvent event;
+  event.mutable_notice()->set_message(std::string(20'000, 'x'));
+  WorkerEvent large;
+  large.mutable_notice()->set_message(std::string(1'000'000, 'x'));
+  Start();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(reporter_->Report(i == 5 ? large : event).ok());
+  daemon_->Start();
+  EXPECT_TRUE(reporter_->Drain(kDeadline));
+  EXPECT_EQ(daemon_->events().size(), 10);
+  EXPECT_THAT(daemon_->together(), testing::ElementsAre(3, 2, 1, 3, 1));
+  EXPECT_LE(daemon_->largest(), 66'000);
 }
 
 TEST_F(EventReporterTest, WaitsForADaemon) {

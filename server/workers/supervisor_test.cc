@@ -337,8 +337,9 @@ TEST_F(SupervisorTest, NobodySpeaksForAWorkerWhoseSecretTheyDoNotKnow) {
         request.mutable_hello()->set_protocol(protocol);
         request.mutable_hello()->set_secret(secret);
         EXPECT_TRUE(stream->Write(request));
-        request.mutable_event()->set_worker_sequence(1000);
-        request.mutable_event()->mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
+        request.Clear();
+        request.add_events()->set_worker_sequence(1000);
+        request.mutable_events(0)->mutable_finished()->set_state(v1::JOB_STATE_SUCCEEDED);
         stream->Write(request);
         internal::v1::ConnectResponse response;
         ASSERT_TRUE(stream->Read(&response));

@@ -69,12 +69,12 @@ void WorkerSession::OnReadDone(bool ok) {
       return Write();
     }
     if (closing_) return;
-    if (!request_.has_event() || attempt_ == 0) {
+    if (request_.events().empty() || attempt_ == 0) {
       spdlog::error("worker sent an unexpected message job={} attempt={}", job_id_, attempt_);
       return DismissLocked("cannot read the worker's stream: it must be one hello and then events");
     }
     pending_bytes_ += request_.ByteSizeLong();
-    pending_.push_back(std::move(*request_.mutable_event()));
+    for (internal::v1::WorkerEvent& event : *request_.mutable_events()) pending_.push_back(std::move(event));
     Read();
   }
   Apply();

@@ -141,7 +141,8 @@ class FakeWorker {
         if (is_done && behaviour_ != "lingering") return true;
       }
       for (; sent < static_cast<int64_t>(events_.size()); ++sent) {
-        *request.mutable_event() = events_[sent];
+        request.Clear();
+        *request.add_events() = events_[sent];
         if (!stream.Write(request)) return false;
         if (behaviour_ == "repeat" && !stream.Write(request)) return false;
       }
