@@ -155,7 +155,7 @@ absl::Status ClusterJobs::Admit(const internal::v1::Hello& hello,
 void ClusterJobs::BeforeApply(const std::string& job_id, int32_t attempt,
                               const std::vector<internal::v1::WorkerEvent>& events) {
   if (std::none_of(events.begin(), events.end(), [](const internal::v1::WorkerEvent& event) {
-        return event.has_artifact() || event.has_checkpoint() || event.has_finished();
+        return event.report().has_artifact() || event.report().has_checkpoint() || event.has_finished();
       })) {
     return;
   }

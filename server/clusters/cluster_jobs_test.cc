@@ -96,7 +96,7 @@ TEST_F(ClusterJobsTest, AFileIsInTheJobsFolderBeforeItsEvent) {
   internal::v1::WorkerEvent event = ProgressAt(1, 1);
   cluster_->BeforeApply(id.job_id, id.attempt, {event});
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
-  event.mutable_artifact()->set_name("best.safetensors");
+  event.mutable_report()->mutable_artifact()->set_name("best.safetensors");
   cluster_->BeforeApply(id.job_id, id.attempt + 1, {event});
   EXPECT_FALSE(std::filesystem::exists(FolderOf(id).path() + "/best.safetensors"));
   cluster_->BeforeApply(id.job_id, id.attempt, {event});

@@ -50,7 +50,6 @@ absl::Status JobEdit::Move(v1::JobState to, v1::StateReason reason, const std::s
   change->set_reason(reason);
   change->set_message(message);
   if (summary != nullptr) *change->mutable_summary() = *summary;
-  event.set_terminal(IsTerminal(to));
   // The table already allowed the move, even from a terminal state.
   TANDEM_RETURN_IF_ERROR(AppendToLog(std::move(event), time));
 
@@ -104,6 +103,7 @@ absl::Status JobEdit::AppendToLog(v1::JobEvent event, const google::protobuf::Ti
   event.set_sequence(job.last_sequence() + 1);
   *event.mutable_time() = time;
   event.set_attempt(job.attempt());
+  event.set_terminal(IsTerminal(event.state_change().to()));
   TANDEM_RETURN_IF_ERROR(transaction_->AppendEvent(changes_->job, event));
   job.set_last_sequence(event.sequence());
   changes_->events.push_back(std::make_shared<const v1::JobEvent>(std::move(event)));

@@ -53,7 +53,8 @@ class JobEdit {
   absl::Status Take(Trigger trigger, v1::StateReason reason, const std::string& message,
                     const google::protobuf::Timestamp& time, const v1::TrainingSummary* summary = nullptr);
 
-  // Numbers an event and adds it to the log. The event must have its kind, and the job must not have ended.
+  // Adds an event to the log, and sets all its fields except its kind. The event must have its kind, and the
+  // job must not have ended.
   absl::Status Append(v1::JobEvent event, const google::protobuf::Timestamp& time);
 
   // Writes the job's row. Call last.

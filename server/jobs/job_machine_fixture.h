@@ -59,7 +59,7 @@ inline internal::v1::WorkerEvent Started(int64_t sequence) {
 }
 inline internal::v1::WorkerEvent ProgressAt(int64_t sequence, int64_t step) {
   internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-  event.mutable_progress()->set_step(step);
+  event.mutable_report()->mutable_progress()->set_step(step);
   return event;
 }
 inline internal::v1::WorkerEvent Finished(int64_t sequence, v1::JobState state,

@@ -22,7 +22,7 @@ constexpr absl::StatusCode kFailedPrecondition = absl::StatusCode::kFailedPrecon
 
 internal::v1::WorkerEvent CheckpointAt(int64_t sequence, int64_t step) {
   internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-  event.mutable_checkpoint()->set_step(step);
+  event.mutable_report()->mutable_checkpoint()->set_step(step);
   return event;
 }
 
@@ -52,7 +52,7 @@ TEST_F(JobMachineStopsTest, AJobOutOfTimeSaysSo) {
 TEST_F(JobMachineStopsTest, AModelFromAPauseIsTheJobsUntilTrainingGoesOn) {
   const auto artifact = [](int64_t sequence, const std::string& name) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_artifact()->set_name(name);
+    event.mutable_report()->mutable_artifact()->set_name(name);
     return event;
   };
   const auto names = [&](const std::string& id) {
@@ -133,7 +133,7 @@ TEST_F(JobMachineStopsTest, ACancelledJobEndsCancelledHoweverItsWorkerEnds) {
 TEST_F(JobMachineStopsTest, WhatHasEndedIsNotPaused) {
   const std::string id = jobs_.RunningJob();
   internal::v1::WorkerEvent checkpoint = MakeWorkerEvent(2);
-  checkpoint.mutable_checkpoint()->set_step(8);
+  checkpoint.mutable_report()->mutable_checkpoint()->set_step(8);
   ASSERT_TRUE(jobs_.Apply(id, 1, {checkpoint, Finished(3, v1::JOB_STATE_SUCCEEDED)}).ok());
   const std::string job = " the job \"jobs/" + id + "\": it is SUCCEEDED";
   const absl::Status pause = jobs_.Pause(id).status();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/error_reason.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/unknown_field_set.h"
 #include "google/protobuf/util/time_util.h"
 #include "gtest/gtest.h"
 #include "server/jobs/job_machine_fixture.h"
@@ -107,18 +108,18 @@ TEST_F(JobMachineTest, AJobsWholeLife) {
   auto started = Started(1);
   *started.mutable_time() = TimeUtil::SecondsToTimestamp(1700000005);
   auto epoch = MakeWorkerEvent(3);
-  epoch.mutable_epoch()->set_epoch(1);
+  epoch.mutable_report()->mutable_epoch()->set_epoch(1);
   auto artifact = MakeWorkerEvent(4);
-  artifact.mutable_artifact()->set_name("model.safetensors");
+  artifact.mutable_report()->mutable_artifact()->set_name("model.safetensors");
   auto notice = MakeWorkerEvent(5);
-  notice.mutable_notice()->set_message("hear");
+  notice.mutable_report()->mutable_notice()->set_message("hear");
   auto position = jobs_.Apply(id, 1, {started, ProgressAt(2, 10), epoch, artifact, notice});
   ASSERT_TRUE(position.ok()) << position.status();
   EXPECT_EQ(position->worker_sequence, 5);
   EXPECT_EQ(position->state, v1::JOB_STATE_RUNNING);
   auto larger = artifact;
   larger.set_worker_sequence(6);
-  larger.mutable_artifact()->set_size_bytes(9);
+  larger.mutable_report()->mutable_artifact()->set_size_bytes(9);
   jobs_.clock().Advance(absl::Seconds(60));
   ASSERT_TRUE(jobs_.Apply(id, 1, {larger, Finished(7, v1::JOB_STATE_SUCCEEDED)}).ok());
 
@@ -150,10 +151,10 @@ TEST_F(JobMachineTest, AJobsWholeLife) {
 TEST_F(JobMachineTest, ReportsOfLoadsAndValidationsAreInTheLog) {
   const std::string id = jobs_.RunningJob();
   auto loads = MakeWorkerEvent(2);
-  loads.mutable_worker_loads()->set_step(7);
+  loads.mutable_report()->mutable_worker_loads()->set_step(7);
   auto validation = MakeWorkerEvent(3);
-  validation.mutable_validation()->set_step(20);
-  validation.mutable_validation()->mutable_best()->set_step(20);
+  validation.mutable_report()->mutable_validation()->set_step(20);
+  validation.mutable_report()->mutable_validation()->mutable_best()->set_step(20);
   ASSERT_TRUE(jobs_.Apply(id, 1, {loads, validation}).ok());
   const auto log = jobs_.Log(id);
   ASSERT_GE(log.size(), 2);
@@ -202,6 +203,48 @@ TEST_F(JobMachineTest, EventsThatHaveNoPlaceAreRefused) {
   jobs_.CheckLog(starting);
 }
 
+TEST_F(JobMachineTest, AWorkerReportsNoKindThatIsTheDaemons) {
+  const std::string id = jobs_.RunningJob();
+  auto state = MakeWorkerEvent(2);
+  state.mutable_report()->mutable_state_change()->set_to(v1::JOB_STATE_SUCCEEDED);
+  auto priority = MakeWorkerEvent(2);
+  priority.mutable_report()->mutable_priority_change()->set_to(9);
+  auto none = MakeWorkerEvent(2);
+  none.mutable_report()->set_terminal(true);
+  for (const auto& event : {state, priority, none}) {
+    EXPECT_EQ(jobs_.Apply(id, 1, {event}).status().code(), kInvalidArgument) << event.DebugString();
+  }
+  EXPECT_THAT(jobs_.Log(id), SizeIs(3));
+  EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_RUNNING);
+  jobs_.CheckLog(id);
+}
+
+TEST_F(JobMachineTest, AWorkerSetsOnlyAReportsKind) {
+  const std::string id = jobs_.RunningJob();
+  auto event = MakeWorkerEvent(2);
+  *event.mutable_time() = TimeUtil::SecondsToTimestamp(1700000005);
+  v1::JobEvent& report = *event.mutable_report();
+  report.set_job("jobs/other");
+  report.set_sequence(99);
+  *report.mutable_time() = TimeUtil::SecondsToTimestamp(1);
+  report.set_attempt(9);
+  report.set_terminal(true);
+  v1::Notice& notice = *report.mutable_notice();
+  notice.set_message("hear");
+  report.GetReflection()->MutableUnknownFields(&report)->AddVarint(1000, 1);
+  notice.GetReflection()->MutableUnknownFields(&notice)->AddLengthDelimited(1000, std::string(1 << 20, 'x'));
+  ASSERT_TRUE(jobs_.Apply(id, 1, {event}).ok());
+
+  v1::JobEvent logged;
+  logged.set_job("jobs/" + id);
+  logged.set_sequence(4);
+  *logged.mutable_time() = event.time();
+  logged.set_attempt(1);
+  logged.mutable_notice()->set_message("hear");
+  EXPECT_EQ(jobs_.Log(id).back().SerializeAsString(), logged.SerializeAsString());
+  jobs_.CheckLog(id);
+}
+
 TEST_F(JobMachineTest, NothingFollowsTheTerminalEvent) {
   const std::string id = jobs_.RunningJob();
   EXPECT_EQ(jobs_.Apply(id, 1, {Finished(2, v1::JOB_STATE_FAILED, "bad"), ProgressAt(3, 1)}).status().code(),
@@ -247,7 +290,7 @@ TEST_F(JobMachineTest, RequeuesOnlyAWorkerThatNeverBegan) {
   EXPECT_THAT(jobs_.observer().Take(), ElementsAre("queued jobs/" + id));
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   auto notice = MakeWorkerEvent(1);
-  notice.mutable_notice()->set_message("here I am");
+  notice.mutable_report()->mutable_notice()->set_message("here I am");
   ASSERT_TRUE(jobs_.Apply(id, 2, {notice}).ok());
   EXPECT_EQ(jobs_.Requeue(id, 2).status().code(), kFailedPrecondition);
   jobs_.CheckLog(id);
@@ -257,12 +300,12 @@ TEST_F(JobMachineTest, ArtifactsAreFilesOfTheJobsFolder) {
   const std::string id = jobs_.RunningJob();
   for (const char* name : {"", ".", "..", "/etc/passwd", "../other/model.safetensors", "a/b", "a\nb"}) {
     auto artifact = MakeWorkerEvent(2);
-    artifact.mutable_artifact()->set_name(name);
+    artifact.mutable_report()->mutable_artifact()->set_name(name);
     EXPECT_EQ(jobs_.Apply(id, 1, {artifact}).status().code(), kInvalidArgument) << name;
   }
   EXPECT_THAT(jobs_.Get(id).artifacts(), IsEmpty());
   auto artifact = MakeWorkerEvent(2);
-  artifact.mutable_artifact()->set_name("best..model.safetensors");
+  artifact.mutable_report()->mutable_artifact()->set_name("best..model.safetensors");
   EXPECT_TRUE(jobs_.Apply(id, 1, {artifact}).ok());
   EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1));
 }
@@ -274,17 +317,17 @@ TEST_F(JobMachineTest, AWorkerIsBrief) {
   std::string text = "x";
   while (text.size() < (3 << 20)) text += "\u00e4";
   auto notice = MakeWorkerEvent(2);
-  notice.mutable_notice()->set_message(text);
+  notice.mutable_report()->mutable_notice()->set_message(text);
   ASSERT_TRUE(jobs_.Apply(id, 1, {notice}).ok());
   auto artifact = MakeWorkerEvent(3);
-  artifact.mutable_artifact()->set_name("a");
-  artifact.mutable_artifact()->set_description(text);
+  artifact.mutable_report()->mutable_artifact()->set_name("a");
+  artifact.mutable_report()->mutable_artifact()->set_description(text);
   ASSERT_TRUE(jobs_.Apply(id, 1, {artifact}).ok());
   auto named = MakeWorkerEvent(4);
-  named.mutable_artifact()->set_name(std::string(10'000, 'x'));
+  named.mutable_report()->mutable_artifact()->set_name(std::string(10'000, 'x'));
   EXPECT_EQ(jobs_.Apply(id, 1, {named}).status().code(), kInvalidArgument);
   auto epoch = MakeWorkerEvent(4);
-  (*epoch.mutable_epoch()->mutable_validation()->mutable_metrics())[text] = 1;
+  (*epoch.mutable_report()->mutable_epoch()->mutable_validation()->mutable_metrics())[text] = 1;
   EXPECT_EQ(jobs_.Apply(id, 1, {epoch}).status().code(), kInvalidArgument);
   ASSERT_TRUE(jobs_.Apply(id, 1, {Finished(4, v1::JOB_STATE_FAILED, text)}).ok());
   const v1::Job job = jobs_.Get(id);
@@ -299,11 +342,11 @@ TEST_F(JobMachineTest, ArtifactsAreSoMany) {
   std::vector<internal::v1::WorkerEvent> events;
   for (int i = 0; i < 1000; ++i) {
     events.push_back(MakeWorkerEvent(2 + i));
-    events.back().mutable_artifact()->set_name(absl::StrCat("file-", i));
+    events.back().mutable_report()->mutable_artifact()->set_name(absl::StrCat("file-", i));
   }
   ASSERT_TRUE(jobs_.Apply(id, 1, events).ok());
   auto more = MakeWorkerEvent(1002);
-  more.mutable_artifact()->set_name("one-more");
+  more.mutable_report()->mutable_artifact()->set_name("one-more");
   EXPECT_EQ(jobs_.Apply(id, 1, {more}).status().code(), kInvalidArgument);
   EXPECT_THAT(jobs_.Get(id).artifacts(), SizeIs(1000));
 }

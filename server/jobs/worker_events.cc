@@ -22,13 +22,7 @@ absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
   switch (event.kind_case()) {
     case WorkerEvent::kStarted:
       return Trigger::kTrainingStarted;
-    case WorkerEvent::kProgress:
-    case WorkerEvent::kEpoch:
-    case WorkerEvent::kArtifact:
-    case WorkerEvent::kNotice:
-    case WorkerEvent::kCheckpoint:
-    case WorkerEvent::kValidation:
-    case WorkerEvent::kWorkerLoads:
+    case WorkerEvent::kReport:
       return Trigger::kReport;
     case WorkerEvent::kFinished:
       switch (event.finished().state()) {
@@ -159,61 +153,61 @@ bool IsLoss(const WorkerEvent& event, v1::JobState state) {
          state != v1::JOB_STATE_CANCELLING;
 }
 
-// Adds the worker's report to the log and to the job's record.
-absl::Status Report(const WorkerEvent& report, const google::protobuf::Timestamp& time,
+// Adds the worker's report to the log and to the job's record. INVALID_ARGUMENT: a worker must not report an
+// event of this kind, or the report exceeds a bound.
+absl::Status Report(const WorkerEvent& reported, const google::protobuf::Timestamp& time,
                     Transaction* transaction, JobChanges* changes) {
   v1::Job* const job = &changes->job.job;
-  if (!report.has_notice() && !report.has_artifact()) {
-    TANDEM_RETURN_IF_ERROR(CheckSize(report, report, kMostReport));
+  if (!reported.report().has_notice() && !reported.report().has_artifact()) {
+    TANDEM_RETURN_IF_ERROR(CheckSize(reported, reported, kMostReport));
   }
-  v1::JobEvent event;
-  switch (report.kind_case()) {
-    case WorkerEvent::kProgress:
-      *event.mutable_progress() = report.progress();
-      *job->mutable_progress() = report.progress();
+  v1::JobEvent event = reported.report();
+  // Unknown fields would escape the bounds.
+  event.DiscardUnknownFields();
+  switch (event.kind_case()) {
+    case v1::JobEvent::kProgress:
+      *job->mutable_progress() = event.progress();
       break;
-    case WorkerEvent::kEpoch:
-      *event.mutable_epoch() = report.epoch();
-      *job->mutable_last_epoch() = report.epoch();
-      if (report.epoch().has_best()) *job->mutable_best() = report.epoch().best();
+    case v1::JobEvent::kEpoch:
+      *job->mutable_last_epoch() = event.epoch();
+      if (event.epoch().has_best()) *job->mutable_best() = event.epoch().best();
       break;
-    case WorkerEvent::kArtifact:
-      if (!IsFileName(report.artifact().name())) {
+    case v1::JobEvent::kArtifact:
+      if (!IsFileName(event.artifact().name())) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "cannot apply worker event ", report.worker_sequence(), ": the artifact '",
-            absl::CHexEscape(report.artifact().name().substr(0, 80)), "' is not a file of the job's folder"));
+            "cannot apply worker event ", reported.worker_sequence(), ": the artifact '",
+            absl::CHexEscape(event.artifact().name().substr(0, 80)), "' is not a file of the job's folder"));
       }
-      *event.mutable_artifact() = report.artifact();
-      event.mutable_artifact()->set_description(Brief(report.artifact().description(), kMostDescription));
-      TANDEM_RETURN_IF_ERROR(CheckSize(report, event.artifact(), kMostArtifact));
+      event.mutable_artifact()->set_description(Brief(event.artifact().description(), kMostDescription));
+      TANDEM_RETURN_IF_ERROR(CheckSize(reported, event.artifact(), kMostArtifact));
       SetArtifact(event.artifact(), job);
       if (job->artifacts_size() > kMostArtifacts) {
-        return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", report.worker_sequence(),
-                                                       ": the job already has ", kMostArtifacts,
-                                                       " artifacts, the most"));
+        return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ",
+                                                       reported.worker_sequence(), ": the job already has ",
+                                                       kMostArtifacts, " artifacts, the most"));
       }
       break;
-    case WorkerEvent::kNotice:
-      event.mutable_notice()->set_message(Brief(report.notice().message()));
+    case v1::JobEvent::kNotice:
+      event.mutable_notice()->set_message(Brief(event.notice().message()));
       break;
-    case WorkerEvent::kCheckpoint:
+    case v1::JobEvent::kCheckpoint:
       // A worker reports the checkpoint that it continues from again.
-      if (job->last_checkpoint().step() == report.checkpoint().step()) return absl::OkStatus();
-      *event.mutable_checkpoint() = report.checkpoint();
+      if (job->last_checkpoint().step() == event.checkpoint().step()) return absl::OkStatus();
       // Progress is only what the next attempt need not repeat.
-      if (report.checkpoint().epoch() > job->last_checkpoint().epoch()) job->clear_restarts();
-      *job->mutable_last_checkpoint() = report.checkpoint();
-      TANDEM_RETURN_IF_ERROR(KeepCheckpoint(report.checkpoint(), transaction, &changes->job));
+      if (event.checkpoint().epoch() > job->last_checkpoint().epoch()) job->clear_restarts();
+      *job->mutable_last_checkpoint() = event.checkpoint();
+      TANDEM_RETURN_IF_ERROR(KeepCheckpoint(event.checkpoint(), transaction, &changes->job));
       break;
-    case WorkerEvent::kValidation:
-      *event.mutable_validation() = report.validation();
-      if (report.validation().has_best()) *job->mutable_best() = report.validation().best();
+    case v1::JobEvent::kValidation:
+      if (event.validation().has_best()) *job->mutable_best() = event.validation().best();
       break;
-    case WorkerEvent::kWorkerLoads:
-      *event.mutable_worker_loads() = report.worker_loads();
+    case v1::JobEvent::kWorkerLoads:
       break;
-    default:
-      return absl::InternalError("not a report");
+    case v1::JobEvent::kStateChange:
+    case v1::JobEvent::kPriorityChange:
+    case v1::JobEvent::KIND_NOT_SET:
+      return absl::InvalidArgumentError(absl::StrCat("cannot apply worker event ", reported.worker_sequence(),
+                                                     ": a worker must not report this kind"));
   }
   return JobEdit(transaction, changes).Append(std::move(event), time);
 }

@@ -41,9 +41,9 @@ class WorkerLossTest : public testing::Test {
   }
   static internal::v1::WorkerEvent CheckpointOf(int64_t sequence, int64_t step, bool best = false) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_checkpoint()->set_step(step);
-    event.mutable_checkpoint()->set_file(absl::StrCat("checkpoint-", step, ".safetensors"));
-    event.mutable_checkpoint()->set_best(best);
+    event.mutable_report()->mutable_checkpoint()->set_step(step);
+    event.mutable_report()->mutable_checkpoint()->set_file(absl::StrCat("checkpoint-", step, ".safetensors"));
+    event.mutable_report()->mutable_checkpoint()->set_best(best);
     return event;
   }
   std::vector<int64_t> Kept(const std::string& id) {
@@ -105,9 +105,9 @@ TEST_F(WorkerLossTest, IsCountedAnewAfterACheckpointOfAnotherEpoch) {
   const std::string id = StartingJob(1);
   for (int attempt = 1; attempt <= 3; ++attempt) {
     internal::v1::WorkerEvent epoch = MakeWorkerEvent(2);
-    epoch.mutable_epoch()->set_epoch(attempt);
+    epoch.mutable_report()->mutable_epoch()->set_epoch(attempt);
     internal::v1::WorkerEvent checkpoint = CheckpointOf(3, 10 * attempt);
-    checkpoint.mutable_checkpoint()->set_epoch(attempt);
+    checkpoint.mutable_report()->mutable_checkpoint()->set_epoch(attempt);
     ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch, checkpoint}).ok());
     const v1::Job job = *Lose(id, attempt, v1::STATE_REASON_WORKER_LOST);
     EXPECT_EQ(job.state(), v1::JOB_STATE_QUEUED);
@@ -151,7 +151,7 @@ TEST_F(WorkerLossTest, AnEpochWithoutACheckpointCountsForNothing) {
   const std::string id = StartingJob(1);
   for (int attempt = 1; attempt <= 2; ++attempt) {
     internal::v1::WorkerEvent epoch = MakeWorkerEvent(2);
-    epoch.mutable_epoch()->set_epoch(1);
+    epoch.mutable_report()->mutable_epoch()->set_epoch(1);
     ASSERT_TRUE(jobs_.Apply(id, attempt, {Started(1), epoch}).ok());
     const v1::Job job = *Lose(id, attempt, v1::STATE_REASON_WORKER_LOST);
     EXPECT_EQ(job.state(), attempt == 1 ? v1::JOB_STATE_QUEUED : v1::JOB_STATE_FAILED);
@@ -217,9 +217,9 @@ TEST_F(WorkerLossTest, TheFirstOfSeveralWorkersTellsOfAnother) {
 // A worker may be killed between the file and its report. The record then describes another model.
 TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
   internal::v1::WorkerEvent made = MakeWorkerEvent(2);
-  made.mutable_artifact()->set_name("best.safetensors");
-  made.mutable_artifact()->set_size_bytes(10);
-  made.mutable_artifact()->set_sha256(std::string(64, 'a'));
+  made.mutable_report()->mutable_artifact()->set_name("best.safetensors");
+  made.mutable_report()->mutable_artifact()->set_size_bytes(10);
+  made.mutable_report()->mutable_artifact()->set_sha256(std::string(64, 'a'));
   const std::string id = StartingJob(1);
   ASSERT_TRUE(jobs_.Apply(id, 1, {Started(1), made}).ok());
   // Even if the job restarts: it may be cancelled before.
@@ -228,7 +228,7 @@ TEST_F(WorkerLossTest, FilesOfALostWorkerMayBeNewerThanWhatIsKnownOfThem) {
   jobs_.clock().Advance(RestartDelay(1));
   ASSERT_TRUE(jobs_.Schedule(id).ok());
   // The next worker reports the digest again.
-  made.mutable_artifact()->set_sha256(std::string(64, 'b'));
+  made.mutable_report()->mutable_artifact()->set_sha256(std::string(64, 'b'));
   ASSERT_TRUE(jobs_.Apply(id, 2, {Started(1), made}).ok());
   EXPECT_EQ(jobs_.machine().Get(id)->artifacts(0).sha256(), std::string(64, 'b'));
   EXPECT_EQ(Lose(id, 2, v1::STATE_REASON_WORKER_LOST)->state(), v1::JOB_STATE_FAILED);

@@ -53,8 +53,8 @@ class ForkTest : public ServiceFixture {
         tandem::WriteCheckpoint(Env::Real(), absl::StrCat(FolderOf(job), "/", file), ToJson(state), tensors)
             .ok());
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_checkpoint()->set_step(step);
-    event.mutable_checkpoint()->set_file(file);
+    event.mutable_report()->mutable_checkpoint()->set_step(step);
+    event.mutable_report()->mutable_checkpoint()->set_file(file);
     Report(job, {event});
   }
   std::string FolderOf(const std::string& job) const { return jobs_->FolderOf(Id(job)); }
@@ -361,7 +361,7 @@ TEST_F(ForkTest, TheBestModelIsThatOfTheCheckpointsBestResult) {
   };
   const auto report_best = [&](int64_t sequence, const v1::BestResult& best) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    *event.mutable_validation()->mutable_best() = best;
+    *event.mutable_report()->mutable_validation()->mutable_best() = best;
     Report(source, {event});
   };
   const auto has_best = [&] {

@@ -27,12 +27,12 @@ class JobHistoryTest : public ServiceFixture {
 
   static internal::v1::WorkerEvent ReportAt(int64_t sequence, int64_t step, double loss) {
     internal::v1::WorkerEvent event = ProgressAt(sequence, step);
-    event.mutable_progress()->mutable_training()->set_loss(loss);
+    event.mutable_report()->mutable_progress()->mutable_training()->set_loss(loss);
     return event;
   }
   static internal::v1::WorkerEvent Says(int64_t sequence, const std::string& message) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_notice()->set_message(message);
+    event.mutable_report()->mutable_notice()->set_message(message);
     return event;
   }
 
@@ -141,8 +141,8 @@ TEST_F(JobHistoryTest, GivesManyEventsInPages) {
   Report(job, {ReportAt(2, 5, 1)});
   for (int64_t i = 0; i < 20; ++i) {
     internal::v1::WorkerEvent epoch = MakeWorkerEvent(3 + i);
-    epoch.mutable_epoch()->set_epoch(i + 1);
-    v1::Evaluation& validation = *epoch.mutable_epoch()->mutable_validation();
+    epoch.mutable_report()->mutable_epoch()->set_epoch(i + 1);
+    v1::Evaluation& validation = *epoch.mutable_report()->mutable_epoch()->mutable_validation();
     for (int k = 0; k < 100'000; ++k)
       validation.mutable_classification()->mutable_confusion_matrix()->add_counts(300);
     Report(job, {epoch});
@@ -216,7 +216,7 @@ TEST_F(JobHistoryTest, RefusesReportsWithTooManyMeasures) {
   const std::string job = Start();
   internal::v1::WorkerEvent report = ReportAt(2, 1, 1);
   for (int i = 0; i < 100; ++i)
-    report.mutable_progress()->mutable_training()->mutable_metrics()->insert(
+    report.mutable_report()->mutable_progress()->mutable_training()->mutable_metrics()->insert(
         {absl::StrCat("made-up-", i), 1});
   Report(job, {report});
   v1::GetJobHistoryRequest request;

@@ -491,7 +491,7 @@ TEST_F(LimitsTest, WithoutATokenNobodyKeepsAPlaceByNotReading) {
   std::vector<internal::v1::WorkerEvent> events = {Started(1)};
   for (int64_t sequence = 2; sequence <= 2000; ++sequence) {
     events.emplace_back().set_worker_sequence(sequence);
-    events.back().mutable_notice()->set_message(std::string(1000, 'x'));
+    events.back().mutable_report()->mutable_notice()->set_message(std::string(1000, 'x'));
   }
   Report(job, std::move(events));
   grpc::ChannelArguments arguments;

@@ -33,7 +33,7 @@ class ModelServiceTest : public ServiceFixture {
     std::string job = Create("lenet");
     workers_.AwaitStarted(Id(job));
     internal::v1::WorkerEvent artifact = MakeWorkerEvent(2);
-    artifact.mutable_artifact()->set_name("model.safetensors");
+    artifact.mutable_report()->mutable_artifact()->set_name("model.safetensors");
     Report(job, {Started(1), artifact});
     Finish(job, 3, v1::JOB_STATE_SUCCEEDED);
     return job;

@@ -164,9 +164,9 @@ TEST_F(ReadTest, ReadsArtifacts) {
   AppendFile(job, "empty", "");
   const auto artifact = [](int64_t sequence, const std::string& name, absl::string_view made) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_artifact()->set_name(name);
-    event.mutable_artifact()->set_size_bytes(static_cast<int64_t>(made.size()));
-    event.mutable_artifact()->set_sha256(*Sha256Of(made));
+    event.mutable_report()->mutable_artifact()->set_name(name);
+    event.mutable_report()->mutable_artifact()->set_size_bytes(static_cast<int64_t>(made.size()));
+    event.mutable_report()->mutable_artifact()->set_sha256(*Sha256Of(made));
     return event;
   };
   Report(job,
@@ -203,9 +203,9 @@ TEST_F(ReadTest, AModelOfAPausedJobIsCheckedToo) {
   workers_.AwaitStarted(Id(job));
   AppendFile(job, "best.safetensors", "the modem");
   internal::v1::WorkerEvent artifact = MakeWorkerEvent(2);
-  artifact.mutable_artifact()->set_name("best.safetensors");
-  artifact.mutable_artifact()->set_size_bytes(9);
-  artifact.mutable_artifact()->set_sha256(*Sha256Of("the model"));
+  artifact.mutable_report()->mutable_artifact()->set_name("best.safetensors");
+  artifact.mutable_report()->mutable_artifact()->set_size_bytes(9);
+  artifact.mutable_report()->mutable_artifact()->set_sha256(*Sha256Of("the model"));
   Report(job, {Started(1), artifact});
   EXPECT_TRUE(ReadArtifact(job, "best.safetensors", 0).status.ok())
       << "a better one may have taken its place";
@@ -221,8 +221,8 @@ TEST_F(ReadTest, ReadsArtifactsWithoutAChecksumAsTheyAre) {
   int64_t sequence = 1;
   for (const std::string name : {"shorter", "longer", "gone"}) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(++sequence);
-    event.mutable_artifact()->set_name(name);
-    event.mutable_artifact()->set_size_bytes(7);
+    event.mutable_report()->mutable_artifact()->set_name(name);
+    event.mutable_report()->mutable_artifact()->set_size_bytes(7);
     Report(job, {event});
   }
   AppendFile(job, "shorter", "short");

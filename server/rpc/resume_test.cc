@@ -45,8 +45,8 @@ class ResumeTest : public ServiceFixture {
     std::vector<internal::v1::WorkerEvent> events = {Started(1)};
     if (checkpoint) {
       events.emplace_back().set_worker_sequence(2);
-      events.back().mutable_checkpoint()->set_step(10);
-      events.back().mutable_checkpoint()->set_file("checkpoint-10.safetensors");
+      events.back().mutable_report()->mutable_checkpoint()->set_step(10);
+      events.back().mutable_report()->mutable_checkpoint()->set_file("checkpoint-10.safetensors");
     }
     Report(job.name(), events);
     Finish(job.name(), static_cast<int64_t>(events.size()) + 1, v1::JOB_STATE_FAILED);
@@ -147,8 +147,8 @@ TEST_F(ResumeTest, WhatIsSaidGoesByTheFolder) {
     const std::string job = Create("job");
     workers_.AwaitStarted(Id(job));
     internal::v1::WorkerEvent checkpoint = MakeWorkerEvent(2);
-    checkpoint.mutable_checkpoint()->set_step(30);
-    checkpoint.mutable_checkpoint()->set_file("checkpoint-30.safetensors");
+    checkpoint.mutable_report()->mutable_checkpoint()->set_step(30);
+    checkpoint.mutable_report()->mutable_checkpoint()->set_file("checkpoint-30.safetensors");
     Report(job, {Started(1), checkpoint});
     Finish(job, 3, v1::JOB_STATE_FAILED);
     for (const std::string& file : files) AppendFile(job, file, "state");

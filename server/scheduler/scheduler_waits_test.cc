@@ -208,8 +208,8 @@ TEST_F(SchedulerTest, ProgressLetsNoJobPassAGang) {
   starter_.Take();
   const auto progress = [](int64_t sequence, int64_t step) {
     internal::v1::WorkerEvent event = MakeWorkerEvent(sequence);
-    event.mutable_progress()->set_step(step);
-    event.mutable_progress()->set_steps(100);
+    event.mutable_report()->mutable_progress()->set_step(step);
+    event.mutable_report()->mutable_progress()->set_steps(100);
     return event;
   };
   jobs_.clock().Advance(absl::Hours(1));

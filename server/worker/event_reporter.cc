@@ -109,14 +109,14 @@ absl::Status EventReporter::Report(WorkerEvent event) {
         google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
   }
   MutexLock lock(&mutex_);
-  if (event.has_progress()) {
+  if (event.report().has_progress()) {
     if (writer_->end() - acknowledged_end_ >= options_.max_spool_bytes) {
       ++dropped_;
       if (drop_noted_) return absl::OkStatus();
       drop_noted_ = true;
       WorkerEvent notice;
       *notice.mutable_time() = event.time();
-      notice.mutable_notice()->set_message(
+      notice.mutable_report()->mutable_notice()->set_message(
           "The daemon was away for so long that progress reports are dropped until it is back.");
       return Append(notice);
     }
@@ -164,7 +164,7 @@ absl::Status EventReporter::Append(WorkerEvent& event) {
   event.set_worker_sequence(last_sequence_ + 1);
   TANDEM_RETURN_IF_ERROR(writer_->Append(event));
   ++last_sequence_;
-  urgent_ |= !event.has_progress();
+  urgent_ |= !event.report().has_progress();
   return absl::OkStatus();
 }
 
@@ -172,7 +172,7 @@ absl::Status EventReporter::ReportDropped() {
   WorkerEvent notice;
   *notice.mutable_time() =
       google::protobuf::util::TimeUtil::NanosecondsToTimestamp(absl::GetCurrentTimeNanos());
-  notice.mutable_notice()->set_message(
+  notice.mutable_report()->mutable_notice()->set_message(
       absl::StrCat(dropped_, " progress reports were dropped: there was no room to keep them."));
   TANDEM_RETURN_IF_ERROR(Append(notice));
   dropped_ = 0;

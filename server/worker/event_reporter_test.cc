@@ -36,13 +36,13 @@ constexpr absl::Duration kDeadline = absl::Seconds(60);
 
 WorkerEvent Notice(int64_t number) {
   WorkerEvent event;
-  event.mutable_notice()->set_message(std::to_string(number));
+  event.mutable_report()->mutable_notice()->set_message(std::to_string(number));
   return event;
 }
 
 WorkerEvent Progress() {
   WorkerEvent event;
-  event.mutable_progress()->set_step(1);
+  event.mutable_report()->mutable_progress()->set_step(1);
   return event;
 }
 
@@ -231,7 +231,7 @@ class EventReporterTest : public testing::Test {
     const std::vector<WorkerEvent> events = daemon_->events();
     ASSERT_EQ(events.size(), count);
     for (int64_t i = 1; i <= count; ++i) {
-      ASSERT_EQ(events[i - 1].notice().message(), std::to_string(i));
+      ASSERT_EQ(events[i - 1].report().notice().message(), std::to_string(i));
       ASSERT_TRUE(events[i - 1].has_time());
     }
     EXPECT_FALSE(daemon_->has_gap());
@@ -282,9 +282,9 @@ TEST_F(EventReporterTest, ProgressWaitsForATimeOnly) {
 
 TEST_F(EventReporterTest, SeveralEventsAMessageAreSmall) {
   WorkerEvent event;
-  event.mutable_notice()->set_message(std::string(20'000, 'x'));
+  event.mutable_report()->mutable_notice()->set_message(std::string(20'000, 'x'));
   WorkerEvent large;
-  large.mutable_notice()->set_message(std::string(1'000'000, 'x'));
+  large.mutable_report()->mutable_notice()->set_message(std::string(1'000'000, 'x'));
   Start();
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(reporter_->Report(i == 5 ? large : event).ok());
   daemon_->Start();
@@ -411,13 +411,14 @@ TEST_F(EventReporterTest, DropsProgressAloneWhenThereIsNoRoom) {
   const std::vector<WorkerEvent> events = daemon_->events();
   // The notices, plus a notice about dropping and a notice with the number.
   ASSERT_EQ(events.size(), 112);
-  EXPECT_TRUE(absl::StrContains(events[100].notice().message(), "dropped")) << events[100].DebugString();
-  EXPECT_TRUE(absl::StrContains(events[101].notice().message(), "10 ")) << events[101].DebugString();
+  EXPECT_TRUE(absl::StrContains(events[100].report().notice().message(), "dropped"))
+      << events[100].DebugString();
+  EXPECT_TRUE(absl::StrContains(events[101].report().notice().message(), "10 ")) << events[101].DebugString();
   EXPECT_FALSE(daemon_->has_gap());
 
   ASSERT_TRUE(reporter_->Report(Progress()).ok());
   EXPECT_TRUE(reporter_->Drain(kDeadline));
-  EXPECT_TRUE(daemon_->events().back().has_progress());
+  EXPECT_TRUE(daemon_->events().back().report().has_progress());
 }
 
 TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
@@ -431,7 +432,7 @@ TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
   env.FailAfter(0, absl::ResourceExhaustedError("no space left on device"));
   Report(4, 8);
   WorkerEvent progress;
-  progress.mutable_progress()->set_step(1);
+  progress.mutable_report()->mutable_progress()->set_step(1);
   EXPECT_TRUE(reporter_->Report(progress).ok());
   EXPECT_EQ(daemon_->events().size(), 3);
   // The last event and its caller wait.
@@ -446,7 +447,7 @@ TEST_F(EventReporterTest, OnAFullDiskEventsWaitForRoomAndTrainingGoesOn) {
   EXPECT_TRUE(reporter_->Drain(kDeadline));
   const std::vector<WorkerEvent> events = daemon_->events();
   ASSERT_EQ(events.size(), 9);
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(events[i].notice().message(), std::to_string(i + 1));
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(events[i].report().notice().message(), std::to_string(i + 1));
   EXPECT_TRUE(events[8].has_finished());
   reporter_.reset();  // Destroyed before its file system.
 }

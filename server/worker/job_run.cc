@@ -245,7 +245,7 @@ absl::Status JobRun::SendArtifact(absl::string_view name, absl::string_view desc
   if (error) return absl::ErrnoToStatus(error.value(), absl::StrCat("cannot read the size of ", path));
   artifact.set_name(std::string(name));
   artifact.set_description(std::string(description));
-  Send([&](WorkerEvent& event) { *event.mutable_artifact() = std::move(artifact); });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_artifact() = std::move(artifact); });
   return absl::OkStatus();
 }
 
@@ -269,7 +269,7 @@ void JobRun::OnStarted(int64_t step) {
 
 void JobRun::OnResumed(const v1::Checkpoint& checkpoint) {
   // The attempt that wrote the checkpoint may have ended before reporting it.
-  Send([&](WorkerEvent& event) { *event.mutable_checkpoint() = checkpoint; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_checkpoint() = checkpoint; });
 }
 
 void JobRun::ReportEarlierBest() {
@@ -282,19 +282,19 @@ void JobRun::ReportEarlierBest() {
 }
 
 void JobRun::OnProgress(const v1::Progress& progress) {
-  Send([&](WorkerEvent& event) { *event.mutable_progress() = progress; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_progress() = progress; });
 }
 
 void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
   spdlog::info("epoch {} of {}: {:.1f} s, {:.0f} images/s{}{}", epoch.epoch(), epoch.epochs(),
                epoch.training_seconds(), epoch.images_per_second(), Describe("training", epoch.training()),
                epoch.has_validation() ? Describe("validation", epoch.validation()) : "");
-  Send([&](WorkerEvent& event) { *event.mutable_epoch() = epoch; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_epoch() = epoch; });
 }
 
 void JobRun::OnValidation(const v1::ValidationResult& result) {
   spdlog::info("step {}{}", result.step(), Describe("validation", result.validation()));
-  Send([&](WorkerEvent& event) { *event.mutable_validation() = result; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_validation() = result; });
 }
 
 void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
@@ -302,13 +302,13 @@ void JobRun::OnWorkerLoads(const v1::WorkerLoads& loads) {
     spdlog::info("replica {} on {}: {:.0f} samples/s, load {}", replica.rank(), replica.device(),
                  replica.samples_per_second(), replica.load());
   }
-  Send([&](WorkerEvent& event) { *event.mutable_worker_loads() = loads; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_worker_loads() = loads; });
 }
 
 void JobRun::OnCheckpoint(const v1::Checkpoint& checkpoint) {
   spdlog::info("checkpoint of step {}: {} bytes in {:.2f} s", checkpoint.step(), checkpoint.size_bytes(),
                checkpoint.seconds());
-  Send([&](WorkerEvent& event) { *event.mutable_checkpoint() = checkpoint; });
+  Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_checkpoint() = checkpoint; });
 }
 
 void JobRun::OnBestModel(const v1::BestResult& best) {
@@ -320,7 +320,9 @@ void JobRun::OnBestModel(const v1::BestResult& best) {
 
 void JobRun::OnNotice(absl::string_view message) {
   spdlog::info("{}", std::string(message));
-  Send([&](WorkerEvent& event) { event.mutable_notice()->set_message(std::string(message)); });
+  Send([&](WorkerEvent& event) {
+    event.mutable_report()->mutable_notice()->set_message(std::string(message));
+  });
 }
 
 void JobRun::Send(absl::FunctionRef<void(WorkerEvent&)> fill) {

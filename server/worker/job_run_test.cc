@@ -128,14 +128,14 @@ TEST_F(JobRunTest, ReportsTrainingAndItsArtifacts) {
                   .ok());
   ASSERT_EQ(events_.size(), 7);
   EXPECT_TRUE(events_[0].has_started());
-  EXPECT_EQ(events_[1].artifact().name(), "job.yaml");
-  EXPECT_EQ(events_[2].progress().step(), 7);
-  EXPECT_EQ(events_[3].epoch().epoch(), 1);
-  EXPECT_EQ(events_[4].notice().message(), "something");
-  EXPECT_EQ(events_[5].artifact().name(), "model.safetensors");
-  EXPECT_EQ(events_[5].artifact().size_bytes(), 3);
+  EXPECT_EQ(events_[1].report().artifact().name(), "job.yaml");
+  EXPECT_EQ(events_[2].report().progress().step(), 7);
+  EXPECT_EQ(events_[3].report().epoch().epoch(), 1);
+  EXPECT_EQ(events_[4].report().notice().message(), "something");
+  EXPECT_EQ(events_[5].report().artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[5].report().artifact().size_bytes(), 3);
   // FIPS 180-2, appendix B.1.
-  EXPECT_EQ(events_[5].artifact().sha256(),
+  EXPECT_EQ(events_[5].report().artifact().sha256(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(events_[6].finished().state(), v1::JOB_STATE_SUCCEEDED);
   EXPECT_EQ(events_[6].finished().reason(), v1::STATE_REASON_COMPLETED);
@@ -158,8 +158,8 @@ TEST_F(JobRunTest, TheCheckpointThatTrainingGoesOnFromIsReported) {
                   .ok());
   ASSERT_EQ(events_.size(), 4);
   EXPECT_EQ(events_[0].started().step(), 7);
-  EXPECT_EQ(events_[2].checkpoint().step(), 7);
-  EXPECT_EQ(events_[2].checkpoint().file(), "checkpoint-7.safetensors");
+  EXPECT_EQ(events_[2].report().checkpoint().step(), 7);
+  EXPECT_EQ(events_[2].report().checkpoint().file(), "checkpoint-7.safetensors");
 }
 
 // The earlier attempt may have ended between the file and its report, and no better result may follow.
@@ -178,10 +178,10 @@ TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
   start();
   ASSERT_EQ(events_.size(), 4);
   EXPECT_TRUE(events_[0].has_started());
-  EXPECT_EQ(events_[1].artifact().name(), "job.yaml");
-  EXPECT_EQ(events_[2].artifact().name(), "best.safetensors");
-  EXPECT_EQ(events_[2].artifact().size_bytes(), 3);
-  EXPECT_EQ(events_[2].artifact().sha256(),
+  EXPECT_EQ(events_[1].report().artifact().name(), "job.yaml");
+  EXPECT_EQ(events_[2].report().artifact().name(), "best.safetensors");
+  EXPECT_EQ(events_[2].report().artifact().size_bytes(), 3);
+  EXPECT_EQ(events_[2].report().artifact().sha256(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_TRUE(events_[3].has_finished());
   // If the fork keeps no best weights, another job's file in its folder is not reported.
@@ -284,10 +284,10 @@ TEST_F(JobRunTest, WhatIsCancelledKeepsItsCheckpointAndItsModel) {
             "Stopped after step 7. Its newest checkpoint is of step 7; its model can be downloaded.");
   EXPECT_EQ(finished.summary().steps(), 7);
   ASSERT_EQ(events_.size(), 4);
-  EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
-  EXPECT_EQ(events_[2].artifact().description(),
+  EXPECT_EQ(events_[2].report().artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[2].report().artifact().description(),
             "The parameters after step 7, where training was stopped, in safetensors format.");
-  EXPECT_EQ(events_[2].artifact().sha256(),
+  EXPECT_EQ(events_[2].report().artifact().sha256(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 
   finished = cancel("", 0);
@@ -308,7 +308,7 @@ TEST_F(JobRunTest, WhatIsPausedKeepsItsModel) {
   });
   ASSERT_TRUE(run->Run().ok());
   ASSERT_EQ(events_.size(), 4);
-  EXPECT_EQ(events_[2].artifact().name(), "model.safetensors");
+  EXPECT_EQ(events_[2].report().artifact().name(), "model.safetensors");
   EXPECT_EQ(events_[3].finished().state(), v1::JOB_STATE_PAUSED);
   EXPECT_EQ(events_[3].finished().message(),
             "Paused after step 7 without a new checkpoint: it will continue from step 5.");

@@ -254,12 +254,12 @@ int RunAlone(const WorkerLaunch& launch) {
   if (launch.group().worker() > 0) return RunGroupMember(launch);
   int code = kWorkerTrainingFailed;
   JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create, [&code](const WorkerEvent& event) {
-    if (event.has_progress()) {
-      const v1::Progress& progress = event.progress();
+    if (event.report().has_progress()) {
+      const v1::Progress& progress = event.report().progress();
       spdlog::info("step {} of {}: training loss {:.6g}, {:.0f} images/s", progress.step(), progress.steps(),
                    progress.training().loss(), progress.images_per_second());
     }
-    if (event.has_artifact()) spdlog::info("wrote {}", event.artifact().name());
+    if (event.report().has_artifact()) spdlog::info("wrote {}", event.report().artifact().name());
     const v1::JobState state = event.finished().state();
     if (state == v1::JOB_STATE_SUCCEEDED || state == v1::JOB_STATE_PAUSED) code = kWorkerDone;
     return absl::OkStatus();

@@ -23,7 +23,7 @@ using internal::v1::WorkerEvent;
 WorkerEvent Event(int64_t sequence) {
   WorkerEvent event;
   event.set_worker_sequence(sequence);
-  event.mutable_notice()->set_message(absl::StrCat("event ", sequence));
+  event.mutable_report()->mutable_notice()->set_message(absl::StrCat("event ", sequence));
   return event;
 }
 
@@ -35,7 +35,7 @@ std::vector<int64_t> ReadAll(const std::string& path) {
     absl::StatusOr<std::optional<WorkerEvent>> event = (*reader)->Next();
     EXPECT_TRUE(event.ok()) << event.status();
     if (!event.ok() || !event->has_value()) break;
-    EXPECT_EQ((*event)->notice().message(), absl::StrCat("event ", (*event)->worker_sequence()));
+    EXPECT_EQ((*event)->report().notice().message(), absl::StrCat("event ", (*event)->worker_sequence()));
     sequences.push_back((*event)->worker_sequence());
   }
   return sequences;
@@ -76,12 +76,12 @@ TEST_F(SpoolTest, ReadsEventsLargerThanItsBuffer) {
   std::unique_ptr<SpoolWriter> writer = Create();
   WorkerEvent large;
   large.set_worker_sequence(1);
-  large.mutable_notice()->set_message(std::string(1 << 20, 'x'));
+  large.mutable_report()->mutable_notice()->set_message(std::string(1 << 20, 'x'));
   ASSERT_TRUE(writer->Append(large).ok());
   ASSERT_TRUE(writer->Append(Event(2)).ok());
   absl::StatusOr<std::unique_ptr<SpoolReader>> reader = SpoolReader::Open(path_);
   ASSERT_TRUE(reader.ok());
-  EXPECT_EQ((*(*reader)->Next())->notice().message().size(), 1 << 20);
+  EXPECT_EQ((*(*reader)->Next())->report().notice().message().size(), 1 << 20);
   EXPECT_EQ((*(*reader)->Next())->worker_sequence(), 2);
 }
 
@@ -241,7 +241,7 @@ TEST(SpoolCrashTest, AfterACrashAnywhereNothingIsMissing) {
           ASSERT_TRUE(last == 0 || sequence == last + 1) << sequence << " after " << last;
           last = sequence;
           ASSERT_LE(sequence, has + 1);
-          ASSERT_EQ((*event)->notice().message(), absl::StrCat("event ", sequence));
+          ASSERT_EQ((*event)->report().notice().message(), absl::StrCat("event ", sequence));
           has = std::max(has, sequence);
         }
         ASSERT_GE(has, unsynced == FaultyEnv::Unsynced::kKept ? progress.appended : progress.synced);

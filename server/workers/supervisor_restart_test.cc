@@ -264,12 +264,12 @@ TEST_F(SupervisorRestartTest, ASpoolThatIsFullOfNothingTakesNoMemory) {
     const auto writer = SpoolWriter::Create(spool);
     ASSERT_TRUE(writer.ok()) << writer.status();
     internal::v1::WorkerEvent event;
-    event.mutable_notice()->set_message(std::string(3 << 20, ' '));
+    event.mutable_report()->mutable_notice()->set_message(std::string(3 << 20, ' '));
     for (int i = 1; i <= 200; ++i) {
       event.set_worker_sequence(i);
       ASSERT_TRUE((*writer)->Append(event).ok());
     }
-    event.mutable_notice()->set_message(std::string(5 << 20, ' '));
+    event.mutable_report()->mutable_notice()->set_message(std::string(5 << 20, ' '));
     EXPECT_EQ((*writer)->Append(event).code(), absl::StatusCode::kInvalidArgument);
   }
   const int64_t before = PeakMemory();

@@ -33,14 +33,14 @@ std::vector<internal::v1::WorkerEvent> Training() {
   };
   next().mutable_started();
   for (int i = 1; i <= kReports; ++i) {
-    v1::Progress& progress = *next().mutable_progress();
+    v1::Progress& progress = *next().mutable_report()->mutable_progress();
     progress.set_epoch(1);
     progress.set_epochs(1);
     progress.set_step(i);
     progress.set_steps(kReports);
     progress.mutable_training()->set_loss(1.0 / i);
   }
-  v1::EpochSummary& epoch = *next().mutable_epoch();
+  v1::EpochSummary& epoch = *next().mutable_report()->mutable_epoch();
   epoch.set_epoch(1);
   epoch.set_step(kReports);
   internal::v1::Finished& finished = *next().mutable_finished();

@@ -66,7 +66,8 @@ class FakeWorker {
       return;
     }
     const int notices = behaviour_ == "flood" ? 20000 : 1;
-    for (int i = 1; i <= notices; ++i) Add().mutable_notice()->set_message(std::to_string(i));
+    for (int i = 1; i <= notices; ++i)
+      Add().mutable_report()->mutable_notice()->set_message(std::to_string(i));
     if (behaviour_ != "crash") Finish(v1::JOB_STATE_SUCCEEDED, v1::STATE_REASON_COMPLETED);
   }
 
