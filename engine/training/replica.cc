@@ -278,6 +278,30 @@ int64_t Replica::StepsAlike(int64_t step, int64_t count) const {
   return alike;
 }
 
+absl::Status Replica::RunStep(int64_t step) {
+  TANDEM_ASSIGN_OR_RETURN(const Batch batch, train_loader_->Next());
+  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
+  const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
+  const double learning_rate = context_.learning_rate->Rate(step);
+  samples_ += batch.samples;
+  speed_.samples += batch.samples;
+  if (batch.samples == 0 && context_.dealt->averaging.steps_alone()) return absl::OkStatus();
+  if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
+  const auto* input = static_cast<const std::byte*>(batch.input);
+  const auto* target = static_cast<const std::byte*>(batch.target);
+  int64_t first = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
+    std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
+    inputs.insert(inputs.end(), {&learning_rate, &step_of_part});
+    TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
+    input += parts[i].samples * train_data()->sample_bytes();
+    target += parts[i].samples * train_data()->target_bytes();
+    first += parts[i].samples;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
   double learning_rate = 0;
   int64_t number = 0;
@@ -317,30 +341,6 @@ absl::Status Replica::Average(int64_t step) {
   }
   for (const std::string& name : names) {
     TANDEM_RETURN_IF_ERROR(AverageVariable(name, shares, variables_.get(), &communicator_));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Replica::RunStep(int64_t step) {
-  TANDEM_ASSIGN_OR_RETURN(const Batch batch, train_loader_->Next());
-  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
-  const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
-  const double learning_rate = context_.learning_rate->Rate(step);
-  samples_ += batch.samples;
-  speed_.samples += batch.samples;
-  if (batch.samples == 0 && context_.dealt->averaging.steps_alone()) return absl::OkStatus();
-  if (batch.samples == 0) return parts[0].executable->Run({&learning_rate, &step}, &communicator_);
-  const auto* input = static_cast<const std::byte*>(batch.input);
-  const auto* target = static_cast<const std::byte*>(batch.target);
-  int64_t first = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const int64_t step_of_part = StepOfPart(step, i, parts.size(), first);
-    std::vector<const void*> inputs = InputsOf(*train_data(), input, target);
-    inputs.insert(inputs.end(), {&learning_rate, &step_of_part});
-    TANDEM_RETURN_IF_ERROR(parts[i].executable->Run(inputs, &communicator_));
-    input += parts[i].samples * train_data()->sample_bytes();
-    target += parts[i].samples * train_data()->target_bytes();
-    first += parts[i].samples;
   }
   return absl::OkStatus();
 }

@@ -164,10 +164,10 @@ class Replica {
   StepShape ShapeOf(int64_t step_of_epoch, int rank) const;
   // Sets the layouts of variables: compiles rank 0's first graph, if its share is different.
   absl::Status LayOutAsFirst();
-  // Runs the executables of a step.
-  absl::Status RunStep(int64_t step);
   // Returns the number of steps from `step` on, at most `count`, that are runs of the same executable.
   int64_t StepsAlike(int64_t step, int64_t count) const;
+  // Runs the executables of a step.
+  absl::Status RunStep(int64_t step);
   // Runs these steps in as few launches as the device allows.
   absl::Status RunStepsAlike(int64_t step, int64_t count);
   // Averages the variables that parameter_averaging averages after `step`.
