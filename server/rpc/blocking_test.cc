@@ -36,6 +36,23 @@ class BlockingTest : public ServiceFixture {
     (*source)->Cancel();
   }
 
+  // Takes all threads of the administrator in this pool until the returned object is notified.
+  static std::shared_ptr<absl::Notification> Occupy(FairPool* pool, int threads) {
+    auto end = std::make_shared<absl::Notification>();
+    for (int i = 0; i < threads; ++i) pool->Post(kAdminUser, [end] { end->WaitForNotification(); });
+    return end;
+  }
+
+  // The administrator's call must end before its deadline.
+  template <typename Stub, typename Request, typename Response>
+  static void ExpectAnswer(const std::unique_ptr<Stub>& stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                           const Request& request) {
+    Response response;
+    const grpc::Status status = (stub.get()->*method)(Context().get(), request, &response);
+    EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << request.GetTypeName();
+  }
+
   // Has no threads, so posted work never runs.
   FairPool idle_{0, 1};
 };
@@ -61,6 +78,31 @@ TEST_F(BlockingTest, ReadsOnThePool) {
                uploads_.get(), &idle_);
   ExpectStreamOnPool(&rpc::Evaluate, Named<v1::EvaluateRequest>(job), jobs_.get(), scheduler_.get(),
                      models_.get(), datasets_.get(), nullptr, &idle_);
+}
+
+TEST_F(BlockingTest, AnswersShortReadsDuringLongWork) {
+  const std::string job = Create("a");
+  const auto end = Occupy(user_pool_.get(), 2);
+  ExpectAnswer(stub_, &v1::JobService::Stub::GetJob, Named<v1::GetJobRequest>(job));
+  ExpectAnswer(stub_, &v1::JobService::Stub::GetJobHistory, Named<v1::GetJobHistoryRequest>(job));
+  ExpectAnswer(stub_, &v1::JobService::Stub::ListJobs, v1::ListJobsRequest());
+  ExpectAnswer(sweep_stub_, &v1::SweepService::Stub::ListSweeps, v1::ListSweepsRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListQueue, v1::ListQueueRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListBackups, v1::ListBackupsRequest());
+  end->Notify();
+}
+
+// Reading a data set may take long, and must not use up the threads of short reads.
+TEST_F(BlockingTest, DoesLongWorkOnTheUsersPool) {
+  const auto end = Occupy(pool_.get(), 1);
+  ExpectAnswer(stub_, &v1::JobService::Stub::CreateJob, Request("b", "r1"));
+  ExpectAnswer(stub_, &v1::JobService::Stub::ParseJob, v1::ParseJobRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::GetDataset, Named<v1::GetDatasetRequest>("mnist"));
+  ExpectAnswer(dataset_stub_, &v1::DatasetService::Stub::FetchDataset,
+               Named<v1::FetchDatasetRequest>("mnist"));
+  ExpectAnswer(dataset_stub_, &v1::DatasetService::Stub::ListUploads, v1::ListUploadsRequest());
+  end->Notify();
 }
 
 TEST_F(BlockingTest, AsksGpusOnThePool) {
