@@ -353,41 +353,41 @@ absl::Status Daemon::Serve(const DaemonOptions& options, const ListenAddress& ad
   pool_ = std::make_unique<FairPool>(kPoolThreads, kPoolThreadsEach);
   user_pool_ = std::make_unique<FairPool>(kUserPoolThreads, kUserPoolThreadsEach);
 
-  RpcContext context;
-  context.lifecycle = lifecycle_;
-  context.jobs = jobs_.get();
-  context.events = events_.get();
-  context.scheduler = scheduler_.get();
-  context.admission = admission_.get();
-  context.datasets = datasets_.get();
-  context.remote = fetcher_.get();
-  context.registry = registry_.get();
-  context.uploads = uploads_.get();
-  context.backups = backups_.get();
-  context.drain = drain_.get();
-  context.pool = pool_.get();
-  context.user_pool = user_pool_.get();
-  context.files = files_.get();
-  context.models = models_.get();
-  context.authenticator = authenticator_.get();
-  context.tokens = tokens_.get();
-  context.quota = Quotas(options);
-  context.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
-  context.is_removing = [this](const std::string& user) { return disk_->IsRemoving(user); };
-  context.limits = limits_.get();
-  context.calls = WithAudit(monitoring_.call_hooks(), audit_.get());
+  RpcServer::Parts parts;
+  parts.lifecycle = lifecycle_;
+  parts.jobs = jobs_.get();
+  parts.events = events_.get();
+  parts.scheduler = scheduler_.get();
+  parts.admission = admission_.get();
+  parts.datasets = datasets_.get();
+  parts.remote = fetcher_.get();
+  parts.registry = registry_.get();
+  parts.uploads = uploads_.get();
+  parts.backups = backups_.get();
+  parts.drain = drain_.get();
+  parts.pool = pool_.get();
+  parts.user_pool = user_pool_.get();
+  parts.files = files_.get();
+  parts.models = models_.get();
+  parts.authenticator = authenticator_.get();
+  parts.tokens = tokens_.get();
+  parts.quota = Quotas(options);
+  parts.disk_use = [this](const std::string& user) { return disk_->BytesOf(user); };
+  parts.is_removing = [this](const std::string& user) { return disk_->IsRemoving(user); };
+  parts.limits = limits_.get();
+  parts.hooks = WithAudit(monitoring_.call_hooks(), audit_.get());
   if (!gpus_->gpus().empty()) {
-    context.refresh_gpu = [this](v1::GpuStatus* status) {
+    parts.refresh_gpu = [this](v1::GpuStatus* status) {
       // A device that does not answer shows no status.
       gpus_->Refresh(status).IgnoreError();
     };
   }
-  if (cluster_ != nullptr) context.partitions = [this] { return cluster_->Partitions(); };
-  context.daemon.set_version(kVersion);
-  context.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
-  context.daemon.set_state_folder(state_folder_->path());
-  for (const std::string& folder : options.data_folders) context.daemon.add_data_folders(folder);
-  TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(context),
+  if (cluster_ != nullptr) parts.partitions = [this] { return cluster_->Partitions(); };
+  parts.daemon.set_version(kVersion);
+  parts.daemon.mutable_start_time()->set_seconds(absl::ToUnixSeconds(absl::Now()));
+  parts.daemon.set_state_folder(state_folder_->path());
+  for (const std::string& folder : options.data_folders) parts.daemon.add_data_folders(folder);
+  TANDEM_ASSIGN_OR_RETURN(server_, RpcServer::Start(address, std::move(credentials), std::move(parts),
                                                     {.max_connections = options.max_connections,
                                                      .memory_bytes = AvailableMemory()}));
   return absl::OkStatus();

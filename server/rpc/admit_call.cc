@@ -20,32 +20,32 @@ absl::StatusOr<Caller> CallerOf(const Authenticator& authenticator,
 
 }  // namespace
 
-absl::StatusOr<Caller> AdmitCall(const RpcContext& rpc, absl::string_view method,
+absl::StatusOr<Caller> AdmitCall(const CallParts& parts, absl::string_view method,
                                  const grpc::CallbackServerContext& context, CallLog* log) {
-  absl::StatusOr<Caller> caller = CallerOf(*rpc.authenticator, context);
+  absl::StatusOr<Caller> caller = CallerOf(*parts.authenticator, context);
   if (caller.ok()) log->SetUser(caller->user);
-  TANDEM_RETURN_IF_ERROR(rpc.lifecycle->CheckServing());
+  TANDEM_RETURN_IF_ERROR(parts.lifecycle->CheckServing());
   TANDEM_RETURN_IF_ERROR(caller.status());
   TANDEM_RETURN_IF_ERROR(CheckRole(*caller, method));
-  if (rpc.limits == nullptr) return caller;
-  TANDEM_RETURN_IF_ERROR(rpc.limits->Admit(caller->user));
+  if (parts.limits == nullptr) return caller;
+  TANDEM_RETURN_IF_ERROR(parts.limits->Admit(caller->user));
   return caller;
 }
 
-absl::StatusOr<Caller> AdmitStream(const RpcContext& rpc, absl::string_view method,
+absl::StatusOr<Caller> AdmitStream(const CallParts& parts, absl::string_view method,
                                    const grpc::CallbackServerContext& context, CallLog* log,
                                    std::unique_ptr<CallLimits::Stream>* place) {
-  TANDEM_ASSIGN_OR_RETURN(Caller caller, AdmitCall(rpc, method, context, log));
-  if (rpc.limits == nullptr) return caller;
-  TANDEM_ASSIGN_OR_RETURN(*place, rpc.limits->Open(caller.user));
+  TANDEM_ASSIGN_OR_RETURN(Caller caller, AdmitCall(parts, method, context, log));
+  if (parts.limits == nullptr) return caller;
+  TANDEM_ASSIGN_OR_RETURN(*place, parts.limits->Open(caller.user));
   return caller;
 }
 
-absl::StatusOr<Caller> AdmitUnary(const RpcContext& rpc, absl::string_view method,
+absl::StatusOr<Caller> AdmitUnary(const CallParts& parts, absl::string_view method,
                                   const grpc::CallbackServerContext& context, CallLog* log,
-                                  UnaryCounts* counts, std::unique_ptr<UnaryCounts::Place>* place) {
-  TANDEM_ASSIGN_OR_RETURN(Caller caller, AdmitCall(rpc, method, context, log));
-  TANDEM_ASSIGN_OR_RETURN(*place, counts->Begin(caller.user, caller.is_admin(), context.peer()));
+                                  std::unique_ptr<UnaryCounts::Place>* place) {
+  TANDEM_ASSIGN_OR_RETURN(Caller caller, AdmitCall(parts, method, context, log));
+  TANDEM_ASSIGN_OR_RETURN(*place, parts.calls->counts.Begin(caller.user, caller.is_admin(), context.peer()));
   return caller;
 }
 

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <optional>
-#include <utility>
+#include <string>
+#include <type_traits>
 
 #include "absl/synchronization/notification.h"
 #include "server/rpc/handlers.h"
@@ -15,93 +15,111 @@ namespace {
 
 class BlockingTest : public ServiceFixture {
  protected:
-  void SetUp() override {
-    ServiceFixture::SetUp();
-    context_.lifecycle = &lifecycle_;
-    context_.jobs = jobs_.get();
-    context_.events = events_.get();
-    context_.admission = &admission_;
-    context_.files = files_.get();
-    context_.pool = &idle_;
-    context_.user_pool = &idle_for_users_;
-  }
-
   // If no thread may read, the handler must not answer.
-  template <typename Response, typename Request>
-  void ExpectOnPool(void (*handler)(const RpcContext&, const Caller&, const Request&, Reply<Response>),
-                    const Request& request) {
+  template <typename Response, typename Request, typename... Parts>
+  void ExpectOnPool(void (*handler)(const Caller&, const Request&, Reply<Response>, Parts...),
+                    const Request& request, std::type_identity_t<Parts>... parts) {
     auto answered = std::make_shared<bool>(false);
-    handler(context_, Caller{"ann"}, request, [answered](absl::StatusOr<Response>) { *answered = true; });
+    handler(
+        Caller{"ann"}, request, [answered](absl::StatusOr<Response>) { *answered = true; }, parts...);
     EXPECT_FALSE(*answered);
   }
 
-  template <typename Response, typename Request>
-  void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const RpcContext&, const Caller&, const Request&),
-                          const Request& request) {
+  template <typename Response, typename Request, typename... Parts>
+  void ExpectStreamOnPool(rpc::Source<Response> (*handler)(const Caller&, const Request&, Parts...),
+                          const Request& request, std::type_identity_t<Parts>... parts) {
     auto answered = std::make_shared<bool>(false);
-    rpc::Source<Response> source = handler(context_, Caller{"ann"}, request);
+    rpc::Source<Response> source = handler(Caller{"ann"}, request, parts...);
     ASSERT_TRUE(source.ok()) << source.status();
     (*source)->Next([answered](auto) { *answered = true; });
     EXPECT_FALSE(*answered);
     (*source)->Cancel();
   }
 
+  // Takes all threads of the administrator in this pool until the returned object is notified.
+  static std::shared_ptr<absl::Notification> Occupy(FairPool* pool, int threads) {
+    auto end = std::make_shared<absl::Notification>();
+    for (int i = 0; i < threads; ++i) pool->Post(kAdminUser, [end] { end->WaitForNotification(); });
+    return end;
+  }
+
+  // The administrator's call must end before its deadline.
+  template <typename Stub, typename Request, typename Response>
+  static void ExpectAnswer(const std::unique_ptr<Stub>& stub,
+                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                           const Request& request) {
+    Response response;
+    const grpc::Status status = (stub.get()->*method)(Context().get(), request, &response);
+    EXPECT_NE(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED) << request.GetTypeName();
+  }
+
   // Has no threads, so posted work never runs.
   FairPool idle_{0, 1};
-  FairPool idle_for_users_{0, 1};
-  RpcContext context_;
 };
 
 TEST_F(BlockingTest, ReadsOnThePool) {
   const std::string job = Create("a");
-  ExpectOnPool(&rpc::GetJob, Named<v1::GetJobRequest>(job));
-  ExpectOnPool(&rpc::GetJobHistory, Named<v1::GetJobHistoryRequest>(job));
-  ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest());
-  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"));
-  ExpectOnPool(&rpc::CancelJob, Named<v1::CancelJobRequest>(job));
-  ExpectStreamOnPool(&rpc::ReadLog, Named<v1::ReadLogRequest>(job));
+  ExpectOnPool(&rpc::GetJob, Named<v1::GetJobRequest>(job), jobs_.get(), &idle_);
+  ExpectOnPool(&rpc::GetJobHistory, Named<v1::GetJobHistoryRequest>(job), jobs_.get(), &idle_);
+  ExpectOnPool(&rpc::ListJobs, v1::ListJobsRequest(), jobs_.get(), &idle_);
+  ExpectOnPool(&rpc::CreateJob, Request("b", "r1"), jobs_.get(), &lifecycle_, nullptr, &idle_);
+  ExpectOnPool(&rpc::CancelJob, Named<v1::CancelJobRequest>(job), jobs_.get(), &idle_);
+  ExpectStreamOnPool(&rpc::ReadLog, Named<v1::ReadLogRequest>(job), jobs_.get(), events_.get(), files_.get(),
+                     &idle_);
   v1::ReadArtifactRequest artifact;
   artifact.set_name(job);
   artifact.set_artifact("model.safetensors");
-  ExpectStreamOnPool(&rpc::ReadArtifact, artifact);
+  ExpectStreamOnPool(&rpc::ReadArtifact, artifact, jobs_.get(), nullptr, pool_.get(), &idle_);
+  ExpectOnPool(&rpc::ListDatasets, v1::ListDatasetsRequest(), datasets_.get(), &idle_);
+  ExpectOnPool(&rpc::GetDataset, Named<v1::GetDatasetRequest>("mnist"), datasets_.get(), &idle_);
+  ExpectOnPool(&rpc::FetchDataset, Named<v1::FetchDatasetRequest>("mnist"), datasets_.get(), nullptr, &idle_);
+  ExpectOnPool(&rpc::ListUploads, v1::ListUploadsRequest(), uploads_.get(), &idle_);
+  ExpectOnPool(&rpc::GetUpload, Named<v1::GetUploadRequest>("uploads/" + std::string(32, 'a')),
+               uploads_.get(), &idle_);
+  ExpectStreamOnPool(&rpc::Evaluate, Named<v1::EvaluateRequest>(job), jobs_.get(), scheduler_.get(),
+                     models_.get(), datasets_.get(), nullptr, &idle_);
 }
 
-// Reading a data set may take long, and must not use up the threads of all calls.
-TEST_F(BlockingTest, ReadsDataSetsOnTheUsersPool) {
-  FairPool pool(1, 1);
-  context_.pool = &pool;
-  ExpectOnPool(&rpc::ListDatasets, v1::ListDatasetsRequest());
-  ExpectOnPool(&rpc::GetDataset, Named<v1::GetDatasetRequest>("mnist"));
-  ExpectOnPool(&rpc::FetchDataset, Named<v1::FetchDatasetRequest>("mnist"));
-  ExpectOnPool(&rpc::ListUploads, v1::ListUploadsRequest());
-  ExpectOnPool(&rpc::GetUpload, Named<v1::GetUploadRequest>("uploads/" + std::string(32, 'a')));
-  rpc::Source<v1::EvaluateResponse> source =
-      rpc::Evaluate(context_, Caller{"ann"}, Named<v1::EvaluateRequest>(Create("a")));
-  ASSERT_TRUE(source.ok()) << source.status();
-  auto answered = std::make_shared<bool>(false);
-  (*source)->Next([answered](auto) { *answered = true; });
-  // The single thread has then finished all earlier work.
-  absl::Notification done;
-  pool.Post("ann", [&done] { done.Notify(); });
-  done.WaitForNotification();
-  EXPECT_FALSE(*answered);
+TEST_F(BlockingTest, AnswersShortReadsDuringLongWork) {
+  const std::string job = Create("a");
+  const auto end = Occupy(user_pool_.get(), 2);
+  ExpectAnswer(stub_, &v1::JobService::Stub::GetJob, Named<v1::GetJobRequest>(job));
+  ExpectAnswer(stub_, &v1::JobService::Stub::GetJobHistory, Named<v1::GetJobHistoryRequest>(job));
+  ExpectAnswer(stub_, &v1::JobService::Stub::ListJobs, v1::ListJobsRequest());
+  ExpectAnswer(sweep_stub_, &v1::SweepService::Stub::ListSweeps, v1::ListSweepsRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListQueue, v1::ListQueueRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListBackups, v1::ListBackupsRequest());
+  end->Notify();
+}
+
+// Reading a data set may take long, and must not use up the threads of short reads.
+TEST_F(BlockingTest, DoesLongWorkOnTheUsersPool) {
+  const auto end = Occupy(pool_.get(), 1);
+  ExpectAnswer(stub_, &v1::JobService::Stub::CreateJob, Request("b", "r1"));
+  ExpectAnswer(stub_, &v1::JobService::Stub::ParseJob, v1::ParseJobRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::ListDatasets, v1::ListDatasetsRequest());
+  ExpectAnswer(daemon_stub_, &v1::DaemonService::Stub::GetDataset, Named<v1::GetDatasetRequest>("mnist"));
+  ExpectAnswer(dataset_stub_, &v1::DatasetService::Stub::FetchDataset,
+               Named<v1::FetchDatasetRequest>("mnist"));
+  ExpectAnswer(dataset_stub_, &v1::DatasetService::Stub::ListUploads, v1::ListUploadsRequest());
+  end->Notify();
 }
 
 TEST_F(BlockingTest, AsksGpusOnThePool) {
-  context_.scheduler = scheduler_.get();
   bool asked = false;
-  context_.refresh_gpu = [&asked](v1::GpuStatus*) { asked = true; };
-  ExpectOnPool(&rpc::ListDevices, v1::ListDevicesRequest());
+  ExpectOnPool(
+      &rpc::ListDevices, v1::ListDevicesRequest(), scheduler_.get(),
+      [&asked](v1::GpuStatus*) { asked = true; }, nullptr, &idle_);
   EXPECT_FALSE(asked);
 }
 
 TEST_F(BlockingTest, AStreamThatIsCancelledBeforeItsSourceIsThereEnds) {
   FairPool pool(1, 1);
-  context_.pool = &pool;
   v1::ReadLogRequest log;
   log.set_name(Create("a"));
   log.set_follow(true);
-  rpc::Source<v1::ReadLogResponse> source = rpc::ReadLog(context_, Caller{"ann"}, log);
+  rpc::Source<v1::ReadLogResponse> source =
+      rpc::ReadLog(Caller{"ann"}, log, jobs_.get(), events_.get(), files_.get(), &pool);
   ASSERT_TRUE(source.ok()) << source.status();
   (*source)->Cancel();
   Awaited<absl::Status> ended;

@@ -7,10 +7,10 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,11 +23,10 @@
 #include "server/rpc/active_streams.h"
 #include "server/rpc/admit_call.h"
 #include "server/rpc/call_log.h"
+#include "server/rpc/call_parts.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/grpc_status.h"
-#include "server/rpc/lifecycle.h"
 #include "server/rpc/request_bytes.h"
-#include "server/rpc/rpc_context.h"
 
 // The common parts of all methods: the call's id, its line in the log, the caller and the caller's rights,
 // and the conversion of absl::Status for the client. Also serves streams of responses. Authentication runs
@@ -47,9 +46,9 @@ void SetResource(const Message& message, CallLog* log) {
   if (!name.empty()) log->SetResource(name);
 }
 
-inline CallLog StartCall(const RpcContext& rpc, absl::string_view method,
+inline CallLog StartCall(const CallParts& parts, absl::string_view method,
                          grpc::CallbackServerContext* context) {
-  CallLog log(method, context->peer(), &rpc.calls);
+  CallLog log(method, context->peer(), &parts.hooks);
   context->AddInitialMetadata("tandem-call-id", log.call_id());
   // Lets a client compute the difference between its clock and the daemon's.
   context->AddInitialMetadata("tandem-time-ms", absl::StrCat(absl::ToUnixMillis(absl::Now())));
@@ -71,17 +70,6 @@ grpc::ByteBuffer BytesOf(const Message& message) {
   bool is_own = false;
   grpc::SerializationTraits<Message>::Serialize(message, &bytes, &is_own);
   return bytes;
-}
-
-// Calls a handler, with or without the caller.
-template <typename Handler, typename Request, typename... More>
-auto CallHandler(Handler handler, const RpcContext& rpc, const Caller& caller, const Request& request,
-                 More... more) {
-  if constexpr (std::is_invocable_v<Handler, const RpcContext&, const Caller&, const Request&, More...>) {
-    return handler(rpc, caller, request, std::move(more)...);
-  } else {
-    return handler(rpc, request, std::move(more)...);
-  }
 }
 
 }  // namespace internal
@@ -242,43 +230,56 @@ class StreamReactor final : public StreamCall<grpc::ServerWriteReactor<grpc::Byt
   grpc::ByteBuffer response_;                     // Written only while no write is in flight.
 };
 
-// Serves a stream of responses. The handler (see handlers.h) returns a source or an error. `prepare` runs on
-// a request before its handler; may be null. A request above kSmallRequestBytes, of at most `most_bytes`, is
-// parsed in its user's turn, and then `prepare` does not run.
-template <typename Response, typename Request, typename Handler>
-grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(
-    const RpcContext& rpc, ActiveStreams* streams, absl::string_view method, int64_t most_bytes,
-    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request, Handler handler,
-    void (*prepare)(const RpcContext&, grpc::CallbackServerContext*, Request*)) {
-  CallLog log = internal::StartCall(rpc, method, context);
+// A handler (see handlers.h) with its dependencies. Returns a source or an error.
+template <typename Request, typename Response>
+using StreamHandler =
+    std::function<absl::StatusOr<std::unique_ptr<ItemSource<Response>>>(const Caller&, const Request&)>;
+
+// The options of a method that streams its responses.
+template <typename Request>
+struct StreamOptions {
+  // A request has at most so many bytes. A request above kSmallRequestBytes is parsed in its user's turn.
+  int64_t most_bytes = kSmallRequestBytes;
+  // Runs on a small request before its handler. Null: does nothing.
+  std::function<void(grpc::CallbackServerContext*, Request*)> prepare = nullptr;
+};
+
+// Serves a stream of responses. `parts` must outlive the call.
+template <typename Request, typename Response>
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ServeStream(const CallParts& parts, absl::string_view method,
+                                                        const StreamOptions<Request>& options,
+                                                        grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        const StreamHandler<Request, Response>& handler) {
+  CallLog log = internal::StartCall(parts, method, context);
   grpc::ByteBuffer bytes = internal::TakeBytes(request);
   const auto size = static_cast<int64_t>(bytes.Length());
   const bool is_small = size <= kSmallRequestBytes;
   Request small;
   absl::Status parsed;
-  if (is_small) parsed = ParseRequest(std::move(bytes), most_bytes, &small);
+  if (is_small) parsed = ParseRequest(std::move(bytes), options.most_bytes, &small);
   internal::SetResource(small, &log);
   std::unique_ptr<CallLimits::Stream> place;
-  const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
-  auto reactor =
-      std::make_shared<StreamReactor<Response>>(std::move(log), std::move(place), streams, context);
+  const absl::StatusOr<Caller> caller = AdmitStream(parts, method, *context, &log, &place);
+  auto reactor = std::make_shared<StreamReactor<Response>>(std::move(log), std::move(place),
+                                                           &parts.calls->streams, context);
   if (!caller.ok()) {
     reactor->Start(caller.status(), Caller());
   } else if (!parsed.ok()) {
     reactor->Start(parsed, *caller);
   } else if (is_small) {
-    if (prepare != nullptr) prepare(rpc, context, &small);
-    reactor->Start(internal::CallHandler(handler, rpc, *caller, small), *caller);
+    if (options.prepare != nullptr) options.prepare(context, &small);
+    reactor->Start(handler(*caller, small), *caller);
   } else {
     reactor->Start(
         std::make_unique<DeferredSource<Response>>(
-            rpc.pool, caller->user, size,
-            [&rpc, handler, most_bytes, caller = *caller,
+            parts.pool, caller->user, size,
+            [handler = handler, most_bytes = options.most_bytes, caller = *caller,
              bytes = std::move(bytes)]() mutable -> absl::StatusOr<std::unique_ptr<ItemSource<Response>>> {
               Request large;
               absl::Status parsed = ParseRequest(std::exchange(bytes, {}), most_bytes, &large);
               if (!parsed.ok()) return parsed;
-              return internal::CallHandler(handler, rpc, caller, large);
+              return handler(caller, large);
             }),
         *caller);
   }

@@ -5,11 +5,11 @@
 
 namespace tandem::rpc {
 
-void CancelJob(const RpcContext& context, const Caller& caller, const v1::CancelJobRequest& request,
-               Reply<v1::Job> reply) {
-  WithOwnJob(context, caller, request.name(), request, std::move(reply),
-             [&context](const std::string& id, Reply<v1::Job> reply) {
-               context.jobs->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, std::move(reply));
+void CancelJob(const Caller& caller, const v1::CancelJobRequest& request, Reply<v1::Job> reply,
+               JobMachine* jobs, FairPool* pool) {
+  WithOwnJob(caller, request.name(), request, std::move(reply), jobs, pool,
+             [jobs](const std::string& id, Reply<v1::Job> reply) {
+               jobs->Cancel(id, v1::STATE_REASON_CANCEL_REQUESTED, std::move(reply));
              });
 }
 

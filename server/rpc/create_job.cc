@@ -3,9 +3,8 @@
 
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
-#include "server/rpc/local_data.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/job_requests.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
@@ -17,45 +16,48 @@ absl::Status CheckRequest(const v1::CreateJobRequest& request) {
   return absl::OkStatus();
 }
 
-void Create(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
-            Reply<v1::Job> reply) {
+void Create(const Caller& caller, const v1::CreateJobRequest& request, Reply<v1::Job> reply, JobMachine* jobs,
+            const Lifecycle* lifecycle, const JobRequests* requests, FairPool* user_pool) {
   if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before any refusal: data that the first request used may be gone now.
     absl::StatusOr<std::optional<v1::Job>> repeated =
-        context.jobs->FindRepeated(caller.user, request.request_id(), request.spec());
+        jobs->FindRepeated(caller.user, request.request_id(), request.spec());
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
   // A small request may name a large data set.
-  if (!KeepMore(context, caller.user, LocalDataBytes(context, request.spec().dataset()), reply)) return;
-  AdmitWithData(
-      context, caller, request.spec(),
-      [&context, &request, reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
-        if (!admitted.ok()) return reply(admitted.status());
-        if (request.validate_only()) return reply(MakeUnsubmitted(std::move(admitted->job)));
-        // Admission may have taken long.
-        if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
-          return reply(std::move(status));
-        }
-        admitted->job.submitted_spec = request.spec();
-        admitted->job.request_id = request.request_id();
-        context.jobs->Create(std::move(admitted->job),
-                             [hold = std::move(admitted->hold), reply = std::move(reply)](
-                                 absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
-      });
+  if (!KeepMore(user_pool, caller, requests->DataBytes(request.spec().dataset()), reply)) return;
+  requests->AdmitWithData(caller, request.spec(),
+                          [jobs, lifecycle, &request,
+                           reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
+                            if (!admitted.ok()) return reply(admitted.status());
+                            if (request.validate_only())
+                              return reply(MakeUnsubmitted(std::move(admitted->job)));
+                            // Admission may have taken long.
+                            if (absl::Status status = lifecycle->CheckAcceptsJobs(); !status.ok()) {
+                              return reply(std::move(status));
+                            }
+                            admitted->job.submitted_spec = request.spec();
+                            admitted->job.request_id = request.request_id();
+                            jobs->Create(
+                                std::move(admitted->job),
+                                [hold = std::move(admitted->hold), reply = std::move(reply)](
+                                    absl::StatusOr<v1::Job> made) mutable { reply(std::move(made)); });
+                          });
 }
 
 }  // namespace
 
-void CreateJob(const RpcContext& context, const Caller& caller, const v1::CreateJobRequest& request,
-               Reply<v1::Job> reply) {
+void CreateJob(const Caller& caller, const v1::CreateJobRequest& request, Reply<v1::Job> reply,
+               JobMachine* jobs, const Lifecycle* lifecycle, const JobRequests* requests,
+               FairPool* user_pool) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   // Reads the database; admission reads data sets.
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, caller, &request](Reply<v1::Job> reply) {
-                Create(context, caller, request, std::move(reply));
-              });
+  PostFor(user_pool, caller, request, std::move(reply),
+          [jobs, lifecycle, requests, user_pool, caller, &request](Reply<v1::Job> reply) {
+            Create(caller, request, std::move(reply), jobs, lifecycle, requests, user_pool);
+          });
 }
 
 }  // namespace tandem::rpc

@@ -17,9 +17,8 @@
 #include "engine/training/watched_measure.h"
 #include "server/admission/remote_data.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
-#include "server/rpc/local_data.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/job_requests.h"
+#include "server/rpc/post_for.h"
 #include "server/sweeps/expansion.h"
 #include "server/sweeps/results.h"
 
@@ -40,7 +39,11 @@ constexpr int kMostWrongJobs = 5;
 
 // The state of a sweep in creation, shared by its steps.
 struct Making {
-  const RpcContext* context;
+  JobMachine* machine;
+  const Lifecycle* lifecycle;
+  const Quotas* quotas;
+  const JobRequests* requests;
+  FairPool* user_pool;
   Caller caller;
   const v1::CreateSweepRequest* request;
   Reply<v1::Sweep> reply;
@@ -121,14 +124,14 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   std::map<std::pair<std::string, std::string>, int> seen;
   int wrong = 0;
   for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
-    TANDEM_RETURN_IF_ERROR(making.context->lifecycle->CheckServing());
+    TANDEM_RETURN_IF_ERROR(making.lifecycle->CheckServing());
     if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
     SweepJob job = making.jobs->Job(i);
     if (job.spec.has_dataset()) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());
       if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
     }
-    absl::StatusOr<JobMachine::NewJob> admitted = AdmitJob(*making.context, making.caller, job.spec);
+    absl::StatusOr<JobMachine::NewJob> admitted = making.requests->Admit(making.caller, job.spec);
     if (admitted.ok()) {
       incomparable.Update(sweep.objective.Add(admitted->spec, job));
       JobMachine::NewSweep::Part& part = sweep.jobs.emplace_back();
@@ -181,19 +184,19 @@ void Finish(const std::shared_ptr<Making>& making) {
     return;
   }
   // Admission may have taken long.
-  if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
+  if (absl::Status status = making->lifecycle->CheckAcceptsJobs(); !status.ok()) {
     return making->reply(std::move(status));
   }
   const int64_t added = static_cast<int64_t>(admitted->jobs.size());
-  if (absl::Status status = making->context->jobs->CheckQueueLength(added); !status.ok()) {
+  if (absl::Status status = making->machine->CheckQueueLength(added); !status.ok()) {
     return making->reply(std::move(status));
   }
   sweep.submitted = wanted;
   sweep.request_id = making->request->request_id();
   sweep.user = making->caller.user;
-  sweep.max_queued_jobs = making->context->quota(making->caller.user).max_queued_jobs;
+  sweep.max_queued_jobs = making->quotas->MaxQueuedJobs(making->caller.user);
   sweep.jobs = std::move(admitted->jobs);
-  making->context->jobs->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
+  making->machine->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
     if (made.ok()) {
       making->reply(DescribeSweep(*made));
     } else {
@@ -211,31 +214,25 @@ void BringData(const std::shared_ptr<Making>& making) {
     if (!job.spec.has_dataset()) continue;
     std::string key = job.spec.dataset().SerializeAsString();
     if (making->local.contains(key)) continue;
-    if (NamesUrls(job.spec.dataset())) {
-      if (absl::Status status = CheckWithoutData(*making->context, job.spec); !status.ok()) {
-        making->reply(OfSweep(status, job));
-        return;
-      }
-    }
-    making->holds.push_back(making->context->registry->HoldFor(job.spec.dataset().name()));
-    WithLocalData(*making->context, making->caller.user, job.spec.dataset(), "spec.dataset", kFetchWait,
-                  [making, key = std::move(key)](absl::StatusOr<v1::DatasetSpec> dataset) {
-                    if (!dataset.ok()) {
-                      making->reply(OfSweep(dataset.status(), making->jobs->Job(making->next)));
-                      return;
-                    }
-                    making->local.emplace(key, *std::move(dataset));
-                    ++making->next;
-                    // Post it, because the callback may run before WithLocalData returns.
-                    making->context->user_pool->Post(making->caller.user, [making] { BringData(making); });
-                  });
+    making->requests->BringData(
+        making->caller, job.spec, [making, key = std::move(key)](absl::StatusOr<HeldDataset> dataset) {
+          if (!dataset.ok()) {
+            making->reply(OfSweep(dataset.status(), making->jobs->Job(making->next)));
+            return;
+          }
+          making->local.emplace(key, std::move(dataset->spec));
+          making->holds.push_back(std::move(dataset->hold));
+          ++making->next;
+          // Post it, because the callback may run before BringData returns.
+          making->user_pool->Post(making->caller.user, [making] { BringData(making); });
+        });
     return;
   }
   Finish(making);
 }
 
 // Returns the most memory that the jobs take until they are created.
-int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepExpansion& jobs) {
+int64_t BytesOf(const JobRequests& requests, const v1::Sweep& sweep, const SweepExpansion& jobs) {
   auto bytes = static_cast<int64_t>(jobs.bytes());
   // By their hashes: Making::local has equal data sets once.
   std::set<size_t> datasets;
@@ -248,7 +245,7 @@ int64_t BytesOf(const RpcContext& context, const v1::Sweep& sweep, const SweepEx
     if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
     // Counts the pinned URLs, and the set behind a name, which may be large.
     bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset)) +
-             LocalDataBytes(context, dataset);
+             requests.DataBytes(dataset);
   }
   return bytes;
 }
@@ -262,41 +259,45 @@ void Create(std::shared_ptr<Making> making) {
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before any refusal: data that the first request used may be gone now.
     absl::StatusOr<std::optional<StoredSweep>> repeated =
-        making->context->jobs->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
+        making->machine->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
     if (!repeated.ok()) {
       making->reply(repeated.status());
       return;
     }
     if (repeated->has_value()) return making->reply(DescribeSweep(**repeated));
   }
-  if (absl::Status status = making->context->lifecycle->CheckAcceptsJobs(); !status.ok()) {
+  if (absl::Status status = making->lifecycle->CheckAcceptsJobs(); !status.ok()) {
     return making->reply(std::move(status));
   }
   absl::StatusOr<SweepExpansion> jobs = SweepExpansion::Create(&request.sweep());
   if (!jobs.ok()) return making->reply(jobs.status());
   // All jobs are queued at once, whatever max_running says. Check before data is fetched in vain.
-  if (absl::Status status = making->context->jobs->CheckQueueLength(jobs->jobs()); !status.ok()) {
+  if (absl::Status status = making->machine->CheckQueueLength(jobs->jobs()); !status.ok()) {
     return making->reply(std::move(status));
   }
   // A short sweep may mean many large jobs, and the sweep may wait for data.
-  if (!KeepMore(*making->context, making->caller.user, BytesOf(*making->context, request.sweep(), *jobs),
-                making->reply))
-    return;
+  const int64_t bytes = BytesOf(*making->requests, request.sweep(), *jobs);
+  if (!KeepMore(making->user_pool, making->caller, bytes, making->reply)) return;
   making->jobs = *std::move(jobs);
   BringData(making);
 }
 
 }  // namespace
 
-void CreateSweep(const RpcContext& context, const Caller& caller, const v1::CreateSweepRequest& request,
-                 Reply<v1::Sweep> reply) {
+void CreateSweep(const Caller& caller, const v1::CreateSweepRequest& request, Reply<v1::Sweep> reply,
+                 JobMachine* jobs, const Lifecycle* lifecycle, const Quotas* quotas,
+                 const JobRequests* requests, FairPool* user_pool) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   auto making = std::make_shared<Making>();
-  making->context = &context;
+  making->machine = jobs;
+  making->lifecycle = lifecycle;
+  making->quotas = quotas;
+  making->requests = requests;
+  making->user_pool = user_pool;
   making->caller = caller;
   making->request = &request;
   // Reads the database; admission reads data sets.
-  PostForUser(context, caller.user, request, std::move(reply), [making](Reply<v1::Sweep> reply) {
+  PostFor(user_pool, caller, request, std::move(reply), [making](Reply<v1::Sweep> reply) {
     making->reply = std::move(reply);
     Create(making);
   });

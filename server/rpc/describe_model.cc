@@ -8,28 +8,29 @@
 #include "engine/training/model_description.h"
 #include "server/admission/template_data.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
+#include "server/rpc/job_requests.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
 
 // A viewer's call fetches nothing and sees only cached data. If the cache has no data of a URL, the catalog
 // reports an error.
-absl::StatusOr<v1::DatasetSpec> DataFor(const RpcContext& context, const Caller& caller,
-                                        const v1::DatasetSpec& spec) {
+absl::StatusOr<v1::DatasetSpec> DataFor(const Caller& caller, const v1::DatasetSpec& spec,
+                                        const LocalData& local_data) {
   if (caller.role < v1::TOKEN_ROLE_SUBMITTER) return spec;
-  return LocalDataNow(context, caller.user, spec, "dataset");
+  return local_data.EnsureNow(caller.user, spec, "dataset");
 }
 
 // Returns the requested model with its template expanded.
-absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& caller,
-                                    const v1::DescribeModelRequest& request) {
+absl::StatusOr<v1::Model> FindModel(const Caller& caller, const v1::DescribeModelRequest& request,
+                                    JobMachine* jobs, const DatasetCatalog& datasets,
+                                    const LocalData& local_data) {
   if (request.has_job()) {
     const std::string id = JobId(request.job());
     if (id.empty()) return FieldError("job", "is not the name of a job; write \"jobs/<id>\"");
-    const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+    const absl::StatusOr<v1::Job> job = jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.job());
     return job->spec().model();
   }
@@ -39,12 +40,12 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
   TemplateData data = CustomaryData(model.template_());
   FieldViolations violations;
   if (request.has_dataset()) {
-    TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset, DataFor(context, caller, request.dataset()));
+    TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset, DataFor(caller, request.dataset(), local_data));
     v1::JobSpec job;
     *job.mutable_model() = model;
-    const absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
+    const absl::StatusOr<v1::DatasetSpec> resolved = datasets.Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
-        resolved.ok() ? context.datasets->Describe(FitData(job, *resolved)) : resolved.status();
+        resolved.ok() ? datasets.Describe(FitData(job, *resolved)) : resolved.status();
     // An error that is not the request's fault keeps its code.
     if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info.status();
     if (info.ok()) {
@@ -59,14 +60,15 @@ absl::StatusOr<v1::Model> FindModel(const RpcContext& context, const Caller& cal
   return model;
 }
 
-absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context, const Caller& caller,
-                                              const v1::DescribeModelRequest& request) {
+absl::StatusOr<v1::ModelDescription> Describe(const Caller& caller, const v1::DescribeModelRequest& request,
+                                              JobMachine* jobs, const DatasetCatalog& datasets,
+                                              const LocalData& local_data) {
   const int64_t batch = request.batch_size() == 0 ? 1 : request.batch_size();
   if (batch < 1 || batch > kMaxDescribedBatch) {
     return FieldError("batch_size",
                       absl::StrCat("is ", batch, "; it must be from 1 to ", kMaxDescribedBatch));
   }
-  TANDEM_ASSIGN_OR_RETURN(const v1::Model model, FindModel(context, caller, request));
+  TANDEM_ASSIGN_OR_RETURN(const v1::Model model, FindModel(caller, request, jobs, datasets, local_data));
   absl::StatusOr<v1::ModelDescription> description = tandem::DescribeModel(model, batch);
   if (description.ok() || !absl::IsInvalidArgument(description.status())) return description;
   FieldViolations violations;
@@ -76,14 +78,15 @@ absl::StatusOr<v1::ModelDescription> Describe(const RpcContext& context, const C
 
 }  // namespace
 
-void DescribeModel(const RpcContext& context, const Caller& caller, const v1::DescribeModelRequest& request,
-                   Reply<v1::ModelDescription> reply) {
+void DescribeModel(const Caller& caller, const v1::DescribeModelRequest& request,
+                   Reply<v1::ModelDescription> reply, JobMachine* jobs, const DatasetCatalog* datasets,
+                   const LocalData* local_data, FairPool* user_pool) {
   if (absl::Status status = CheckSpecSize(request, "model"); !status.ok()) return reply(std::move(status));
   // May read a data set.
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, caller, &request](Reply<v1::ModelDescription> reply) {
-                reply(Describe(context, caller, request));
-              });
+  PostFor(user_pool, caller, request, std::move(reply),
+          [caller, &request, jobs, datasets, local_data](Reply<v1::ModelDescription> reply) {
+            reply(Describe(caller, request, jobs, *datasets, *local_data));
+          });
 }
 
 }  // namespace tandem::rpc

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kMaxReasonCharacters = 200;
 
-void SetState(const RpcContext& context, const std::string& name, v1::DeviceState state,
-              const std::string& reason, Reply<v1::Device> reply) {
+void SetState(const std::string& name, v1::DeviceState state, const std::string& reason,
+              Reply<v1::Device> reply, Scheduler* scheduler) {
   absl::Status status;
   if (!absl::StartsWith(name, "devices/")) {
     status = FieldError(
@@ -25,29 +25,30 @@ void SetState(const RpcContext& context, const std::string& name, v1::DeviceStat
                                                kMaxReasonCharacters, " are allowed"));
   }
   if (!status.ok()) return reply(std::move(status));
-  context.scheduler->SetDeviceState(name, state, reason,
-                                    [reply = std::move(reply)](absl::StatusOr<v1::Device> device) mutable {
-                                      if (absl::IsNotFound(device.status())) {
-                                        device = WithReason(device.status(), "DEVICE_NOT_FOUND");
-                                      }
-                                      reply(std::move(device));
-                                    });
+  scheduler->SetDeviceState(name, state, reason,
+                            [reply = std::move(reply)](absl::StatusOr<v1::Device> device) mutable {
+                              if (absl::IsNotFound(device.status())) {
+                                device = WithReason(device.status(), "DEVICE_NOT_FOUND");
+                              }
+                              reply(std::move(device));
+                            });
 }
 
 }  // namespace
 
-void DrainDevice(const RpcContext& context, const v1::DrainDeviceRequest& request, Reply<v1::Device> reply) {
-  SetState(context, request.name(), v1::DEVICE_STATE_DRAINED, request.reason(), std::move(reply));
+void DrainDevice(const Caller& /*caller*/, const v1::DrainDeviceRequest& request, Reply<v1::Device> reply,
+                 Scheduler* scheduler) {
+  SetState(request.name(), v1::DEVICE_STATE_DRAINED, request.reason(), std::move(reply), scheduler);
 }
 
-void ResumeDevice(const RpcContext& context, const v1::ResumeDeviceRequest& request,
-                  Reply<v1::Device> reply) {
-  SetState(context, request.name(), v1::DEVICE_STATE_ACTIVE, "", std::move(reply));
+void ResumeDevice(const Caller& /*caller*/, const v1::ResumeDeviceRequest& request, Reply<v1::Device> reply,
+                  Scheduler* scheduler) {
+  SetState(request.name(), v1::DEVICE_STATE_ACTIVE, "", std::move(reply), scheduler);
 }
 
-void ExcludeDevice(const RpcContext& context, const v1::ExcludeDeviceRequest& request,
-                   Reply<v1::Device> reply) {
-  SetState(context, request.name(), v1::DEVICE_STATE_EXCLUDED, request.reason(), std::move(reply));
+void ExcludeDevice(const Caller& /*caller*/, const v1::ExcludeDeviceRequest& request, Reply<v1::Device> reply,
+                   Scheduler* scheduler) {
+  SetState(request.name(), v1::DEVICE_STATE_EXCLUDED, request.reason(), std::move(reply), scheduler);
 }
 
 }  // namespace tandem::rpc

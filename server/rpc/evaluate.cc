@@ -8,7 +8,7 @@
 #include "server/rpc/adapted_source.h"
 #include "server/rpc/deferred_source.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
+#include "server/rpc/job_requests.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/model_task.h"
 
@@ -35,15 +35,16 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
   return violations.ToStatus();
 }
 
-Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& user,
-                                  v1::EvaluateRequest request) {
+Source<v1::EvaluateResponse> Open(const std::string& user, v1::EvaluateRequest request, JobMachine* jobs,
+                                  const Scheduler* scheduler, ModelWorkers* models,
+                                  const DatasetCatalog* datasets, const LocalData* local_data) {
   TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
-                          MakeModelTask(context, request.name(), request.artifact()));
+                          MakeModelTask(request.name(), request.artifact(), jobs, *scheduler));
   TANDEM_ASSIGN_OR_RETURN(
       const v1::DatasetSpec wanted,
-      LocalDataNow(context, user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
-                   "dataset"));
-  absl::StatusOr<v1::DatasetSpec> dataset = context.datasets->Resolve(wanted);
+      local_data->EnsureNow(user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
+                            "dataset"));
+  absl::StatusOr<v1::DatasetSpec> dataset = datasets->Resolve(wanted);
   if (!dataset.ok()) {
     FieldViolations violations;
     violations.AddAll("dataset", dataset.status());
@@ -51,7 +52,7 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
   }
   *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
   *task.mutable_evaluate()->mutable_request() = std::move(request);
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, context.models->Start(user, std::move(task)));
+  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
   return std::make_unique<AdaptedSource<v1::EvaluateResponse, internal::v1::ModelTaskOutput>>(
       std::move(call),
       [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
@@ -59,13 +60,17 @@ Source<v1::EvaluateResponse> Open(const RpcContext& context, const std::string& 
 
 }  // namespace
 
-Source<v1::EvaluateResponse> Evaluate(const RpcContext& context, const Caller& caller,
-                                      const v1::EvaluateRequest& request) {
+Source<v1::EvaluateResponse> Evaluate(const Caller& caller, const v1::EvaluateRequest& request,
+                                      JobMachine* jobs, const Scheduler* scheduler, ModelWorkers* models,
+                                      const DatasetCatalog* datasets, const LocalData* local_data,
+                                      FairPool* user_pool) {
   TANDEM_RETURN_IF_ERROR(CheckRequest(request));
   // May read every file of a data set.
   return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
-      context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [&context, user = caller.user, request]() mutable { return Open(context, user, std::move(request)); });
+      user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      [jobs, scheduler, models, datasets, local_data, user = caller.user, request]() mutable {
+        return Open(user, std::move(request), jobs, scheduler, models, datasets, local_data);
+      });
 }
 
 }  // namespace tandem::rpc

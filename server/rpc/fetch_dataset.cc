@@ -7,7 +7,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 #include "server/store/records.h"
 
 namespace tandem::rpc {
@@ -33,27 +33,28 @@ v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
   return dataset;
 }
 
-void Fetch(const RpcContext& context, const std::string& user, const std::string& id,
-           Reply<v1::Dataset> reply) {
+void Fetch(const std::string& user, const std::string& id, Reply<v1::Dataset> reply,
+           const DatasetCatalog* datasets, RemoteData* remote, FairPool* user_pool) {
   // A set that already has this name is enough.
-  absl::StatusOr<v1::Dataset> present = context.datasets->DescribeById(id);
+  absl::StatusOr<v1::Dataset> present = datasets->DescribeById(id);
   if (present.ok() && present->problem().empty()) return reply(std::move(present));
-  if (context.remote == nullptr) {
+  if (remote == nullptr) {
     reply(WithReason(absl::FailedPreconditionError("name: cannot fetch the data set: this daemon may not "
                                                    "fetch data; its owner can allow it with --fetch-from"),
                      "FETCH_NOT_ALLOWED"));
     return;
   }
-  context.remote->FetchPublicSet(
-      id, user, kFetchWait, [&context, user, id, reply = std::move(reply)](absl::Status status) mutable {
+  remote->FetchPublicSet(
+      id, user, kFetchWait,
+      [datasets, user_pool, user, id, reply = std::move(reply)](absl::Status status) mutable {
         if (GetReason(status) == kDataBeingFetched) {
           reply(Fetching(id, status));
         } else if (!status.ok()) {
           reply(std::move(status));
         } else {
           // Reads the files.
-          context.user_pool->Post(user, [&context, id, reply = std::move(reply)]() mutable {
-            reply(context.datasets->DescribeById(id));
+          user_pool->Post(user, [datasets, id, reply = std::move(reply)]() mutable {
+            reply(datasets->DescribeById(id));
           });
         }
       });
@@ -61,16 +62,16 @@ void Fetch(const RpcContext& context, const std::string& user, const std::string
 
 }  // namespace
 
-void FetchDataset(const RpcContext& context, const Caller& caller, const v1::FetchDatasetRequest& request,
-                  Reply<v1::Dataset> reply) {
+void FetchDataset(const Caller& caller, const v1::FetchDatasetRequest& request, Reply<v1::Dataset> reply,
+                  const DatasetCatalog* datasets, RemoteData* remote, FairPool* user_pool) {
   const std::string id = DatasetId(request.name());
   if (id.empty()) {
     return reply(FieldError("name", "is required: the name of a public data set, such as \"mnist\""));
   }
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, user = caller.user, id](Reply<v1::Dataset> reply) {
-                Fetch(context, user, id, std::move(reply));
-              });
+  PostFor(user_pool, caller, request, std::move(reply),
+          [datasets, remote, user_pool, user = caller.user, id](Reply<v1::Dataset> reply) {
+            Fetch(user, id, std::move(reply), datasets, remote, user_pool);
+          });
 }
 
 }  // namespace tandem::rpc

@@ -4,12 +4,20 @@
 
 #include "server/rpc/forked_folder.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
-#include "server/rpc/local_data.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/job_requests.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
+
+// The handler's dependencies.
+struct Parts {
+  JobMachine* jobs;
+  const Lifecycle* lifecycle;
+  const Admission* admission;
+  const JobRequests* requests;
+  FairPool* user_pool;
+};
 
 // The state of a fork before its job exists.
 struct Fork {
@@ -19,34 +27,33 @@ struct Fork {
 };
 
 // Creates the fork in the folder of the reserved `id`.
-void Make(const RpcContext& context, Fork fork, const std::string& id, Reply<v1::Job> reply) {
-  const std::string folder = context.jobs->FolderOf(id);
+void Make(const Parts& parts, Fork fork, const std::string& id, Reply<v1::Job> reply) {
+  const std::string folder = parts.jobs->FolderOf(id);
   // The source's worker may have been hijacked, so the checkpoint may have any size.
-  const auto go_on = [&context] { return context.lifecycle->CheckServing(); };
+  const auto go_on = [&parts] { return parts.lifecycle->CheckServing(); };
   if (absl::Status status = MakeForkedFolder(fork.from, fork.source, folder, go_on); !status.ok()) {
-    if (RemoveForkedFolder(folder)) context.jobs->Release(id);
+    if (RemoveForkedFolder(folder)) parts.jobs->Release(id);
     return reply(std::move(status));
   }
   fork.admitted.job.reserved_id = id;
   std::string user = fork.admitted.job.user;
-  context.jobs->Create(std::move(fork.admitted.job),
-                       [&context, user = std::move(user), id, folder, hold = std::move(fork.admitted.hold),
-                        reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
-                         if (made.ok() && made->folder() == folder) return reply(std::move(made));
-                         // A concurrent request with the same id came first, or the creation failed.
-                         context.user_pool->Post(user, [&context, id, folder, made = std::move(made),
-                                                        reply = std::move(reply)]() mutable {
-                           if (RemoveForkedFolder(folder)) context.jobs->Release(id);
-                           reply(std::move(made));
-                         });
+  parts.jobs->Create(std::move(fork.admitted.job),
+                     [parts, user = std::move(user), id, folder, hold = std::move(fork.admitted.hold),
+                      reply = std::move(reply)](absl::StatusOr<v1::Job> made) mutable {
+                       if (made.ok() && made->folder() == folder) return reply(std::move(made));
+                       // A concurrent request with the same id came first, or the creation failed.
+                       parts.user_pool->Post(user, [jobs = parts.jobs, id, folder, made = std::move(made),
+                                                    reply = std::move(reply)]() mutable {
+                         if (RemoveForkedFolder(folder)) jobs->Release(id);
+                         reply(std::move(made));
                        });
+                     });
 }
 
-void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, Fork fork,
-                 Reply<v1::Job> reply) {
+void MakeOrCheck(const Parts& parts, const v1::ForkJobRequest& request, Fork fork, Reply<v1::Job> reply) {
   JobMachine::NewJob& job = fork.admitted.job;
   const AdmittedJob admitted{.spec = job.spec};
-  if (absl::Status fits = context.admission->CheckCheckpoint(admitted, fork.source.header); !fits.ok()) {
+  if (absl::Status fits = parts.admission->CheckCheckpoint(admitted, fork.source.header); !fits.ok()) {
     return reply(std::move(fits));
   }
   job.checkpoint = fork.source.checkpoint;
@@ -58,7 +65,7 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
     *made.mutable_forked_from() = job.forked_from;
     return reply(std::move(made));
   }
-  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok()) {
+  if (absl::Status status = parts.lifecycle->CheckAcceptsJobs(); !status.ok()) {
     return reply(std::move(status));
   }
   job.submitted_spec = request.spec();
@@ -67,31 +74,31 @@ void MakeOrCheck(const RpcContext& context, const v1::ForkJobRequest& request, F
   reserving.spec.set_name(job.spec.name());
   reserving.user = job.user;
   reserving.max_queued_jobs = job.max_queued_jobs;
-  context.jobs->Reserve(reserving, [&context, fork = std::move(fork),
-                                    reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
+  parts.jobs->Reserve(reserving, [parts, fork = std::move(fork),
+                                  reply = std::move(reply)](absl::StatusOr<std::string> id) mutable {
     if (!id.ok()) return reply(id.status());
     // Writes files.
     const std::string user = fork.admitted.job.user;
-    context.user_pool->Post(
-        user, [&context, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
-          Make(context, std::move(fork), id, std::move(reply));
+    parts.user_pool->Post(
+        user, [parts, fork = std::move(fork), id = *std::move(id), reply = std::move(reply)]() mutable {
+          Make(parts, std::move(fork), id, std::move(reply));
         });
   });
 }
 
-void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
-           const std::string& id, Reply<v1::Job> reply) {
+void Begin(const Parts& parts, const Caller& caller, const v1::ForkJobRequest& request, const std::string& id,
+           Reply<v1::Job> reply) {
   if (absl::Status status = CheckKnownFields(request); !status.ok()) return reply(std::move(status));
   if (!request.request_id().empty() && !request.validate_only()) {
     v1::CheckpointSource wanted;
     wanted.set_job(request.name());
     wanted.set_step(request.step());
-    absl::StatusOr<std::optional<v1::Job>> repeated = context.jobs->FindRepeated(
+    absl::StatusOr<std::optional<v1::Job>> repeated = parts.jobs->FindRepeated(
         caller.user, request.request_id(), request.spec(), wanted, request.has_step());
     if (!repeated.ok()) return reply(repeated.status());
     if (repeated->has_value()) return reply(**std::move(repeated));
   }
-  absl::StatusOr<v1::Job> from = context.jobs->Get(id);
+  absl::StatusOr<v1::Job> from = parts.jobs->Get(id);
   if (!from.ok()) return reply(ExplainJobError(from.status(), request.name()));
   absl::StatusOr<ForkSource> source =
       FindForkSource(*from, request.has_step() ? std::optional<int64_t>(request.step()) : std::nullopt);
@@ -99,15 +106,15 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
   v1::JobSpec spec = request.has_spec() ? request.spec() : from->spec();
   // A small request may name a large job and checkpoint, and may wait for data.
   const int64_t kept = static_cast<int64_t>(from->SpaceUsedLong() + spec.SpaceUsedLong()) + BytesOf(*source) +
-                       LocalDataBytes(context, spec.dataset());
-  if (!KeepMore(context, caller.user, kept, reply)) return;
+                       parts.requests->DataBytes(spec.dataset());
+  if (!KeepMore(parts.user_pool, caller, kept, reply)) return;
   DataNames names = source->names;
-  AdmitWithData(
-      context, caller, spec,
-      [&context, &request, from = *std::move(from), source = *std::move(source),
+  parts.requests->AdmitWithData(
+      caller, spec,
+      [parts, &request, from = *std::move(from), source = *std::move(source),
        reply = std::move(reply)](absl::StatusOr<AdmittedRequest> admitted) mutable {
         if (!admitted.ok()) return reply(admitted.status());
-        MakeOrCheck(context, request,
+        MakeOrCheck(parts, request,
                     {.from = std::move(from), .source = std::move(source), .admitted = *std::move(admitted)},
                     std::move(reply));
       },
@@ -116,18 +123,20 @@ void Begin(const RpcContext& context, const Caller& caller, const v1::ForkJobReq
 
 }  // namespace
 
-void ForkJob(const RpcContext& context, const Caller& caller, const v1::ForkJobRequest& request,
-             Reply<v1::Job> reply) {
+void ForkJob(const Caller& caller, const v1::ForkJobRequest& request, Reply<v1::Job> reply, JobMachine* jobs,
+             const Lifecycle* lifecycle, const Admission* admission, const JobRequests* requests,
+             FairPool* user_pool) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return reply(id.status());
   if (absl::Status status = CheckSpecSize(request.spec()); !status.ok()) return reply(std::move(status));
   if (absl::Status status = CheckRequestId(request.request_id()); !status.ok()) {
     return reply(std::move(status));
   }
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
-                Begin(context, caller, request, id, std::move(reply));
-              });
+  const Parts parts{jobs, lifecycle, admission, requests, user_pool};
+  PostFor(user_pool, caller, request, std::move(reply),
+          [parts, caller, &request, id = *id](Reply<v1::Job> reply) {
+            Begin(parts, caller, request, id, std::move(reply));
+          });
 }
 
 }  // namespace tandem::rpc

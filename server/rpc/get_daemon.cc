@@ -4,12 +4,12 @@
 
 namespace tandem::rpc {
 
-void GetDaemon(const RpcContext& context, const Caller& caller, const v1::GetDaemonRequest&,
-               Reply<v1::Daemon> reply) {
-  v1::Daemon daemon = context.daemon;
-  daemon.set_caller_user(caller.user);
-  daemon.set_caller_role(caller.role);
-  reply(std::move(daemon));
+void GetDaemon(const Caller& caller, const v1::GetDaemonRequest&, Reply<v1::Daemon> reply,
+               const v1::Daemon* daemon) {
+  v1::Daemon response = *daemon;
+  response.set_caller_user(caller.user);
+  response.set_caller_role(caller.role);
+  reply(std::move(response));
 }
 
 }  // namespace tandem::rpc

@@ -11,7 +11,7 @@
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/job_curves.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
@@ -99,9 +99,10 @@ absl::StatusOr<Query> ParseQuery(const v1::GetJobHistoryRequest& request) {
 // Reads a log, a turn on the pool after the other, and answers. One thread uses it at a time.
 class HistoryReading {
  public:
-  HistoryReading(const RpcContext& context, std::string user, std::string name, std::string id, Query query,
-                 Reply<v1::GetJobHistoryResponse> reply)
-      : context_(context),
+  HistoryReading(std::string user, std::string name, std::string id, Query query,
+                 Reply<v1::GetJobHistoryResponse> reply, JobMachine* jobs, FairPool* pool)
+      : jobs_(jobs),
+        pool_(pool),
         user_(std::move(user)),
         name_(std::move(name)),
         id_(std::move(id)),
@@ -116,7 +117,7 @@ class HistoryReading {
         (self->query_.has_events ? kEventBytes : 0) +
         (self->query_.has_curves ? int64_t{kMostCurves} / 2 * self->query_.range.max_points * kPointBytes
                                  : 0);
-    absl::StatusOr<FairPool::Hold> hold = self->context_.pool->HoldMore(self->user_, bytes);
+    absl::StatusOr<FairPool::Hold> hold = self->pool_->HoldMore(self->user_, bytes);
     if (!hold.ok()) return self->reply_(hold.status());
     self->reply_.Keep(*std::move(hold));
     Continue(std::move(self));
@@ -129,7 +130,7 @@ class HistoryReading {
     const absl::StatusOr<bool> is_done = self->ReadTurn();
     if (!is_done.ok()) return self->reply_(ExplainJobError(is_done.status(), self->name_));
     if (*is_done) return self->reply_(self->Answer());
-    FairPool* const pool = self->context_.pool;
+    FairPool* const pool = self->pool_;
     const std::string user = self->user_;
     pool->Post(user, [self = std::move(self)]() mutable { Continue(std::move(self)); });
   }
@@ -140,7 +141,7 @@ class HistoryReading {
     int events = 0;
     bool is_done = false;
     const absl::StatusOr<int64_t> newest =
-        context_.jobs->VisitEvents(id_, position_.sequence, kTurnEvents, [&](const v1::JobEvent& event) {
+        jobs_->VisitEvents(id_, position_.sequence, kTurnEvents, [&](const v1::JobEvent& event) {
           ++events;
           if (position_.last_sequence > 0 && event.sequence() > position_.last_sequence) {
             is_done = true;
@@ -205,7 +206,7 @@ class HistoryReading {
     if (newest_report_ > 0) {
       // Copied once, not for each report.
       const absl::StatusOr<int64_t> read =
-          context_.jobs->VisitEvents(id_, newest_report_ - 1, 1, [this](const v1::JobEvent& event) {
+          jobs_->VisitEvents(id_, newest_report_ - 1, 1, [this](const v1::JobEvent& event) {
             *response_.mutable_newest_report() = event.progress();
             return false;
           });
@@ -218,7 +219,8 @@ class HistoryReading {
     return std::move(response_);
   }
 
-  const RpcContext& context_;
+  JobMachine* const jobs_;
+  FairPool* const pool_;
   const std::string user_;
   const std::string name_;
   const std::string id_;
@@ -237,18 +239,18 @@ class HistoryReading {
 
 }  // namespace
 
-void GetJobHistory(const RpcContext& context, const Caller& caller, const v1::GetJobHistoryRequest& request,
-                   Reply<v1::GetJobHistoryResponse> reply) {
+void GetJobHistory(const Caller& caller, const v1::GetJobHistoryRequest& request,
+                   Reply<v1::GetJobHistoryResponse> reply, JobMachine* jobs, FairPool* pool) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return reply(id.status());
   const absl::StatusOr<Query> query = ParseQuery(request);
   if (!query.ok()) return reply(query.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, user = caller.user, name = request.name(), id = *std::move(id),
-              query = *query](Reply<v1::GetJobHistoryResponse> reply) {
-               HistoryReading::Begin(
-                   std::make_unique<HistoryReading>(context, user, name, id, query, std::move(reply)));
-             });
+  PostFor(pool, caller, request, std::move(reply),
+          [jobs, pool, user = caller.user, name = request.name(), id = *std::move(id),
+           query = *query](Reply<v1::GetJobHistoryResponse> reply) {
+            HistoryReading::Begin(
+                std::make_unique<HistoryReading>(user, name, id, query, std::move(reply), jobs, pool));
+          });
 }
 
 }  // namespace tandem::rpc

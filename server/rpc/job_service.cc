@@ -3,35 +3,38 @@
 #include "server/rpc/services.h"
 
 namespace tandem {
-namespace {
 
-// Tells a watcher of future changes the cursor from which it starts.
-void TellCursor(const RpcContext& rpc, grpc::CallbackServerContext* context, v1::WatchJobsRequest* request) {
-  if (request->after_cursor() != -1) return;
-  request->set_after_cursor(rpc.events->newest_cursor());
-  context->AddInitialMetadata("tandem-cursor", absl::StrCat(request->after_cursor()));
-}
-
-}  // namespace
-
-std::unique_ptr<grpc::Service> MakeJobService(const RpcContext* context, OpenCalls* calls) {
-  auto service = std::make_unique<MethodTable>("tandem.v1.JobService", context, calls);
-  service->Unary("CreateJob", &rpc::CreateJob);
-  service->Unary("ParseJob", &rpc::ParseJob);
-  service->Unary("GetJob", &rpc::GetJob);
-  service->Unary("GetJobHistory", &rpc::GetJobHistory);
-  service->Unary("ListJobs", &rpc::ListJobs);
-  service->Unary("UpdateJob", &rpc::UpdateJob);
-  service->Unary("CancelJob", &rpc::CancelJob);
-  service->Unary("PauseJob", &rpc::PauseJob);
-  service->Unary("ResumeJob", &rpc::ResumeJob);
-  service->Unary("ForkJob", &rpc::ForkJob);
-  service->Unary("ListCheckpoints", &rpc::ListCheckpoints);
-  service->Unary("DeleteJob", &rpc::DeleteJob);
-  service->Stream("WatchJob", &rpc::WatchJob);
-  service->Stream("WatchJobs", &rpc::WatchJobs, &TellCursor);
-  service->Stream("ReadLog", &rpc::ReadLog);
-  service->Stream("ReadArtifact", &rpc::ReadArtifact);
+std::unique_ptr<grpc::Service> MakeJobService(const CallParts* calls, const RpcServer::Parts& parts,
+                                              const rpc::LocalData* local_data, const rpc::Quotas* quotas,
+                                              const rpc::JobRequests* requests,
+                                              Memo<bool>* checked_artifacts) {
+  // Tells a watcher of future changes the cursor from which it starts.
+  const auto tell_cursor = [events = parts.events](grpc::CallbackServerContext* context,
+                                                   v1::WatchJobsRequest* request) {
+    if (request->after_cursor() != -1) return;
+    request->set_after_cursor(events->newest_cursor());
+    context->AddInitialMetadata("tandem-cursor", absl::StrCat(request->after_cursor()));
+  };
+  auto service = std::make_unique<MethodTable>("tandem.v1.JobService", calls);
+  service->Unary("CreateJob", &rpc::CreateJob, parts.jobs, parts.lifecycle, requests, parts.user_pool);
+  service->Unary("ParseJob", &rpc::ParseJob, parts.user_pool);
+  service->Unary("GetJob", &rpc::GetJob, parts.jobs, parts.pool);
+  service->Unary("GetJobHistory", &rpc::GetJobHistory, parts.jobs, parts.pool);
+  service->Unary("ListJobs", &rpc::ListJobs, parts.jobs, parts.pool);
+  service->Unary("UpdateJob", &rpc::UpdateJob, parts.jobs, parts.pool);
+  service->Unary("CancelJob", &rpc::CancelJob, parts.jobs, parts.pool);
+  service->Unary("PauseJob", &rpc::PauseJob, parts.jobs, parts.pool);
+  service->Unary("ResumeJob", &rpc::ResumeJob, parts.jobs, parts.lifecycle, parts.datasets, local_data,
+                 quotas, parts.user_pool);
+  service->Unary("ForkJob", &rpc::ForkJob, parts.jobs, parts.lifecycle, parts.admission, requests,
+                 parts.user_pool);
+  service->Unary("ListCheckpoints", &rpc::ListCheckpoints, parts.jobs, parts.pool);
+  service->Unary("DeleteJob", &rpc::DeleteJob, parts.jobs, parts.pool);
+  service->Stream("WatchJob", &rpc::WatchJob, parts.events);
+  service->Stream("WatchJobs", {.prepare = tell_cursor}, &rpc::WatchJobs, parts.events);
+  service->Stream("ReadLog", &rpc::ReadLog, parts.jobs, parts.events, parts.files, parts.pool);
+  service->Stream("ReadArtifact", &rpc::ReadArtifact, parts.jobs, checked_artifacts, parts.pool,
+                  parts.user_pool);
   return service;
 }
 

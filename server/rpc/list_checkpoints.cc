@@ -8,18 +8,18 @@
 #include "engine/checkpoint/checkpoint_folder.h"
 #include "server/rpc/handlers.h"
 #include "server/rpc/pages.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
 
 // Returns the known checkpoints whose files exist: the record may still have a checkpoint that a worker just
 // removed.
-absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, const std::string& id,
+absl::StatusOr<v1::ListCheckpointsResponse> List(JobMachine* jobs, const std::string& id,
                                                  const std::string& name, const Page& page) {
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
-  absl::StatusOr<std::vector<v1::Checkpoint>> known = context.jobs->Checkpoints(id);
+  absl::StatusOr<std::vector<v1::Checkpoint>> known = jobs->Checkpoints(id);
   if (!known.ok()) return ExplainJobError(known.status(), name);
   std::vector<v1::Checkpoint> there;
   for (v1::Checkpoint& checkpoint : *known) {
@@ -35,18 +35,18 @@ absl::StatusOr<v1::ListCheckpointsResponse> List(const RpcContext& context, cons
 
 }  // namespace
 
-void ListCheckpoints(const RpcContext& context, const Caller& caller,
-                     const v1::ListCheckpointsRequest& request, Reply<v1::ListCheckpointsResponse> reply) {
+void ListCheckpoints(const Caller& caller, const v1::ListCheckpointsRequest& request,
+                     Reply<v1::ListCheckpointsResponse> reply, JobMachine* jobs, FairPool* pool) {
   const std::string id = JobId(request.job());
   if (id.empty()) {
     return reply(FieldError("job", "is required: the job's name, \"jobs/<id>\""));
   }
   const absl::StatusOr<Page> page = PageOf(request);
   if (!page.ok()) return reply(page.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, &request, id, page = *page](Reply<v1::ListCheckpointsResponse> reply) {
-               reply(List(context, id, request.job(), page));
-             });
+  PostFor(pool, caller, request, std::move(reply),
+          [jobs, &request, id, page = *page](Reply<v1::ListCheckpointsResponse> reply) {
+            reply(List(jobs, id, request.job(), page));
+          });
 }
 
 }  // namespace tandem::rpc

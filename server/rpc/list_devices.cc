@@ -2,43 +2,45 @@
 
 #include "server/rpc/handlers.h"
 #include "server/rpc/pages.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
 
-v1::ListDevicesResponse Devices(const RpcContext& context, const Page& page) {
+v1::ListDevicesResponse Devices(const Scheduler& scheduler, const Page& page) {
   v1::ListDevicesResponse response;
-  response.set_next_page_token(
-      AddPage(context.scheduler->ListDevices(), 0, page, response.mutable_devices()));
+  response.set_next_page_token(AddPage(scheduler.ListDevices(), 0, page, response.mutable_devices()));
   return response;
 }
 
 }  // namespace
 
-void ListDevices(const RpcContext& context, const Caller& caller, const v1::ListDevicesRequest& request,
-                 Reply<v1::ListDevicesResponse> reply) {
+void ListDevices(const Caller& caller, const v1::ListDevicesRequest& request,
+                 Reply<v1::ListDevicesResponse> reply, const Scheduler* scheduler,
+                 std::function<void(v1::GpuStatus*)> refresh_gpu,
+                 std::function<absl::StatusOr<std::vector<v1::ClusterPartition>>()> partitions,
+                 FairPool* pool) {
   const absl::StatusOr<Page> page = PageOf(request);
   if (!page.ok()) return reply(page.status());
-  if (context.refresh_gpu == nullptr && context.partitions == nullptr) return reply(Devices(context, *page));
+  if (refresh_gpu == nullptr && partitions == nullptr) return reply(Devices(*scheduler, *page));
   // Drivers and clusters may be slow.
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, page = *page,
-              is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
-               v1::ListDevicesResponse response = Devices(context, page);
-               for (v1::Device& device : *response.mutable_devices()) {
-                 if (device.has_gpu() && context.refresh_gpu) context.refresh_gpu(device.mutable_gpu());
-               }
-               if (context.partitions && is_first) {
-                 const absl::StatusOr<std::vector<v1::ClusterPartition>> partitions = context.partitions();
-                 if (!partitions.ok()) {
-                   response.set_partitions_message(std::string(partitions.status().message()));
-                 } else {
-                   response.mutable_partitions()->Assign(partitions->begin(), partitions->end());
-                 }
-               }
-               reply(std::move(response));
-             });
+  PostFor(pool, caller, request, std::move(reply),
+          [scheduler, refresh_gpu = std::move(refresh_gpu), partitions = std::move(partitions), page = *page,
+           is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
+            v1::ListDevicesResponse response = Devices(*scheduler, page);
+            for (v1::Device& device : *response.mutable_devices()) {
+              if (device.has_gpu() && refresh_gpu) refresh_gpu(device.mutable_gpu());
+            }
+            if (partitions && is_first) {
+              const absl::StatusOr<std::vector<v1::ClusterPartition>> found = partitions();
+              if (!found.ok()) {
+                response.set_partitions_message(std::string(found.status().message()));
+              } else {
+                response.mutable_partitions()->Assign(found->begin(), found->end());
+              }
+            }
+            reply(std::move(response));
+          });
 }
 
 }  // namespace tandem::rpc

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
@@ -50,8 +50,8 @@ absl::StatusOr<JobQuery> ParseQuery(const v1::ListJobsRequest& request) {
   return query;
 }
 
-void List(const RpcContext& context, const JobQuery& query, Reply<v1::ListJobsResponse> reply) {
-  absl::StatusOr<JobPage> page = context.jobs->List(query);
+void List(JobMachine* jobs, const JobQuery& query, Reply<v1::ListJobsResponse> reply) {
+  absl::StatusOr<JobPage> page = jobs->List(query);
   if (!page.ok()) {
     const bool token = absl::IsInvalidArgument(page.status());
     reply(token ? FieldError("page_token", page.status().message()) : page.status());
@@ -65,14 +65,14 @@ void List(const RpcContext& context, const JobQuery& query, Reply<v1::ListJobsRe
 
 }  // namespace
 
-void ListJobs(const RpcContext& context, const Caller& caller, const v1::ListJobsRequest& request,
-              Reply<v1::ListJobsResponse> reply) {
+void ListJobs(const Caller& caller, const v1::ListJobsRequest& request, Reply<v1::ListJobsResponse> reply,
+              JobMachine* jobs, FairPool* pool) {
   absl::StatusOr<JobQuery> query = ParseQuery(request);
   if (!query.ok()) return reply(query.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, query = *std::move(query)](Reply<v1::ListJobsResponse> reply) {
-               List(context, query, std::move(reply));
-             });
+  PostFor(pool, caller, request, std::move(reply),
+          [jobs, query = *std::move(query)](Reply<v1::ListJobsResponse> reply) {
+            List(jobs, query, std::move(reply));
+          });
 }
 
 }  // namespace tandem::rpc

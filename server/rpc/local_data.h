@@ -2,12 +2,15 @@
 #define TANDEM_SERVER_RPC_LOCAL_DATA_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/rpc/rpc_context.h"
+#include "server/admission/dataset_catalog.h"
+#include "server/admission/remote_data.h"
+#include "server/rpc/fair_pool.h"
 #include "tandem/v1/dataset.pb.h"
 
 namespace tandem::rpc {
@@ -16,21 +19,36 @@ namespace tandem::rpc {
 // show the progress.
 inline constexpr absl::Duration kFetchWait = absl::Seconds(2);
 
-// Fetches the data that `spec` names by URLs, directly or through a set. Calls `then` once, on the user's
-// pool as `user` or before returning, with the spec to use and store: `spec` with its URLs pinned. Errors are
-// those of RemoteData::Ensure, with fields below `field` ("spec.dataset"). An otherwise invalid spec is
-// returned unchanged. Reads the cache's folder, so call it on a thread of that pool.
-void WithLocalData(const RpcContext& context, const std::string& user, const v1::DatasetSpec& spec,
-                   const std::string& field, absl::Duration wait,
-                   absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then);
+// Fetches the data that specs name by URLs, directly or through a set. Thread-safe.
+class LocalData {
+ public:
+  // All pointers must outlive this object. A null `remote` fetches nothing.
+  LocalData(const DatasetCatalog* datasets, RemoteData* remote, FairPool* user_pool)
+      : datasets_(datasets), remote_(remote), user_pool_(user_pool) {}
 
-// The same for callers that cannot wait: if the data is not here, the error says that it is being fetched.
-// Both functions may make the daemon connect to any named host, so they are not for viewers.
-absl::StatusOr<v1::DatasetSpec> LocalDataNow(const RpcContext& context, const std::string& user,
-                                             const v1::DatasetSpec& spec, const std::string& field);
+  // Fetches the data of `spec`, for at most kFetchWait. Calls `then` once, on the user's pool as `user` or
+  // before returning, with the spec to use and store: `spec` with its URLs pinned. Errors are those of
+  // RemoteData::Ensure, with fields below `field` ("spec.dataset"). An otherwise invalid spec is returned
+  // unchanged. Reads the cache's folder, so call it on a thread of that pool.
+  void Ensure(const std::string& user, const v1::DatasetSpec& spec, const std::string& field,
+              absl::AnyInvocable<void(absl::StatusOr<v1::DatasetSpec>)> then) const;
 
-// Returns the most memory that WithLocalData keeps until the callback; 0 if it does not wait.
-int64_t LocalDataBytes(const RpcContext& context, const v1::DatasetSpec& spec);
+  // The same for callers that cannot wait: if the data is not here, the error says that it is being fetched.
+  // Both functions may make the daemon connect to any named host, so they are not for viewers.
+  absl::StatusOr<v1::DatasetSpec> EnsureNow(const std::string& user, const v1::DatasetSpec& spec,
+                                            const std::string& field) const;
+
+  // Returns the most memory that Ensure keeps until the callback; 0 if it does not wait.
+  int64_t BytesOf(const v1::DatasetSpec& spec) const;
+
+ private:
+  // Returns the expanded spec if it has URLs. Returns nullopt for an invalid spec, which other checks report.
+  std::optional<v1::DatasetSpec> WithUrls(const v1::DatasetSpec& spec) const;
+
+  const DatasetCatalog* const datasets_;
+  RemoteData* const remote_;
+  FairPool* const user_pool_;
+};
 
 }  // namespace tandem::rpc
 

@@ -6,16 +6,17 @@
 #include <grpcpp/impl/service_type.h>
 #include <grpcpp/support/server_callback.h>
 
-#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/rpc/call_frame.h"
+#include "server/rpc/call_parts.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/open_calls.h"
 #include "server/rpc/sink_frame.h"
 #include "server/rpc/unary_frame.h"
 
@@ -25,70 +26,74 @@ namespace tandem {
 // few threads, before anybody checks the caller.
 class MethodTable : public grpc::Service {
  public:
-  // `service` is for example "tandem.v1.JobService". The pointers must outlive the service.
-  MethodTable(absl::string_view service, const RpcContext* context, OpenCalls* calls)
-      : service_(service), context_(context), calls_(calls) {}
+  // `service` is for example "tandem.v1.JobService". `parts` must outlive the service.
+  MethodTable(absl::string_view service, const CallParts* parts) : service_(service), parts_(parts) {}
 
-  // Adds a method with its handler (see handlers.h). `method` ("CreateJob") must outlive the service. Add all
-  // methods before the service is registered.
-  template <typename Request, typename Response>
-  void Unary(const char* method,
-             void (*handler)(const RpcContext&, const Caller&, const Request&, Reply<Response>)) {
-    AddUnary<Request, Response>(method, handler);
-  }
-  template <typename Request, typename Response>
-  void Unary(const char* method, void (*handler)(const RpcContext&, const Request&, Reply<Response>)) {
-    AddUnary<Request, Response>(method, handler);
+  // Adds a method with its handler (see handlers.h). `given` are the handler's dependencies. `method`
+  // ("CreateJob") must outlive the service. Add all methods before the service is registered.
+  template <typename Request, typename Response, typename... Parts>
+  void Unary(const char* method, void (*handler)(const Caller&, const Request&, Reply<Response>, Parts...),
+             std::type_identity_t<Parts>... given) {
+    AddUnary<Request, Response>(
+        method, [handler, given...](const Caller& caller, const Request& request, Reply<Response> reply) {
+          handler(caller, request, std::move(reply), given...);
+        });
   }
 
-  // Adds a method that streams its responses. A request has at most `most_bytes`. `prepare` as in
-  // ServeStream.
-  template <typename Request, typename Response>
-  void Stream(const char* method,
-              rpc::Source<Response> (*handler)(const RpcContext&, const Caller&, const Request&),
-              int64_t most_bytes = kSmallRequestBytes) {
-    AddStream<Request, Response>(method, handler, most_bytes, nullptr);
+  // The same for a method that streams its responses.
+  template <typename Request, typename Response, typename... Parts>
+  void Stream(const char* method, rpc::Source<Response> (*handler)(const Caller&, const Request&, Parts...),
+              std::type_identity_t<Parts>... given) {
+    Stream(method, StreamOptions<Request>(), handler, given...);
   }
-  template <typename Request, typename Response>
-  void Stream(const char* method, rpc::Source<Response> (*handler)(const RpcContext&, const Request&),
-              void (*prepare)(const RpcContext&, grpc::CallbackServerContext*, Request*) = nullptr) {
-    AddStream<Request, Response>(method, handler, kSmallRequestBytes, prepare);
+  template <typename Request, typename Response, typename... Parts>
+  void Stream(const char* method, StreamOptions<Request> options,
+              rpc::Source<Response> (*handler)(const Caller&, const Request&, Parts...),
+              std::type_identity_t<Parts>... given) {
+    AddStream<Request, Response>(method, std::move(options),
+                                 [handler, given...](const Caller& caller, const Request& request) {
+                                   return handler(caller, request, given...);
+                                 });
   }
 
-  // Adds a method to which clients stream requests.
-  template <typename Request, typename Response>
+  // The same for a method that reads a stream of requests.
+  template <typename Request, typename Response, typename... Parts>
   void Sink(const char* method,
-            std::unique_ptr<RequestSink<Request, Response>> (*handler)(const RpcContext&, Caller)) {
-    Add(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
-        new grpc::internal::CallbackClientStreamingHandler<grpc::ByteBuffer, grpc::ByteBuffer>(
-            [this, method, handler](grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
-              return ServeSink<Request, Response>(*context_, &calls_->streams, method, context, response,
-                                                  handler);
-            }));
+            std::unique_ptr<RequestSink<Request, Response>> (*handler)(const Caller&, Parts...),
+            std::type_identity_t<Parts>... given) {
+    AddSink<Request, Response>(
+        method, [handler, given...](const Caller& caller) { return handler(caller, given...); });
   }
 
  private:
   using Bytes = grpc::ByteBuffer;
 
-  template <typename Request, typename Response, typename Handler>
-  void AddUnary(const char* method, Handler handler) {
+  template <typename Request, typename Response>
+  void AddUnary(const char* method, UnaryHandler<Request, Response> handler) {
     Add(method, grpc::internal::RpcMethod::NORMAL_RPC,
         new grpc::internal::CallbackUnaryHandler<Bytes, Bytes>(
-            [this, method, handler](grpc::CallbackServerContext* context, const Bytes* request,
-                                    Bytes* response) {
-              return ServeUnary<Request, Response>(*context_, calls_, method, context, request, response,
-                                                   handler);
+            [parts = parts_, method, handler = std::move(handler)](grpc::CallbackServerContext* context,
+                                                                   const Bytes* request, Bytes* response) {
+              return ServeUnary<Request, Response>(*parts, method, context, request, response, handler);
             }));
   }
-  template <typename Request, typename Response, typename Handler>
-  void AddStream(const char* method, Handler handler, int64_t most_bytes,
-                 void (*prepare)(const RpcContext&, grpc::CallbackServerContext*, Request*)) {
+  template <typename Request, typename Response>
+  void AddStream(const char* method, StreamOptions<Request> options,
+                 StreamHandler<Request, Response> handler) {
     Add(method, grpc::internal::RpcMethod::SERVER_STREAMING,
         new grpc::internal::CallbackServerStreamingHandler<Bytes, Bytes>(
-            [this, method, handler, most_bytes, prepare](grpc::CallbackServerContext* context,
-                                                         const Bytes* request) {
-              return ServeStream<Response, Request>(*context_, &calls_->streams, method, most_bytes, context,
-                                                    request, handler, prepare);
+            [parts = parts_, method, options = std::move(options), handler = std::move(handler)](
+                grpc::CallbackServerContext* context, const Bytes* request) {
+              return ServeStream<Request, Response>(*parts, method, options, context, request, handler);
+            }));
+  }
+  template <typename Request, typename Response>
+  void AddSink(const char* method, SinkHandler<Request, Response> handler) {
+    Add(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
+        new grpc::internal::CallbackClientStreamingHandler<Bytes, Bytes>(
+            [parts = parts_, method, handler = std::move(handler)](grpc::CallbackServerContext* context,
+                                                                   Bytes* response) {
+              return ServeSink<Request, Response>(*parts, method, context, response, handler);
             }));
   }
   void Add(const char* method, grpc::internal::RpcMethod::RpcType type,
@@ -99,8 +104,7 @@ class MethodTable : public grpc::Service {
   }
 
   const std::string service_;
-  const RpcContext* const context_;
-  OpenCalls* const calls_;
+  const CallParts* const parts_;
   // gRPC keeps pointers to these strings.
   std::deque<std::string> paths_;
 };

@@ -9,8 +9,8 @@
 #include "proto/job_file/field_setting.h"
 #include "proto/job_file/job_text.h"
 #include "server/rpc/handlers.h"
-#include "server/rpc/job_request.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/job_requests.h"
+#include "server/rpc/post_for.h"
 
 namespace tandem::rpc {
 namespace {
@@ -51,15 +51,15 @@ v1::ParseJobResponse Parse(const v1::ParseJobRequest& request) {
 
 }  // namespace
 
-void ParseJob(const RpcContext& context, const Caller& caller, const v1::ParseJobRequest& request,
-              Reply<v1::ParseJobResponse> reply) {
+void ParseJob(const Caller& caller, const v1::ParseJobRequest& request, Reply<v1::ParseJobResponse> reply,
+              FairPool* user_pool) {
   absl::Status status = CheckSpecSize(request, "text");
   if (status.ok() && request.overrides_size() > kMostOverrides) {
     status = FieldError("overrides", absl::StrCat("has ", request.overrides_size(), " elements; at most ",
                                                   kMostOverrides, " are allowed"));
   }
   if (!status.ok()) return reply(std::move(status));
-  PostForUser(context, caller.user, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
+  PostFor(user_pool, caller, request, std::move(reply), [&request](Reply<v1::ParseJobResponse> reply) {
     v1::ParseJobResponse response = Parse(request);
     // Otherwise each thread would keep the memory of the text's nodes.
     if (request.text().size() > kLargeText) malloc_trim(0);

@@ -5,11 +5,10 @@
 
 namespace tandem::rpc {
 
-void PauseJob(const RpcContext& context, const Caller& caller, const v1::PauseJobRequest& request,
-              Reply<v1::Job> reply) {
-  WithOwnJob(
-      context, caller, request.name(), request, std::move(reply),
-      [&context](const std::string& id, Reply<v1::Job> reply) { context.jobs->Pause(id, std::move(reply)); });
+void PauseJob(const Caller& caller, const v1::PauseJobRequest& request, Reply<v1::Job> reply,
+              JobMachine* jobs, FairPool* pool) {
+  WithOwnJob(caller, request.name(), request, std::move(reply), jobs, pool,
+             [jobs](const std::string& id, Reply<v1::Job> reply) { jobs->Pause(id, std::move(reply)); });
 }
 
 }  // namespace tandem::rpc

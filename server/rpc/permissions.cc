@@ -29,17 +29,17 @@ absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const st
       reason);
 }
 
-absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
-                               v1::DeleteDatasetRequest* request) {
+absl::Status CheckDatasetOwner(const Caller& caller, v1::DeleteDatasetRequest* request,
+                               const DatasetRegistry& registry, const DatasetCatalog& datasets) {
   if (caller.is_admin()) return absl::OkStatus();
   const std::string id = DatasetId(request->name());
   std::string owner;
-  if (const std::optional<v1::Dataset> registered = context.registry->Find(id); registered.has_value()) {
+  if (const std::optional<v1::Dataset> registered = registry.Find(id); registered.has_value()) {
     owner = registered->user();
     if (request->etag().empty()) request->set_etag(registered->etag());
   } else {
     // Other checks report a set in a data folder or a missing set.
-    const absl::StatusOr<v1::Dataset> other = context.datasets->DescribeById(id);
+    const absl::StatusOr<v1::Dataset> other = datasets.DescribeById(id);
     if (!other.ok() || other->origin() != v1::DATASET_ORIGIN_FETCHED) {
       // No registered set has this etag, so a set that somebody registers right now is not deleted.
       if (request->etag().empty()) request->set_etag("none");
@@ -50,16 +50,16 @@ absl::Status CheckDatasetOwner(const RpcContext& context, const Caller& caller,
                       "NOT_YOUR_DATASET");
 }
 
-absl::Status CheckUploadOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
+absl::Status CheckUploadOwner(const Caller& caller, const std::string& id, Uploads* uploads) {
   if (caller.is_admin()) return absl::OkStatus();
-  TANDEM_ASSIGN_OR_RETURN(const std::string owner, context.uploads->OwnerOf(id));
+  TANDEM_ASSIGN_OR_RETURN(const std::string owner, uploads->OwnerOf(id));
   return CheckIsOwner(caller, absl::StrCat("the upload \"uploads/", id, "\""), owner, "NOT_YOUR_UPLOAD");
 }
 
-absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id,
-                        const std::string& name) {
+absl::Status CheckOwner(const Caller& caller, const std::string& id, const std::string& name,
+                        JobMachine* jobs) {
   if (caller.is_admin()) return absl::OkStatus();
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   return CheckIsOwner(caller, absl::StrCat("the job \"", name, "\""), job->user(), "NOT_YOUR_JOB");
 }

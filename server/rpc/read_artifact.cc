@@ -76,23 +76,24 @@ class ArtifactPieces : public ItemSource<v1::ReadArtifactResponse> {
 
 // Calls CheckModelSha256. For a continued download, skips the check if it succeeded before and the file is
 // unchanged.
-absl::Status CheckOnce(const RpcContext& context, const std::string& path, const std::string& sha256,
-                       int64_t offset) {
+absl::Status CheckOnce(const std::string& path, const std::string& sha256, int64_t offset,
+                       Memo<bool>* checked_artifacts) {
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0)
     return absl::ErrnoToStatus(errno, absl::StrCat("cannot inspect ", path));
   const std::string key =
       absl::StrCat(path, ";", sha256, ";", info.st_ino, ";", info.st_size, ";", info.st_mtim.tv_sec, ".",
                    info.st_mtim.tv_nsec, ";", info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec);
-  if (offset > 0 && context.checked_artifacts->Find(key).has_value()) return absl::OkStatus();
+  if (offset > 0 && checked_artifacts->Find(key).has_value()) return absl::OkStatus();
   if (absl::Status same = CheckModelSha256(path, sha256); !same.ok()) return same;
-  context.checked_artifacts->Add(key, true);
+  checked_artifacts->Add(key, true);
   return absl::OkStatus();
 }
 
-Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::string& user,
-                                      const v1::ReadArtifactRequest& request, const std::string& id) {
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+Source<v1::ReadArtifactResponse> Open(const std::string& user, const v1::ReadArtifactRequest& request,
+                                      const std::string& id, JobMachine* jobs, Memo<bool>* checked_artifacts,
+                                      FairPool* pool) {
+  const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), request.name());
   const auto artifact =
       std::find_if(job->artifacts().begin(), job->artifacts().end(),
@@ -125,19 +126,21 @@ Source<v1::ReadArtifactResponse> Open(const RpcContext& context, const std::stri
   // replace the reported file.
   if (IsAtRest(job->state()) &&
       static_cast<int64_t>(std::filesystem::file_size(path, error)) >= known.size_bytes() && !error) {
-    if (absl::Status same = CheckOnce(context, path, known.sha256(), request.offset()); !same.ok()) {
-      const absl::StatusOr<v1::Job> now = context.jobs->Get(id);
+    if (absl::Status same = CheckOnce(path, known.sha256(), request.offset(), checked_artifacts);
+        !same.ok()) {
+      const absl::StatusOr<v1::Job> now = jobs->Get(id);
       // The job may have been resumed meanwhile.
       if (!now.ok() || IsAtRest(now->state())) return same;
     }
   }
-  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), context.pool, user);
+  return std::make_unique<ArtifactPieces>(std::move(reader), known, request.offset(), pool, user);
 }
 
 }  // namespace
 
-Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const Caller& caller,
-                                              const v1::ReadArtifactRequest& request) {
+Source<v1::ReadArtifactResponse> ReadArtifact(const Caller& caller, const v1::ReadArtifactRequest& request,
+                                              JobMachine* jobs, Memo<bool>* checked_artifacts, FairPool* pool,
+                                              FairPool* user_pool) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
   if (request.artifact().empty())
@@ -147,9 +150,9 @@ Source<v1::ReadArtifactResponse> ReadArtifact(const RpcContext& context, const C
   }
   // Reads a whole model.
   return std::make_unique<DeferredSource<v1::ReadArtifactResponse>>(
-      context.user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [&context, user = caller.user, request, id = *std::move(id)] {
-        return Open(context, user, request, id);
+      user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
+      [jobs, checked_artifacts, pool, user = caller.user, request, id = *std::move(id)] {
+        return Open(user, request, id, jobs, checked_artifacts, pool);
       });
 }
 

@@ -16,15 +16,16 @@
 
 namespace tandem::rpc {
 
-Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& caller,
-                                    const v1::ReadLogRequest& request) {
+Source<v1::ReadLogResponse> ReadLog(const Caller& caller, const v1::ReadLogRequest& request, JobMachine* jobs,
+                                    EventHub* events, FileWatcher* files, FairPool* pool) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
   if (request.offset() < 0) {
     return FieldError("offset", absl::StrCat("is ", request.offset(), "; it must be at least 0"));
   }
-  auto open = [&context, user = caller.user, request, id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
-    const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  auto open = [jobs, events, files, pool, user = caller.user, request,
+               id = *std::move(id)]() -> Source<v1::ReadLogResponse> {
+    const absl::StatusOr<v1::Job> job = jobs->Get(id);
     if (!job.ok()) return ExplainJobError(job.status(), request.name());
     const int ranks = static_cast<int>(LoadsOf(job->spec().replicas()).size());
     const int workers = std::max(1, job->spec().replicas().workers());
@@ -44,11 +45,11 @@ Source<v1::ReadLogResponse> ReadLog(const RpcContext& context, const Caller& cal
     LogRequest log;
     log.path = JobFolder(job->folder()).LogPath(request.rank() / (ranks / workers));
     log.offset = request.offset();
-    if (request.follow()) log.until_end = context.events->Subscribe(id, job->last_sequence());
-    return MakeLogSource(std::move(log), context.pool, user, context.files);
+    if (request.follow()) log.until_end = events->Subscribe(id, job->last_sequence());
+    return MakeLogSource(std::move(log), pool, user, files);
   };
   return std::make_unique<DeferredSource<v1::ReadLogResponse>>(
-      context.pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(open));
+      pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()), std::move(open));
 }
 
 }  // namespace tandem::rpc

@@ -16,8 +16,8 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
-#include "server/rpc/post_for_user.h"
-#include "server/rpc/quota_checks.h"
+#include "server/rpc/post_for.h"
+#include "server/rpc/quotas.h"
 #include "server/store/records.h"
 #include "server/workers/kept_weights.h"
 
@@ -26,14 +26,14 @@ namespace tandem::rpc {
 namespace {
 
 // Finds early if the job has no checkpoint, and so must start from initial weights that no longer exist.
-absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) {
+absl::Status CheckInitialWeights(JobMachine* jobs, const v1::Job& job) {
   const v1::InitialWeights& weights = job.spec().initial_weights();
   if (!weights.has_artifact()) return absl::OkStatus();
   // Search like the job's worker, whatever the database has.
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> checkpoints,
                           ListCheckpointFiles(Env::Real(), job.folder()));
   if (!checkpoints.empty() || FindKeptWeights(job.folder()).has_value()) return absl::OkStatus();
-  const absl::StatusOr<v1::Job> source = context.jobs->Get(JobId(weights.artifact().job()));
+  const absl::StatusOr<v1::Job> source = jobs->Get(JobId(weights.artifact().job()));
   if (!absl::IsNotFound(source.status())) return source.status();
   return WithReason(
       absl::FailedPreconditionError(absl::StrCat(
@@ -45,7 +45,7 @@ absl::Status CheckInitialWeights(const RpcContext& context, const v1::Job& job) 
 // Checks that the job's data are unchanged since its newest checkpoint, by the checkpoint's digests.
 // `dataset` is the job's, with its data here. Reads all data, except shards, of which the next attempt also
 // compares the labels. FAILED_PRECONDITION with the reason DATA_CHANGED.
-absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
+absl::Status CheckDataUnchanged(const DatasetCatalog& datasets, const v1::Job& job,
                                 const v1::DatasetSpec& dataset) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ListCheckpointFiles(Env::Real(), job.folder()));
@@ -55,7 +55,7 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
   // If the checkpoint is damaged, the job's worker uses an older one and reports changed data.
   const absl::StatusOr<TrainingState> state = header.ok() ? StateOfCheckpoint(*header) : header.status();
   if (!state.ok() || state->data.empty()) return absl::OkStatus();
-  absl::StatusOr<v1::DatasetSpec> resolved = context.datasets->Resolve(dataset);
+  absl::StatusOr<v1::DatasetSpec> resolved = datasets.Resolve(dataset);
   const absl::StatusOr<DataDigest> digest = resolved.ok() ? DigestData(*resolved) : resolved.status();
   // The next attempt reports unreadable data.
   if (!digest.ok()) return absl::OkStatus();
@@ -76,46 +76,47 @@ absl::Status CheckDataUnchanged(const RpcContext& context, const v1::Job& job,
       "DATA_CHANGED");
 }
 
-void Resume(const RpcContext& context, const Caller& caller, const std::string& name, const std::string& id,
-            bool accept_changed_data, Reply<v1::Job> reply) {
-  if (absl::Status status = CheckOwner(context, caller, id, name); !status.ok()) {
+void Resume(const Caller& caller, const std::string& name, const std::string& id, bool accept_changed_data,
+            Reply<v1::Job> reply, JobMachine* jobs, const DatasetCatalog* datasets,
+            const LocalData* local_data, const Quotas* quotas, FairPool* user_pool) {
+  if (absl::Status status = CheckOwner(caller, id, name, jobs); !status.ok()) {
     return reply(std::move(status));
   }
-  const absl::StatusOr<v1::Job> job = context.jobs->Get(id);
+  const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return reply(ExplainJobError(job.status(), name));
   // An administrator's call for another user counts against no quota.
-  const int most = caller.is_admin() ? 0 : context.quota(caller.user).max_queued_jobs;
+  const int most = caller.is_admin() ? 0 : quotas->MaxQueuedJobs(caller.user);
   // The job fills its owner's disk quota, whoever resumes it.
-  if (absl::Status status = CheckDiskUse(context, job->user()); !status.ok()) return reply(std::move(status));
+  if (absl::Status status = quotas->CheckDiskUse(job->user()); !status.ok()) return reply(std::move(status));
   const bool begins = job->state() == v1::JOB_STATE_PAUSED || job->state() == v1::JOB_STATE_FAILED;
   // The request holds only the job's name.
-  if (begins && !KeepMore(context, caller.user, LocalDataBytes(context, job->spec().dataset()), reply)) {
+  if (begins && !KeepMore(user_pool, caller, local_data->BytesOf(job->spec().dataset()), reply)) {
     return;
   }
-  auto resume = [&context, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
+  auto resume = [jobs, datasets, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) return reply(dataset.status());
-    if (absl::Status same = checks_data ? CheckDataUnchanged(context, job, *dataset) : absl::OkStatus();
+    if (absl::Status same = checks_data ? CheckDataUnchanged(*datasets, job, *dataset) : absl::OkStatus();
         !same.ok()) {
       return reply(std::move(same));
     }
-    context.jobs->Resume(id, most, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
+    jobs->Resume(id, most, [name, reply = std::move(reply)](absl::StatusOr<v1::Job> resumed) mutable {
       if (!resumed.ok()) resumed = ExplainJobError(resumed.status(), name);
       reply(std::move(resumed));
     });
   };
   if (begins) {
-    if (absl::Status status = CheckInitialWeights(context, *job); !status.ok()) {
+    if (absl::Status status = CheckInitialWeights(jobs, *job); !status.ok()) {
       resume(std::move(status));
       return;
     }
     // The job enters the queue again.
-    if (absl::Status status = context.jobs->CheckQueueLength(1); !status.ok()) {
+    if (absl::Status status = jobs->CheckQueueLength(1); !status.ok()) {
       resume(std::move(status));
       return;
     }
     // The cache may have evicted the data since.
-    WithLocalData(context, caller.user, job->spec().dataset(), "spec.dataset", kFetchWait, std::move(resume));
+    local_data->Ensure(caller.user, job->spec().dataset(), "spec.dataset", std::move(resume));
   } else {
     resume(job->spec().dataset());
   }
@@ -123,18 +124,20 @@ void Resume(const RpcContext& context, const Caller& caller, const std::string& 
 
 }  // namespace
 
-void ResumeJob(const RpcContext& context, const Caller& caller, const v1::ResumeJobRequest& request,
-               Reply<v1::Job> reply) {
+void ResumeJob(const Caller& caller, const v1::ResumeJobRequest& request, Reply<v1::Job> reply,
+               JobMachine* jobs, const Lifecycle* lifecycle, const DatasetCatalog* datasets,
+               const LocalData* local_data, const Quotas* quotas, FairPool* user_pool) {
   const absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return reply(id.status());
   // If jobs are being cancelled for a shutdown, the job would be cancelled at once.
-  if (const absl::Status accepts = context.lifecycle->CheckAcceptsJobs(); !accepts.ok()) {
+  if (const absl::Status accepts = lifecycle->CheckAcceptsJobs(); !accepts.ok()) {
     return reply(accepts);
   }
-  PostForUser(context, caller.user, request, std::move(reply),
-              [&context, caller, &request, id = *id](Reply<v1::Job> reply) {
-                Resume(context, caller, request.name(), id, request.accept_changed_data(), std::move(reply));
-              });
+  PostFor(user_pool, caller, request, std::move(reply),
+          [jobs, datasets, local_data, quotas, user_pool, caller, &request, id = *id](Reply<v1::Job> reply) {
+            Resume(caller, request.name(), id, request.accept_changed_data(), std::move(reply), jobs,
+                   datasets, local_data, quotas, user_pool);
+          });
 }
 
 }  // namespace tandem::rpc

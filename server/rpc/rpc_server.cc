@@ -116,15 +116,10 @@ absl::Status RpcServer::CheckAddress(const ListenAddress& address, absl::string_
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
-    const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, RpcContext context,
+    const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, Parts parts,
     const RpcServerOptions& options) {
-  std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(context), options.unary));
+  std::unique_ptr<RpcServer> server(new RpcServer(address, std::move(parts), options.unary));
   TANDEM_ASSIGN_OR_RETURN(server->gate_, ConnectionGate::Listen(address, options.max_connections));
-  server->job_service_ = MakeJobService(&server->context_, &server->calls_);
-  server->model_service_ = MakeModelService(&server->context_, &server->calls_);
-  server->dataset_service_ = MakeDatasetService(&server->context_, &server->calls_);
-  server->sweep_service_ = MakeSweepService(&server->context_, &server->calls_);
-  server->daemon_service_ = MakeDaemonService(&server->context_, &server->calls_);
   // Process-wide; affects servers that are built later.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::ServerBuilder builder;
@@ -159,11 +154,32 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                        });
   server->address_.port = server->gate_->port();
   server->token_watch_ =
-      std::make_unique<TokenWatch>(server->context_.authenticator, &server->calls_,
-                                   std::vector<FairPool*>{server->context_.pool, server->context_.user_pool});
+      std::make_unique<TokenWatch>(server->parts_.authenticator, &server->calls_,
+                                   std::vector<FairPool*>{server->parts_.pool, server->parts_.user_pool});
   server->SetServing(true);
   return server;
 }
+
+RpcServer::RpcServer(const ListenAddress& address, Parts parts, const UnaryCounts::Limits& unary)
+    : address_(address),
+      parts_(std::move(parts)),
+      calls_(unary),
+      call_parts_{.lifecycle = parts_.lifecycle,
+                  .authenticator = parts_.authenticator,
+                  .limits = parts_.limits,
+                  .hooks = parts_.hooks,
+                  .pool = parts_.pool,
+                  .calls = &calls_},
+      local_data_(parts_.datasets, parts_.remote, parts_.user_pool),
+      quotas_(parts_.quota, parts_.disk_use, parts_.is_removing, parts_.uploads),
+      requests_(parts_.admission, parts_.jobs, parts_.scheduler, parts_.lifecycle, parts_.registry,
+                &local_data_, &quotas_),
+      job_service_(
+          MakeJobService(&call_parts_, parts_, &local_data_, &quotas_, &requests_, &checked_artifacts_)),
+      model_service_(MakeModelService(&call_parts_, parts_, &local_data_)),
+      dataset_service_(MakeDatasetService(&call_parts_, parts_, &local_data_, &quotas_)),
+      sweep_service_(MakeSweepService(&call_parts_, parts_, &quotas_, &requests_)),
+      daemon_service_(MakeDaemonService(&call_parts_, parts_)) {}
 
 RpcServer::~RpcServer() { Stop(absl::ZeroDuration()); }
 
@@ -187,7 +203,7 @@ void RpcServer::Stop(absl::Duration grace) {
   if (server_ == nullptr) return;
   gate_->Stop();
   EndServing();
-  absl::Status status = context_.lifecycle->CheckServing();
+  absl::Status status = parts_.lifecycle->CheckServing();
   if (status.ok()) status = absl::UnavailableError("the daemon is shutting down; try again when it runs");
   calls_.streams.EndAll(status);
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));

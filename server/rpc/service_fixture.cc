@@ -137,40 +137,40 @@ void ServiceFixture::SetUp() {
   ASSERT_TRUE(audit.ok()) << audit.status();
   audit_ = *std::move(audit);
 
-  RpcContext context;
-  context.lifecycle = &lifecycle_;
-  context.jobs = jobs_.get();
-  context.events = events_.get();
-  context.scheduler = scheduler_.get();
-  context.admission = &admission_;
-  context.datasets = datasets_.get();
-  context.remote = remote_;
-  context.registry = registry_.get();
-  context.uploads = uploads_.get();
-  context.backups = backups_.get();
-  context.drain = drain_.get();
-  context.pool = pool_.get();
-  context.user_pool = user_pool_.get();
-  context.files = files_.get();
-  context.models = models_.get();
-  context.daemon.set_version("1.2.3");
-  context.authenticator = authenticator_.get();
-  context.tokens = tokens_.get();
-  context.quota = scheduling.quota;
-  context.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
-  context.is_removing = [this](const std::string&) -> bool { return is_removing_; };
+  RpcServer::Parts parts;
+  parts.lifecycle = &lifecycle_;
+  parts.jobs = jobs_.get();
+  parts.events = events_.get();
+  parts.scheduler = scheduler_.get();
+  parts.admission = &admission_;
+  parts.datasets = datasets_.get();
+  parts.remote = remote_;
+  parts.registry = registry_.get();
+  parts.uploads = uploads_.get();
+  parts.backups = backups_.get();
+  parts.drain = drain_.get();
+  parts.pool = pool_.get();
+  parts.user_pool = user_pool_.get();
+  parts.files = files_.get();
+  parts.models = models_.get();
+  parts.daemon.set_version("1.2.3");
+  parts.authenticator = authenticator_.get();
+  parts.tokens = tokens_.get();
+  parts.quota = scheduling.quota;
+  parts.disk_use = [this](const std::string&) -> int64_t { return disk_use_; };
+  parts.is_removing = [this](const std::string&) -> bool { return is_removing_; };
   limits_ = std::make_unique<CallLimits>(scheduling.quota, Clock::Real());
-  context.limits = limits_.get();
-  context.calls.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };
-  context.calls.ended = [this](const EndedCall& call) {
+  parts.limits = limits_.get();
+  parts.hooks.started = [this](absl::string_view method) { NoteCall(absl::StrCat(method, " started")); };
+  parts.hooks.ended = [this](const EndedCall& call) {
     EXPECT_GE(call.duration, absl::ZeroDuration());
     NoteCall(absl::StrCat(call.method, " ", absl::StatusCodeToString(call.status.code()),
                           call.is_stream ? " stream" : ""));
   };
-  context.calls = WithAudit(std::move(context.calls), audit_.get());
+  parts.hooks = WithAudit(std::move(parts.hooks), audit_.get());
   auto server =
       RpcServer::Start({"127.0.0.1", 0}, PlainCredentials(authenticator_, AuditRefusals(audit_.get())),
-                       std::move(context), {.unary = unary_limits_});
+                       std::move(parts), {.unary = unary_limits_});
   ASSERT_TRUE(server.ok()) << server.status();
   server_ = *std::move(server);
   channel_ = NewChannel();

@@ -4,6 +4,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -97,18 +98,22 @@ class SinkReactor final : public StreamCall<grpc::ServerReadReactor<grpc::ByteBu
   grpc::ByteBuffer bytes_;                                // Read into only while the sink is not busy.
 };
 
-// Serves a stream of requests. The handler (see handlers.h) returns the sink for the requests.
+// A handler (see handlers.h) with its dependencies. Returns the sink for the requests.
 template <typename Request, typename Response>
-grpc::ServerReadReactor<grpc::ByteBuffer>* ServeSink(
-    const RpcContext& rpc, ActiveStreams* streams, absl::string_view method,
-    grpc::CallbackServerContext* context, grpc::ByteBuffer* response,
-    std::unique_ptr<RequestSink<Request, Response>> (*handler)(const RpcContext&, Caller)) {
-  CallLog log = internal::StartCall(rpc, method, context);
+using SinkHandler = std::function<std::unique_ptr<RequestSink<Request, Response>>(const Caller&)>;
+
+// Serves a stream of requests. `parts` must outlive the call.
+template <typename Request, typename Response>
+grpc::ServerReadReactor<grpc::ByteBuffer>* ServeSink(const CallParts& parts, absl::string_view method,
+                                                     grpc::CallbackServerContext* context,
+                                                     grpc::ByteBuffer* response,
+                                                     const SinkHandler<Request, Response>& handler) {
+  CallLog log = internal::StartCall(parts, method, context);
   std::unique_ptr<CallLimits::Stream> place;
-  const absl::StatusOr<Caller> caller = AdmitStream(rpc, method, *context, &log, &place);
-  auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), std::move(place), streams,
-                                                                  context, response);
-  reactor->Start(caller.ok() ? handler(rpc, *caller) : nullptr, caller);
+  const absl::StatusOr<Caller> caller = AdmitStream(parts, method, *context, &log, &place);
+  auto reactor = std::make_shared<SinkReactor<Request, Response>>(std::move(log), std::move(place),
+                                                                  &parts.calls->streams, context, response);
+  reactor->Start(caller.ok() ? handler(*caller) : nullptr, caller);
   return reactor.get();
 }
 

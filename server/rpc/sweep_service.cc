@@ -4,13 +4,15 @@
 
 namespace tandem {
 
-std::unique_ptr<grpc::Service> MakeSweepService(const RpcContext* context, OpenCalls* calls) {
-  auto service = std::make_unique<MethodTable>("tandem.v1.SweepService", context, calls);
-  service->Unary("CreateSweep", &rpc::CreateSweep);
-  service->Unary("GetSweep", &rpc::GetSweep);
-  service->Unary("ListSweeps", &rpc::ListSweeps);
-  service->Unary("CancelSweep", &rpc::CancelSweep);
-  service->Unary("DeleteSweep", &rpc::DeleteSweep);
+std::unique_ptr<grpc::Service> MakeSweepService(const CallParts* calls, const RpcServer::Parts& parts,
+                                                const rpc::Quotas* quotas, const rpc::JobRequests* requests) {
+  auto service = std::make_unique<MethodTable>("tandem.v1.SweepService", calls);
+  service->Unary("CreateSweep", &rpc::CreateSweep, parts.jobs, parts.lifecycle, quotas, requests,
+                 parts.user_pool);
+  service->Unary("GetSweep", &rpc::GetSweep, parts.jobs, parts.pool);
+  service->Unary("ListSweeps", &rpc::ListSweeps, parts.jobs, parts.pool);
+  service->Unary("CancelSweep", &rpc::CancelSweep, parts.jobs, parts.pool);
+  service->Unary("DeleteSweep", &rpc::DeleteSweep, parts.jobs, parts.pool);
   return service;
 }
 

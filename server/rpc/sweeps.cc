@@ -5,7 +5,7 @@
 #include "server/rpc/handlers.h"
 #include "server/rpc/pages.h"
 #include "server/rpc/permissions.h"
-#include "server/rpc/post_for_user.h"
+#include "server/rpc/post_for.h"
 #include "server/sweeps/results.h"
 
 namespace tandem::rpc {
@@ -30,8 +30,8 @@ absl::StatusOr<v1::Sweep> Described(const absl::StatusOr<StoredSweep>& sweep, co
 
 // PERMISSION_DENIED if the sweep belongs to another user and the caller is no administrator. NOT_FOUND: no
 // such sweep.
-absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const std::string& id) {
-  const absl::StatusOr<StoredSweep> sweep = context.jobs->GetSweep(id);
+absl::Status CheckOwner(JobMachine* jobs, const Caller& caller, const std::string& id) {
+  const absl::StatusOr<StoredSweep> sweep = jobs->GetSweep(id);
   if (!sweep.ok()) return ExplainError(sweep.status(), SweepName(id));
   return CheckIsOwner(caller, absl::StrCat("the sweep \"", sweep->sweep.name(), "\""), sweep->sweep.user(),
                       "NOT_YOUR_SWEEP");
@@ -39,67 +39,64 @@ absl::Status CheckOwner(const RpcContext& context, const Caller& caller, const s
 
 // Calls `change(id, reply)` on the pool if the caller may change the sweep. Otherwise replies with the error.
 template <typename Response, typename Request, typename Change>
-void WithOwnSweep(const RpcContext& context, const Caller& caller, const Request& request,
-                  Reply<Response> reply, Change change) {
+void WithOwnSweep(const Caller& caller, const Request& request, Reply<Response> reply, JobMachine* jobs,
+                  FairPool* pool, Change change) {
   const absl::StatusOr<std::string> id = ParseSweepName(request.name());
   if (!id.ok()) return reply(id.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
-               if (absl::Status status = CheckOwner(context, caller, id); !status.ok()) {
-                 reply(std::move(status));
-               } else {
-                 change(id, std::move(reply));
-               }
-             });
+  PostFor(pool, caller, request, std::move(reply),
+          [jobs, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
+            if (absl::Status status = CheckOwner(jobs, caller, id); !status.ok()) {
+              reply(std::move(status));
+            } else {
+              change(id, std::move(reply));
+            }
+          });
 }
 
 }  // namespace
 
-void GetSweep(const RpcContext& context, const Caller& caller, const v1::GetSweepRequest& request,
-              Reply<v1::Sweep> reply) {
+void GetSweep(const Caller& caller, const v1::GetSweepRequest& request, Reply<v1::Sweep> reply,
+              JobMachine* jobs, FairPool* pool) {
   const absl::StatusOr<std::string> id = ParseSweepName(request.name());
   if (!id.ok()) return reply(id.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, &request, id = *id](Reply<v1::Sweep> reply) {
-               reply(Described(context.jobs->GetSweep(id), request.name()));
-             });
+  PostFor(pool, caller, request, std::move(reply), [jobs, &request, id = *id](Reply<v1::Sweep> reply) {
+    reply(Described(jobs->GetSweep(id), request.name()));
+  });
 }
 
-void ListSweeps(const RpcContext& context, const Caller& caller, const v1::ListSweepsRequest& request,
-                Reply<v1::ListSweepsResponse> reply) {
+void ListSweeps(const Caller& caller, const v1::ListSweepsRequest& request,
+                Reply<v1::ListSweepsResponse> reply, JobMachine* jobs, FairPool* pool) {
   // A token is the number of the earlier page's last sweep.
   const absl::StatusOr<Page> page = PageOf(request, kDefaultPageSize);
   if (!page.ok()) return reply(page.status());
-  PostToLook(context, caller, request, std::move(reply),
-             [&context, page = *page](Reply<v1::ListSweepsResponse> reply) {
-               const absl::StatusOr<SweepPage> sweeps =
-                   context.jobs->ListSweeps(static_cast<int64_t>(page.begin), static_cast<int>(page.size));
-               if (!sweeps.ok()) return reply(sweeps.status());
-               v1::ListSweepsResponse response;
-               for (const ListedSweep& listed : sweeps->sweeps)
-                 *response.add_sweeps() = DescribeSweep(listed);
-               if (sweeps->next_before > 0) response.set_next_page_token(absl::StrCat(sweeps->next_before));
-               reply(std::move(response));
-             });
+  PostFor(pool, caller, request, std::move(reply), [jobs, page = *page](Reply<v1::ListSweepsResponse> reply) {
+    const absl::StatusOr<SweepPage> sweeps =
+        jobs->ListSweeps(static_cast<int64_t>(page.begin), static_cast<int>(page.size));
+    if (!sweeps.ok()) return reply(sweeps.status());
+    v1::ListSweepsResponse response;
+    for (const ListedSweep& listed : sweeps->sweeps) *response.add_sweeps() = DescribeSweep(listed);
+    if (sweeps->next_before > 0) response.set_next_page_token(absl::StrCat(sweeps->next_before));
+    reply(std::move(response));
+  });
 }
 
-void CancelSweep(const RpcContext& context, const Caller& caller, const v1::CancelSweepRequest& request,
-                 Reply<v1::Sweep> reply) {
+void CancelSweep(const Caller& caller, const v1::CancelSweepRequest& request, Reply<v1::Sweep> reply,
+                 JobMachine* jobs, FairPool* pool) {
   WithOwnSweep<v1::Sweep>(
-      context, caller, request, std::move(reply), [&context](const std::string& id, Reply<v1::Sweep> reply) {
-        context.jobs->CancelSweep(
-            id, [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
-              reply(Described(sweep, SweepName(id)));
-            });
+      caller, request, std::move(reply), jobs, pool, [jobs](const std::string& id, Reply<v1::Sweep> reply) {
+        jobs->CancelSweep(id,
+                          [id, reply = std::move(reply)](const absl::StatusOr<StoredSweep>& sweep) mutable {
+                            reply(Described(sweep, SweepName(id)));
+                          });
       });
 }
 
-void DeleteSweep(const RpcContext& context, const Caller& caller, const v1::DeleteSweepRequest& request,
-                 Reply<google::protobuf::Empty> reply) {
+void DeleteSweep(const Caller& caller, const v1::DeleteSweepRequest& request,
+                 Reply<google::protobuf::Empty> reply, JobMachine* jobs, FairPool* pool) {
   WithOwnSweep<google::protobuf::Empty>(
-      context, caller, request, std::move(reply),
-      [&context](const std::string& id, Reply<google::protobuf::Empty> reply) {
-        context.jobs->DeleteSweep(id, [id, reply = std::move(reply)](const absl::Status& status) mutable {
+      caller, request, std::move(reply), jobs, pool,
+      [jobs](const std::string& id, Reply<google::protobuf::Empty> reply) {
+        jobs->DeleteSweep(id, [id, reply = std::move(reply)](const absl::Status& status) mutable {
           reply(EmptyOr(ExplainError(status, SweepName(id))));
         });
       });

@@ -4,6 +4,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -137,35 +138,39 @@ inline bool IsRepeatable(absl::string_view method) {
          absl::StartsWith(method, "Describe") || absl::StartsWith(method, "Parse");
 }
 
-// Serves a unary call. Calls the handler (see handlers.h) if AdmitUnary accepts the call. `rpc` must outlive
-// the call.
-template <typename Request, typename Response, typename Handler>
-grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, absl::string_view method,
+// A handler (see handlers.h) with its dependencies.
+template <typename Request, typename Response>
+using UnaryHandler = std::function<void(const Caller&, const Request&, Reply<Response>)>;
+
+// Serves a unary call. Calls the handler if AdmitUnary accepts the call. `parts` must outlive the call.
+template <typename Request, typename Response>
+grpc::ServerUnaryReactor* ServeUnary(const CallParts& parts, absl::string_view method,
                                      grpc::CallbackServerContext* context, const grpc::ByteBuffer* request,
-                                     grpc::ByteBuffer* response, Handler handler) {
+                                     grpc::ByteBuffer* response,
+                                     const UnaryHandler<Request, Response>& handler) {
   grpc::ByteBuffer bytes = internal::TakeBytes(request);
   const auto size = static_cast<int64_t>(bytes.Length());
   const auto message = std::make_shared<Request>();
   const bool is_small = size <= kSmallRequestBytes;
   absl::Status parsed;
   if (is_small) parsed = ParseRequest(std::exchange(bytes, {}), kMostRequestBytes, message.get());
-  CallLog log = internal::StartCall(rpc, method, context);
+  CallLog log = internal::StartCall(parts, method, context);
   internal::SetResource(*message, &log);
   std::unique_ptr<UnaryCounts::Place> place;
-  const absl::StatusOr<Caller> caller = AdmitUnary(rpc, method, *context, &log, &calls->counts, &place);
+  const absl::StatusOr<Caller> caller = AdmitUnary(parts, method, *context, &log, &place);
   auto reactor =
-      std::make_shared<UnaryReactor>(std::move(log), IsRepeatable(method), calls, context, response);
+      std::make_shared<UnaryReactor>(std::move(log), IsRepeatable(method), parts.calls, context, response);
   Reply<Response> reply = reactor->Start<Response>(caller, std::move(place));
   if (!caller.ok() || !parsed.ok()) {
     reply(caller.ok() ? parsed : caller.status());
   } else if (is_small) {
     reply.KeepRequest(message);
-    internal::CallHandler(handler, rpc, *caller, *message, std::move(reply));
+    handler(*caller, *message, std::move(reply));
   } else {
     std::shared_ptr<const CallInterest> interest = reply.interest();
-    rpc.pool->Offer(
+    parts.pool->Offer(
         caller->user, size,
-        [&rpc, handler, caller = *caller, message, bytes = std::move(bytes), reactor,
+        [handler = handler, caller = *caller, message, bytes = std::move(bytes), reactor,
          reply = std::move(reply)](absl::StatusOr<FairPool::Hold> taken) mutable {
           if (!taken.ok()) return reply(taken.status());
           absl::Status parsed = ParseRequest(std::exchange(bytes, {}), kMostRequestBytes, message.get());
@@ -174,7 +179,7 @@ grpc::ServerUnaryReactor* ServeUnary(const RpcContext& rpc, OpenCalls* calls, ab
           if (!parsed.ok()) return reply(std::move(parsed));
           reactor->SetResource(*message);
           reply.KeepRequest(message);
-          internal::CallHandler(handler, rpc, caller, *message, std::move(reply));
+          handler(caller, *message, std::move(reply));
         },
         std::move(interest));
   }

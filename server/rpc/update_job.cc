@@ -33,8 +33,8 @@ absl::Status CheckRequest(const v1::UpdateJobRequest& request) {
 
 }  // namespace
 
-void UpdateJob(const RpcContext& context, const Caller& caller, const v1::UpdateJobRequest& request,
-               Reply<v1::Job> reply) {
+void UpdateJob(const Caller& caller, const v1::UpdateJobRequest& request, Reply<v1::Job> reply,
+               JobMachine* jobs, FairPool* pool) {
   const absl::StatusOr<std::string> id = ParseJobName(request.job().name());
   if (!id.ok()) {
     FieldViolations violations;
@@ -44,9 +44,9 @@ void UpdateJob(const RpcContext& context, const Caller& caller, const v1::Update
   absl::Status status = CheckRequest(request);
   if (status.ok()) status = CheckPriority(caller, request.job().priority());
   if (!status.ok()) return reply(std::move(status));
-  WithOwnJob(context, caller, request.job().name(), request, std::move(reply),
-             [&context, &request](const std::string& id, Reply<v1::Job> reply) {
-               context.jobs->SetPriority(id, request.job().priority(), std::move(reply));
+  WithOwnJob(caller, request.job().name(), request, std::move(reply), jobs, pool,
+             [jobs, &request](const std::string& id, Reply<v1::Job> reply) {
+               jobs->SetPriority(id, request.job().priority(), std::move(reply));
              });
 }
 

@@ -14,8 +14,8 @@ namespace {
 // Writes the messages on the pool, one at a time.
 class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
  public:
-  UploadSink(const RpcContext* context, Caller caller)
-      : state_(std::make_shared<State>(std::move(caller))), context_(context) {}
+  UploadSink(Caller caller, Uploads* uploads, FairPool* user_pool)
+      : state_(std::make_shared<State>(std::move(caller), uploads)), user_pool_(user_pool) {}
 
   void Take(v1::UploadFilesRequest request, Completion<absl::Status> done) override {
     if (request.ByteSizeLong() > 2 * kMaxUploadPiece) {
@@ -24,33 +24,33 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
       return;
     }
     const auto bytes = static_cast<int64_t>(request.SpaceUsedLong());
-    context_->user_pool->Offer(state_->caller.user, bytes,
-                               [state = state_, context = context_, request = std::move(request),
-                                done = std::move(done)](absl::StatusOr<FairPool::Hold> taken) mutable {
-                                 done(taken.ok() ? state->Take(*context, request) : taken.status());
-                               });
+    user_pool_->Offer(state_->caller.user, bytes,
+                      [state = state_, request = std::move(request),
+                       done = std::move(done)](absl::StatusOr<FairPool::Hold> taken) mutable {
+                        done(taken.ok() ? state->Take(request) : taken.status());
+                      });
   }
 
   void Finish(Completion<absl::StatusOr<v1::Upload>> done) override {
-    context_->user_pool->Post(state_->caller.user,
-                              [state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
+    user_pool_->Post(state_->caller.user,
+                     [state = state_, done = std::move(done)]() mutable { done(state->Finish()); });
   }
 
   void Abandon() override {
     // The received data is kept.
-    context_->user_pool->Post(state_->caller.user, [state = state_] { state->Finish().IgnoreError(); });
+    user_pool_->Post(state_->caller.user, [state = state_] { state->Finish().IgnoreError(); });
   }
 
  private:
   // Only one task of the pool at a time uses it.
   struct State {
-    explicit State(Caller who) : caller(std::move(who)) {}
+    State(Caller who, Uploads* where) : caller(std::move(who)), uploads(where) {}
 
-    absl::Status Take(const RpcContext& context, const v1::UploadFilesRequest& request) {
+    absl::Status Take(const v1::UploadFilesRequest& request) {
       if (call == nullptr) {
         TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseUploadName(request.name()));
-        TANDEM_RETURN_IF_ERROR(CheckUploadOwner(context, caller, id));
-        TANDEM_ASSIGN_OR_RETURN(call, context.uploads->Begin(id));
+        TANDEM_RETURN_IF_ERROR(CheckUploadOwner(caller, id, uploads));
+        TANDEM_ASSIGN_OR_RETURN(call, uploads->Begin(id));
       } else if (!request.name().empty()) {
         return FieldError("name", "is allowed only in the first message of a call");
       }
@@ -63,18 +63,20 @@ class UploadSink : public RequestSink<v1::UploadFilesRequest, v1::Upload> {
     }
 
     const Caller caller;
+    Uploads* const uploads;
     std::unique_ptr<Uploads::Call> call;
   };
 
   const std::shared_ptr<State> state_;
-  const RpcContext* const context_;
+  FairPool* const user_pool_;
 };
 
 }  // namespace
 
-std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const RpcContext& context,
-                                                                             Caller caller) {
-  return std::make_unique<UploadSink>(&context, std::move(caller));
+std::unique_ptr<RequestSink<v1::UploadFilesRequest, v1::Upload>> UploadFiles(const Caller& caller,
+                                                                             Uploads* uploads,
+                                                                             FairPool* user_pool) {
+  return std::make_unique<UploadSink>(caller, uploads, user_pool);
 }
 
 }  // namespace tandem::rpc

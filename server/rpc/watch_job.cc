@@ -5,7 +5,8 @@
 
 namespace tandem::rpc {
 
-Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobRequest& request) {
+Source<v1::JobEvent> WatchJob(const Caller& /*caller*/, const v1::WatchJobRequest& request,
+                              EventHub* events) {
   absl::StatusOr<std::string> id = ParseJobName(request.name());
   if (!id.ok()) return id.status();
   if (request.after_sequence() < 0) {
@@ -13,7 +14,7 @@ Source<v1::JobEvent> WatchJob(const RpcContext& context, const v1::WatchJobReque
                       absl::StrCat("is ", request.after_sequence(), "; it must be at least 0"));
   }
   return std::make_unique<AdaptedSource<v1::JobEvent, std::shared_ptr<const v1::JobEvent>>>(
-      context.events->Subscribe(*id, request.after_sequence()),
+      events->Subscribe(*id, request.after_sequence()),
       [](const std::shared_ptr<const v1::JobEvent>& event) { return *event; },
       [name = request.name()](const absl::Status& status) { return ExplainJobError(status, name); });
 }

@@ -18,14 +18,15 @@ v1::WatchJobsResponse ToResponse(const std::shared_ptr<const JobChange>& change)
 
 }  // namespace
 
-Source<v1::WatchJobsResponse> WatchJobs(const RpcContext& context, const v1::WatchJobsRequest& request) {
+Source<v1::WatchJobsResponse> WatchJobs(const Caller& /*caller*/, const v1::WatchJobsRequest& request,
+                                        EventHub* events) {
   if (request.after_cursor() < -1) {
     return FieldError("after_cursor", absl::StrCat("is ", request.after_cursor(),
                                                    "; it must be a cursor, 0 for all changes, or -1 for the "
                                                    "changes from now on"));
   }
   return std::make_unique<AdaptedSource<v1::WatchJobsResponse, std::shared_ptr<const JobChange>>>(
-      context.events->SubscribeChanges(request.after_cursor()), &ToResponse);
+      events->SubscribeChanges(request.after_cursor()), &ToResponse);
 }
 
 }  // namespace tandem::rpc

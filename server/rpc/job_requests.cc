@@ -1,4 +1,4 @@
-#include "server/rpc/job_request.h"
+#include "server/rpc/job_requests.h"
 
 #include <algorithm>
 #include <optional>
@@ -12,9 +12,7 @@
 #include "engine/base/status_macros.h"
 #include "proto/fields/unknown_field.h"
 #include "server/admission/remote_data.h"
-#include "server/rpc/local_data.h"
 #include "server/rpc/permissions.h"
-#include "server/rpc/quota_checks.h"
 
 namespace tandem::rpc {
 namespace {
@@ -44,22 +42,20 @@ absl::Status CheckKnownFields(const google::protobuf::Message& request) {
                     "UNKNOWN_FIELD");
 }
 
-absl::StatusOr<JobMachine::NewJob> AdmitJob(const RpcContext& context, const Caller& caller,
-                                            const v1::JobSpec& spec, const DataNames* names) {
-  TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, names == nullptr
-                                                    ? context.admission->Admit(spec)
-                                                    : context.admission->AdmitMatched(spec, *names));
+absl::StatusOr<JobMachine::NewJob> JobRequests::Admit(const Caller& caller, const v1::JobSpec& spec,
+                                                      const DataNames* names) const {
+  TANDEM_ASSIGN_OR_RETURN(AdmittedJob admitted, names == nullptr ? admission_->Admit(spec)
+                                                                 : admission_->AdmitMatched(spec, *names));
   TANDEM_RETURN_IF_ERROR(CheckPriority(caller, admitted.spec.priority()));
-  TANDEM_RETURN_IF_ERROR(context.jobs->CheckQueueLength(1));
-  TANDEM_RETURN_IF_ERROR(CheckDiskUse(context, caller.user));
-  TANDEM_RETURN_IF_ERROR(
-      context.scheduler->CheckCanRun(caller.user, admitted.spec, admitted.planned_memory_bytes));
+  TANDEM_RETURN_IF_ERROR(jobs_->CheckQueueLength(1));
+  TANDEM_RETURN_IF_ERROR(quotas_->CheckDiskUse(caller.user));
+  TANDEM_RETURN_IF_ERROR(scheduler_->CheckCanRun(caller.user, admitted.spec, admitted.planned_memory_bytes));
   JobMachine::NewJob job;
   job.spec = std::move(admitted.spec);
   job.planned_memory_bytes = admitted.planned_memory_bytes;
   job.planned_operations = admitted.planned_operations;
   job.user = caller.user;
-  job.max_queued_jobs = context.quota(caller.user).max_queued_jobs;
+  job.max_queued_jobs = quotas_->MaxQueuedJobs(caller.user);
   return job;
 }
 
@@ -71,26 +67,35 @@ absl::Status CheckSpecSize(const google::protobuf::Message& spec, absl::string_v
                     "SPEC_TOO_LARGE");
 }
 
-void AdmitWithData(const RpcContext& context, const Caller& caller, const v1::JobSpec& spec,
-                   absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
-                   std::optional<DataNames> names) {
-  if (absl::Status status = context.lifecycle->CheckAcceptsJobs(); !status.ok())
-    return then(std::move(status));
+void JobRequests::AdmitWithData(const Caller& caller, const v1::JobSpec& spec,
+                                absl::AnyInvocable<void(absl::StatusOr<AdmittedRequest>)> then,
+                                std::optional<DataNames> names) const {
+  if (absl::Status status = lifecycle_->CheckAcceptsJobs(); !status.ok()) return then(std::move(status));
+  BringData(caller, spec,
+            [this, caller, spec = v1::JobSpec(spec), names = std::move(names),
+             then = std::move(then)](absl::StatusOr<HeldDataset> dataset) mutable {
+              if (!dataset.ok()) return then(dataset.status());
+              if (spec.has_dataset()) *spec.mutable_dataset() = std::move(dataset->spec);
+              absl::StatusOr<JobMachine::NewJob> job =
+                  Admit(caller, spec, names.has_value() ? &*names : nullptr);
+              if (!job.ok()) return then(job.status());
+              then(AdmittedRequest{.job = *std::move(job), .hold = std::move(dataset->hold)});
+            });
+}
+
+void JobRequests::BringData(const Caller& caller, const v1::JobSpec& spec,
+                            absl::AnyInvocable<void(absl::StatusOr<HeldDataset>)> then) const {
   if (NamesUrls(spec.dataset())) {
-    if (absl::Status status = CheckWithoutData(context, spec); !status.ok()) return then(std::move(status));
+    if (absl::Status status = CheckWithoutData(spec); !status.ok()) return then(std::move(status));
   }
   // Keeps the job's data set until the job exists.
-  DatasetRegistry::Hold hold = context.registry->HoldFor(spec.dataset().name());
-  WithLocalData(context, caller.user, spec.dataset(), kDatasetField, kFetchWait,
-                [&context, caller, spec = v1::JobSpec(spec), hold = std::move(hold), names = std::move(names),
-                 then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
-                  if (!dataset.ok()) return then(dataset.status());
-                  if (spec.has_dataset()) *spec.mutable_dataset() = *std::move(dataset);
-                  absl::StatusOr<JobMachine::NewJob> job =
-                      AdmitJob(context, caller, spec, names.has_value() ? &*names : nullptr);
-                  if (!job.ok()) return then(job.status());
-                  then(AdmittedRequest{.job = *std::move(job), .hold = std::move(hold)});
-                });
+  DatasetRegistry::Hold hold = registry_->HoldFor(spec.dataset().name());
+  local_data_->Ensure(
+      caller.user, spec.dataset(), kDatasetField,
+      [hold = std::move(hold), then = std::move(then)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
+        if (!dataset.ok()) return then(dataset.status());
+        then(HeldDataset{.spec = *std::move(dataset), .hold = std::move(hold)});
+      });
 }
 
 v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
@@ -103,8 +108,8 @@ v1::Job MakeUnsubmitted(JobMachine::NewJob job) {
   return made;
 }
 
-absl::Status CheckWithoutData(const RpcContext& context, const v1::JobSpec& spec) {
-  const absl::Status status = context.admission->Admit(spec).status();
+absl::Status JobRequests::CheckWithoutData(const v1::JobSpec& spec) const {
+  const absl::Status status = admission_->Admit(spec).status();
   FieldViolations violations;
   for (const FieldViolation& violation : GetFieldViolations(status)) {
     if (!absl::StartsWith(violation.field, "spec.dataset"))

@@ -1,8 +1,7 @@
-#include "server/rpc/quota_checks.h"
+#include "server/rpc/quotas.h"
 
 #include <utility>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -19,15 +18,16 @@ std::string Mebibytes(int64_t bytes) {
   return absl::StrFormat("%.1f MiB", static_cast<double>(bytes) / (int64_t{1} << 20));
 }
 
-// `added` 0: a new thing of unknown size.
-absl::Status Check(const RpcContext& context, const std::string& user, absl::FunctionRef<int64_t()> uploaded,
-                   int64_t added) {
-  const int64_t most = context.quota(user).max_disk_bytes;
-  if (most <= 0 || context.disk_use == nullptr) return absl::OkStatus();
-  const int64_t used = context.disk_use(user) + uploaded();
+}  // namespace
+
+absl::Status Quotas::Check(const std::string& user, absl::FunctionRef<int64_t()> uploaded,
+                           int64_t added) const {
+  const int64_t most = quota_(user).max_disk_bytes;
+  if (most <= 0 || disk_use_ == nullptr) return absl::OkStatus();
+  const int64_t used = disk_use_(user) + uploaded();
   // A full quota accepts nothing more.
   if (added > 0 ? added <= most - used : used < most) return absl::OkStatus();
-  const bool is_removing = context.is_removing != nullptr && context.is_removing(user);
+  const bool is_removing = is_removing_ != nullptr && is_removing_(user);
   absl::Status full = WithReason(
       absl::ResourceExhaustedError(absl::StrCat(
           "cannot take more data of \"", user, "\": jobs and uploads use ", Mebibytes(used), " of at most ",
@@ -39,17 +39,14 @@ absl::Status Check(const RpcContext& context, const std::string& user, absl::Fun
   return is_removing ? WithRetryDelay(std::move(full), kRemovalDelay) : full;
 }
 
-}  // namespace
-
-absl::Status CheckDiskUse(const RpcContext& context, const std::string& user) {
+absl::Status Quotas::CheckDiskUse(const std::string& user) const {
   return Check(
-      context, user, [&] { return context.uploads->BytesOf(user); }, /*added=*/0);
+      user, [&] { return uploads_->BytesOf(user); }, /*added=*/0);
 }
 
-absl::Status CheckUpload(const RpcContext& context, const std::string& user, int64_t uploaded,
-                         int64_t added) {
+absl::Status Quotas::CheckUpload(const std::string& user, int64_t uploaded, int64_t added) const {
   return Check(
-      context, user, [uploaded] { return uploaded; }, added);
+      user, [uploaded] { return uploaded; }, added);
 }
 
 }  // namespace tandem::rpc
