@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/backends/cpu/convolution.h"
 #include "engine/backends/cpu/kernels/tiles.h"
 #include "engine/base/status_macros.h"
@@ -19,6 +20,8 @@ constexpr int64_t kPartBytes = 1200 << 10;
 // kWidePartBytes.
 constexpr int64_t kCachedSumBytes = 1 << 20;
 constexpr int64_t kWidePartBytes = 6 << 20;
+// A point of a patch costs as much as so many products of a direct convolution, transforms included.
+constexpr double kTransformCost = 1.25;
 // Each pixel of two blocks of samples has two tiles for each block of channels.
 constexpr int64_t kPackedPixel = 2 * kTileElements;
 // An image with so few channels is unfolded: each tap of each channel becomes a channel.
@@ -70,6 +73,36 @@ Tiling TilingOf(const ConvProblem& p, bool gradient) {
   tiling.conv.rows = maps.data();
   tiling.conv.columns = maps.data() + rows;
   return tiling;
+}
+
+// Returns the convolution by Winograd's transforms, or its data gradient.
+TileWinograd WinogradOf(const ConvProblem& p, bool gradient) {
+  const Shape& in = gradient ? p.y : p.x;
+  const Shape& out = gradient ? p.x : p.y;
+  const auto& padding = p.geometry.padding;
+  return {.blocks = p.x[0] / kTileSamples,
+          .in_blocks = TileBlocks(in[1]),
+          .out_blocks = TileBlocks(out[1]),
+          .in_height = in[2],
+          .in_width = in[3],
+          .out_height = out[2],
+          .out_width = out[3],
+          .top = gradient ? padding.h - 2 : -padding.h,
+          .left = gradient ? padding.w - 2 : -padding.w};
+}
+
+// Returns whether Winograd's transforms save so many products that they gain.
+bool SavesProducts(const ConvProblem& p) {
+  const Conv2dGeometry& g = p.geometry;
+  if (!BestTileKernels()->saves_products || p.weight[2] != 3 || p.weight[3] != 3) return false;
+  if (g.stride.h != 1 || g.stride.w != 1 || g.dilation.h != 1 || g.dilation.w != 1) return false;
+  const TileWinograd conv = WinogradOf(p, false);
+  const Tiling direct = TilingOf(p, false);
+  const auto inside = [](const int32_t* map, int64_t size) {
+    return std::count_if(map, map + size, [](int32_t at) { return at >= 0; });
+  };
+  const int64_t taps = inside(direct.conv.rows, 3 * p.y[2]) * inside(direct.conv.columns, 3 * p.y[3]);
+  return conv.image_patches() * TileWinograd::kPoints * kTransformCost <= taps;
 }
 
 TileWeights WeightsOf(const ConvProblem& p) {
@@ -151,6 +184,30 @@ void EmitConvolution(Lowering& lowering, Convolution c) {
                        });
                    return absl::OkStatus();
                  }});
+}
+
+// Adds the same by Winograd's transforms. If `flip`, the convolution is a data gradient.
+void EmitWinograd(Lowering& lowering, Convolution c, const TileWinograd& conv, bool flip) {
+  const Region packed = lowering.Scratch(conv.weight_elements() * SizeOf(DType::kBFloat16));
+  const int64_t floats = conv.scratch_floats();
+  const Region scratch = ThreadScratch(lowering, floats);
+  std::string name = absl::StrCat(c.name, " winograd");
+  lowering.Emit(
+      {.name = std::move(name),
+       .reads = {c.x, c.weight, c.bias},
+       .writes = {c.y, packed, scratch},
+       .run = [=, c = std::move(c), tiles = BestTileKernels()](const RunContext& run) {
+         run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
+           tiles->pack_winograd_weights(c.weights, flip, run.At<const float>(c.weight),
+                                        run.At<uint16_t>(packed), begin, end);
+         });
+         const float* bias = c.has_bias ? run.At<const float>(c.bias) : nullptr;
+         ForWithScratch(run, scratch, floats, conv.items(), [&](float* own, int64_t begin, int64_t end) {
+           tiles->convolve_winograd(conv, run.At<const uint16_t>(c.x), run.At<const uint16_t>(packed), bias,
+                                    c.weights.outputs, run.At<uint16_t>(c.y), own, begin, end);
+         });
+         return absl::OkStatus();
+       }});
 }
 
 // Packs the pixels [first, first + pixels) of all channel blocks of two blocks of samples. Items: blocks of
@@ -260,6 +317,103 @@ struct GradSum {
   }
 };
 
+void EmitGradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Region x, Region dy) {
+  GradSum sum;
+  sum.tiling = TilingOf(p, false);
+  sum.weights = WeightsOf(p);
+  sum.x = x;
+  sum.dy = dy;
+  sum.ChooseParts();
+  sum.packed_x = lowering.Scratch(sum.PackedX());
+  sum.packed_dy = lowering.Scratch(sum.PackedDy());
+  sum.sums = lowering.Scratch(sum.SumBytes());
+  sum.dweight = lowering.DefinePlain(node.outputs[0]);
+  lowering.Emit({.name = "conv2d_grad_weight tiled",
+                 .reads = {sum.x, sum.dy},
+                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
+                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
+                   sum.Run(run, *tiles);
+                   return absl::OkStatus();
+                 }});
+}
+
+// The weight gradient by Winograd's transforms, for a slice of outputs after the other. A slice is summed in
+// groups of patches.
+struct WinogradSum {
+  TileWinograd conv;
+  TileWeights weights;
+  Region x, dy, packed_x, packed_dy, sums, dweight;
+  int64_t slice = 0;  // Blocks of outputs, at most.
+  int64_t group = 0;  // Patches, at most. An even number.
+
+  void ChooseParts() {
+    slice = std::clamp<int64_t>(kWidePartBytes / BlockSumBytes(), 1, conv.out_blocks);
+    const int64_t bytes = 2 * (conv.in_blocks + slice) * PatchBytes();
+    group = 2 * std::clamp<int64_t>(kWidePartBytes / bytes, 1, (conv.patches() + 1) / 2);
+  }
+  // The packed points of a patch in a block of channels.
+  static int64_t PatchBytes() { return TileWinograd::kPoints * kPackedStep / 2 * SizeOf(DType::kBFloat16); }
+  // The sums of a block of outputs.
+  int64_t BlockSumBytes() const {
+    return conv.in_blocks * TileWinograd::kPoints * kTileSums * static_cast<int64_t>(sizeof(float));
+  }
+
+  void Run(const RunContext& run, const TileKernels& tiles) const {
+    for (int64_t block = 0; block < conv.out_blocks; block += slice) {
+      const int64_t blocks = std::min(slice, conv.out_blocks - block);
+      AddPatches(run, tiles, block, blocks);
+      const int64_t output = block * kTileChannels;
+      run.team->For(
+          std::min(blocks * kTileChannels, weights.outputs - output), [&](int64_t begin, int64_t end) {
+            tiles.store_winograd_grad(conv, weights, run.At<const float>(sums),
+                                      run.At<float>(dweight) + output * weights.inputs * weights.taps, begin,
+                                      end);
+          });
+    }
+  }
+
+ private:
+  void AddPatches(const RunContext& run, const TileKernels& tiles, int64_t block, int64_t blocks) const {
+    const uint16_t* grads =
+        run.At<const uint16_t>(dy) + block * conv.out_height * conv.out_width * kTileElements;
+    for (int64_t first = 0; first < conv.patches(); first += group) {
+      const int64_t last = std::min(first + group, conv.patches());
+      const int64_t pairs = (last - first + 1) / 2;
+      const int64_t of_dy = blocks * pairs;
+      run.team->For(of_dy + conv.in_blocks * pairs, [&](int64_t begin, int64_t end) {
+        tiles.pack_patches(conv, true, grads, first, last, run.At<uint16_t>(packed_dy), begin,
+                           std::min(end, of_dy));
+        tiles.pack_patches(conv, false, run.At<const uint16_t>(x), first, last, run.At<uint16_t>(packed_x),
+                           std::max(begin, of_dy) - of_dy, end - of_dy);
+      });
+      run.team->For(blocks * conv.in_blocks, [&](int64_t begin, int64_t end) {
+        tiles.add_winograd_grad(conv, pairs, first == 0, run.At<const uint16_t>(packed_x),
+                                run.At<const uint16_t>(packed_dy), run.At<float>(sums), begin, end);
+      });
+    }
+  }
+};
+
+void EmitWinogradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Region x, Region dy) {
+  WinogradSum sum;
+  sum.conv = WinogradOf(p, false);
+  sum.weights = WeightsOf(p);
+  sum.x = x;
+  sum.dy = dy;
+  sum.ChooseParts();
+  sum.packed_x = lowering.Scratch(sum.group * sum.conv.in_blocks * WinogradSum::PatchBytes());
+  sum.packed_dy = lowering.Scratch(sum.group * sum.slice * WinogradSum::PatchBytes());
+  sum.sums = lowering.Scratch(sum.slice * sum.BlockSumBytes());
+  sum.dweight = lowering.DefinePlain(node.outputs[0]);
+  lowering.Emit({.name = "conv2d_grad_weight tiled winograd",
+                 .reads = {sum.x, sum.dy},
+                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
+                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
+                   sum.Run(run, *tiles);
+                   return absl::OkStatus();
+                 }});
+}
+
 }  // namespace
 
 bool TakesTiles(const Lowering& lowering, const ConvProblem& p) {
@@ -287,7 +441,11 @@ absl::Status LowerTiledConvForward(Lowering& lowering, const Node& node, const C
   }
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.y));
   c.name = "conv2d tiled";
-  EmitConvolution(lowering, std::move(c));
+  if (!Unfolds(p) && SavesProducts(p)) {
+    EmitWinograd(lowering, std::move(c), WinogradOf(p, false), false);
+  } else {
+    EmitConvolution(lowering, std::move(c));
+  }
   return absl::OkStatus();
 }
 
@@ -301,46 +459,40 @@ absl::Status LowerTiledConvGradInput(Lowering& lowering, const Node& node, const
   c.weights = Exchanged(WeightsOf(p));
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.x));
   c.name = "conv2d_grad_input tiled";
-  EmitConvolution(lowering, std::move(c));
+  if (SavesProducts(p)) {
+    EmitWinograd(lowering, std::move(c), WinogradOf(p, true), true);
+  } else {
+    EmitConvolution(lowering, std::move(c));
+  }
   return absl::OkStatus();
 }
 
 absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, const ConvProblem& p) {
-  GradSum sum;
+  Region x;
   if (Unfolds(p)) {
-    TANDEM_ASSIGN_OR_RETURN(sum.x, UnfoldInput(lowering, node.inputs[0], p));
+    TANDEM_ASSIGN_OR_RETURN(x, UnfoldInput(lowering, node.inputs[0], p));
   } else {
-    TANDEM_ASSIGN_OR_RETURN(sum.x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
+    TANDEM_ASSIGN_OR_RETURN(x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
   }
-  const ConvProblem problem = Unfolds(p) ? Unfolded(p) : p;
-  TANDEM_ASSIGN_OR_RETURN(sum.dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
-  sum.tiling = TilingOf(problem, false);
-  sum.weights = WeightsOf(problem);
-  sum.ChooseParts();
-  const TileConv conv = sum.tiling.conv;
-  sum.packed_x = lowering.Scratch(sum.PackedX());
-  sum.packed_dy = lowering.Scratch(sum.PackedDy());
-  sum.sums = lowering.Scratch(sum.SumBytes());
-  sum.dweight = lowering.DefinePlain(node.outputs[0]);
-  lowering.Emit({.name = "conv2d_grad_weight tiled",
-                 .reads = {sum.x, sum.dy},
-                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
-                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
-                   sum.Run(run, *tiles);
-                   return absl::OkStatus();
-                 }});
+  TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
+  if (!Unfolds(p) && SavesProducts(p)) {
+    EmitWinogradSum(lowering, node, p, x, dy);
+  } else {
+    EmitGradSum(lowering, node, Unfolds(p) ? Unfolded(p) : p, x, dy);
+  }
   if (!static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
   const Region dbias = lowering.DefinePlain(node.outputs[1]);
-  lowering.Emit(
-      {.name = "conv2d_grad_bias tiled",
-       .reads = {sum.dy},
-       .writes = {dbias},
-       .run = [=, channels = p.y[1], dy = sum.dy, tiles = BestTileKernels()](const RunContext& run) {
-         run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
-           tiles->grad_bias(conv, run.At<const uint16_t>(dy), channels, run.At<float>(dbias), begin, end);
-         });
-         return absl::OkStatus();
-       }});
+  lowering.Emit({.name = "conv2d_grad_bias tiled",
+                 .reads = {dy},
+                 .writes = {dbias},
+                 .run = [=, tiling = TilingOf(p, false), channels = p.y[1],
+                         tiles = BestTileKernels()](const RunContext& run) {
+                   run.team->For(tiling.conv.out_blocks, [&](int64_t begin, int64_t end) {
+                     tiles->grad_bias(tiling.conv, run.At<const uint16_t>(dy), channels, run.At<float>(dbias),
+                                      begin, end);
+                   });
+                   return absl::OkStatus();
+                 }});
   return absl::OkStatus();
 }
 

@@ -2,6 +2,7 @@
 // vector.inc.
 
 #define TANDEM_TILES_NAME kAvx512TileKernels
+#define TANDEM_TILES_WINOGRAD true
 #define TANDEM_TILES_ISA "avx512_bf16"
 
 #if !defined(__clang__)
@@ -79,5 +80,6 @@ inline __attribute__((always_inline)) void AddProducts(const float* const* from,
 #include "engine/backends/cpu/kernels/tiles.inc"
 #include "engine/backends/cpu/kernels/tiles_pooling.inc"
 #include "engine/backends/cpu/kernels/tiles_products.inc"
+#include "engine/backends/cpu/kernels/tiles_winograd.inc"
 #include "engine/backends/cpu/kernels/tiles_table.inc"
 // clang-format on
