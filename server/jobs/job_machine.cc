@@ -242,18 +242,14 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
 
 namespace {
 
-// Returns the step of the newest checkpoint in a job's folder, as its worker would find it. 0 if none,
-// nullopt if unknown.
-std::optional<int64_t> NewestCheckpoint(const std::string& folder) {
-  const absl::StatusOr<std::vector<std::string>> files = ListCheckpointFiles(Env::Real(), folder);
-  if (!files.ok()) return std::nullopt;
-  if (files->empty()) return 0;
-  const absl::StatusOr<int64_t> step = StepOfCheckpointFile(files->front());
-  return step.ok() ? std::optional<int64_t>(*step) : std::nullopt;
+// Returns the step of the newest checkpoint in a job's folder, as its worker would find it. 0 if there is none.
+absl::StatusOr<int64_t> NewestCheckpoint(const std::string& folder) {
+  TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListCheckpointFiles(Env::Real(), folder));
+  return files.empty() ? 0 : StepOfCheckpointFile(files.front());
 }
 
 // Says where a resumed job continues. The checkpoint in its record may be gone.
-std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
+std::string WhereItGoesOn(const v1::Job& job, const absl::StatusOr<int64_t>& newest) {
   const int64_t known = job.last_checkpoint().step();
   const int64_t step = newest.value_or(known);
   const std::string gone =
@@ -270,7 +266,7 @@ std::string WhereItGoesOn(const v1::Job& job, std::optional<int64_t> newest) {
 }  // namespace
 
 void JobMachine::Resume(const std::string& id, int max_queued_jobs, Done<v1::Job> done) {
-  const std::optional<int64_t> newest = NewestCheckpoint(FolderOf(id));
+  const absl::StatusOr<int64_t> newest = NewestCheckpoint(FolderOf(id));
   EditJob(id, std::move(done),
           [this, max_queued_jobs, newest](Transaction& transaction, JobChanges& changes,
                                           JobEdit& edit) -> absl::Status {

@@ -20,8 +20,8 @@ constexpr int64_t kPartBytes = 1200 << 10;
 // kWidePartBytes.
 constexpr int64_t kCachedSumBytes = 1 << 20;
 constexpr int64_t kWidePartBytes = 6 << 20;
-// A point of a patch costs as much as so many products of a direct convolution, transforms included.
-constexpr double kTransformCost = 1.25;
+// The cost of a point of a patch with its transforms, in products of a direct convolution.
+constexpr double kPointCost = 1.25;
 // Each pixel of two blocks of samples has two tiles for each block of channels.
 constexpr int64_t kPackedPixel = 2 * kTileElements;
 // An image with so few channels is unfolded: each tap of each channel becomes a channel.
@@ -75,34 +75,48 @@ Tiling TilingOf(const ConvProblem& p, bool gradient) {
   return tiling;
 }
 
+bool Unfolds(const ConvProblem& p) {
+  return p.x[1] <= kUnfoldedChannels && p.x[1] * p.weight[2] * p.weight[3] <= kMostUnfolded;
+}
+
 // Returns the convolution by Winograd's transforms, or its data gradient.
-TileWinograd WinogradOf(const ConvProblem& p, bool gradient) {
+TileWinograd WinogradOf(const Lowering& lowering, const ConvProblem& p, bool gradient) {
   const Shape& in = gradient ? p.y : p.x;
   const Shape& out = gradient ? p.x : p.y;
   const auto& padding = p.geometry.padding;
-  return {.blocks = p.x[0] / kTileSamples,
-          .in_blocks = TileBlocks(in[1]),
-          .out_blocks = TileBlocks(out[1]),
-          .in_height = in[2],
-          .in_width = in[3],
-          .out_height = out[2],
-          .out_width = out[3],
-          .top = gradient ? padding.h - 2 : -padding.h,
-          .left = gradient ? padding.w - 2 : -padding.w};
+  TileWinograd conv = {.blocks = p.x[0] / kTileSamples,
+                       .in_blocks = TileBlocks(in[1]),
+                       .out_blocks = TileBlocks(out[1]),
+                       .in_height = in[2],
+                       .in_width = in[3],
+                       .out_height = out[2],
+                       .out_width = out[3],
+                       .top = gradient ? padding.h - 2 : -padding.h,
+                       .left = gradient ? padding.w - 2 : -padding.w};
+  // The points of a group stay in a core's second cache, and each thread gets some groups.
+  conv.group = 2 * std::clamp<int64_t>(16 / conv.in_blocks, 1, 4);
+  while (conv.group > 2 && conv.items() < 2 * lowering.team().threads()) conv.group -= 2;
+  return conv;
 }
 
-// Returns whether Winograd's transforms save so many products that they gain.
-bool SavesProducts(const ConvProblem& p) {
+// Returns whether Winograd's transforms compute the convolution, or its data gradient, because they save
+// enough products.
+bool TakesTiledWinograd(const Lowering& lowering, const ConvProblem& p, bool gradient) {
   const Conv2dGeometry& g = p.geometry;
-  if (!BestTileKernels()->saves_products || p.weight[2] != 3 || p.weight[3] != 3) return false;
-  if (g.stride.h != 1 || g.stride.w != 1 || g.dilation.h != 1 || g.dilation.w != 1) return false;
-  const TileWinograd conv = WinogradOf(p, false);
-  const Tiling direct = TilingOf(p, false);
+  if (lowering.algorithms() >= Algorithms::kWithoutWinograd) return false;
+  if (BestTileKernels()->convolve_winograd == nullptr || Unfolds(p)) return false;
+  if (p.weight[2] != 3 || p.weight[3] != 3 || g.stride.h != 1 || g.stride.w != 1) return false;
+  if (g.dilation.h != 1 || g.dilation.w != 1) return false;
+  const Tiling tiling = TilingOf(p, gradient);
+  const TileConv& direct = tiling.conv;
   const auto inside = [](const int32_t* map, int64_t size) {
     return std::count_if(map, map + size, [](int32_t at) { return at >= 0; });
   };
-  const int64_t taps = inside(direct.conv.rows, 3 * p.y[2]) * inside(direct.conv.columns, 3 * p.y[3]);
-  return conv.image_patches() * TileWinograd::kPoints * kTransformCost <= taps;
+  const int64_t taps =
+      inside(direct.rows, 3 * direct.out_height) * inside(direct.columns, 3 * direct.out_width);
+  // A direct convolution computes two blocks of samples at a time.
+  return WinogradOf(lowering, p, gradient).patches() * TileWinograd::kPoints * kPointCost <=
+         taps * 2 * direct.image_pairs();
 }
 
 TileWeights WeightsOf(const ConvProblem& p) {
@@ -121,10 +135,6 @@ TileWeights Exchanged(const TileWeights& w) {
           .taps = w.taps,
           .output_stride = w.input_stride,
           .input_stride = w.output_stride};
-}
-
-bool Unfolds(const ConvProblem& p) {
-  return p.x[1] <= kUnfoldedChannels && p.x[1] * p.weight[2] * p.weight[3] <= kMostUnfolded;
 }
 
 // Returns the pointwise convolution of the unfolded image, whose pixels are those of y.
@@ -186,25 +196,25 @@ void EmitConvolution(Lowering& lowering, Convolution c) {
                  }});
 }
 
-// Adds the same by Winograd's transforms. If `flip`, the convolution is a data gradient.
-void EmitWinograd(Lowering& lowering, Convolution c, const TileWinograd& conv, bool flip) {
+// Adds a convolution by Winograd's transforms, or its data gradient.
+void EmitWinograd(Lowering& lowering, const Convolution& c, const TileWinograd& conv, bool gradient) {
   const Region packed = lowering.Scratch(conv.weight_elements() * SizeOf(DType::kBFloat16));
   const int64_t floats = conv.scratch_floats();
   const Region scratch = ThreadScratch(lowering, floats);
-  std::string name = absl::StrCat(c.name, " winograd");
   lowering.Emit(
-      {.name = std::move(name),
+      {.name = absl::StrCat(c.name, " winograd"),
        .reads = {c.x, c.weight, c.bias},
        .writes = {c.y, packed, scratch},
-       .run = [=, c = std::move(c), tiles = BestTileKernels()](const RunContext& run) {
+       .run = [=, weights = c.weights, x = c.x, weight = c.weight, y = c.y, bias = c.bias,
+               has_bias = c.has_bias, tiles = BestTileKernels()](const RunContext& run) {
          run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
-           tiles->pack_winograd_weights(c.weights, flip, run.At<const float>(c.weight),
+           tiles->pack_winograd_weights(weights, gradient, run.At<const float>(weight),
                                         run.At<uint16_t>(packed), begin, end);
          });
-         const float* bias = c.has_bias ? run.At<const float>(c.bias) : nullptr;
+         const float* biases = has_bias ? run.At<const float>(bias) : nullptr;
          ForWithScratch(run, scratch, floats, conv.items(), [&](float* own, int64_t begin, int64_t end) {
-           tiles->convolve_winograd(conv, run.At<const uint16_t>(c.x), run.At<const uint16_t>(packed), bias,
-                                    c.weights.outputs, run.At<uint16_t>(c.y), own, begin, end);
+           tiles->convolve_winograd(conv, run.At<const uint16_t>(x), run.At<const uint16_t>(packed), biases,
+                                    weights.outputs, run.At<uint16_t>(y), own, begin, end);
          });
          return absl::OkStatus();
        }});
@@ -337,19 +347,19 @@ void EmitGradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Reg
                  }});
 }
 
-// The weight gradient by Winograd's transforms, for a slice of outputs after the other. A slice is summed in
+// The weight gradient by Winograd's transforms, one slice of outputs after the other. A slice is summed in
 // groups of patches.
 struct WinogradSum {
   TileWinograd conv;
   TileWeights weights;
   Region x, dy, packed_x, packed_dy, sums, dweight;
-  int64_t slice = 0;  // Blocks of outputs, at most.
-  int64_t group = 0;  // Patches, at most. An even number.
+  int64_t slice = 0;         // Blocks of outputs, at most.
+  int64_t most_patches = 0;  // Of a group. An even number.
 
   void ChooseParts() {
     slice = std::clamp<int64_t>(kWidePartBytes / BlockSumBytes(), 1, conv.out_blocks);
     const int64_t bytes = 2 * (conv.in_blocks + slice) * PatchBytes();
-    group = 2 * std::clamp<int64_t>(kWidePartBytes / bytes, 1, (conv.patches() + 1) / 2);
+    most_patches = 2 * std::clamp<int64_t>(kWidePartBytes / bytes, 1, (conv.patches() + 1) / 2);
   }
   // The packed points of a patch in a block of channels.
   static int64_t PatchBytes() { return TileWinograd::kPoints * kPackedStep / 2 * SizeOf(DType::kBFloat16); }
@@ -376,8 +386,8 @@ struct WinogradSum {
   void AddPatches(const RunContext& run, const TileKernels& tiles, int64_t block, int64_t blocks) const {
     const uint16_t* grads =
         run.At<const uint16_t>(dy) + block * conv.out_height * conv.out_width * kTileElements;
-    for (int64_t first = 0; first < conv.patches(); first += group) {
-      const int64_t last = std::min(first + group, conv.patches());
+    for (int64_t first = 0; first < conv.patches(); first += most_patches) {
+      const int64_t last = std::min(first + most_patches, conv.patches());
       const int64_t pairs = (last - first + 1) / 2;
       const int64_t of_dy = blocks * pairs;
       run.team->For(of_dy + conv.in_blocks * pairs, [&](int64_t begin, int64_t end) {
@@ -396,13 +406,13 @@ struct WinogradSum {
 
 void EmitWinogradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Region x, Region dy) {
   WinogradSum sum;
-  sum.conv = WinogradOf(p, false);
+  sum.conv = WinogradOf(lowering, p, false);
   sum.weights = WeightsOf(p);
   sum.x = x;
   sum.dy = dy;
   sum.ChooseParts();
-  sum.packed_x = lowering.Scratch(sum.group * sum.conv.in_blocks * WinogradSum::PatchBytes());
-  sum.packed_dy = lowering.Scratch(sum.group * sum.slice * WinogradSum::PatchBytes());
+  sum.packed_x = lowering.Scratch(sum.most_patches * sum.conv.in_blocks * WinogradSum::PatchBytes());
+  sum.packed_dy = lowering.Scratch(sum.most_patches * sum.slice * WinogradSum::PatchBytes());
   sum.sums = lowering.Scratch(sum.slice * sum.BlockSumBytes());
   sum.dweight = lowering.DefinePlain(node.outputs[0]);
   lowering.Emit({.name = "conv2d_grad_weight tiled winograd",
@@ -441,8 +451,8 @@ absl::Status LowerTiledConvForward(Lowering& lowering, const Node& node, const C
   }
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.y));
   c.name = "conv2d tiled";
-  if (!Unfolds(p) && SavesProducts(p)) {
-    EmitWinograd(lowering, std::move(c), WinogradOf(p, false), false);
+  if (TakesTiledWinograd(lowering, p, false)) {
+    EmitWinograd(lowering, c, WinogradOf(lowering, p, false), false);
   } else {
     EmitConvolution(lowering, std::move(c));
   }
@@ -459,8 +469,8 @@ absl::Status LowerTiledConvGradInput(Lowering& lowering, const Node& node, const
   c.weights = Exchanged(WeightsOf(p));
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.x));
   c.name = "conv2d_grad_input tiled";
-  if (SavesProducts(p)) {
-    EmitWinograd(lowering, std::move(c), WinogradOf(p, true), true);
+  if (TakesTiledWinograd(lowering, p, true)) {
+    EmitWinograd(lowering, c, WinogradOf(lowering, p, true), true);
   } else {
     EmitConvolution(lowering, std::move(c));
   }
@@ -475,7 +485,7 @@ absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, cons
     TANDEM_ASSIGN_OR_RETURN(x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
   }
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
-  if (!Unfolds(p) && SavesProducts(p)) {
+  if (TakesTiledWinograd(lowering, p, false)) {
     EmitWinogradSum(lowering, node, p, x, dy);
   } else {
     EmitGradSum(lowering, node, Unfolds(p) ? Unfolded(p) : p, x, dy);

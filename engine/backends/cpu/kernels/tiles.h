@@ -64,6 +64,8 @@ struct TileWinograd {
   int64_t out_width = 0;
   int64_t top = 0;   // The input row of output row 0 and tap row 0. May be negative.
   int64_t left = 0;  // The same of columns.
+  // The patches that `convolve_winograd` transforms together, an even number. It changes no result.
+  int64_t group = 2;
 
   int64_t patch_columns() const { return (out_width + 1) / 2; }
   int64_t image_patches() const { return (out_height + 1) / 2 * patch_columns(); }
@@ -72,14 +74,12 @@ struct TileWinograd {
     const int64_t place = patch % image_patches();
     return {patch / image_patches(), place / patch_columns() * 2, place % patch_columns() * 2};
   }
-  // The patches that `convolve_winograd` transforms together: their points stay in a core's second cache.
-  int64_t group() const { return in_blocks >= 16 ? 2 : in_blocks >= 4 ? 16 / in_blocks * 2 : 8; }
-  int64_t items() const { return (patches() + group() - 1) / group(); }
+  int64_t items() const { return (patches() + group - 1) / group; }
   // The bfloat16 numbers of packed weights.
   int64_t weight_elements() const { return out_blocks * in_blocks * kPoints * 2 * kTileElements; }
   // The floats of a thread's scratch in `convolve_winograd`.
   int64_t scratch_floats() const {
-    return (group() + 1) * kPoints * kTileElements + group() * in_blocks * kPoints * kTileElements / 2;
+    return group * kPoints * kTileElements + group * in_blocks * kPoints * kTileElements / 2;
   }
 };
 
@@ -153,8 +153,7 @@ struct TileStep {
 // Loops over tiles. As in Kernels, each takes a half-open range of work items. An output is computed within a
 // single item, in a fixed order.
 struct TileKernels {
-  const char* isa;      // "amx" or "avx512_bf16".
-  bool saves_products;  // Products take most of the time, so that Winograd's transforms gain.
+  const char* isa;  // "amx" or "avx512_bf16".
   // Packs weights in the order in which `convolve` reads them. Items: blocks of 32 outputs.
   void (*pack_weights)(const TileWeights& weights, const float* from, uint16_t* to, int64_t begin,
                        int64_t end);
@@ -176,25 +175,6 @@ struct TileKernels {
   // dbias[c] = the sum of dy over samples and pixels. Items: conv.out_blocks.
   void (*grad_bias)(const TileConv& conv, const uint16_t* dy, int64_t channels, float* dbias, int64_t begin,
                     int64_t end);
-  // The five functions of a TileWinograd. Packs weights in the order of `convolve_winograd`. If `flip`, the
-  // taps are in reverse order, as a data gradient needs them. Items: blocks of 32 outputs.
-  void (*pack_winograd_weights)(const TileWeights& weights, bool flip, const float* from, uint16_t* to,
-                                int64_t begin, int64_t end);
-  // As `convolve`. Items: conv.items().
-  void (*convolve_winograd)(const TileWinograd& conv, const uint16_t* x, const uint16_t* weight,
-                            const float* bias, int64_t bias_channels, uint16_t* y, float* scratch,
-                            int64_t begin, int64_t end);
-  // Packs the points of the patches [first, last) of x, or of dy if `is_grad`, in pairs: [channel
-  // blocks][kPoints][pairs][kPackedStep]. Items: channel blocks * pairs.
-  void (*pack_patches)(const TileWinograd& conv, bool is_grad, const uint16_t* images, int64_t first,
-                       int64_t last, uint16_t* to, int64_t begin, int64_t end);
-  // Adds the products of packed patches to `sums`, which start at zero if `zero`. Items: out_blocks *
-  // in_blocks.
-  void (*add_winograd_grad)(const TileWinograd& conv, int64_t pairs, bool zero, const uint16_t* x,
-                            const uint16_t* dy, float* sums, int64_t begin, int64_t end);
-  // Writes dweight [outputs][inputs][9] from the sums. Items: outputs.
-  void (*store_winograd_grad)(const TileWinograd& conv, const TileWeights& weights, const float* sums,
-                              float* dweight, int64_t begin, int64_t end);
   // Unfolds plain images into tiles of conv.in_blocks channel blocks, with the pixels of y. Items: blocks *
   // out_height.
   void (*unfold)(const TileConv& conv, const TileUnfold& images, const float* x, uint16_t* to, int64_t begin,
@@ -227,6 +207,27 @@ struct TileKernels {
   void (*average_pool)(const PoolSizes& sizes, const uint16_t* x, uint16_t* y, int64_t begin, int64_t end);
   void (*average_pool_grad)(const PoolSizes& sizes, const uint16_t* dy, uint16_t* dx, int64_t begin,
                             int64_t end);
+  // The functions of a TileWinograd. Null where products are so fast that its transforms do not gain.
+
+  // Packs weights in the order of `convolve_winograd`. If `flip`, the
+  // taps are in reverse order, as a data gradient needs them. Items: blocks of 32 outputs.
+  void (*pack_winograd_weights)(const TileWeights& weights, bool flip, const float* from, uint16_t* to,
+                                int64_t begin, int64_t end) = nullptr;
+  // As `convolve`. Items: conv.items().
+  void (*convolve_winograd)(const TileWinograd& conv, const uint16_t* x, const uint16_t* weight,
+                            const float* bias, int64_t bias_channels, uint16_t* y, float* scratch,
+                            int64_t begin, int64_t end) = nullptr;
+  // Packs the points of the patches [first, last) of x, or of dy if `is_grad`, in pairs: [channel
+  // blocks][kPoints][pairs][kPackedStep]. Items: channel blocks * pairs.
+  void (*pack_patches)(const TileWinograd& conv, bool is_grad, const uint16_t* images, int64_t first,
+                       int64_t last, uint16_t* to, int64_t begin, int64_t end) = nullptr;
+  // Adds the products of packed patches to `sums`, which start at zero if `zero`. Items: out_blocks *
+  // in_blocks.
+  void (*add_winograd_grad)(const TileWinograd& conv, int64_t pairs, bool zero, const uint16_t* x,
+                            const uint16_t* dy, float* sums, int64_t begin, int64_t end) = nullptr;
+  // Writes dweight [outputs][inputs][9] from the sums. Items: outputs.
+  void (*store_winograd_grad)(const TileWinograd& conv, const TileWeights& weights, const float* sums,
+                              float* dweight, int64_t begin, int64_t end) = nullptr;
 };
 
 enum class TileSupport : uint8_t {

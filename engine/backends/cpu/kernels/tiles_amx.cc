@@ -1,7 +1,6 @@
 // The loops over tiles by AMX's tile registers. All functions have internal linkage, as in vector.inc.
 
 #define TANDEM_TILES_NAME kAmxTileKernels
-#define TANDEM_TILES_WINOGRAD false
 #define TANDEM_TILES_ISA "amx"
 
 #if !defined(__clang__)
@@ -89,6 +88,5 @@ inline __attribute__((always_inline)) void AddProducts(const float* const* from,
 #include "engine/backends/cpu/kernels/tiles.inc"
 #include "engine/backends/cpu/kernels/tiles_pooling.inc"
 #include "engine/backends/cpu/kernels/tiles_products.inc"
-#include "engine/backends/cpu/kernels/tiles_winograd.inc"
 #include "engine/backends/cpu/kernels/tiles_table.inc"
 // clang-format on

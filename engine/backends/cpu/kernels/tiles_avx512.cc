@@ -2,7 +2,7 @@
 // vector.inc.
 
 #define TANDEM_TILES_NAME kAvx512TileKernels
-#define TANDEM_TILES_WINOGRAD true
+#define TANDEM_TILES_WINOGRAD
 #define TANDEM_TILES_ISA "avx512_bf16"
 
 #if !defined(__clang__)
