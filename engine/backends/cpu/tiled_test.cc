@@ -116,7 +116,7 @@ TEST(TiledTest, AgreesWithTheOracleOnOddShapes) {
         Problem{{16, 16, 9, 9}, {16, 16, 3, 3}, {.padding = {3, 0}}, false},
         Problem{{48, 16, 18, 18}, {16, 16, 3, 3}, {.padding = {1, 1}}, false},
         Problem{{16, 16, 6, 6}, {16, 16, 3, 3}, {.padding = {1, 1}}, true},
-        Problem{{16, 512, 4, 4}, {224, 512, 3, 3}, {.padding = {1, 1}}, false}}) {
+        Problem{{16, 512, 3, 3}, {224, 512, 3, 3}, {.padding = {1, 1}}, false}}) {
     SCOPED_TRACE(p.ToString());
     ExpectAgreement(GraphOf(p, DType::kFloat32), GraphOf(p, DType::kFloat64));
   }
