@@ -99,11 +99,17 @@ void JobRetention::LookLocked(const std::string& name, absl::Time at) {
 absl::Duration JobRetention::AheadBy(absl::Time time) const { return time - (origin_ + clock_->Elapsed()); }
 
 absl::Time JobRetention::LookAtClock() {
-  const absl::Time now = clock_->Now();
+  absl::Time now;
+  absl::Duration elapsed;
+  // A machine that sleeps between the two readings has no wrong clock.
+  do {
+    elapsed = clock_->Elapsed();
+    now = clock_->Now();
+  } while (clock_->Elapsed() - elapsed > kTolerance);
   std::string what = "the clock was wrong while a job ended";
   {
     MutexLock lock(&mutex_);
-    const absl::Duration ahead = AheadBy(now);
+    const absl::Duration ahead = now - (origin_ + elapsed);
     const bool jumped = absl::AbsDuration(ahead) > kTolerance;
     const bool was_off = std::exchange(was_off_, false);
     if (!jumped && !was_off) return now;
