@@ -214,6 +214,8 @@ TEST_F(JobMachineTest, AWorkerReportsNoKindThatIsTheDaemons) {
   for (const auto& event : {state, priority, none}) {
     EXPECT_EQ(jobs_.Apply(id, 1, {event}).status().code(), kInvalidArgument) << event.DebugString();
   }
+  EXPECT_THAT(std::string(jobs_.Apply(id, 1, {none}).status().message()),
+              HasSubstr("this daemon does not know its kind"));
   EXPECT_THAT(jobs_.Log(id), SizeIs(3));
   EXPECT_EQ(jobs_.Get(id).state(), v1::JOB_STATE_RUNNING);
   jobs_.CheckLog(id);

@@ -17,12 +17,13 @@ namespace {
 using internal::v1::Finished;
 using internal::v1::WorkerEvent;
 
-// INVALID_ARGUMENT: the event has no kind, or an end with an unknown state.
+// INVALID_ARGUMENT: the event or its report has no known kind, or an end has an unknown state.
 absl::StatusOr<Trigger> TriggerOf(const WorkerEvent& event) {
   switch (event.kind_case()) {
     case WorkerEvent::kStarted:
       return Trigger::kTrainingStarted;
     case WorkerEvent::kReport:
+      if (event.report().kind_case() == v1::JobEvent::KIND_NOT_SET) break;
       return Trigger::kReport;
     case WorkerEvent::kFinished:
       switch (event.finished().state()) {
@@ -162,7 +163,7 @@ absl::Status Report(const WorkerEvent& reported, const google::protobuf::Timesta
     TANDEM_RETURN_IF_ERROR(CheckSize(reported, reported, kMostReport));
   }
   v1::JobEvent event = reported.report();
-  // Unknown fields would escape the bounds.
+  // The bounds of notices and artifacts do not count unknown fields.
   event.DiscardUnknownFields();
   switch (event.kind_case()) {
     case v1::JobEvent::kProgress:

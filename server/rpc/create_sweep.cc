@@ -39,7 +39,7 @@ constexpr int kMostWrongJobs = 5;
 
 // The state of a sweep in creation, shared by its steps.
 struct Making {
-  JobMachine* machine;
+  JobMachine* jobs;
   const Lifecycle* lifecycle;
   const Quotas* quotas;
   const JobRequests* requests;
@@ -47,7 +47,7 @@ struct Making {
   Caller caller;
   const v1::CreateSweepRequest* request;
   Reply<v1::Sweep> reply;
-  std::optional<SweepExpansion> jobs;
+  std::optional<SweepExpansion> expansion;
   // Keeps the jobs' data sets until the jobs exist.
   std::vector<DatasetRegistry::Hold> holds;
   // The replacement of each data set, by the set's serialized spec.
@@ -123,10 +123,10 @@ absl::StatusOr<AdmittedSweep> AdmitAll(const Making& making) {
   // An error that does not depend on the varied fields is the same in every job. Report it once.
   std::map<std::pair<std::string, std::string>, int> seen;
   int wrong = 0;
-  for (int i = 0; i < making.jobs->jobs() && wrong < kMostWrongJobs; ++i) {
+  for (int i = 0; i < making.expansion->jobs() && wrong < kMostWrongJobs; ++i) {
     TANDEM_RETURN_IF_ERROR(making.lifecycle->CheckServing());
     if (!making.reply.is_wanted()) return absl::CancelledError("the client cancelled the call");
-    SweepJob job = making.jobs->Job(i);
+    SweepJob job = making.expansion->Job(i);
     if (job.spec.has_dataset()) {
       const auto local = making.local.find(job.spec.dataset().SerializeAsString());
       if (local != making.local.end()) *job.spec.mutable_dataset() = local->second;
@@ -188,7 +188,7 @@ void Finish(const std::shared_ptr<Making>& making) {
     return making->reply(std::move(status));
   }
   const int64_t added = static_cast<int64_t>(admitted->jobs.size());
-  if (absl::Status status = making->machine->CheckQueueLength(added); !status.ok()) {
+  if (absl::Status status = making->jobs->CheckQueueLength(added); !status.ok()) {
     return making->reply(std::move(status));
   }
   sweep.submitted = wanted;
@@ -196,7 +196,7 @@ void Finish(const std::shared_ptr<Making>& making) {
   sweep.user = making->caller.user;
   sweep.max_queued_jobs = making->quotas->MaxQueuedJobs(making->caller.user);
   sweep.jobs = std::move(admitted->jobs);
-  making->machine->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
+  making->jobs->CreateSweep(std::move(sweep), [making](absl::StatusOr<StoredSweep> made) {
     if (made.ok()) {
       making->reply(DescribeSweep(*made));
     } else {
@@ -208,16 +208,16 @@ void Finish(const std::shared_ptr<Making>& making) {
 // Fetches the jobs' data from `making->next` on, each data set once.
 void BringData(const std::shared_ptr<Making>& making) {
   // If no varied field belongs to the data set, all jobs share the first job's.
-  const int last = VariesDataset(making->request->sweep()) ? making->jobs->jobs() : 1;
+  const int last = VariesDataset(making->request->sweep()) ? making->expansion->jobs() : 1;
   for (; making->next < last; ++making->next) {
-    const SweepJob job = making->jobs->Job(making->next);
+    const SweepJob job = making->expansion->Job(making->next);
     if (!job.spec.has_dataset()) continue;
     std::string key = job.spec.dataset().SerializeAsString();
     if (making->local.contains(key)) continue;
     making->requests->BringData(
         making->caller, job.spec, [making, key = std::move(key)](absl::StatusOr<HeldDataset> dataset) {
           if (!dataset.ok()) {
-            making->reply(OfSweep(dataset.status(), making->jobs->Job(making->next)));
+            making->reply(OfSweep(dataset.status(), making->expansion->Job(making->next)));
             return;
           }
           making->local.emplace(key, std::move(dataset->spec));
@@ -232,20 +232,20 @@ void BringData(const std::shared_ptr<Making>& making) {
 }
 
 // Returns the most memory that the jobs take until they are created.
-int64_t BytesOf(const JobRequests& requests, const v1::Sweep& sweep, const SweepExpansion& jobs) {
-  auto bytes = static_cast<int64_t>(jobs.bytes());
+int64_t BytesOf(const v1::Sweep& sweep, const SweepExpansion& expansion, const JobRequests* requests) {
+  auto bytes = static_cast<int64_t>(expansion.bytes());
   // By their hashes: Making::local has equal data sets once.
   std::set<size_t> datasets;
-  const int last = VariesDataset(sweep) ? jobs.jobs() : 1;
+  const int last = VariesDataset(sweep) ? expansion.jobs() : 1;
   for (int i = 0; i < last; ++i) {
-    const SweepJob job = jobs.Job(i);
+    const SweepJob job = expansion.Job(i);
     if (!job.spec.has_dataset()) continue;
     const v1::DatasetSpec& dataset = job.spec.dataset();
     const std::string key = dataset.SerializeAsString();
     if (!datasets.insert(std::hash<std::string>()(key)).second) continue;
     // Counts the pinned URLs, and the set behind a name, which may be large.
     bytes += static_cast<int64_t>(key.size() + dataset.SpaceUsedLong() + PinBytes(dataset)) +
-             requests.DataBytes(dataset);
+             requests->DataBytes(dataset);
   }
   return bytes;
 }
@@ -259,7 +259,7 @@ void Create(std::shared_ptr<Making> making) {
   if (!request.request_id().empty() && !request.validate_only()) {
     // Before any refusal: data that the first request used may be gone now.
     absl::StatusOr<std::optional<StoredSweep>> repeated =
-        making->machine->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
+        making->jobs->FindRepeatedSweep(making->caller.user, request.request_id(), request.sweep());
     if (!repeated.ok()) {
       making->reply(repeated.status());
       return;
@@ -269,16 +269,16 @@ void Create(std::shared_ptr<Making> making) {
   if (absl::Status status = making->lifecycle->CheckAcceptsJobs(); !status.ok()) {
     return making->reply(std::move(status));
   }
-  absl::StatusOr<SweepExpansion> jobs = SweepExpansion::Create(&request.sweep());
-  if (!jobs.ok()) return making->reply(jobs.status());
+  absl::StatusOr<SweepExpansion> expansion = SweepExpansion::Create(&request.sweep());
+  if (!expansion.ok()) return making->reply(expansion.status());
   // All jobs are queued at once, whatever max_running says. Check before data is fetched in vain.
-  if (absl::Status status = making->machine->CheckQueueLength(jobs->jobs()); !status.ok()) {
+  if (absl::Status status = making->jobs->CheckQueueLength(expansion->jobs()); !status.ok()) {
     return making->reply(std::move(status));
   }
   // A short sweep may mean many large jobs, and the sweep may wait for data.
-  const int64_t bytes = BytesOf(*making->requests, request.sweep(), *jobs);
+  const int64_t bytes = BytesOf(request.sweep(), *expansion, making->requests);
   if (!KeepMore(making->user_pool, making->caller, bytes, making->reply)) return;
-  making->jobs = *std::move(jobs);
+  making->expansion = *std::move(expansion);
   BringData(making);
 }
 
@@ -289,7 +289,7 @@ void CreateSweep(const Caller& caller, const v1::CreateSweepRequest& request, Re
                  const JobRequests* requests, FairPool* user_pool) {
   if (absl::Status status = CheckRequest(request); !status.ok()) return reply(std::move(status));
   auto making = std::make_shared<Making>();
-  making->machine = jobs;
+  making->jobs = jobs;
   making->lifecycle = lifecycle;
   making->quotas = quotas;
   making->requests = requests;

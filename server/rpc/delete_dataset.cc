@@ -13,7 +13,7 @@ void DeleteDataset(const Caller& caller, const v1::DeleteDatasetRequest& request
   PostFor(user_pool, caller, request, std::move(reply),
           [registry, datasets, caller,
            wanted = v1::DeleteDatasetRequest(request)](Reply<google::protobuf::Empty> reply) mutable {
-            absl::Status deleted = CheckDatasetOwner(caller, &wanted, *registry, *datasets);
+            absl::Status deleted = CheckDatasetOwner(caller, &wanted, registry, datasets);
             if (deleted.ok()) deleted = registry->Delete(wanted);
             reply(EmptyOr(deleted));
           });

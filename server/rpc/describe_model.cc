@@ -18,15 +18,15 @@ namespace {
 // A viewer's call fetches nothing and sees only cached data. If the cache has no data of a URL, the catalog
 // reports an error.
 absl::StatusOr<v1::DatasetSpec> DataFor(const Caller& caller, const v1::DatasetSpec& spec,
-                                        const LocalData& local_data) {
+                                        const LocalData* local_data) {
   if (caller.role < v1::TOKEN_ROLE_SUBMITTER) return spec;
-  return local_data.EnsureNow(caller.user, spec, "dataset");
+  return local_data->EnsureNow(caller.user, spec, "dataset");
 }
 
 // Returns the requested model with its template expanded.
 absl::StatusOr<v1::Model> FindModel(const Caller& caller, const v1::DescribeModelRequest& request,
-                                    JobMachine* jobs, const DatasetCatalog& datasets,
-                                    const LocalData& local_data) {
+                                    JobMachine* jobs, const DatasetCatalog* datasets,
+                                    const LocalData* local_data) {
   if (request.has_job()) {
     const std::string id = JobId(request.job());
     if (id.empty()) return FieldError("job", "is not the name of a job; write \"jobs/<id>\"");
@@ -43,9 +43,9 @@ absl::StatusOr<v1::Model> FindModel(const Caller& caller, const v1::DescribeMode
     TANDEM_ASSIGN_OR_RETURN(const v1::DatasetSpec dataset, DataFor(caller, request.dataset(), local_data));
     v1::JobSpec job;
     *job.mutable_model() = model;
-    const absl::StatusOr<v1::DatasetSpec> resolved = datasets.Resolve(dataset);
+    const absl::StatusOr<v1::DatasetSpec> resolved = datasets->Resolve(dataset);
     const absl::StatusOr<DatasetInfo> info =
-        resolved.ok() ? datasets.Describe(FitData(job, *resolved)) : resolved.status();
+        resolved.ok() ? datasets->Describe(FitData(job, *resolved)) : resolved.status();
     // An error that is not the request's fault keeps its code.
     if (!info.ok() && !absl::IsInvalidArgument(info.status())) return info.status();
     if (info.ok()) {
@@ -61,8 +61,8 @@ absl::StatusOr<v1::Model> FindModel(const Caller& caller, const v1::DescribeMode
 }
 
 absl::StatusOr<v1::ModelDescription> Describe(const Caller& caller, const v1::DescribeModelRequest& request,
-                                              JobMachine* jobs, const DatasetCatalog& datasets,
-                                              const LocalData& local_data) {
+                                              JobMachine* jobs, const DatasetCatalog* datasets,
+                                              const LocalData* local_data) {
   const int64_t batch = request.batch_size() == 0 ? 1 : request.batch_size();
   if (batch < 1 || batch > kMaxDescribedBatch) {
     return FieldError("batch_size",
@@ -85,7 +85,7 @@ void DescribeModel(const Caller& caller, const v1::DescribeModelRequest& request
   // May read a data set.
   PostFor(user_pool, caller, request, std::move(reply),
           [caller, &request, jobs, datasets, local_data](Reply<v1::ModelDescription> reply) {
-            reply(Describe(caller, request, jobs, *datasets, *local_data));
+            reply(Describe(caller, request, jobs, datasets, local_data));
           });
 }
 

@@ -35,29 +35,6 @@ absl::Status CheckRequest(const v1::EvaluateRequest& request) {
   return violations.ToStatus();
 }
 
-Source<v1::EvaluateResponse> Open(const std::string& user, v1::EvaluateRequest request, JobMachine* jobs,
-                                  const Scheduler* scheduler, ModelWorkers* models,
-                                  const DatasetCatalog* datasets, const LocalData* local_data) {
-  TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
-                          MakeModelTask(request.name(), request.artifact(), jobs, *scheduler));
-  TANDEM_ASSIGN_OR_RETURN(
-      const v1::DatasetSpec wanted,
-      local_data->EnsureNow(user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
-                            "dataset"));
-  absl::StatusOr<v1::DatasetSpec> dataset = datasets->Resolve(wanted);
-  if (!dataset.ok()) {
-    FieldViolations violations;
-    violations.AddAll("dataset", dataset.status());
-    return violations.ToStatus();
-  }
-  *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
-  *task.mutable_evaluate()->mutable_request() = std::move(request);
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
-  return std::make_unique<AdaptedSource<v1::EvaluateResponse, internal::v1::ModelTaskOutput>>(
-      std::move(call),
-      [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
-}
-
 }  // namespace
 
 Source<v1::EvaluateResponse> Evaluate(const Caller& caller, const v1::EvaluateRequest& request,
@@ -68,8 +45,26 @@ Source<v1::EvaluateResponse> Evaluate(const Caller& caller, const v1::EvaluateRe
   // May read every file of a data set.
   return std::make_unique<DeferredSource<v1::EvaluateResponse>>(
       user_pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [jobs, scheduler, models, datasets, local_data, user = caller.user, request]() mutable {
-        return Open(user, std::move(request), jobs, scheduler, models, datasets, local_data);
+      [jobs, scheduler, models, datasets, local_data, user = caller.user,
+       request = v1::EvaluateRequest(request)]() mutable -> Source<v1::EvaluateResponse> {
+        TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
+                                MakeModelTask(request.name(), request.artifact(), jobs, scheduler));
+        TANDEM_ASSIGN_OR_RETURN(
+            const v1::DatasetSpec wanted,
+            local_data->EnsureNow(user, request.has_dataset() ? request.dataset() : task.spec().dataset(),
+                                  "dataset"));
+        absl::StatusOr<v1::DatasetSpec> dataset = datasets->Resolve(wanted);
+        if (!dataset.ok()) {
+          FieldViolations violations;
+          violations.AddAll("dataset", dataset.status());
+          return violations.ToStatus();
+        }
+        *task.mutable_evaluate()->mutable_dataset() = *std::move(dataset);
+        *task.mutable_evaluate()->mutable_request() = std::move(request);
+        TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
+        return std::make_unique<AdaptedSource<v1::EvaluateResponse, internal::v1::ModelTaskOutput>>(
+            std::move(call),
+            [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_evaluate()); });
       });
 }
 

@@ -33,33 +33,6 @@ v1::Dataset Fetching(const std::string& id, const absl::Status& status) {
   return dataset;
 }
 
-void Fetch(const std::string& user, const std::string& id, Reply<v1::Dataset> reply,
-           const DatasetCatalog* datasets, RemoteData* remote, FairPool* user_pool) {
-  // A set that already has this name is enough.
-  absl::StatusOr<v1::Dataset> present = datasets->DescribeById(id);
-  if (present.ok() && present->problem().empty()) return reply(std::move(present));
-  if (remote == nullptr) {
-    reply(WithReason(absl::FailedPreconditionError("name: cannot fetch the data set: this daemon may not "
-                                                   "fetch data; its owner can allow it with --fetch-from"),
-                     "FETCH_NOT_ALLOWED"));
-    return;
-  }
-  remote->FetchPublicSet(
-      id, user, kFetchWait,
-      [datasets, user_pool, user, id, reply = std::move(reply)](absl::Status status) mutable {
-        if (GetReason(status) == kDataBeingFetched) {
-          reply(Fetching(id, status));
-        } else if (!status.ok()) {
-          reply(std::move(status));
-        } else {
-          // Reads the files.
-          user_pool->Post(user, [datasets, id, reply = std::move(reply)]() mutable {
-            reply(datasets->DescribeById(id));
-          });
-        }
-      });
-}
-
 }  // namespace
 
 void FetchDataset(const Caller& caller, const v1::FetchDatasetRequest& request, Reply<v1::Dataset> reply,
@@ -70,7 +43,30 @@ void FetchDataset(const Caller& caller, const v1::FetchDatasetRequest& request, 
   }
   PostFor(user_pool, caller, request, std::move(reply),
           [datasets, remote, user_pool, user = caller.user, id](Reply<v1::Dataset> reply) {
-            Fetch(user, id, std::move(reply), datasets, remote, user_pool);
+            // A set that already has this name is enough.
+            absl::StatusOr<v1::Dataset> present = datasets->DescribeById(id);
+            if (present.ok() && present->problem().empty()) return reply(std::move(present));
+            if (remote == nullptr) {
+              reply(WithReason(
+                  absl::FailedPreconditionError("name: cannot fetch the data set: this daemon may not "
+                                                "fetch data; its owner can allow it with --fetch-from"),
+                  "FETCH_NOT_ALLOWED"));
+              return;
+            }
+            remote->FetchPublicSet(
+                id, user, kFetchWait,
+                [datasets, user_pool, user, id, reply = std::move(reply)](absl::Status status) mutable {
+                  if (GetReason(status) == kDataBeingFetched) {
+                    reply(Fetching(id, status));
+                  } else if (!status.ok()) {
+                    reply(std::move(status));
+                  } else {
+                    // Reads the files.
+                    user_pool->Post(user, [datasets, id, reply = std::move(reply)]() mutable {
+                      reply(datasets->DescribeById(id));
+                    });
+                  }
+                });
           });
 }
 

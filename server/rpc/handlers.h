@@ -39,11 +39,12 @@
 #include "tandem/v1/model_service.pb.h"
 #include "tandem/v1/sweep_service.pb.h"
 
-// One function per method, each in a file of its name. tandem/v1/*_service.proto describes the methods and
-// their errors. The functions keep no state and know nothing of gRPC. A request lives until its reply. The
-// last parameters are the objects that a function uses; the *_service.cc files pass them. These objects must
-// outlive the call. `pool` runs short reads of the database and files. `user_pool` runs work that depends on
-// the size of users' data: admission, uploads, removals.
+// One function per method, in a file of its name. device_states.cc, tokens.cc, backups.cc and sweeps.cc have
+// several functions each. tandem/v1/*_service.proto describes the methods and their errors. The functions
+// keep no state and know nothing of gRPC. A request lives until its reply. The last parameters are the
+// objects that a function uses; the *_service.cc files pass them. These objects must outlive the call. `pool`
+// runs short reads of the database and files. `user_pool` runs work that depends on the size of users' data:
+// admission, uploads, removals.
 
 namespace tandem::rpc {
 

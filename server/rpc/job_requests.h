@@ -24,7 +24,7 @@
 
 namespace tandem::rpc {
 
-// The largest spec of a job, sweep, data set or model, in bytes: far above any network written by hand, and
+// The largest spec of a job, sweep, data set or model, in bytes. Far above any network written by hand, and
 // small enough for the store.
 inline constexpr size_t kMaxSpecBytes = 1 << 20;
 
@@ -70,9 +70,10 @@ class JobRequests {
         local_data_(local_data),
         quotas_(quotas) {}
 
-  // Checks a whole job whose data is here: its spec, its priority, the queue's and the disk's limits, and if
-  // the job could ever run for the caller. Reads the data's files. Wrong fields begin with "spec.". Matches
-  // the data to `names`, if given. The returned job has no request id and no submitted spec.
+  // Checks a whole job whose data is here. Checks its spec and priority, and the queue's and the disk's
+  // limits. Also checks if the job could ever run for the caller. Reads the data's files. Wrong fields begin
+  // with "spec.". Matches the data to `names`, if given. The returned job has no request id and no submitted
+  // spec.
   absl::StatusOr<JobMachine::NewJob> Admit(const Caller& caller, const v1::JobSpec& spec,
                                            const DataNames* names = nullptr) const;
 

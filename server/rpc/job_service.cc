@@ -30,10 +30,10 @@ std::unique_ptr<grpc::Service> MakeJobService(const CallParts* calls, const RpcS
                  parts.user_pool);
   service->Unary("ListCheckpoints", &rpc::ListCheckpoints, parts.jobs, parts.pool);
   service->Unary("DeleteJob", &rpc::DeleteJob, parts.jobs, parts.pool);
-  service->Stream("WatchJob", &rpc::WatchJob, parts.events);
+  service->Stream("WatchJob", {}, &rpc::WatchJob, parts.events);
   service->Stream("WatchJobs", {.prepare = tell_cursor}, &rpc::WatchJobs, parts.events);
-  service->Stream("ReadLog", &rpc::ReadLog, parts.jobs, parts.events, parts.files, parts.pool);
-  service->Stream("ReadArtifact", &rpc::ReadArtifact, parts.jobs, checked_artifacts, parts.pool,
+  service->Stream("ReadLog", {}, &rpc::ReadLog, parts.jobs, parts.events, parts.files, parts.pool);
+  service->Stream("ReadArtifact", {}, &rpc::ReadArtifact, parts.jobs, checked_artifacts, parts.pool,
                   parts.user_pool);
   return service;
 }

@@ -15,8 +15,8 @@ namespace {
 
 // Returns the known checkpoints whose files exist: the record may still have a checkpoint that a worker just
 // removed.
-absl::StatusOr<v1::ListCheckpointsResponse> List(JobMachine* jobs, const std::string& id,
-                                                 const std::string& name, const Page& page) {
+absl::StatusOr<v1::ListCheckpointsResponse> List(const std::string& id, const std::string& name,
+                                                 const Page& page, JobMachine* jobs) {
   const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
   absl::StatusOr<std::vector<v1::Checkpoint>> known = jobs->Checkpoints(id);
@@ -45,7 +45,7 @@ void ListCheckpoints(const Caller& caller, const v1::ListCheckpointsRequest& req
   if (!page.ok()) return reply(page.status());
   PostFor(pool, caller, request, std::move(reply),
           [jobs, &request, id, page = *page](Reply<v1::ListCheckpointsResponse> reply) {
-            reply(List(jobs, id, request.job(), page));
+            reply(List(id, request.job(), page, jobs));
           });
 }
 

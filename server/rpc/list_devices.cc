@@ -7,9 +7,9 @@
 namespace tandem::rpc {
 namespace {
 
-v1::ListDevicesResponse Devices(const Scheduler& scheduler, const Page& page) {
+v1::ListDevicesResponse Devices(const Page& page, const Scheduler* scheduler) {
   v1::ListDevicesResponse response;
-  response.set_next_page_token(AddPage(scheduler.ListDevices(), 0, page, response.mutable_devices()));
+  response.set_next_page_token(AddPage(scheduler->ListDevices(), 0, page, response.mutable_devices()));
   return response;
 }
 
@@ -22,12 +22,12 @@ void ListDevices(const Caller& caller, const v1::ListDevicesRequest& request,
                  FairPool* pool) {
   const absl::StatusOr<Page> page = PageOf(request);
   if (!page.ok()) return reply(page.status());
-  if (refresh_gpu == nullptr && partitions == nullptr) return reply(Devices(*scheduler, *page));
+  if (refresh_gpu == nullptr && partitions == nullptr) return reply(Devices(*page, scheduler));
   // Drivers and clusters may be slow.
   PostFor(pool, caller, request, std::move(reply),
           [scheduler, refresh_gpu = std::move(refresh_gpu), partitions = std::move(partitions), page = *page,
            is_first = request.page_token().empty()](Reply<v1::ListDevicesResponse> reply) {
-            v1::ListDevicesResponse response = Devices(*scheduler, page);
+            v1::ListDevicesResponse response = Devices(page, scheduler);
             for (v1::Device& device : *response.mutable_devices()) {
               if (device.has_gpu() && refresh_gpu) refresh_gpu(device.mutable_gpu());
             }

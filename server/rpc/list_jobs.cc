@@ -50,7 +50,7 @@ absl::StatusOr<JobQuery> ParseQuery(const v1::ListJobsRequest& request) {
   return query;
 }
 
-void List(JobMachine* jobs, const JobQuery& query, Reply<v1::ListJobsResponse> reply) {
+void List(const JobQuery& query, Reply<v1::ListJobsResponse> reply, JobMachine* jobs) {
   absl::StatusOr<JobPage> page = jobs->List(query);
   if (!page.ok()) {
     const bool token = absl::IsInvalidArgument(page.status());
@@ -71,7 +71,7 @@ void ListJobs(const Caller& caller, const v1::ListJobsRequest& request, Reply<v1
   if (!query.ok()) return reply(query.status());
   PostFor(pool, caller, request, std::move(reply),
           [jobs, query = *std::move(query)](Reply<v1::ListJobsResponse> reply) {
-            List(jobs, query, std::move(reply));
+            List(query, std::move(reply), jobs);
           });
 }
 

@@ -31,71 +31,57 @@ class MethodTable : public grpc::Service {
 
   // Adds a method with its handler (see handlers.h). `given` are the handler's dependencies. `method`
   // ("CreateJob") must outlive the service. Add all methods before the service is registered.
-  template <typename Request, typename Response, typename... Parts>
-  void Unary(const char* method, void (*handler)(const Caller&, const Request&, Reply<Response>, Parts...),
-             std::type_identity_t<Parts>... given) {
-    AddUnary<Request, Response>(
-        method, [handler, given...](const Caller& caller, const Request& request, Reply<Response> reply) {
-          handler(caller, request, std::move(reply), given...);
-        });
+  template <typename Request, typename Response, typename... Given>
+  void Unary(const char* method, void (*handler)(const Caller&, const Request&, Reply<Response>, Given...),
+             std::type_identity_t<Given>... given) {
+    UnaryHandler<Request, Response> bound = [handler, given...](const Caller& caller, const Request& request,
+                                                                Reply<Response> reply) {
+      handler(caller, request, std::move(reply), given...);
+    };
+    Add(method, grpc::internal::RpcMethod::NORMAL_RPC,
+        new grpc::internal::CallbackUnaryHandler<Bytes, Bytes>(
+            [parts = parts_, method, bound = std::move(bound)](grpc::CallbackServerContext* context,
+                                                               const Bytes* request, Bytes* response) {
+              return ServeUnary<Request, Response>(*parts, method, context, request, response, bound);
+            }));
   }
 
   // The same for a method that streams its responses.
-  template <typename Request, typename Response, typename... Parts>
-  void Stream(const char* method, rpc::Source<Response> (*handler)(const Caller&, const Request&, Parts...),
-              std::type_identity_t<Parts>... given) {
-    Stream(method, StreamOptions<Request>(), handler, given...);
-  }
-  template <typename Request, typename Response, typename... Parts>
+  template <typename Request, typename Response, typename... Given>
   void Stream(const char* method, StreamOptions<Request> options,
-              rpc::Source<Response> (*handler)(const Caller&, const Request&, Parts...),
-              std::type_identity_t<Parts>... given) {
-    AddStream<Request, Response>(method, std::move(options),
-                                 [handler, given...](const Caller& caller, const Request& request) {
-                                   return handler(caller, request, given...);
-                                 });
+              rpc::Source<Response> (*handler)(const Caller&, const Request&, Given...),
+              std::type_identity_t<Given>... given) {
+    StreamHandler<Request, Response> bound = [handler, given...](const Caller& caller,
+                                                                 const Request& request) {
+      return handler(caller, request, given...);
+    };
+    Add(method, grpc::internal::RpcMethod::SERVER_STREAMING,
+        new grpc::internal::CallbackServerStreamingHandler<Bytes, Bytes>(
+            [parts = parts_, method, options = std::move(options), bound = std::move(bound)](
+                grpc::CallbackServerContext* context, const Bytes* request) {
+              return ServeStream<Request, Response>(*parts, method, options, context, request, bound);
+            }));
   }
 
   // The same for a method that reads a stream of requests.
-  template <typename Request, typename Response, typename... Parts>
+  template <typename Request, typename Response, typename... Given>
   void Sink(const char* method,
-            std::unique_ptr<RequestSink<Request, Response>> (*handler)(const Caller&, Parts...),
-            std::type_identity_t<Parts>... given) {
-    AddSink<Request, Response>(
-        method, [handler, given...](const Caller& caller) { return handler(caller, given...); });
+            std::unique_ptr<RequestSink<Request, Response>> (*handler)(const Caller&, Given...),
+            std::type_identity_t<Given>... given) {
+    SinkHandler<Request, Response> bound = [handler, given...](const Caller& caller) {
+      return handler(caller, given...);
+    };
+    Add(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
+        new grpc::internal::CallbackClientStreamingHandler<Bytes, Bytes>(
+            [parts = parts_, method, bound = std::move(bound)](grpc::CallbackServerContext* context,
+                                                               Bytes* response) {
+              return ServeSink<Request, Response>(*parts, method, context, response, bound);
+            }));
   }
 
  private:
   using Bytes = grpc::ByteBuffer;
 
-  template <typename Request, typename Response>
-  void AddUnary(const char* method, UnaryHandler<Request, Response> handler) {
-    Add(method, grpc::internal::RpcMethod::NORMAL_RPC,
-        new grpc::internal::CallbackUnaryHandler<Bytes, Bytes>(
-            [parts = parts_, method, handler = std::move(handler)](grpc::CallbackServerContext* context,
-                                                                   const Bytes* request, Bytes* response) {
-              return ServeUnary<Request, Response>(*parts, method, context, request, response, handler);
-            }));
-  }
-  template <typename Request, typename Response>
-  void AddStream(const char* method, StreamOptions<Request> options,
-                 StreamHandler<Request, Response> handler) {
-    Add(method, grpc::internal::RpcMethod::SERVER_STREAMING,
-        new grpc::internal::CallbackServerStreamingHandler<Bytes, Bytes>(
-            [parts = parts_, method, options = std::move(options), handler = std::move(handler)](
-                grpc::CallbackServerContext* context, const Bytes* request) {
-              return ServeStream<Request, Response>(*parts, method, options, context, request, handler);
-            }));
-  }
-  template <typename Request, typename Response>
-  void AddSink(const char* method, SinkHandler<Request, Response> handler) {
-    Add(method, grpc::internal::RpcMethod::CLIENT_STREAMING,
-        new grpc::internal::CallbackClientStreamingHandler<Bytes, Bytes>(
-            [parts = parts_, method, handler = std::move(handler)](grpc::CallbackServerContext* context,
-                                                                   Bytes* response) {
-              return ServeSink<Request, Response>(*parts, method, context, response, handler);
-            }));
-  }
   void Add(const char* method, grpc::internal::RpcMethod::RpcType type,
            grpc::internal::MethodHandler* handler) {
     paths_.push_back(absl::StrCat("/", service_, "/", method));

@@ -31,7 +31,7 @@ v1::Device ChooseDevice(const std::vector<v1::Device>& devices, const v1::Job& j
 }  // namespace
 
 absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const std::string& name, const std::string& artifact,
-                                                      JobMachine* jobs, const Scheduler& scheduler) {
+                                                      JobMachine* jobs, const Scheduler* scheduler) {
   TANDEM_ASSIGN_OR_RETURN(const std::string id, ParseJobName(name));
   const absl::StatusOr<v1::Job> job = jobs->Get(id);
   if (!job.ok()) return ExplainJobError(job.status(), name);
@@ -40,7 +40,7 @@ absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const std::string& name, c
   task.set_model_path(file.path);
   task.set_model_sha256(file.sha256);
   *task.mutable_spec() = job->spec();
-  *task.mutable_device() = ChooseDevice(scheduler.ListDevices(), *job);
+  *task.mutable_device() = ChooseDevice(scheduler->ListDevices(), *job);
   task.set_memory_bytes(task.device().memory_bytes());
   const auto& offered = task.device().precisions();
   if (std::find(offered.begin(), offered.end(), job->spec().training().precision()) == offered.end()) {

@@ -13,7 +13,7 @@ namespace tandem::rpc {
 // The common part of Predict and Evaluate: the model `artifact` of the job `name`, and the device. Reads the
 // database. NOT_FOUND and FAILED_PRECONDITION as the methods.
 absl::StatusOr<internal::v1::ModelTask> MakeModelTask(const std::string& name, const std::string& artifact,
-                                                      JobMachine* jobs, const Scheduler& scheduler);
+                                                      JobMachine* jobs, const Scheduler* scheduler);
 
 }  // namespace tandem::rpc
 

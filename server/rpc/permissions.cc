@@ -30,16 +30,16 @@ absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const st
 }
 
 absl::Status CheckDatasetOwner(const Caller& caller, v1::DeleteDatasetRequest* request,
-                               const DatasetRegistry& registry, const DatasetCatalog& datasets) {
+                               const DatasetRegistry* registry, const DatasetCatalog* datasets) {
   if (caller.is_admin()) return absl::OkStatus();
   const std::string id = DatasetId(request->name());
   std::string owner;
-  if (const std::optional<v1::Dataset> registered = registry.Find(id); registered.has_value()) {
+  if (const std::optional<v1::Dataset> registered = registry->Find(id); registered.has_value()) {
     owner = registered->user();
     if (request->etag().empty()) request->set_etag(registered->etag());
   } else {
     // Other checks report a set in a data folder or a missing set.
-    const absl::StatusOr<v1::Dataset> other = datasets.DescribeById(id);
+    const absl::StatusOr<v1::Dataset> other = datasets->DescribeById(id);
     if (!other.ok() || other->origin() != v1::DATASET_ORIGIN_FETCHED) {
       // No registered set has this etag, so a set that somebody registers right now is not deleted.
       if (request->etag().empty()) request->set_etag("none");

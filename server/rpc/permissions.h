@@ -29,7 +29,7 @@ absl::Status CheckIsOwner(const Caller& caller, absl::string_view what, const st
 // PERMISSION_DENIED if the data set belongs to another user or nobody, and the caller is no administrator.
 // Pins `request` to the checked set. Reads the data sets' folders.
 absl::Status CheckDatasetOwner(const Caller& caller, v1::DeleteDatasetRequest* request,
-                               const DatasetRegistry& registry, const DatasetCatalog& datasets);
+                               const DatasetRegistry* registry, const DatasetCatalog* datasets);
 
 // PERMISSION_DENIED if the upload belongs to another user and the caller is no administrator. NOT_FOUND: no
 // such upload.

@@ -31,7 +31,7 @@ void PostFor(FairPool* pool, const Caller& caller, const google::protobuf::Messa
       std::move(interest));
 }
 
-// Counts more memory until `reply`, the reply of a request posted to this pool. Returns false if no room is
+// Counts more memory until `reply`, the reply of a request posted to `pool`. Returns false if no room is
 // left, after replying with that error.
 template <typename Response>
 bool KeepMore(FairPool* pool, const Caller& caller, int64_t bytes, Reply<Response>& reply) {

@@ -51,17 +51,6 @@ absl::Status CheckRequest(const v1::PredictRequest& request) {
   return absl::OkStatus();
 }
 
-Source<v1::PredictResponse> Open(const std::string& user, v1::PredictRequest request, JobMachine* jobs,
-                                 const Scheduler* scheduler, ModelWorkers* models) {
-  TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
-                          MakeModelTask(request.name(), request.artifact(), jobs, *scheduler));
-  *task.mutable_predict() = std::move(request);
-  TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
-  return std::make_unique<AdaptedSource<v1::PredictResponse, internal::v1::ModelTaskOutput>>(
-      std::move(call),
-      [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
-}
-
 }  // namespace
 
 Source<v1::PredictResponse> Predict(const Caller& caller, const v1::PredictRequest& request, JobMachine* jobs,
@@ -70,8 +59,15 @@ Source<v1::PredictResponse> Predict(const Caller& caller, const v1::PredictReque
   // Reads the database and no data set.
   return std::make_unique<DeferredSource<v1::PredictResponse>>(
       pool, caller.user, static_cast<int64_t>(request.SpaceUsedLong()),
-      [jobs, scheduler, models, user = caller.user, request]() mutable {
-        return Open(user, std::move(request), jobs, scheduler, models);
+      [jobs, scheduler, models, user = caller.user,
+       request = v1::PredictRequest(request)]() mutable -> Source<v1::PredictResponse> {
+        TANDEM_ASSIGN_OR_RETURN(internal::v1::ModelTask task,
+                                MakeModelTask(request.name(), request.artifact(), jobs, scheduler));
+        *task.mutable_predict() = std::move(request);
+        TANDEM_ASSIGN_OR_RETURN(std::shared_ptr<ModelCall> call, models->Start(user, std::move(task)));
+        return std::make_unique<AdaptedSource<v1::PredictResponse, internal::v1::ModelTaskOutput>>(
+            std::move(call),
+            [](internal::v1::ModelTaskOutput& output) { return std::move(*output.mutable_predict()); });
       });
 }
 

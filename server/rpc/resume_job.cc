@@ -26,7 +26,7 @@ namespace tandem::rpc {
 namespace {
 
 // Finds early if the job has no checkpoint, and so must start from initial weights that no longer exist.
-absl::Status CheckInitialWeights(JobMachine* jobs, const v1::Job& job) {
+absl::Status CheckInitialWeights(const v1::Job& job, JobMachine* jobs) {
   const v1::InitialWeights& weights = job.spec().initial_weights();
   if (!weights.has_artifact()) return absl::OkStatus();
   // Search like the job's worker, whatever the database has.
@@ -45,8 +45,8 @@ absl::Status CheckInitialWeights(JobMachine* jobs, const v1::Job& job) {
 // Checks that the job's data are unchanged since its newest checkpoint, by the checkpoint's digests.
 // `dataset` is the job's, with its data here. Reads all data, except shards, of which the next attempt also
 // compares the labels. FAILED_PRECONDITION with the reason DATA_CHANGED.
-absl::Status CheckDataUnchanged(const DatasetCatalog& datasets, const v1::Job& job,
-                                const v1::DatasetSpec& dataset) {
+absl::Status CheckDataUnchanged(const v1::Job& job, const v1::DatasetSpec& dataset,
+                                const DatasetCatalog* datasets) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ListCheckpointFiles(Env::Real(), job.folder()));
   if (files.empty()) return absl::OkStatus();
@@ -55,7 +55,7 @@ absl::Status CheckDataUnchanged(const DatasetCatalog& datasets, const v1::Job& j
   // If the checkpoint is damaged, the job's worker uses an older one and reports changed data.
   const absl::StatusOr<TrainingState> state = header.ok() ? StateOfCheckpoint(*header) : header.status();
   if (!state.ok() || state->data.empty()) return absl::OkStatus();
-  absl::StatusOr<v1::DatasetSpec> resolved = datasets.Resolve(dataset);
+  absl::StatusOr<v1::DatasetSpec> resolved = datasets->Resolve(dataset);
   const absl::StatusOr<DataDigest> digest = resolved.ok() ? DigestData(*resolved) : resolved.status();
   // The next attempt reports unreadable data.
   if (!digest.ok()) return absl::OkStatus();
@@ -96,7 +96,7 @@ void Resume(const Caller& caller, const std::string& name, const std::string& id
   auto resume = [jobs, datasets, name, id, most, job = *job, checks_data = begins && !accept_changed_data,
                  reply = std::move(reply)](absl::StatusOr<v1::DatasetSpec> dataset) mutable {
     if (!dataset.ok()) return reply(dataset.status());
-    if (absl::Status same = checks_data ? CheckDataUnchanged(*datasets, job, *dataset) : absl::OkStatus();
+    if (absl::Status same = checks_data ? CheckDataUnchanged(job, *dataset, datasets) : absl::OkStatus();
         !same.ok()) {
       return reply(std::move(same));
     }
@@ -106,7 +106,7 @@ void Resume(const Caller& caller, const std::string& name, const std::string& id
     });
   };
   if (begins) {
-    if (absl::Status status = CheckInitialWeights(jobs, *job); !status.ok()) {
+    if (absl::Status status = CheckInitialWeights(*job, jobs); !status.ok()) {
       resume(std::move(status));
       return;
     }

@@ -63,7 +63,7 @@ class RpcServer {
   // gRPC refuses larger requests with RESOURCE_EXHAUSTED. Handlers have their own limits.
   static constexpr int kMaxReceiveBytes = 16 << 20;
 
-  // The parts of the daemon that handlers use.
+  // The parts of the daemon that the server uses.
   struct Parts {
     Lifecycle* lifecycle = nullptr;
     JobMachine* jobs = nullptr;
@@ -111,7 +111,8 @@ class RpcServer {
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
       const ListenAddress& address, std::shared_ptr<grpc::ServerCredentials> credentials, Parts parts,
       const RpcServerOptions& options = {});
-  // Calls Stop without grace.
+  // Calls Stop without grace. Before the destruction, call Stop and then stop the pools of `parts`: the work
+  // of ended streams uses this object.
   ~RpcServer();
   RpcServer(const RpcServer&) = delete;
   RpcServer& operator=(const RpcServer&) = delete;
@@ -126,8 +127,8 @@ class RpcServer {
   void AwaitStreams(absl::Duration timeout);
 
   // Sets health checks to NOT_SERVING, ends streams with UNAVAILABLE, and lets calls finish within `grace`.
-  // Then ends the remaining calls. Returns when no handler can run any more. Idempotent. Stop
-  // the Lifecycle first.
+  // Then ends the remaining calls. Returns when no handler can run any more. Idempotent.
+  // Stop the Lifecycle first.
   void Stop(absl::Duration grace);
 
  private:

@@ -30,7 +30,7 @@ absl::StatusOr<v1::Sweep> Described(const absl::StatusOr<StoredSweep>& sweep, co
 
 // PERMISSION_DENIED if the sweep belongs to another user and the caller is no administrator. NOT_FOUND: no
 // such sweep.
-absl::Status CheckOwner(JobMachine* jobs, const Caller& caller, const std::string& id) {
+absl::Status CheckOwner(const Caller& caller, const std::string& id, JobMachine* jobs) {
   const absl::StatusOr<StoredSweep> sweep = jobs->GetSweep(id);
   if (!sweep.ok()) return ExplainError(sweep.status(), SweepName(id));
   return CheckIsOwner(caller, absl::StrCat("the sweep \"", sweep->sweep.name(), "\""), sweep->sweep.user(),
@@ -45,7 +45,7 @@ void WithOwnSweep(const Caller& caller, const Request& request, Reply<Response> 
   if (!id.ok()) return reply(id.status());
   PostFor(pool, caller, request, std::move(reply),
           [jobs, caller, id = *id, change = std::move(change)](Reply<Response> reply) mutable {
-            if (absl::Status status = CheckOwner(jobs, caller, id); !status.ok()) {
+            if (absl::Status status = CheckOwner(caller, id, jobs); !status.ok()) {
               reply(std::move(status));
             } else {
               change(id, std::move(reply));

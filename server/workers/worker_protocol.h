@@ -10,7 +10,7 @@ namespace tandem {
 // The version of the protocol between daemon and worker (proto/tandem/internal/v1/worker.proto). A daemon may
 // adopt workers of another program version. It ends workers with another protocol version, and their jobs
 // restart from their checkpoints.
-inline constexpr int32_t kWorkerProtocol = 2;
+inline constexpr int32_t kWorkerProtocol = 3;
 
 // The name in the certificate of the daemon's TCP listener for workers.
 inline constexpr char kWorkerListenerName[] = "tandem-workers";
