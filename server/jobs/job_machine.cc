@@ -242,7 +242,8 @@ void JobMachine::Pause(const std::string& id, Done<v1::Job> done) {
 
 namespace {
 
-// Returns the step of the newest checkpoint in a job's folder, as its worker would find it. 0 if there is none.
+// Returns the step of the newest checkpoint in a job's folder, as its worker would find it. 0 if there is
+// none.
 absl::StatusOr<int64_t> NewestCheckpoint(const std::string& folder) {
   TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files, ListCheckpointFiles(Env::Real(), folder));
   return files.empty() ? 0 : StepOfCheckpointFile(files.front());
