@@ -142,7 +142,10 @@ TEST_F(SlurmCommandsTest, RunsAJobOnTwoNodes) {
 
 TEST_F(SlurmCommandsTest, AFailedTaskEndsTheJob) {
   request_.nodes = 2;
-  script_.command = {"sh", "-c", "[ $SLURM_PROCID = 0 ] || exit 7; sleep 300"};
+  // The other task has started: otherwise srun may order it to end before it exists, and wait for good.
+  script_.command = {"sh", "-c",
+                     "if [ $SLURM_PROCID = 0 ]; then touch task-0; sleep 300; fi; "
+                     "until [ -e task-0 ]; do sleep 0.1; done; exit 7"};
   const auto id = Submit();
   ASSERT_TRUE(id.ok()) << id.status();
   const SlurmJob job = AwaitEnd(*id);
