@@ -46,7 +46,9 @@ struct BackwardGroup {
 };
 
 // The groups of ops that may be computed together. A node belongs to at most one forward group and one
-// backward group. Immutable.
+// backward group. Immutable. A new group also needs LoweringCore::Accept
+// (engine/backend/lowering/lowering_core.h), the kinds in the constructor of a backend's Lowering, and the
+// Lower function of the group's first op. See "How do I fuse ops?" in engine/README.md.
 class Fusions {
  public:
   // The graph of `uses` must outlive this object.
