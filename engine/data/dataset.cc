@@ -300,6 +300,10 @@ absl::string_view ToString(SampleType type) {
   return "nothing";
 }
 
+absl::Status DataError(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? status : absl::DataLossError(status.message());
+}
+
 absl::string_view ToString(TargetKind type) {
   switch (type) {
     case TargetKind::kClass:

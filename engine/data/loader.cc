@@ -57,8 +57,8 @@ absl::Status Loader::Fill(int64_t step) {
   const absl::Status status =
       dataset_->GatherEpoch(epoch, share.indices(), slot.input.raw_data(), slot.target.raw_data());
   slot.gathering = clock_->Elapsed() - begin;
-  if (status.ok() || absl::IsResourceExhausted(status)) return status;
-  return absl::DataLossError(absl::StrCat("cannot read samples: ", status.message()));
+  if (status.ok()) return status;
+  return DataError(absl::Status(status.code(), absl::StrCat("cannot read samples: ", status.message())));
 }
 
 void Loader::StartThread(int64_t step) {

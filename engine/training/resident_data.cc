@@ -170,7 +170,7 @@ absl::Status UploadData(const Dataset& dataset, const DatasetInfo& data, DataSpl
   Tensor samples(samples_type.dtype, samples_type.shape);
   Tensor targets(targets_type.dtype, targets_type.shape);
   if (absl::Status status = dataset.Gather(all, samples.raw_data(), targets.raw_data()); !status.ok()) {
-    return absl::DataLossError(absl::StrCat("cannot read samples: ", status.message()));
+    return DataError(absl::Status(status.code(), absl::StrCat("cannot read samples: ", status.message())));
   }
   TANDEM_RETURN_IF_ERROR(variables->Write(NameOf(split, "samples"), samples));
   return variables->Write(NameOf(split, "targets"), targets);

@@ -65,7 +65,7 @@ absl::StatusOr<std::optional<DataNames>> TrainingSetup::NamesOfModel() const {
   if (checkpoint_.has_value()) return state_.names;
   if (!spec().has_initial_weights()) return std::optional<DataNames>();
   absl::StatusOr<DataNames> names = NamesOfInitialWeights(spec(), options_.initial_weights_path);
-  if (!names.ok()) return absl::DataLossError(names.status().message());
+  if (!names.ok()) return DataError(names.status());
   return std::optional<DataNames>(*std::move(names));
 }
 
@@ -73,7 +73,7 @@ absl::Status TrainingSetup::OpenData() {
   TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
   absl::StatusOr<OpenedDataset> opened =
       OpenDataset(FitData(spec(), options_.dataset), names.has_value() ? &*names : nullptr);
-  if (!opened.ok()) return absl::DataLossError(opened.status().message());
+  if (!opened.ok()) return DataError(opened.status());
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
@@ -89,7 +89,7 @@ absl::Status TrainingSetup::CompareData() {
   const bool keeps = checkpoint_.has_value() || !spec().checkpoints().off();
   if (options_.checkpoint_folder.empty() || !keeps) return absl::OkStatus();
   absl::StatusOr<DataDigest> digest = DigestData(options_.dataset);
-  if (!digest.ok()) return absl::DataLossError(digest.status().message());
+  if (!digest.ok()) return DataError(digest.status());
   data_digest_ = *std::move(digest);
   if (!data_.info.samples_sha256.empty()) data_digest_[kDataSamples] = data_.info.samples_sha256;
   const std::string notice = ChangedDataNotice(state_.step, ChangedFields(state_.data, data_digest_));
@@ -106,7 +106,7 @@ absl::Status TrainingSetup::CheckData() {
     BalanceClasses(counts, training.mutable_loss());
   }
   const absl::StatusOr<JobPlan> plan = PlanJob(spec(), data_.info);
-  if (!plan.ok()) return absl::DataLossError(plan.status().message());
+  if (!plan.ok()) return DataError(plan.status());
   for (const auto& [name, split] :
        {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
     if (split == nullptr) continue;
@@ -136,7 +136,7 @@ absl::Status TrainingSetup::OpenWeights() {
   TANDEM_RETURN_IF_ERROR(CheckModelSha256(options_.initial_weights_path, options_.initial_weights_sha256));
   absl::StatusOr<std::map<std::string, Tensor>> weights =
       ReadInitialWeights(spec(), options_.initial_weights_path);
-  if (!weights.ok()) return absl::DataLossError(weights.status().message());
+  if (!weights.ok()) return DataError(weights.status());
   beginning_->by_weights = *std::move(weights);
   Notify(WeightsNotice(spec().initial_weights(), beginning_->by_weights.size()));
   Notify(NormalizationNotice(options_.dataset));

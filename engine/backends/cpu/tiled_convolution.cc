@@ -163,61 +163,67 @@ absl::StatusOr<Region> UnfoldInput(Lowering& lowering, ValueId x, const ConvProb
   return unfolded;
 }
 
-// Adds a convolution of `x`, a place of tiles.
+// The regions of a convolution. x and y are tiles.
 struct Convolution {
-  Tiling tiling;
-  TileWeights weights;
   Region x, weight, bias, y;
   bool has_bias = false;
-  std::string name;
 };
 
-void EmitConvolution(Lowering& lowering, Convolution c) {
-  const TileConv conv = c.tiling.conv;
+// Adds the step that packs the weights and computes `conv`, of type TileConv or TileWinograd.
+// pack(weights, packed, begin, end) packs blocks of outputs. convolve(x, packed, bias, y, scratch, begin,
+// end) computes items of `conv`.
+template <typename Conv, typename Pack, typename Convolve>
+void EmitPacked(Lowering& lowering, std::string name, const Convolution& c, const Conv& conv,
+                const Pack& pack, const Convolve& convolve) {
   const Region packed = lowering.Scratch(conv.weight_elements() * SizeOf(DType::kBFloat16));
   const int64_t floats = conv.scratch_floats();
   const Region scratch = ThreadScratch(lowering, floats);
-  std::string name = std::move(c.name);
   lowering.Emit({.name = std::move(name),
                  .reads = {c.x, c.weight, c.bias},
                  .writes = {c.y, packed, scratch},
-                 .run = [=, c = std::move(c), tiles = BestTileKernels()](const RunContext& run) {
+                 .run = [=](const RunContext& run) {
                    run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
-                     tiles->pack_weights(c.weights, run.At<const float>(c.weight), run.At<uint16_t>(packed),
-                                         begin, end);
+                     pack(run.At<const float>(c.weight), run.At<uint16_t>(packed), begin, end);
                    });
                    const float* bias = c.has_bias ? run.At<const float>(c.bias) : nullptr;
-                   ForWithScratch(
-                       run, scratch, floats, conv.items(), [&](float* own, int64_t begin, int64_t end) {
-                         tiles->convolve(conv, run.At<const uint16_t>(c.x), run.At<const uint16_t>(packed),
-                                         bias, c.weights.outputs, run.At<uint16_t>(c.y), own, begin, end);
-                       });
+                   ForWithScratch(run, scratch, floats, conv.items(),
+                                  [&](float* own, int64_t begin, int64_t end) {
+                                    convolve(run.At<const uint16_t>(c.x), run.At<const uint16_t>(packed),
+                                             bias, run.At<uint16_t>(c.y), own, begin, end);
+                                  });
                    return absl::OkStatus();
                  }});
 }
 
-// Adds a convolution by Winograd's transforms, or its data gradient.
-void EmitWinograd(Lowering& lowering, const Convolution& c, const TileWinograd& conv, bool gradient) {
-  const Region packed = lowering.Scratch(conv.weight_elements() * SizeOf(DType::kBFloat16));
-  const int64_t floats = conv.scratch_floats();
-  const Region scratch = ThreadScratch(lowering, floats);
-  lowering.Emit(
-      {.name = absl::StrCat(c.name, " winograd"),
-       .reads = {c.x, c.weight, c.bias},
-       .writes = {c.y, packed, scratch},
-       .run = [=, weights = c.weights, x = c.x, weight = c.weight, y = c.y, bias = c.bias,
-               has_bias = c.has_bias, tiles = BestTileKernels()](const RunContext& run) {
-         run.team->For(conv.out_blocks, [&](int64_t begin, int64_t end) {
-           tiles->pack_winograd_weights(weights, gradient, run.At<const float>(weight),
-                                        run.At<uint16_t>(packed), begin, end);
-         });
-         const float* biases = has_bias ? run.At<const float>(bias) : nullptr;
-         ForWithScratch(run, scratch, floats, conv.items(), [&](float* own, int64_t begin, int64_t end) {
-           tiles->convolve_winograd(conv, run.At<const uint16_t>(x), run.At<const uint16_t>(packed), biases,
-                                    weights.outputs, run.At<uint16_t>(y), own, begin, end);
-         });
-         return absl::OkStatus();
-       }});
+// Adds the convolution of the problem, or its data gradient. `direct` is the problem, or the problem over the
+// unfolded image.
+void EmitConvolution(Lowering& lowering, const std::string& name, const Convolution& c, const ConvProblem& p,
+                     const ConvProblem& direct, bool gradient) {
+  const TileKernels* tiles = BestTileKernels();
+  const TileWeights weights = gradient ? Exchanged(WeightsOf(direct)) : WeightsOf(direct);
+  if (TakesTiledWinograd(lowering, p, gradient)) {
+    const TileWinograd conv = WinogradOf(lowering, p, gradient);
+    EmitPacked(
+        lowering, absl::StrCat(name, " winograd"), c, conv,
+        [=](const float* weight, uint16_t* packed, int64_t begin, int64_t end) {
+          tiles->pack_winograd_weights(weights, gradient, weight, packed, begin, end);
+        },
+        [=](const uint16_t* x, const uint16_t* packed, const float* bias, uint16_t* y, float* scratch,
+            int64_t begin, int64_t end) {
+          tiles->convolve_winograd(conv, x, packed, bias, weights.outputs, y, scratch, begin, end);
+        });
+    return;
+  }
+  const Tiling tiling = TilingOf(direct, gradient);
+  EmitPacked(
+      lowering, name, c, tiling.conv,
+      [=](const float* weight, uint16_t* packed, int64_t begin, int64_t end) {
+        tiles->pack_weights(weights, weight, packed, begin, end);
+      },
+      [=](const uint16_t* x, const uint16_t* packed, const float* bias, uint16_t* y, float* scratch,
+          int64_t begin, int64_t end) {
+        tiles->convolve(tiling.conv, x, packed, bias, weights.outputs, y, scratch, begin, end);
+      });
 }
 
 // Packs the pixels [first, first + pixels) of all channel blocks of two blocks of samples. Items: blocks of
@@ -234,11 +240,15 @@ void PackPart(const RunContext& run, const TileKernels& tiles, const uint16_t* i
   });
 }
 
+// The regions of a weight gradient. x and dy are tiles.
+struct GradRegions {
+  Region x, dy, packed_x, packed_dy, sums, dweight;
+};
+
 // The weight gradient, summed in parts whose packed pixels fit into a cache.
 struct GradSum {
   Tiling tiling;
   TileWeights weights;
-  Region x, dy, packed_x, packed_dy, sums, dweight;
   int64_t pairs = 1;        // Pairs of blocks of samples in a part, at most.
   int64_t rows = 0;         // Output rows of a part, at most.
   int64_t most_x_rows = 0;  // Input rows of a part, at most.
@@ -283,7 +293,7 @@ struct GradSum {
   }
 
   // Packs the images of the part's pairs.
-  void Pack(const RunContext& run, const TileKernels& tiles, int64_t first_pair,
+  void Pack(const RunContext& run, const TileKernels& tiles, const GradRegions& at, int64_t first_pair,
             const TileGradPart& part) const {
     const TileConv& conv = tiling.conv;
     const int64_t x_block = conv.in_blocks * conv.in_height * conv.in_width * kTileElements;
@@ -293,16 +303,16 @@ struct GradSum {
     for (int64_t i = 0; i < part.pairs; ++i) {
       const int64_t block = 2 * (first_pair + i);
       const bool two = block + 1 < conv.blocks;
-      PackPart(run, tiles, run.At<const uint16_t>(dy) + block * dy_block, conv.out_blocks,
+      PackPart(run, tiles, run.At<const uint16_t>(at.dy) + block * dy_block, conv.out_blocks,
                conv.out_height * conv.out_width, part.first_row * conv.out_width, dy_pixels, two, true,
-               run.At<uint16_t>(packed_dy) + i * conv.out_blocks * dy_pixels * kPackedPixel);
-      PackPart(run, tiles, run.At<const uint16_t>(x) + block * x_block, conv.in_blocks,
+               run.At<uint16_t>(at.packed_dy) + i * conv.out_blocks * dy_pixels * kPackedPixel);
+      PackPart(run, tiles, run.At<const uint16_t>(at.x) + block * x_block, conv.in_blocks,
                conv.in_height * conv.in_width, part.first_x_row * conv.in_width, x_pixels, two, false,
-               run.At<uint16_t>(packed_x) + i * conv.in_blocks * x_pixels * kPackedPixel);
+               run.At<uint16_t>(at.packed_x) + i * conv.in_blocks * x_pixels * kPackedPixel);
     }
   }
 
-  void Run(const RunContext& run, const TileKernels& tiles) const {
+  void Run(const RunContext& run, const TileKernels& tiles, const GradRegions& at) const {
     const TileConv& conv = tiling.conv;
     TileGradPart part = {.first = true};
     for (int64_t pair = 0; pair < conv.image_pairs(); pair += pairs) {
@@ -313,46 +323,26 @@ struct GradSum {
         const auto [first, last] = InputRows(part.first_row, part.last_row);
         part.first_x_row = first;
         part.x_rows = last - first;
-        Pack(run, tiles, pair, part);
+        Pack(run, tiles, at, pair, part);
         run.team->For(conv.out_blocks * conv.in_blocks, [&](int64_t begin, int64_t end) {
-          tiles.grad_weight(conv, part, run.At<const uint16_t>(packed_x), run.At<const uint16_t>(packed_dy),
-                            run.At<float>(sums), begin, end);
+          tiles.grad_weight(conv, part, run.At<const uint16_t>(at.packed_x),
+                            run.At<const uint16_t>(at.packed_dy), run.At<float>(at.sums), begin, end);
         });
         part.first = false;
       }
     }
     run.team->For(weights.outputs, [&](int64_t begin, int64_t end) {
-      tiles.store_grad_weight(conv, weights, run.At<const float>(sums), run.At<float>(dweight), begin, end);
+      tiles.store_grad_weight(conv, weights, run.At<const float>(at.sums), run.At<float>(at.dweight), begin,
+                              end);
     });
   }
 };
-
-void EmitGradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Region x, Region dy) {
-  GradSum sum;
-  sum.tiling = TilingOf(p, false);
-  sum.weights = WeightsOf(p);
-  sum.x = x;
-  sum.dy = dy;
-  sum.ChooseParts();
-  sum.packed_x = lowering.Scratch(sum.PackedX());
-  sum.packed_dy = lowering.Scratch(sum.PackedDy());
-  sum.sums = lowering.Scratch(sum.SumBytes());
-  sum.dweight = lowering.DefinePlain(node.outputs[0]);
-  lowering.Emit({.name = "conv2d_grad_weight tiled",
-                 .reads = {sum.x, sum.dy},
-                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
-                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
-                   sum.Run(run, *tiles);
-                   return absl::OkStatus();
-                 }});
-}
 
 // The weight gradient by Winograd's transforms, one slice of outputs after the other. A slice is summed in
 // groups of patches.
 struct WinogradSum {
   TileWinograd conv;
   TileWeights weights;
-  Region x, dy, packed_x, packed_dy, sums, dweight;
   int64_t slice = 0;         // Blocks of outputs, at most.
   int64_t most_patches = 0;  // Of a group. An even number.
 
@@ -363,63 +353,66 @@ struct WinogradSum {
   }
   // The packed points of a patch in a block of channels.
   static int64_t PatchBytes() { return TileWinograd::kPoints * kPackedStep / 2 * SizeOf(DType::kBFloat16); }
+  int64_t PackedX() const { return most_patches * conv.in_blocks * PatchBytes(); }
+  int64_t PackedDy() const { return most_patches * slice * PatchBytes(); }
+  int64_t SumBytes() const { return slice * BlockSumBytes(); }
   // The sums of a block of outputs.
   int64_t BlockSumBytes() const {
     return conv.in_blocks * TileWinograd::kPoints * kTileSums * static_cast<int64_t>(sizeof(float));
   }
 
-  void Run(const RunContext& run, const TileKernels& tiles) const {
+  void Run(const RunContext& run, const TileKernels& tiles, const GradRegions& at) const {
     for (int64_t block = 0; block < conv.out_blocks; block += slice) {
       const int64_t blocks = std::min(slice, conv.out_blocks - block);
-      AddPatches(run, tiles, block, blocks);
+      AddPatches(run, tiles, at, block, blocks);
       const int64_t output = block * kTileChannels;
       run.team->For(
           std::min(blocks * kTileChannels, weights.outputs - output), [&](int64_t begin, int64_t end) {
-            tiles.store_winograd_grad(conv, weights, run.At<const float>(sums),
-                                      run.At<float>(dweight) + output * weights.inputs * weights.taps, begin,
-                                      end);
+            tiles.store_winograd_grad(conv, weights, run.At<const float>(at.sums),
+                                      run.At<float>(at.dweight) + output * weights.inputs * weights.taps,
+                                      begin, end);
           });
     }
   }
 
  private:
-  void AddPatches(const RunContext& run, const TileKernels& tiles, int64_t block, int64_t blocks) const {
+  void AddPatches(const RunContext& run, const TileKernels& tiles, const GradRegions& at, int64_t block,
+                  int64_t blocks) const {
     const uint16_t* grads =
-        run.At<const uint16_t>(dy) + block * conv.out_height * conv.out_width * kTileElements;
+        run.At<const uint16_t>(at.dy) + block * conv.out_height * conv.out_width * kTileElements;
     for (int64_t first = 0; first < conv.patches(); first += most_patches) {
       const int64_t last = std::min(first + most_patches, conv.patches());
       const int64_t pairs = (last - first + 1) / 2;
       const int64_t of_dy = blocks * pairs;
       run.team->For(of_dy + conv.in_blocks * pairs, [&](int64_t begin, int64_t end) {
-        tiles.pack_patches(conv, true, grads, first, last, run.At<uint16_t>(packed_dy), begin,
+        tiles.pack_patches(conv, true, grads, first, last, run.At<uint16_t>(at.packed_dy), begin,
                            std::min(end, of_dy));
-        tiles.pack_patches(conv, false, run.At<const uint16_t>(x), first, last, run.At<uint16_t>(packed_x),
-                           std::max(begin, of_dy) - of_dy, end - of_dy);
+        tiles.pack_patches(conv, false, run.At<const uint16_t>(at.x), first, last,
+                           run.At<uint16_t>(at.packed_x), std::max(begin, of_dy) - of_dy, end - of_dy);
       });
       run.team->For(blocks * conv.in_blocks, [&](int64_t begin, int64_t end) {
-        tiles.add_winograd_grad(conv, pairs, first == 0, run.At<const uint16_t>(packed_x),
-                                run.At<const uint16_t>(packed_dy), run.At<float>(sums), begin, end);
+        tiles.add_winograd_grad(conv, pairs, first == 0, run.At<const uint16_t>(at.packed_x),
+                                run.At<const uint16_t>(at.packed_dy), run.At<float>(at.sums), begin, end);
       });
     }
   }
 };
 
-void EmitWinogradSum(Lowering& lowering, const Node& node, const ConvProblem& p, Region x, Region dy) {
-  WinogradSum sum;
-  sum.conv = WinogradOf(lowering, p, false);
-  sum.weights = WeightsOf(p);
-  sum.x = x;
-  sum.dy = dy;
+// Adds the step of `sum`, a GradSum or a WinogradSum.
+template <typename Sum>
+void EmitGradSum(Lowering& lowering, absl::string_view name, const Node& node, Region x, Region dy, Sum sum) {
   sum.ChooseParts();
-  sum.packed_x = lowering.Scratch(sum.most_patches * sum.conv.in_blocks * WinogradSum::PatchBytes());
-  sum.packed_dy = lowering.Scratch(sum.most_patches * sum.slice * WinogradSum::PatchBytes());
-  sum.sums = lowering.Scratch(sum.slice * sum.BlockSumBytes());
-  sum.dweight = lowering.DefinePlain(node.outputs[0]);
-  lowering.Emit({.name = "conv2d_grad_weight tiled winograd",
-                 .reads = {sum.x, sum.dy},
-                 .writes = {sum.dweight, sum.packed_x, sum.packed_dy, sum.sums},
-                 .run = [sum, tiles = BestTileKernels()](const RunContext& run) {
-                   sum.Run(run, *tiles);
+  const GradRegions at = {.x = x,
+                          .dy = dy,
+                          .packed_x = lowering.Scratch(sum.PackedX()),
+                          .packed_dy = lowering.Scratch(sum.PackedDy()),
+                          .sums = lowering.Scratch(sum.SumBytes()),
+                          .dweight = lowering.DefinePlain(node.outputs[0])};
+  lowering.Emit({.name = std::string(name),
+                 .reads = {x, dy},
+                 .writes = {at.dweight, at.packed_x, at.packed_dy, at.sums},
+                 .run = [=, tiles = BestTileKernels()](const RunContext& run) {
+                   sum.Run(run, *tiles, at);
                    return absl::OkStatus();
                  }});
 }
@@ -440,9 +433,6 @@ absl::Status LowerTiledConvForward(Lowering& lowering, const Node& node, const C
   } else {
     TANDEM_ASSIGN_OR_RETURN(c.x, lowering.Get(node.inputs[0], Layout::Tiled(p.x)));
   }
-  const ConvProblem problem = Unfolds(p) ? Unfolded(p) : p;
-  c.tiling = TilingOf(problem, false);
-  c.weights = WeightsOf(problem);
   TANDEM_ASSIGN_OR_RETURN(c.weight, lowering.GetPlain(node.inputs[1]));
   c.bias = c.weight;
   c.has_bias = node.inputs.size() == 3;
@@ -450,12 +440,7 @@ absl::Status LowerTiledConvForward(Lowering& lowering, const Node& node, const C
     TANDEM_ASSIGN_OR_RETURN(c.bias, lowering.GetPlain(node.inputs[2]));
   }
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.y));
-  c.name = "conv2d tiled";
-  if (TakesTiledWinograd(lowering, p, false)) {
-    EmitWinograd(lowering, c, WinogradOf(lowering, p, false), false);
-  } else {
-    EmitConvolution(lowering, std::move(c));
-  }
+  EmitConvolution(lowering, "conv2d tiled", c, p, Unfolds(p) ? Unfolded(p) : p, false);
   return absl::OkStatus();
 }
 
@@ -465,15 +450,8 @@ absl::Status LowerTiledConvGradInput(Lowering& lowering, const Node& node, const
   TANDEM_ASSIGN_OR_RETURN(c.x, lowering.Get(node.inputs[0], Layout::Tiled(p.y)));
   TANDEM_ASSIGN_OR_RETURN(c.weight, lowering.GetPlain(node.inputs[1]));
   c.bias = c.weight;
-  c.tiling = TilingOf(p, true);
-  c.weights = Exchanged(WeightsOf(p));
   c.y = lowering.Define(node.outputs[0], Layout::Tiled(p.x));
-  c.name = "conv2d_grad_input tiled";
-  if (TakesTiledWinograd(lowering, p, true)) {
-    EmitWinograd(lowering, c, WinogradOf(lowering, p, true), true);
-  } else {
-    EmitConvolution(lowering, std::move(c));
-  }
+  EmitConvolution(lowering, "conv2d_grad_input tiled", c, p, p, true);
   return absl::OkStatus();
 }
 
@@ -486,9 +464,12 @@ absl::Status LowerTiledConvGradWeight(Lowering& lowering, const Node& node, cons
   }
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs[1], Layout::Tiled(p.y)));
   if (TakesTiledWinograd(lowering, p, false)) {
-    EmitWinogradSum(lowering, node, p, x, dy);
+    EmitGradSum(lowering, "conv2d_grad_weight tiled winograd", node, x, dy,
+                WinogradSum{.conv = WinogradOf(lowering, p, false), .weights = WeightsOf(p)});
   } else {
-    EmitGradSum(lowering, node, Unfolds(p) ? Unfolded(p) : p, x, dy);
+    const ConvProblem direct = Unfolds(p) ? Unfolded(p) : p;
+    EmitGradSum(lowering, "conv2d_grad_weight tiled", node, x, dy,
+                GradSum{.tiling = TilingOf(direct, false), .weights = WeightsOf(direct)});
   }
   if (!static_cast<const Conv2dGradWeightOp&>(*node.op).has_bias) return absl::OkStatus();
   const Region dbias = lowering.DefinePlain(node.outputs[1]);
