@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # Trains jobs on a real Slurm cluster of two nodes through the daemon: events, model, refusals, cancel, pause, a killed
-# daemon, a preemption, and the same bits as on one machine. TANDEM_WHOLE=1: also examples on 1, 2 and 4 nodes, with
-# all-reduce and with averaging. Exit code 77: not root, or no Slurm.
+# daemon, a preemption, and the same bits as on one machine. TANDEM_WHOLE=1: also all examples on 1, 2 and 4 nodes, with
+# all-reduce and with averaging; $TANDEM_DATA (default: ../shared/data beside the repository) has MNIST and CIFAR-10.
+# Exit code 77: not root, or no Slurm.
 cd "$(dirname "$0")"
 source ./daemon.bash
 source ./slurm/cluster.bash
+data=${TANDEM_DATA:-$here/../../../shared/data}
+data_folders=(--data-folder /usr/share/datasets --data-folder /usr/share/common-licenses)
+if [[ -d $data ]]; then data_folders+=(--data-folder "$(readlink -f "$data")"); fi
 
 # Holds rank 1 before its worker starts, as long as the file "hold" exists.
 cat >"$scratch/prolog" <<END
@@ -19,7 +23,7 @@ tandem() { login "$tandem" "$@"; }
 devices=2
 start() {
   start_daemon "$cluster" run -- --listen 127.0.0.1:0 --cpu-devices "$devices" --threads-per-cpu-device 1 --reference-devices 0 \
-    --data-folder "$scratch/data" --data-folder /usr/share/datasets \
+    --data-folder "$scratch/data" "${data_folders[@]}" \
     --shared-folder "$scratch/shared" --worker-listen 10.77.0.1:7448 --slurm-allow-argument nice
 }
 # submit FLAG...: submits the job; its id is in $job.
@@ -205,20 +209,28 @@ if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   trained() {
     local folder=$1
     shift
-    submit "$@" --set training.epochs=1 --set max_restarts=0
+    submit "$@" --set training.epochs=1 --set dataset.train_limit=1024 --set max_restarts=0
     await_state "$job" SUCCEEDED 600
     tandem download "$job" --to "$scratch/$folder" --force >"$scratch/downloaded" || die "no download"
   }
-  examples=$here/../../deploy/examples
-  sed 's/^dataset: .*/dataset: {name: fashion-mnist}/' "$examples/lenet-mnist-dl4j-averaging.yaml" >"$scratch/averaging.yaml"
-  for file in "$examples/lenet-fashion-mnist.yaml" "$scratch/averaging.yaml" "$examples/tabular-regression.yaml"; do
+  for file in "$here"/../../deploy/examples/*.yaml; do
+    name=$(basename "$file" .yaml)
     cp "$file" "$scratch/job.yaml"
-    for nodes in 1 2 4; do
-      echo "-- $(basename "$file") on $nodes nodes has the bits of one machine"
-      trained on_slurm --on slurm --set replicas.count=$nodes
-      cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms"
-      trained here --set replicas.count=$nodes --set replicas.workers=$nodes
-      same_tensors on_slurm here || die "the models differ"
+    if [[ ! -d $data/mnist ]]; then sed -i 's/^dataset: {name: mnist}/dataset: {name: fashion-mnist}/' "$scratch/job.yaml"; fi
+    if [[ $name == matlab-cifar-10 && ! -d $data/cifar-10 ]]; then
+      echo "SKIPPED: $name: $data/cifar-10 is missing"
+      continue
+    fi
+    methods=("" replicas.parameter_averaging.every_iterations=3)
+    if grep -q parameter_averaging "$file"; then methods=(""); fi
+    for method in "${methods[@]}"; do
+      for nodes in 1 2 4; do
+        echo "-- $name ${method:+with averaging }on $nodes nodes has the bits of one machine"
+        trained on_slurm --on slurm --set "replicas.count=$nodes" ${method:+--set "$method"}
+        cp "$scratch/shared/cpu-algorithms" "$scratch/state/cpu-algorithms"
+        trained here --set "replicas.count=$nodes" --set "replicas.workers=$nodes" ${method:+--set "$method"}
+        same_tensors on_slurm here || die "the models differ"
+      done
     done
   done
 fi
