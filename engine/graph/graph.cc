@@ -112,6 +112,16 @@ absl::StatusOr<ValueId> Graph::Add(std::shared_ptr<const Op> op, std::vector<Val
 
 void Graph::MarkOutput(ValueId value) { outputs_.push_back(value); }
 
+std::vector<TensorType> Graph::TypesOf(const std::vector<ValueId>& ids) const {
+  std::vector<TensorType> types;
+  for (const ValueId id : ids) types.push_back({value(id).dtype, value(id).shape});
+  return types;
+}
+
+OpCost Graph::CostOf(const Node& node) const {
+  return node.op->Cost(TypesOf(node.inputs), TypesOf(node.outputs));
+}
+
 ValueId Graph::FindInput(absl::string_view name) const {
   for (const ValueId id : inputs_) {
     if (values_[id].name == name) return id;

@@ -80,6 +80,8 @@ class Graph {
   absl::Span<const ValueId> inputs() const { return inputs_; }
   absl::Span<const ValueId> variables() const { return variables_; }
   absl::Span<const ValueId> outputs() const { return outputs_; }
+  // Returns the cost of the node's op with the node's values.
+  OpCost CostOf(const Node& node) const;
   // Return the value of this name, or kNoValue.
   ValueId FindInput(absl::string_view name) const;
   ValueId FindVariable(absl::string_view name) const;
@@ -90,6 +92,7 @@ class Graph {
 
  private:
   ValueId AddValue(Value value);
+  std::vector<TensorType> TypesOf(const std::vector<ValueId>& ids) const;
 
   std::deque<Value> values_;  // Indexed by id. References stay valid.
   std::deque<Node> nodes_;

@@ -40,15 +40,6 @@ int64_t VariableBytes(const Graph& graph) {
   return bytes;
 }
 
-double Operations(const Graph& graph, const Node& node) {
-  const auto types = [&](const std::vector<ValueId>& ids) {
-    std::vector<TensorType> result;
-    for (const ValueId id : ids) result.push_back({graph.value(id).dtype, graph.value(id).shape});
-    return result;
-  };
-  return node.op->Cost(types(node.inputs), types(node.outputs)).flops;
-}
-
 // Adds the figures of each layer. Layers within a block own their figures.
 void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
   const Graph& graph = built.graph;
@@ -67,7 +58,7 @@ void AddLayers(const BuiltNetwork& built, v1::ModelDescription& description) {
     for (NodeId id = layer.first_node; id < layer.end_node; ++id) {
       if (counted[id]) continue;
       counted[id] = true;
-      operations += Operations(graph, graph.node(id));
+      operations += graph.CostOf(graph.node(id)).flops;
     }
     line.set_operations(std::llround(operations));
     int64_t bytes = 0;

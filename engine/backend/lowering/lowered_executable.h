@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,9 +21,11 @@
 
 namespace tandem {
 
-// The time of a step over all profiled runs.
+// The time of a step over all profiled runs, and its work in a run.
 struct StepTime {
   std::string name;
+  double flops = 0;   // StepOf::flops.
+  int64_t bytes = 0;  // Of the buffers that the step reads and writes, without its scratch memory.
   int64_t runs = 0;
   double total_seconds = 0;
   double best_seconds = 0;
@@ -99,7 +102,24 @@ class LoweredExecutable : public Executable {
   // Begins a new profile.
   void ResetProfile() {
     profile_.clear();
-    for (const auto& step : steps_) profile_.push_back({.name = step.name});
+    std::vector<std::set<int>> users(buffers_.size());  // The steps of each buffer.
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      for (const Region& region : steps_[i].reads) users[region.buffer].insert(static_cast<int>(i));
+      for (const Region& region : steps_[i].writes) users[region.buffer].insert(static_cast<int>(i));
+    }
+    for (const auto& output : outputs_) users[output.region.buffer].insert(-1);
+    for (const auto& step : steps_) {
+      StepTime time = {.name = step.name, .flops = step.flops};
+      std::set<int> read;
+      for (const Region& region : step.reads) read.insert(region.buffer);
+      for (const int buffer : read) time.bytes += buffers_[buffer].bytes;
+      for (const Region& region : step.writes) {
+        const Buffer& buffer = buffers_[region.buffer];
+        if (buffer.source != Buffer::Source::kArena || users[region.buffer].size() > 1)
+          time.bytes += buffer.bytes;
+      }
+      profile_.push_back(std::move(time));
+    }
   }
   void AddTime(size_t step, double seconds) {
     StepTime& time = profile_[step];

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/backend/lowering/buffer.h"
 #include "engine/backend/lowering/buffer_places.h"
@@ -123,6 +124,8 @@ class LoweringCore {
  private:
   // Adds the steps of a node.
   virtual absl::Status LowerNode(const Node& node) = 0;
+  // As LowerNode. Gives the node's flops to the step that is named after the node's op.
+  absl::Status LowerWithCost(const Node& node);
   // Adds steps that convert the value. Returns memory in the layout `to`. UNIMPLEMENTED if the backend
   // cannot.
   virtual absl::StatusOr<Region> Convert(ValueId id, const Place& from, const Layout& to) = 0;
@@ -194,9 +197,9 @@ absl::Status LoweringCore<Backend>::LowerGraph() {
     if (begun != nullptr && begun->add != nullptr && !IsMade(begun->addend)) continue;
     const ForwardGroup* summed = fusions_.WithSum(node);
     if (summed != nullptr && !IsMade(summed->first->outputs[0])) {
-      TANDEM_RETURN_IF_ERROR(LowerNode(*summed->first));
+      TANDEM_RETURN_IF_ERROR(LowerWithCost(*summed->first));
     }
-    if (!absorbed_[node.id]) TANDEM_RETURN_IF_ERROR(LowerNode(node));
+    if (!absorbed_[node.id]) TANDEM_RETURN_IF_ERROR(LowerWithCost(node));
   }
   for (const ValueId id : graph_.variables()) TANDEM_RETURN_IF_ERROR(Home(id).status());
   for (const ValueId id : graph_.outputs()) {
@@ -204,6 +207,17 @@ absl::Status LoweringCore<Backend>::LowerGraph() {
     // The host may read outputs after the inputs are gone.
     TANDEM_RETURN_IF_ERROR(GetFixed(id, home.layout).status());
   }
+  return absl::OkStatus();
+}
+
+template <typename Backend>
+absl::Status LoweringCore<Backend>::LowerWithCost(const Node& node) {
+  const size_t first = steps_.size();
+  TANDEM_RETURN_IF_ERROR(LowerNode(node));
+  const auto named = std::find_if(steps_.begin() + first, steps_.end(), [&](const Step& step) {
+    return absl::StartsWith(step.name, node.op->kind());
+  });
+  if (named != steps_.end()) named->flops = graph_.CostOf(node).flops;
   return absl::OkStatus();
 }
 

@@ -33,6 +33,7 @@ struct RunMemory {
 template <typename RunContext>
 struct StepOf {
   std::string name = {};  // For profiles: the op's kind and its implementation.
+  double flops = 0;       // For profiles: OpCost::flops of the op.
   // Whole buffers. A step that writes a part of a buffer lists it in both, so that the rest stays.
   std::vector<Region> reads = {};
   std::vector<Region> writes = {};

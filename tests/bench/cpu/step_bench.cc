@@ -2,14 +2,15 @@
 // time of each step of its plan:
 //   bazel run -c opt //tests/bench/cpu:step_bench -- --network=lenet --replicas=2 --batch=128 --steps=200
 //   --profile
-// With --profile=kind, steps with the same name are added up, the largest first. Then the operations and
-// bytes of each kind of op follow, from which its limit follows: the processor's speed.
+// With --profile=kind, steps with the same name are added up, the largest first. Each line then has the limit
+// of the steps: the time for their operations, or for their bytes, at the speed of bare loops. Winograd's
+// transforms need fewer operations than the op, so their time may be below the limit. With several replicas,
+// a step's bytes include the whole bucket of an all-reduce: take --replicas=1 for limits.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@
 #include "engine/data/dataset.h"
 #include "engine/training/plan.h"
 #include "engine/training/step_graph.h"
+#include "tests/bench/cpu/machine_limits.h"
 #include "tests/bench/networks.h"
 
 namespace tandem {
@@ -90,26 +92,8 @@ struct Replica {
   std::vector<uint8_t> samples;  // Bytes of images, or int32 tokens.
   std::vector<int32_t> targets;
   std::vector<double> step_seconds;
-  std::map<std::string, OpCost> costs;  // By kind of op. Of replica 0.
   absl::Status status;
 };
-
-// Returns the costs of the graph's nodes, added up by kind.
-std::map<std::string, OpCost> CostsOf(const Graph& graph) {
-  std::map<std::string, OpCost> costs;
-  const auto types = [&](const std::vector<ValueId>& ids) {
-    std::vector<TensorType> found;
-    for (const ValueId id : ids) found.push_back({graph.value(id).dtype, graph.value(id).shape});
-    return found;
-  };
-  for (const Node& node : graph.nodes()) {
-    const OpCost cost = node.op->Cost(types(node.inputs), types(node.outputs));
-    OpCost& sum = costs[std::string(node.op->kind())];
-    sum.flops += cost.flops;
-    sum.bytes += cost.bytes;
-  }
-  return costs;
-}
 
 absl::Status Prepare(const Settings& settings, int64_t batch, int rank, const Variables* like,
                      Replica* replica) {
@@ -143,7 +127,6 @@ absl::Status Prepare(const Settings& settings, int64_t batch, int rank, const Va
   for (int64_t i = 0; i < targets.shape.elements(); ++i) {
     replica->targets.push_back(static_cast<int32_t>(i % 10));
   }
-  if (rank == 0) replica->costs = CostsOf(graph);
   return absl::OkStatus();
 }
 
@@ -170,6 +153,8 @@ void PrintProfile(const Settings& settings, std::vector<StepTime> times) {
         kinds.push_back(time);
         continue;
       }
+      same->flops += time.flops;
+      same->bytes += time.bytes;
       same->best_seconds += time.best_seconds;
       same->total_seconds += time.total_seconds;
     }
@@ -177,13 +162,32 @@ void PrintProfile(const Settings& settings, std::vector<StepTime> times) {
                      [](const auto& a, const auto& b) { return a.best_seconds > b.best_seconds; });
     times = std::move(kinds);
   }
+  MachineLimits machine;
+  if (settings.by_kind) {
+    machine =
+        MeasureLimits(settings.dtype == "bfloat16" ? DType::kBFloat16 : DType::kFloat32, settings.threads);
+    std::cout << absl::StrFormat("limits of %d threads: %.0f Gflop/s, %.1f GB/s\n", settings.threads,
+                                 machine.flops * 1e-9, machine.bytes * 1e-9);
+  }
   double total = 0;
+  double total_limit = 0;
   for (const auto& time : times) {
-    std::cout << absl::StrFormat("%-64s best %8.1f us  mean %8.1f us\n", time.name, time.best_seconds * 1e6,
+    std::cout << absl::StrFormat("%-48s best %8.1f us  mean %8.1f us", time.name, time.best_seconds * 1e6,
                                  time.total_seconds / static_cast<double>(time.runs) * 1e6);
     total += time.best_seconds;
+    if (settings.by_kind) {
+      const double limit =
+          std::max(time.flops / machine.flops, static_cast<double>(time.bytes) / machine.bytes);
+      std::cout << absl::StrFormat("  %8.3f Gflop %8.2f MB  limit %8.1f us  %5.2f times", time.flops * 1e-9,
+                                   static_cast<double>(time.bytes) * 1e-6, limit * 1e6,
+                                   time.best_seconds / limit);
+      total_limit += limit;
+    }
+    std::cout << "\n";
   }
-  std::cout << absl::StrFormat("%-64s best %8.1f us\n", "sum", total * 1e6);
+  std::cout << absl::StrFormat("%-48s best %8.1f us", "sum", total * 1e6);
+  if (settings.by_kind) std::cout << absl::StrFormat("  limit %8.1f us", total_limit * 1e6);
+  std::cout << "\n";
 }
 
 absl::Status Main(const Settings& settings) {
@@ -203,10 +207,6 @@ absl::Status Main(const Settings& settings) {
 
   if (settings.profile) {
     PrintProfile(settings, static_cast<cpu::CpuExecutable&>(*replicas[0].executable).profile());
-    for (const auto& [kind, cost] : replicas[0].costs) {
-      std::cout << absl::StrFormat("op %-45s %10.3f Gflop %10.3f MB in float32\n", kind, cost.flops * 1e-9,
-                                   cost.bytes * 1e-6);
-    }
   }
   std::vector<double>& seconds = replicas[0].step_seconds;
   seconds.erase(seconds.begin(), seconds.begin() + 5);
