@@ -301,7 +301,8 @@ absl::string_view ToString(SampleType type) {
 }
 
 absl::Status DataError(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) ? status : absl::DataLossError(status.message());
+  if (status.ok() || absl::IsResourceExhausted(status)) return status;
+  return absl::DataLossError(status.message());
 }
 
 absl::string_view ToString(TargetKind type) {

@@ -150,8 +150,8 @@ absl::StatusOr<DatasetInfo> DescribeFromSource(const v1::DatasetSpec& spec,
 // shards. Training samples are unchanged. Augment (augment/augmenter.h) makes an epoch's samples from them.
 absl::StatusOr<OpenedDataset> OpenDataset(const v1::DatasetSpec& spec, const DataNames* model = nullptr);
 
-// Returns an error of a job's data as DATA_LOSS, the code of such errors in training. RESOURCE_EXHAUSTED keeps
-// its code: the memory was full, and the data may be right.
+// Returns an error of a job's data as DATA_LOSS, the code of such errors in training. RESOURCE_EXHAUSTED
+// keeps its code: the memory was full, and the data may be right. OK is returned unchanged.
 absl::Status DataError(const absl::Status& status);
 
 // Takes `count` samples, as Dataset::Gather writes them, and their classes. `first` is the number of the

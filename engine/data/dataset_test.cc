@@ -225,5 +225,11 @@ TEST(DatasetTest, ASourceIsNeeded) {
   EXPECT_THAT(std::string(DescribeDataset({}).status().message()), HasSubstr("gives no source"));
 }
 
+TEST(DataErrorTest, OnlyFullMemoryKeepsItsCode) {
+  EXPECT_EQ(DataError(absl::InvalidArgumentError("bad row")), absl::DataLossError("bad row"));
+  EXPECT_EQ(DataError(absl::ResourceExhaustedError("no memory")), absl::ResourceExhaustedError("no memory"));
+  EXPECT_EQ(DataError(absl::OkStatus()), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace tandem

@@ -40,8 +40,9 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Returns the samples of the next step. They are valid until the next call. Allows steps - first_step
-  // calls. DATA_LOSS if the samples cannot be read; the next call returns the error again. Throws
-  // std::bad_alloc if there is no memory for the samples, in either thread.
+  // calls. DATA_LOSS if the samples cannot be read, RESOURCE_EXHAUSTED if there was no memory to read them;
+  // the next call returns the error again. Throws std::bad_alloc if there is no memory for the samples, in
+  // either thread.
   absl::StatusOr<Batch> Next() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the bytes of its batches.
@@ -58,7 +59,7 @@ class Loader {
     Tensor target;
   };
 
-  // Fills the slot of step `step`, counted from 0 over all epochs. DATA_LOSS: the samples cannot be read.
+  // Fills the slot of step `step`, counted from 0 over all epochs. Errors as Next.
   absl::Status Fill(int64_t step);
   Slot& SlotOf(int64_t step) { return slots_[step % slots_.size()]; }
   // Waits until the thread has prepared the step. Returns false if the thread stops or fails first.

@@ -46,8 +46,8 @@ struct BackwardGroup {
 };
 
 // The groups of ops that may be computed together. A node belongs to at most one forward group and one
-// backward group. Immutable. If a single backend fuses two ops, it needs no group: the Lower function of the first op
-// asks GraphUses::OnlyReader. See "How do I fuse ops?" in engine/README.md.
+// backward group. Immutable. If a single backend fuses two ops, it needs no group: the Lower function of the
+// first op asks GraphUses::OnlyReader. See "How do I fuse ops?" in engine/README.md.
 class Fusions {
  public:
   // The graph of `uses` must outlive this object.

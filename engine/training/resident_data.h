@@ -54,7 +54,8 @@ absl::StatusOr<ResidentBatch> AddResidentBatch(const v1::JobSpec& spec, const Da
 // Returns whether a graph has declared the variables of a split.
 bool HasData(const Variables& variables, DataSplit split);
 
-// Writes the variables of a split. `dataset` is the split as in the source.
+// Writes the variables of a split. `dataset` is the split as in the source. DATA_LOSS if the samples cannot
+// be read. RESOURCE_EXHAUSTED if the memory of the host or of the device is full.
 absl::Status UploadData(const Dataset& dataset, const DatasetInfo& data, DataSplit split,
                         Variables* variables);
 

@@ -78,8 +78,9 @@ absl::Status TrainingSetup::OpenData() {
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
   if (options_.dataset.train_limit() > 0) {
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
-    Notify(OneClassNotice(options_.dataset, counts));
+    const absl::StatusOr<std::vector<int64_t>> counts = CountClasses(*data_.train, data_.info);
+    if (!counts.ok()) return DataError(counts.status());
+    Notify(OneClassNotice(options_.dataset, *counts));
   }
   return absl::OkStatus();
 }
@@ -102,22 +103,26 @@ absl::Status TrainingSetup::CompareData() {
 absl::Status TrainingSetup::CheckData() {
   v1::Training& training = *options_.spec.mutable_training();
   if (training.loss().softmax_cross_entropy().balance_classes()) {
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> counts, CountClasses(*data_.train, data_.info));
-    BalanceClasses(counts, training.mutable_loss());
+    const absl::StatusOr<std::vector<int64_t>> counts = CountClasses(*data_.train, data_.info);
+    if (!counts.ok()) return DataError(counts.status());
+    BalanceClasses(*counts, training.mutable_loss());
   }
   const absl::StatusOr<JobPlan> plan = PlanJob(spec(), data_.info);
   if (!plan.ok()) return DataError(plan.status());
   for (const auto& [name, split] :
        {std::pair("training", data_.train.get()), std::pair("validation", data_.validation.get())}) {
     if (split == nullptr) continue;
-    TANDEM_ASSIGN_OR_RETURN(const std::string fault, TargetRangeFault(training.loss(), *split, data_.info));
-    if (fault.empty()) continue;
-    return absl::DataLossError(absl::StrCat("cannot train on the ", name, " samples: their targets ", fault));
+    const absl::StatusOr<std::string> fault = TargetRangeFault(training.loss(), *split, data_.info);
+    if (!fault.ok()) return DataError(fault.status());
+    if (fault->empty()) continue;
+    return absl::DataLossError(
+        absl::StrCat("cannot train on the ", name, " samples: their targets ", *fault));
   }
   if (training.balance_samples()) {
-    TANDEM_ASSIGN_OR_RETURN(ClassSamples classes,
-                            SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(training.loss())));
-    classes_ = std::make_shared<const ClassSamples>(std::move(classes));
+    absl::StatusOr<ClassSamples> classes =
+        SamplesOfClasses(*data_.train, data_.info, IgnoreIndexOf(training.loss()));
+    if (!classes.ok()) return DataError(classes.status());
+    classes_ = std::make_shared<const ClassSamples>(*std::move(classes));
     if (classes_->empty()) {
       return absl::DataLossError(
           "cannot balance the training samples: the loss ignores the targets of all of them");

@@ -15,7 +15,8 @@ extra_cleanup() {
 }
 jobs=3 epochs=8 minutes=0.5 longest_cut=8 longest_kill=4 longest_pause=4
 if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
-  # After a fault, Slurm takes up to a minute to use a node again, and a job of four nodes needs all nodes.
+  # After a fault, Slurm takes up to a minute to use a node again, and a job of four nodes needs all nodes: more faults
+  # would leave no time for such a job.
   jobs=100 epochs=12 minutes=240 longest_cut=60 longest_kill=20 longest_pause=50
 else
   # Nodes that do not answer are down soon.

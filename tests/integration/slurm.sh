@@ -209,14 +209,17 @@ if [[ ${TANDEM_WHOLE:-0} == 1 ]]; then
   trained() {
     local folder=$1
     shift
-    submit "$@" --set training.epochs=1 --set dataset.train_limit=1024 --set max_restarts=0
+    submit "$@" --set training.epochs=1 --set dataset.train_limit=1024 --set dataset.validation_limit=256 --set max_restarts=0
     await_state "$job" SUCCEEDED 600
     tandem download "$job" --to "$scratch/$folder" --force >"$scratch/downloaded" || die "no download"
   }
   for file in "$here"/../../deploy/examples/*.yaml; do
     name=$(basename "$file" .yaml)
     cp "$file" "$scratch/job.yaml"
-    if [[ ! -d $data/mnist ]]; then sed -i 's/^dataset: {name: mnist}/dataset: {name: fashion-mnist}/' "$scratch/job.yaml"; fi
+    if [[ ! -d $data/mnist ]] && grep -q '^dataset: {name: mnist}' "$file"; then
+      echo "$name: $data/mnist is missing; Fashion-MNIST takes its place"
+      sed -i 's/^dataset: .*/dataset: {name: fashion-mnist}/' "$scratch/job.yaml"
+    fi
     if [[ $name == matlab-cifar-10 && ! -d $data/cifar-10 ]]; then
       echo "SKIPPED: $name: $data/cifar-10 is missing"
       continue

@@ -110,13 +110,14 @@ class LoweredExecutable : public Executable {
     for (const auto& output : outputs_) users[output.region.buffer].insert(-1);
     for (const auto& step : steps_) {
       StepTime time = {.name = step.name, .flops = step.flops};
-      std::set<int> read;
+      std::set<int> read, written;
       for (const Region& region : step.reads) read.insert(region.buffer);
+      for (const Region& region : step.writes) written.insert(region.buffer);
       for (const int buffer : read) time.bytes += buffers_[buffer].bytes;
-      for (const Region& region : step.writes) {
-        const Buffer& buffer = buffers_[region.buffer];
-        if (buffer.source != Buffer::Source::kArena || users[region.buffer].size() > 1)
-          time.bytes += buffer.bytes;
+      for (const int buffer : written) {
+        const bool is_scratch =
+            buffers_[buffer].source == Buffer::Source::kArena && users[buffer].size() == 1;
+        if (!is_scratch) time.bytes += buffers_[buffer].bytes;
       }
       profile_.push_back(std::move(time));
     }

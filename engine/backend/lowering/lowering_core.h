@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "engine/backend/lowering/buffer.h"
 #include "engine/backend/lowering/buffer_places.h"
 #include "engine/backend/lowering/laid_out_variables.h"
@@ -214,8 +216,10 @@ template <typename Backend>
 absl::Status LoweringCore<Backend>::LowerWithCost(const Node& node) {
   const size_t first = steps_.size();
   TANDEM_RETURN_IF_ERROR(LowerNode(node));
+  // Names such as "max_pool2d_grad + conv2d_grad_weight tiled". A ':' follows the op's preparations.
   const auto named = std::find_if(steps_.begin() + first, steps_.end(), [&](const Step& step) {
-    return absl::StartsWith(step.name, node.op->kind());
+    const std::vector<absl::string_view> words = absl::StrSplit(step.name, ' ');
+    return absl::c_linear_search(words, node.op->kind());
   });
   if (named != steps_.end()) named->flops = graph_.CostOf(node).flops;
   return absl::OkStatus();

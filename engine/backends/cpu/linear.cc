@@ -173,7 +173,7 @@ absl::Status LowerLinearForward(Lowering& lowering, const Node& node) {
   const Region y = lowering.Define(with_relu ? relu->outputs[0] : node.outputs[0],
                                    Layout::BatchBlocked(DType::kFloat32, y_shape));
   const LinearSizes sizes = SizesOf(x_shape, y_shape);
-  lowering.Emit({.name = with_relu ? "linear+relu batch-blocked" : "linear batch-blocked",
+  lowering.Emit({.name = with_relu ? "linear + relu batch-blocked" : "linear batch-blocked",
                  .reads = {x, weight, bias},
                  .writes = {y},
                  .run = [=](const RunContext& run) {

@@ -309,7 +309,7 @@ TEST(ProductsTest, UseTiles) {
     return names;
   };
   EXPECT_THAT(names_of(Dense({2, 8, 24}, 40, true, true, DType::kFloat32)),
-              ElementsAre("linear+relu tiles", "linear_grad_weight tiles", "linear_grad_bias tiles",
+              ElementsAre("linear + relu tiles", "linear_grad_weight tiles", "linear_grad_bias tiles",
                           "linear_grad_input tiles"));
   EXPECT_THAT(names_of(Stack({2, 8, 24}, 1, false)),
               ElementsAre("scale", "reorder", "linear tiles", "scale", "linear_grad_weight tiles",

@@ -80,7 +80,7 @@ absl::Status LowerTiledLinearForward(Lowering& lowering, const Node& node) {
   if (relu != nullptr) lowering.Absorb(relu->id);
   product.c =
       lowering.Define(relu != nullptr ? relu->outputs[0] : node.outputs[0], LayoutOf(blocked, y_shape));
-  product.name = relu != nullptr ? "linear+relu tiles" : "linear tiles";
+  product.name = relu != nullptr ? "linear + relu tiles" : "linear tiles";
   EmitProduct(lowering, product);
   return absl::OkStatus();
 }

@@ -3,9 +3,11 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <iterator>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,48 +19,49 @@ namespace {
 
 constexpr int kRounds = 8;
 constexpr int64_t kRepeats = 1 << 22;
-constexpr int64_t kFloats = 16 << 20;  // Far beyond the caches.
-
-// Independent sums, so that no product waits for another.
+constexpr int64_t kFloats = 16 << 20;  // Of each of three arrays.
+// Enough independent sums, so that no product waits for another.
 constexpr int kSums = 12;
 
-// Each function returns the operations of `repeats` repetitions.
+// Each function returns the operations of `repeats` repetitions. The barriers keep all sums apart.
 __attribute__((target("avx2,fma"))) double MultiplyAvx2(int64_t repeats) {
   __m256 sums[kSums] = {};
-  __m256 x = _mm256_set1_ps(1e-9f);
+  const __m256 x = _mm256_set1_ps(1.5f);
   for (int64_t i = 0; i < repeats; ++i) {
 #pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm256_fmadd_ps(x, x, sum);
-    asm volatile("" : "+x"(x));
+    for (auto& sum : sums) {
+      sum = _mm256_fmadd_ps(x, x, sum);
+      asm volatile("" : "+x"(sum));
+    }
   }
-#pragma GCC unroll 12
-  for (auto& sum : sums) asm volatile("" ::"x"(sum));
   return static_cast<double>(repeats) * kSums * 16;
 }
 
 __attribute__((target("avx512f"))) double MultiplyAvx512(int64_t repeats) {
   __m512 sums[kSums] = {};
-  __m512 x = _mm512_set1_ps(1e-9f);
+  const __m512 x = _mm512_set1_ps(1.5f);
   for (int64_t i = 0; i < repeats; ++i) {
 #pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm512_fmadd_ps(x, x, sum);
-    asm volatile("" : "+v"(x));
+    for (auto& sum : sums) {
+      sum = _mm512_fmadd_ps(x, x, sum);
+      asm volatile("" : "+v"(sum));
+    }
   }
-#pragma GCC unroll 12
-  for (auto& sum : sums) asm volatile("" ::"v"(sum));
   return static_cast<double>(repeats) * kSums * 32;
 }
 
+constexpr uint16_t kOneAndAHalf = 0x3FC0;  // In bfloat16.
+
 __attribute__((target("avx512f,avx512bf16"))) double MultiplyBFloat16(int64_t repeats) {
   __m512 sums[kSums] = {};
-  __m512 x = _mm512_set1_ps(1e-9f);
+  const __m512bh x = (__m512bh)_mm512_set1_epi16(kOneAndAHalf);
   for (int64_t i = 0; i < repeats; ++i) {
 #pragma GCC unroll 12
-    for (auto& sum : sums) sum = _mm512_dpbf16_ps(sum, (__m512bh)x, (__m512bh)x);
-    asm volatile("" : "+v"(x));
+    for (auto& sum : sums) {
+      sum = _mm512_dpbf16_ps(sum, x, x);
+      asm volatile("" : "+v"(sum));
+    }
   }
-#pragma GCC unroll 12
-  for (auto& sum : sums) asm volatile("" ::"v"(sum));
   return static_cast<double>(repeats) * kSums * 64;
 }
 
@@ -68,15 +71,19 @@ __attribute__((target("amx-tile,amx-bf16"))) double MultiplyTiles(int64_t repeat
     shapes[16 + 2 * tile] = 64;  // Bytes of a row.
     shapes[48 + tile] = 16;      // Rows.
   }
+  alignas(64) uint16_t factor[16 * 32];
+  std::fill(std::begin(factor), std::end(factor), kOneAndAHalf);
+  // g++ 12 does not know that the instructions read the whole arrays.
+  asm volatile("" : : "r"(shapes), "r"(factor) : "memory");
   _tile_loadconfig(shapes);
-  _tile_zero(4);
-  _tile_zero(5);
-  _tile_zero(6);
-  _tile_zero(7);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);
   _tile_zero(3);
+  _tile_loadd(4, factor, 64);
+  _tile_loadd(5, factor, 64);
+  _tile_loadd(6, factor, 64);
+  _tile_loadd(7, factor, 64);
   for (int64_t i = 0; i < repeats / 16; ++i) {
     _tile_dpbf16ps(0, 4, 6);
     _tile_dpbf16ps(1, 4, 7);
@@ -87,21 +94,39 @@ __attribute__((target("amx-tile,amx-bf16"))) double MultiplyTiles(int64_t repeat
   return static_cast<double>(repeats / 16) * 4 * 2 * 16 * 16 * 32;
 }
 
-// Returns the work a second that `threads` threads do together, in the best of some rounds. work(thread)
-// returns its work.
-double BestRate(int threads, const std::function<double(int)>& work) {
+// c = a + b. Returns the bytes read and written.
+__attribute__((optimize("O3"))) double Add(int64_t count, const float* a, const float* b, float* c) {
+  for (int64_t i = 0; i < count; ++i) c[i] = a[i] + b[i];
+  asm volatile("" : : "r"(c) : "memory");
+  return static_cast<double>(count) * 3 * sizeof(float);
+}
+
+// Returns the work a second that `threads` threads do together, in the best of some rounds. Each thread calls
+// make(thread) once, and its result in each round. The result returns its work.
+template <typename Make>
+double BestRate(int threads, const Make& make) {
+  std::vector<double> done(threads);
+  std::barrier together(threads + 1);
+  std::vector<std::thread> team;
+  for (int t = 0; t < threads; ++t) {
+    team.emplace_back([&, t] {
+      auto work = make(t);
+      for (int round = 0; round < kRounds; ++round) {
+        together.arrive_and_wait();
+        done[t] = work();
+        together.arrive_and_wait();
+      }
+    });
+  }
   double best = 0;
   for (int round = 0; round < kRounds; ++round) {
-    std::vector<double> done(threads);
-    std::vector<std::thread> team;
+    together.arrive_and_wait();
     const auto start = std::chrono::steady_clock::now();
-    for (int t = 0; t < threads; ++t) team.emplace_back([&, t] { done[t] = work(t); });
-    for (std::thread& thread : team) thread.join();
+    together.arrive_and_wait();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    double sum = 0;
-    for (const double part : done) sum += part;
-    best = std::max(best, sum / seconds.count());
+    best = std::max(best, std::accumulate(done.begin(), done.end(), 0.0) / seconds.count());
   }
+  for (std::thread& thread : team) thread.join();
   return best;
 }
 
@@ -115,13 +140,13 @@ double (*MultiplierOf(DType dtype))(int64_t) {
 
 MachineLimits MeasureLimits(DType dtype, int threads) {
   const auto multiply = MultiplierOf(dtype);
-  std::vector<float> a(kFloats, 1), b(kFloats, 2), c(kFloats);
-  const int64_t part = kFloats / threads;
-  return {.flops = BestRate(threads, [&](int) { return multiply(kRepeats); }),
-          .bytes = BestRate(threads, [&](int t) {
-            for (int64_t i = t * part; i < (t + 1) * part; ++i) c[i] = a[i] + b[i];
-            asm volatile("" ::"r"(c.data()) : "memory");
-            return static_cast<double>(part) * 3 * sizeof(float);
+  const int64_t count = kFloats / threads;
+  return {.flops = BestRate(threads, [&](int) { return [=] { return multiply(kRepeats); }; }),
+          .bytes = BestRate(threads, [&](int) {
+            return [count, a = std::vector<float>(count, 1), b = std::vector<float>(count, 2),
+                    c = std::vector<float>(count)]() mutable {
+              return Add(count, a.data(), b.data(), c.data());
+            };
           })};
 }
 

@@ -5,10 +5,10 @@
 
 namespace tandem {
 
-// The speed of the processor's cores together, as measured by bare loops.
+// The speed of some threads together, as measured by bare loops.
 struct MachineLimits {
   double flops = 0;  // Multiplications and additions a second, without reading memory.
-  double bytes = 0;  // Bytes a second that sums of large arrays read and write.
+  double bytes = 0;  // Bytes a second that sums of arrays of 192 MiB read and write.
 };
 
 // Measures for about a second with so many threads. For bfloat16, products take AMX if the CPU backend takes

@@ -143,25 +143,11 @@ void Train(const Settings& settings, Communicator* communicator, Replica* replic
   }
 }
 
-void PrintProfile(const Settings& settings, std::vector<StepTime> times) {
-  if (settings.by_kind) {
-    std::vector<StepTime> kinds;
-    for (const auto& time : times) {
-      auto same =
-          std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) { return kind.name == time.name; });
-      if (same == kinds.end()) {
-        kinds.push_back(time);
-        continue;
-      }
-      same->flops += time.flops;
-      same->bytes += time.bytes;
-      same->best_seconds += time.best_seconds;
-      same->total_seconds += time.total_seconds;
-    }
-    std::stable_sort(kinds.begin(), kinds.end(),
-                     [](const auto& a, const auto& b) { return a.best_seconds > b.best_seconds; });
-    times = std::move(kinds);
-  }
+void PrintProfile(const Settings& settings, const std::vector<StepTime>& times) {
+  struct Row {
+    StepTime time;
+    double limit = 0;  // Seconds.
+  };
   MachineLimits machine;
   if (settings.by_kind) {
     machine =
@@ -169,25 +155,45 @@ void PrintProfile(const Settings& settings, std::vector<StepTime> times) {
     std::cout << absl::StrFormat("limits of %d threads: %.0f Gflop/s, %.1f GB/s\n", settings.threads,
                                  machine.flops * 1e-9, machine.bytes * 1e-9);
   }
-  double total = 0;
-  double total_limit = 0;
-  for (const auto& time : times) {
-    std::cout << absl::StrFormat("%-48s best %8.1f us  mean %8.1f us", time.name, time.best_seconds * 1e6,
-                                 time.total_seconds / static_cast<double>(time.runs) * 1e6);
-    total += time.best_seconds;
+  std::vector<Row> rows;
+  Row total = {.time = {.name = "sum", .runs = 1}};
+  const auto add = [](const Row& row, Row* sum) {
+    sum->time.flops += row.time.flops;
+    sum->time.bytes += row.time.bytes;
+    sum->time.best_seconds += row.time.best_seconds;
+    sum->time.total_seconds += row.time.total_seconds;
+    sum->limit += row.limit;
+  };
+  for (const StepTime& time : times) {
+    Row row = {.time = time};
+    row.time.total_seconds /= static_cast<double>(time.runs);
     if (settings.by_kind) {
-      const double limit =
-          std::max(time.flops / machine.flops, static_cast<double>(time.bytes) / machine.bytes);
-      std::cout << absl::StrFormat("  %8.3f Gflop %8.2f MB  limit %8.1f us  %5.2f times", time.flops * 1e-9,
-                                   static_cast<double>(time.bytes) * 1e-6, limit * 1e6,
-                                   time.best_seconds / limit);
-      total_limit += limit;
+      row.limit = std::max(time.flops / machine.flops, static_cast<double>(time.bytes) / machine.bytes);
+    }
+    add(row, &total);
+    auto same = std::find_if(rows.begin(), rows.end(),
+                             [&](const Row& other) { return other.time.name == time.name; });
+    if (settings.by_kind && same != rows.end()) {
+      add(row, &*same);
+    } else {
+      rows.push_back(row);
+    }
+  }
+  if (settings.by_kind) {
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const Row& a, const Row& b) { return a.time.best_seconds > b.time.best_seconds; });
+  }
+  rows.push_back(total);
+  for (const Row& row : rows) {
+    std::cout << absl::StrFormat("%-48s best %8.1f us  mean %8.1f us", row.time.name,
+                                 row.time.best_seconds * 1e6, row.time.total_seconds * 1e6);
+    if (row.limit > 0) {
+      std::cout << absl::StrFormat("  %8.3f Gflop %8.2f MB  limit %8.1f us  %5.2f times",
+                                   row.time.flops * 1e-9, static_cast<double>(row.time.bytes) * 1e-6,
+                                   row.limit * 1e6, row.time.best_seconds / row.limit);
     }
     std::cout << "\n";
   }
-  std::cout << absl::StrFormat("%-48s best %8.1f us", "sum", total * 1e6);
-  if (settings.by_kind) std::cout << absl::StrFormat("  limit %8.1f us", total_limit * 1e6);
-  std::cout << "\n";
 }
 
 absl::Status Main(const Settings& settings) {
