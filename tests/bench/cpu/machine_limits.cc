@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cstdint>
 #include <iterator>
-#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -105,28 +104,36 @@ __attribute__((optimize("O3"))) double Add(int64_t count, const float* a, const 
 // make(thread) once, and its result in each round. The result returns its work.
 template <typename Make>
 double BestRate(int threads, const Make& make) {
-  std::vector<double> done(threads);
-  std::barrier together(threads + 1);
+  using Clock = std::chrono::steady_clock;
+  struct Part {
+    double work = 0;
+    Clock::time_point begin, end;
+  };
+  std::vector<std::vector<Part>> rounds(kRounds, std::vector<Part>(threads));
+  std::barrier together(threads);
   std::vector<std::thread> team;
   for (int t = 0; t < threads; ++t) {
     team.emplace_back([&, t] {
       auto work = make(t);
-      for (int round = 0; round < kRounds; ++round) {
+      for (std::vector<Part>& round : rounds) {
         together.arrive_and_wait();
-        done[t] = work();
-        together.arrive_and_wait();
+        round[t].begin = Clock::now();
+        round[t].work = work();
+        round[t].end = Clock::now();
       }
     });
   }
-  double best = 0;
-  for (int round = 0; round < kRounds; ++round) {
-    together.arrive_and_wait();
-    const auto start = std::chrono::steady_clock::now();
-    together.arrive_and_wait();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::max(best, std::accumulate(done.begin(), done.end(), 0.0) / seconds.count());
-  }
   for (std::thread& thread : team) thread.join();
+  double best = 0;
+  for (const std::vector<Part>& round : rounds) {
+    Part sum = round[0];
+    for (int t = 1; t < threads; ++t) {
+      sum.work += round[t].work;
+      sum.begin = std::min(sum.begin, round[t].begin);
+      sum.end = std::max(sum.end, round[t].end);
+    }
+    best = std::max(best, sum.work / std::chrono::duration<double>(sum.end - sum.begin).count());
+  }
   return best;
 }
 
