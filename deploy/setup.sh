@@ -25,7 +25,7 @@ test_packages=(
   iproute2 openssl procps python3 sqlite3                              # whole-system tests
   python3-h2                                                           # hostile clients (tests/fault)
   chromium                                                             # the dashboard (tests/integration/dashboard.sh)
-  python3-build python3-grpcio python3-numpy python3-pandas python3-protobuf python3-sklearn python3-setuptools python3-venv python3-wheel mypy  # client/python
+  python3-build python3-grpcio python3-matplotlib python3-numpy python3-pandas python3-protobuf python3-sklearn python3-setuptools python3-venv python3-wheel mypy  # client/python
   python3-pil imagemagick zstd                                         # pictures and archives of other software
   munge slurm-wlm                                                      # a Slurm cluster (tests/integration/slurm)
   prometheus                                                           # deploy/prometheus, deploy/grafana
