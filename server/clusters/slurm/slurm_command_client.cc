@@ -126,9 +126,13 @@ absl::Status ExplainRefusal(const absl::Status& refusal, const SlurmRequest& req
   std::string asked = DescribeRequest(request.nodes, cores, request.gpus_per_node);
   for (const std::string& argument : request.extra_arguments) absl::StrAppend(&asked, ", ", argument);
   return FieldError(
-      field, absl::StrCat(violations[0].description, "; the job asks for ", asked, ", and the partition \"",
-                          partition->name, "\" has ", DescribeNodes(*partition),
-                          "; ask for less or name another partition"));
+      field,
+      absl::StrCat(violations[0].description, "; the job asks for ", asked, ", and the partition \"",
+                   partition->name, "\" has ", DescribeNodes(*partition),
+                   // Without a number of nodes, each replica has a node.
+                   field == "nodes"
+                       ? "; ask for less: set nodes, or lower replicas.count; or name another partition"
+                       : "; ask for less or name another partition"));
 }
 
 // The order of Find: a job that has not ended, then the lower id.

@@ -230,7 +230,8 @@ echo 'tandem-partition|work*|up|infinite|1|idle|8|0/8/0/8|gpu:a100:8|tandem-end'
   EXPECT_EQ(GetFieldViolations(status)[0].field, "nodes");
   EXPECT_THAT(GetFieldViolations(status)[0].description,
               HasSubstr("the job asks for 1 node with 16 cores and 4 GPUs, and the partition \"work\" has 3 "
-                        "nodes with up to 64 cores and up to 8 GPUs each; ask for less"));
+                        "nodes with up to 64 cores and up to 8 GPUs each; ask for less: set nodes, or lower "
+                        "replicas.count"));
   request.gpus_per_node = 9;
   status = Client().Test(request);
   ASSERT_THAT(GetFieldViolations(status), SizeIs(1)) << status;
