@@ -24,14 +24,14 @@ using internal::v1::DataTask;
 std::optional<DataNames> NamesOf(const DataTask& task) {
   if (!task.has_names()) return std::nullopt;
   const internal::v1::ModelNames& names = task.names();
-  DataNames known{.features = {names.features().begin(), names.features().end()},
-                  .targets = {names.targets().begin(), names.targets().end()},
-                  .classes = {names.classes().begin(), names.classes().end()},
-                  .matches_inputs = names.matches_inputs(),
-                  .matches_outputs = names.matches_outputs(),
-                  .takes_other_outputs = names.takes_other_outputs()};
-  if (names.has_preparation()) known.preparation = names.preparation();
-  return known;
+  return DataNames{
+      .features = {names.features().begin(), names.features().end()},
+      .targets = {names.targets().begin(), names.targets().end()},
+      .classes = {names.classes().begin(), names.classes().end()},
+      .matches_inputs = names.matches_inputs(),
+      .matches_outputs = names.matches_outputs(),
+      .takes_other_outputs = names.takes_other_outputs(),
+      .preparation = names.has_preparation() ? std::optional(names.preparation()) : std::nullopt};
 }
 
 // Returns the number of entries to report.
