@@ -71,22 +71,26 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   }
 
   void Wake() {
+    Callback callback;
     {
       MutexLock lock(&mutex_);
       woken_ = true;
-      if (serving_ || callback_ == nullptr) return;
-      serving_ = true;
+      if (callback_ == nullptr) return;
+      callback = std::exchange(callback_, nullptr);
     }
-    pool_->Post(user_, [self = shared_from_this()] { self->Serve(); });
+    // The task owns the callback, which keeps this object: a stopping pool destroys both.
+    pool_->Post(user_, [self = shared_from_this(), callback = std::move(callback)]() mutable {
+      self->Serve(std::move(callback));
+    });
   }
 
-  void Serve() {
+  void Serve(Callback callback) {
     for (;;) {
       std::optional<absl::Status> end;
       {
         MutexLock lock(&mutex_);
-        if (!woken_ || callback_ == nullptr) {
-          serving_ = false;
+        if (!woken_) {
+          callback_ = std::move(callback);
           return;
         }
         woken_ = false;
@@ -94,15 +98,7 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
       }
       // Read after `end`, so that everything from before the job's end is still returned.
       std::optional<Result> result = TryRead(end);
-      if (!result.has_value()) continue;
-      Callback callback;
-      {
-        MutexLock lock(&mutex_);
-        callback = std::exchange(callback_, nullptr);
-        serving_ = false;
-      }
-      callback(*std::move(result));
-      return;
+      if (result.has_value()) return callback(*std::move(result));
     }
   }
 
@@ -154,8 +150,8 @@ class LogFollower : public std::enable_shared_from_this<LogFollower> {
   std::optional<int64_t> watch_;
 
   Mutex mutex_;
+  // Null while a thread is in Serve, or no Next is outstanding.
   Callback callback_ ABSL_GUARDED_BY(mutex_);
-  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   // If set, nothing more will be written, or (an error) nothing more is wanted.
   std::optional<absl::Status> end_ ABSL_GUARDED_BY(mutex_);

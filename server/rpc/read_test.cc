@@ -5,7 +5,9 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "engine/base/sha256.h"
+#include "server/rpc/log_source.h"
 #include "server/rpc/service_fixture.h"
 
 namespace tandem {
@@ -153,6 +155,28 @@ TEST_F(ReadTest, AFollowerMayLeave) {
   reader->WaitForInitialMetadata();
   context->TryCancel();
   EXPECT_EQ(reader->Finish().error_code(), StatusCode::CANCELLED);
+}
+
+// The daemon's stop drops the pool's tasks before it cancels the streams.
+TEST_F(ReadTest, AStoppingPoolFreesAFollower) {
+  const std::string job = Create("a");
+  FairPool pool(1, 1);
+  LogRequest request;
+  request.path = jobs_->FolderOf(Id(job)) + "/worker.log";
+  request.until_end = events_->Subscribe(Id(job), 0);
+  const auto source = MakeLogSource(std::move(request), &pool, "a", files_.get());
+  auto stream = std::make_shared<int>();
+  const std::weak_ptr<int> kept = stream;
+  source->Next([stream = std::move(stream)](const auto&) {});
+  // The pool's only thread has then found nothing to read.
+  absl::Notification idle;
+  pool.Post("a", [&idle] { idle.Notify(); });
+  idle.WaitForNotification();
+  EXPECT_FALSE(kept.expired());
+  pool.Drop();
+  source->Cancel();
+  pool.Stop();
+  EXPECT_TRUE(kept.expired());
 }
 
 TEST_F(ReadTest, ReadsArtifacts) {
