@@ -12,19 +12,12 @@ namespace tandem::cpu {
 namespace {
 
 // Computes the probabilities of a sample. Returns -log of the probability of `label`.
-double SoftmaxRow(const float* logits, int64_t classes, int32_t label, float* probabilities) {
-  float largest = logits[0];
-  for (int64_t c = 1; c < classes; ++c) largest = logits[c] > largest ? logits[c] : largest;
-  float sum = 0;
+double SoftmaxRow(const Kernels& kernels, const float* logits, int64_t classes, int32_t label,
+                  float* probabilities) {
   // `probabilities` may be the memory of `logits`.
   const float label_logit = logits[label];
-  for (int64_t c = 0; c < classes; ++c) {
-    probabilities[c] = std::exp(logits[c] - largest);
-    sum += probabilities[c];
-  }
-  const float factor = 1.0f / sum;
-  for (int64_t c = 0; c < classes; ++c) probabilities[c] *= factor;
-  return std::log(static_cast<double>(sum)) - (static_cast<double>(label_logit) - largest);
+  const SoftmaxSum sum = kernels.softmax_row(logits, classes, probabilities);
+  return std::log(static_cast<double>(sum.sum)) - (static_cast<double>(label_logit) - sum.largest);
 }
 
 // Returns the number of scores that are better than the score of `target`. Larger scores are better, of equal
@@ -65,7 +58,8 @@ absl::Status LowerSoftmaxCrossEntropy(Lowering& lowering, const Node& node) {
                    double* row_losses = run.At<double>(losses);
                    run.team->For(rows, [&](int64_t begin, int64_t end) {
                      for (int64_t n = begin; n < end; ++n) {
-                       row_losses[n] = SoftmaxRow(x + n * classes, classes, label[n], p + n * classes);
+                       row_losses[n] =
+                           SoftmaxRow(*run.kernels, x + n * classes, classes, label[n], p + n * classes);
                      }
                    });
                    double sum = 0;

@@ -59,6 +59,12 @@ struct AttentionSizes {
   bool causal = false;  // Query q sees keys 0 to q.
 };
 
+// The logarithm of the sum of e^x of a row is largest + log(sum).
+struct SoftmaxSum {
+  float largest = 0;
+  float sum = 0;  // Of e^(x - largest).
+};
+
 // A tensor [N, C, ...] by its channels: [outer][groups][positions][lanes]. If channel_lanes, a group has
 // `lanes` channels, and lanes past `channels` are padding. Otherwise a group is a single channel, and lanes
 // are samples (1 in plain tensors). Lanes past `samples` are then padding. Lanes are 1, 8 or 16. Padding is 0
@@ -255,6 +261,8 @@ struct Kernels {
   void (*channel_grad)(const ChannelSizes& sizes, const ChannelAffine& affine, const ChannelGradTerms& terms,
                        const ChannelGradArrays& arrays, void* dx, int64_t begin, int64_t end);
 
+  // y = softmax(x), over `count` numbers. Both may be the same memory.
+  SoftmaxSum (*softmax_row)(const float* x, int64_t count, float* y);
   // weights = softmax(scale scores) of each row, over the keys that its query sees. Both may be the same
   // tensor. Items: rows.
   void (*attention_softmax)(const AttentionSizes& sizes, const float* scores, float* weights, int64_t begin,

@@ -157,7 +157,7 @@ void RunMoments(Pack<T, kPack>, const ChannelRows& sizes, const void* x, const S
 template <typename T, int kPack>
 void RunApply(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, const void* x,
               const void* addend, bool relu, void* y, Stream stream) {
-  ForTiles(DivideApply(sizes, kPack), [&](const Division& division) {
+  ForTiles(DivideApply(sizes, kPack), MostBlocks(), [&](const Division& division) {
     Launch(ApplyKernel<T, kPack>, division.grid, Threads(kApplyThreads), stream, sizes.rows, sizes.channels,
            division, norm, static_cast<const T*>(x), static_cast<const T*>(addend), relu, static_cast<T*>(y));
   });
@@ -173,7 +173,7 @@ void RunGradSums(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& no
 template <bool kRepeated, typename T, int kPack>
 void RunGrad(Pack<T, kPack>, const ChannelRows& sizes, const ChannelNorm& norm, const BatchNormGradIn& in,
              const float* dweight, const float* dbias, void* dx, Stream stream) {
-  ForTiles(DivideApply(sizes, kPack), [&](const Division& division) {
+  ForTiles(DivideApply(sizes, kPack), MostBlocks(), [&](const Division& division) {
     Launch(GradKernel<T, kPack, kRepeated>, division.grid, Threads(kApplyThreads), stream, sizes.rows,
            sizes.channels, division, norm, static_cast<const T*>(in.x), static_cast<const T*>(in.dy), dweight,
            dbias, static_cast<T*>(dx));

@@ -239,12 +239,13 @@ TANDEM_KERNEL __launch_bounds__(kSumThreads)
 template <int kPack, typename Function>
 void ForTogether(const ChannelRows& sizes, int row_bytes, const Function& launch) {
   const int threads = Threads(kSumThreads);
-  const Division whole = Divide(sizes.rows, sizes.channels, kPack, threads,
-                                BlocksTogether(sizes.multiprocessors), kSumTilePacks);
+  const int together = BlocksTogether(sizes.multiprocessors);
+  const Division whole = Divide(sizes.rows, sizes.channels, kPack, threads, together, kSumTilePacks);
   const int64_t room = (MostSharedBytes() - kOtherSharedBytes<kPack>) / (threads * row_bytes);
   const int64_t rows = (whole.piece + whole.rows - 1) / whole.rows;
   const int held = static_cast<int>(std::clamp<int64_t>(room, 0, rows));
-  ForTiles(whole, [&](const Division& division) { launch(division, held, held * threads * row_bytes); });
+  ForTiles(whole, std::min<uint64_t>(together, MostBlocks()),
+           [&](const Division& division) { launch(division, held, held * threads * row_bytes); });
 }
 
 template <typename T, int kPack>

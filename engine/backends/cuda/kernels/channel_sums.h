@@ -47,10 +47,10 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
   return division;
 }
 
-// Calls `launch(division)` for each necessary launch, with its own tiles.
+// Calls `launch(division)` for each necessary launch, with its own tiles and at most `most_blocks` blocks.
 template <typename Function>
-void ForTiles(const Division& whole, const Function& launch) {
-  InParts(whole.grid.y, MostBlocks() / whole.grid.x, [&](unsigned first, unsigned tiles) {
+void ForTiles(const Division& whole, uint64_t most_blocks, const Function& launch) {
+  InParts(whole.grid.y, most_blocks / whole.grid.x, [&](unsigned first, unsigned tiles) {
     Division part = whole;
     part.first_tile = first;
     part.grid.y = tiles;
@@ -252,7 +252,7 @@ void RunSums(const ChannelRows& sizes, const Terms& terms, const SumScratch& scr
              Stream stream) {
   const Division whole = Divide(sizes.rows, sizes.channels, kPack, Threads(kSumThreads),
                                 kSumBlocks * sizes.multiprocessors, kSumTilePacks);
-  ForTiles(whole, [&](const Division& division) {
+  ForTiles(whole, MostBlocks(), [&](const Division& division) {
     Launch(SumKernel<kPack, Terms, Finish>, division.grid, Threads(kSumThreads), stream, sizes.rows,
            sizes.channels, division, terms, scratch, finish);
   });

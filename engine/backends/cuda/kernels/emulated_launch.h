@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_EMULATED_LAUNCH_H_
 
 #include <cstdint>
+#include <cstdlib>
 
 #include "engine/backends/cuda/driver/emulated_give.h"
 #include "engine/backends/cuda/kernels/emulator.h"
@@ -42,8 +43,10 @@ inline unsigned char* DynamicShared() {
 }
 
 template <typename... Parameters, typename... Arguments>
-void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int /*shared_bytes*/,
-                    Stream stream, Arguments... arguments) {
+void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int shared_bytes, Stream stream,
+                    Arguments... arguments) {
+  // CUDA refuses such a launch.
+  if (grid.x * grid.y * grid.z > BlocksTogether(1) || shared_bytes > MostSharedBytes()) std::abort();
   Launch(kernel, grid, threads, stream, arguments...);
 }
 

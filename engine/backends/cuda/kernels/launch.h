@@ -89,7 +89,11 @@ inline int BlocksTogether(int multiprocessors) { return multiprocessors; }
 template <typename... Parameters, typename... Arguments>
 void LaunchTogether(void (*kernel)(Parameters...), Grid grid, int threads, int shared_bytes, Stream stream,
                     Arguments... arguments) {
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes);
+  // The limit is one for all threads of the process, so that it has the same value for every launch.
+  cudaFuncAttributes own = {};
+  cudaFuncGetAttributes(&own, kernel);
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       MostSharedBytes() - static_cast<int>(own.sharedSizeBytes));
   cudaLaunchAttribute together = {};
   together.id = cudaLaunchAttributeCooperative;
   together.val.cooperative = 1;
