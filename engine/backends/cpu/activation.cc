@@ -18,8 +18,8 @@ namespace {
 // From this threshold on, softplus equals x in single precision.
 constexpr double kLargeThreshold = 16;
 
-// Returns oneDNN's name of a function, and its constant, or undef if oneDNN does not have it. SELU is an ELU
-// that EmitSeluScale scales.
+// Returns oneDNN's name of a function, and its constant, or undef for the functions of LowerLoop. SELU is an
+// ELU that EmitSeluScale scales.
 std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
   const float alpha = static_cast<float>(rule.alpha);
   switch (rule.function) {
@@ -28,7 +28,8 @@ std::pair<dnnl::algorithm, float> AlgorithmOf(const ActivationRule& rule) {
     case ActivationFunction::kElu:
       return {dnnl::algorithm::eltwise_elu, alpha};
     case ActivationFunction::kGelu:
-      return {dnnl::algorithm::eltwise_gelu_erf, 0.0f};
+      // Slower in oneDNN.
+      break;
     case ActivationFunction::kGeluTanh:
       return {dnnl::algorithm::eltwise_gelu_tanh, 0.0f};
     case ActivationFunction::kSigmoid:
@@ -73,35 +74,46 @@ void EmitSeluScale(Lowering& lowering, Region y, int64_t elements) {
                  }});
 }
 
-float Softplus(const ActivationRule& rule, double x) {
-  const double scaled = rule.alpha * x;
-  return static_cast<float>(scaled > rule.threshold ? x : std::log1p(std::exp(scaled)) / rule.alpha);
+void Softplus(const ActivationRule& rule, const float* x, float* y, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const double scaled = rule.alpha * x[i];
+    y[i] = static_cast<float>(scaled > rule.threshold ? x[i] : std::log1p(std::exp(scaled)) / rule.alpha);
+  }
 }
 
-float SoftplusSlope(const ActivationRule& rule, double x) {
-  const double scaled = rule.alpha * x;
-  return static_cast<float>(scaled > rule.threshold ? 1 : 1 / (1 + std::exp(-scaled)));
+void SoftplusGrad(const ActivationRule& rule, const float* x, const float* dy, float* dx, int64_t begin,
+                  int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const double scaled = rule.alpha * x[i];
+    dx[i] = static_cast<float>(scaled > rule.threshold ? 1 : 1 / (1 + std::exp(-scaled))) * dy[i];
+  }
 }
 
-// Computes the softplus, or in the gradient the product of its slope and the second input, over all elements.
-absl::Status LowerSoftplus(Lowering& lowering, const Node& node, const ActivationRule& rule,
-                           const Layout& layout) {
+// Computes a GELU or softplus, or its gradient, by a loop over all elements.
+absl::Status LowerLoop(Lowering& lowering, const Node& node, const ActivationRule& rule,
+                       const Layout& layout) {
   const bool is_grad = node.inputs.size() == 2;
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.Get(node.inputs[0], layout));
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.Get(node.inputs.back(), layout));
   const Region y = lowering.Define(node.outputs[0], layout);
-  const int64_t elements = layout.elements();
-  lowering.Emit({.name = absl::StrCat(node.op->kind(), " softplus"),
+  const bool gelu = rule.function == ActivationFunction::kGelu;
+  lowering.Emit({.name = absl::StrCat(node.op->kind(), " ", rule.ToString()),
                  .reads = {x, dy},
                  .writes = {y},
                  .in_place = {{0, 1}},
-                 .run = [=](const RunContext& run) {
+                 .run = [=, elements = layout.elements()](const RunContext& run) {
                    const float* from = run.At<const float>(x);
                    const float* grad = run.At<const float>(dy);
                    float* to = run.At<float>(y);
                    run.team->For(elements, [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       to[i] = is_grad ? SoftplusSlope(rule, from[i]) * grad[i] : Softplus(rule, from[i]);
+                     if (gelu && is_grad) {
+                       run.kernels->gelu_grad(from, grad, to, begin, end);
+                     } else if (gelu) {
+                       run.kernels->gelu(from, to, begin, end);
+                     } else if (is_grad) {
+                       SoftplusGrad(rule, from, grad, to, begin, end);
+                     } else {
+                       Softplus(rule, from, to, begin, end);
                      }
                    });
                    return absl::OkStatus();
@@ -116,7 +128,7 @@ absl::Status LowerActivation(Lowering& lowering, const Node& node) {
   const ActivationRule& rule = static_cast<const ActivationOp&>(*node.op).rule;
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Layout layout = home.layout;
-  if (AlgorithmOf(rule).first == dnnl::algorithm::undef) return LowerSoftplus(lowering, node, rule, layout);
+  if (AlgorithmOf(rule).first == dnnl::algorithm::undef) return LowerLoop(lowering, node, rule, layout);
   const dnnl::memory::desc desc = DescOf(layout);
   const auto forward = ForwardDesc(rule, desc);
   TANDEM_ASSIGN_OR_RETURN(const Region x, lowering.GetFixed(node.inputs[0], layout));
@@ -133,7 +145,7 @@ absl::Status LowerActivationGrad(Lowering& lowering, const Node& node) {
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.Home(node.inputs[0]));
   const Layout layout = home.layout;
   const auto [algorithm, number] = AlgorithmOf(rule);
-  if (algorithm == dnnl::algorithm::undef) return LowerSoftplus(lowering, node, rule, layout);
+  if (algorithm == dnnl::algorithm::undef) return LowerLoop(lowering, node, rule, layout);
   const dnnl::memory::desc desc = DescOf(layout);
   const dnnl::eltwise_backward::primitive_desc backward({algorithm, desc, desc, number}, OneDnnEngine(),
                                                         ForwardDesc(rule, desc));

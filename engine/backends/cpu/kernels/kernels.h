@@ -284,6 +284,8 @@ struct Kernels {
   // Items: elements.
   void (*relu)(const float* x, float* y, int64_t begin, int64_t end);
   void (*relu_grad)(const float* y, const float* dy, float* dx, int64_t begin, int64_t end);
+  void (*gelu)(const float* x, float* y, int64_t begin, int64_t end);
+  void (*gelu_grad)(const float* x, const float* dy, float* dx, int64_t begin, int64_t end);
   void (*add)(const float* a, const float* b, float* y, int64_t begin, int64_t end);
   void (*scale)(const float* x, float factor, float* y, int64_t begin, int64_t end);
   void (*sgd)(const SgdCoefficients& coefficients, float* parameter, const float* grad, float* buffer,

@@ -11,6 +11,7 @@
 #include "engine/backends/cpu/kernels/elementwise.inc"
 #include "engine/backends/cpu/kernels/linear.inc"
 #include "engine/backends/cpu/kernels/attention.inc"
+#include "engine/backends/cpu/kernels/activation.inc"
 #include "engine/backends/cpu/kernels/lstm.inc"
 #include "engine/backends/cpu/kernels/optimizers.inc"
 #include "engine/backends/cpu/kernels/winograd.inc"
