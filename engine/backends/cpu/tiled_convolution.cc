@@ -20,8 +20,10 @@ constexpr int64_t kPartBytes = 1200 << 10;
 // kWidePartBytes.
 constexpr int64_t kCachedSumBytes = 1 << 20;
 constexpr int64_t kWidePartBytes = 6 << 20;
-// The cost of a point of a patch with its transforms, in products of a direct convolution.
-constexpr double kPointCost = 1.25;
+// The cost to transform a number of the input or output, in products of a direct convolution. Measured on a
+// Zen 4, with images of 28x28, 14x14 and 7x7 and 16 to 512 channels: the rule's gain is within 8 % of the
+// forward pass's and the data gradient's. Weight gradients gain up to 20 % less.
+constexpr double kTransformCost = 11;
 // Each pixel of two blocks of samples has two tiles for each block of channels.
 constexpr int64_t kPackedPixel = 2 * kTileElements;
 // An image with so few channels is unfolded: each tap of each channel becomes a channel.
@@ -114,8 +116,11 @@ bool TakesTiledWinograd(const Lowering& lowering, const ConvProblem& p, bool gra
   };
   const int64_t taps =
       inside(direct.rows, 3 * direct.out_height) * inside(direct.columns, 3 * direct.out_width);
+  // Each transformed number takes part in as many products as the other side has channels.
+  const double cost = 1 + kTransformCost / static_cast<double>(direct.in_blocks * kTileChannels) +
+                      kTransformCost / static_cast<double>(direct.out_blocks * kTileChannels);
   // A direct convolution computes two blocks of samples at a time.
-  return WinogradOf(lowering, p, gradient).patches() * TileWinograd::kPoints * kPointCost <=
+  return WinogradOf(lowering, p, gradient).patches() * TileWinograd::kPoints * cost <=
          taps * 2 * direct.image_pairs();
 }
 
