@@ -263,6 +263,13 @@ bool TakesScaledTargets(const v1::Loss& loss) {
   return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1();
 }
 
+v1::Loss InScaleOf(double deviation, v1::Loss loss) {
+  if (deviation == 0) return loss;
+  if (loss.has_huber()) loss.mutable_huber()->set_delta(loss.huber().delta() / deviation);
+  if (loss.has_smooth_l1()) loss.mutable_smooth_l1()->set_beta(loss.smooth_l1().beta() / deviation);
+  return loss;
+}
+
 std::optional<int64_t> IgnoreIndexOf(const v1::Loss& loss) {
   if (loss.softmax_cross_entropy().has_ignore_index()) return loss.softmax_cross_entropy().ignore_index();
   if (loss.negative_log_likelihood().has_ignore_index()) return loss.negative_log_likelihood().ignore_index();

@@ -38,6 +38,10 @@ bool TakesScaledTargets(const v1::Loss& loss);
 // [10], but ..."), or "". The loss and the targets fit each other.
 std::string OutputFault(const v1::Loss& loss, const Target& target, const Shape& output);
 
+// Returns the loss for targets and outputs that are divided by `deviation`: delta and beta are divided too,
+// so that the loss keeps its meaning. 0 means that nothing is divided.
+v1::Loss InScaleOf(double deviation, v1::Loss loss);
+
 // The meaning of LossValues::loss.
 enum class LossReduction : uint8_t {
   kMean,           // The mean, weighted if samples have weights.

@@ -229,6 +229,27 @@ TEST(EvaluationTest, ColumnsAreMatchedByName) {
   EXPECT_THAT(fault.description, HasSubstr("has no column 'b', which is a feature of the model"));
 }
 
+// The model predicts 0 for targets that it divides by 10. The differences are 5 and 30.
+TEST(EvaluationTest, DeltaAndBetaAreInTheScaleOfTheTable) {
+  const std::unique_ptr<Device> device = Cpu();
+  for (const bool huber : {true, false}) {
+    TrainedModel model = DenseModel("huber", {{0}});
+    v1::Loss& loss = *model.spec.mutable_training()->mutable_loss();
+    if (huber) loss.mutable_huber()->set_delta(10);
+    if (!huber) loss.mutable_smooth_l1()->set_beta(10);
+    model.trained_on.feature_names = {"a"};
+    model.trained_on.target_names = {"y"};
+    model.trained_on.preparation = FromText<v1::TablePreparation>(
+        "columns { name: 'a' kind: COLUMN_KIND_NUMBER numbers { deviation: 1 } } target_deviation: 10");
+    v1::DatasetSpec dataset;
+    dataset.mutable_csv()->set_train(WriteTable("scaled.csv", "a,y\n1,5\n2,-30\n"));
+    const auto evaluation = EvaluateModel(model, RequestFor(dataset), *device);
+    ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+    // 5^2 / 2 and 10 (30 - 5), divided by beta.
+    EXPECT_NEAR(evaluation->loss(), (12.5 + 250) / 2 / (huber ? 1 : 10), 1e-4);
+  }
+}
+
 // The class is the largest of three numbers.
 TEST(EvaluationTest, ClassesAreMatchedByName) {
   TrainedModel model = DenseModel("softmax_cross_entropy", {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}});

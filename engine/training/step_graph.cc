@@ -118,8 +118,10 @@ absl::StatusOr<Forward> AddForward(const v1::JobSpec& spec, const DatasetInfo& d
   }
   TANDEM_ASSIGN_OR_RETURN(forward.network,
                           AddNormalizedNetwork(spec, data, batch.samples, forward.step, shape, graph));
-  TANDEM_ASSIGN_OR_RETURN(const LossValues loss, AddLoss(spec.training().loss(), forward.network.output,
-                                                         batch.targets, graph, reduction));
+  const double deviation = data.preparation.has_value() ? data.preparation->target_deviation() : 0;
+  TANDEM_ASSIGN_OR_RETURN(const LossValues loss,
+                          AddLoss(InScaleOf(deviation, spec.training().loss()), forward.network.output,
+                                  batch.targets, graph, reduction));
   forward.loss = loss.loss;
   if (reduction == LossReduction::kSumIfWeighted) forward.loss_weight = loss.weight;
   const Value& target = graph.value(batch.targets);
