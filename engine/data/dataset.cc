@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -248,6 +250,24 @@ std::unique_ptr<const Dataset> FirstOf(std::unique_ptr<const Dataset> whole, int
   return std::make_unique<Subset>(std::move(whole), std::move(indices));
 }
 
+// Returns a notice if 32-bit floats round a channel's numbers by more than a hundredth of their deviation. ""
+// otherwise.
+std::string RoundingNotice(const ChannelStatistics& statistics, const DatasetInfo& info) {
+  if (info.sample_type != SampleType::kFloats) return "";
+  for (size_t i = 0; i < statistics.mean.size(); ++i) {
+    const double rounding = std::abs(statistics.mean[i]) * std::numeric_limits<float>::epsilon() / 2;
+    const double deviation = statistics.standard_deviation[i];
+    if (deviation == 0 || !(rounding > deviation / 100)) continue;
+    return absl::StrCat(i < info.feature_names.size()
+                            ? absl::StrCat("The column '", info.feature_names[i], "'")
+                            : absl::StrCat("Channel ", i, " of the samples"),
+                        " has numbers near ", statistics.mean[i], " with a deviation of ", deviation,
+                        ". 32-bit floats round them by ", rounding,
+                        "; subtract a constant from the data, or give a table csv.scaling: standard.");
+  }
+  return "";
+}
+
 absl::Status ResolveFromData(const Dataset& train, DatasetInfo& info) {
   TANDEM_ASSIGN_OR_RETURN(const ChannelStatistics statistics, ComputeStatistics(train, info));
   ResolvedNormalization& normalization = info.normalization;
@@ -255,6 +275,9 @@ absl::Status ResolveFromData(const Dataset& train, DatasetInfo& info) {
     normalization.mean[i] = statistics.mean[i] * normalization.scale;
     const double deviation = statistics.standard_deviation[i] * std::abs(normalization.scale);
     normalization.standard_deviation[i] = deviation > 0 && std::isfinite(deviation) ? deviation : 1;
+  }
+  if (std::string notice = RoundingNotice(statistics, info); !notice.empty()) {
+    info.notices.push_back(std::move(notice));
   }
   return absl::OkStatus();
 }

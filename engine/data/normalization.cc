@@ -15,10 +15,18 @@ constexpr int64_t kMostNormalizedChannels = int64_t{1} << 20;
 
 }  // namespace
 
+Channels::Channels(const Shape& sample) {
+  if (sample.rank() == 0) return;
+  const bool last = sample.rank() == 2;
+  count = sample[last ? 1 : 0];
+  outer = last ? sample[0] : 1;
+  area = last ? 1 : sample.elements() / count;
+}
+
 absl::StatusOr<ResolvedNormalization> ResolveNormalization(const v1::Normalization& normalization,
                                                            const Shape& sample, DType samples) {
   FieldViolations violations;
-  const int64_t channels = sample.rank() >= 1 ? sample[0] : 1;
+  const int64_t channels = Channels(sample).count;
   if (normalization.from_data() && channels > kMostNormalizedChannels) {
     violations.Add("from_data", absl::StrCat("is given, but samples of shape ", sample.ToString(),
                                              " have more than ", kMostNormalizedChannels,

@@ -32,6 +32,13 @@ TEST(NormalizationTest, OneNumberForAllChannelsOrOneEach) {
   EXPECT_THAT(resolved->standard_deviation, ElementsAre(2, 4));
 }
 
+TEST(NormalizationTest, FeaturesOfSequencesAreChannels) {
+  v1::Normalization normalization;
+  for (const double mean : {1, 2, 3}) normalization.add_mean(mean);
+  EXPECT_TRUE(ResolveNormalization(normalization, Shape({5, 3}), DType::kFloat32).ok());
+  EXPECT_FALSE(ResolveNormalization(normalization, Shape({3, 5}), DType::kFloat32).ok());
+}
+
 TEST(NormalizationTest, NamesTheFieldsAtFault) {
   v1::Normalization normalization;
   normalization.add_mean(1);

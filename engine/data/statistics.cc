@@ -56,14 +56,11 @@ absl::Status ForAllSamples(
   });
 }
 
-StatisticsSum::StatisticsSum(const DatasetInfo& info)
-    : type_(info.sample_type),
-      channels_(info.shape.rank() >= 1 ? info.shape[0] : 1),
-      area_(info.shape.elements() / channels_) {
-  if (type_ == SampleType::kBytes) counts_.resize(channels_);
+StatisticsSum::StatisticsSum(const DatasetInfo& info) : type_(info.sample_type), channels_(info.shape) {
+  if (type_ == SampleType::kBytes) counts_.resize(channels_.count);
   if (type_ == SampleType::kFloats) {
-    means_.resize(channels_);
-    squares_.resize(channels_);
+    means_.resize(channels_.count);
+    squares_.resize(channels_.count);
   }
 }
 
@@ -77,25 +74,25 @@ void StatisticsSum::Add(const void* samples, int64_t count) {
     AddFloats(static_cast<const float*>(samples), count);
   } else if (type_ == SampleType::kBytes) {
     const auto* bytes = static_cast<const uint8_t*>(samples);
-    for (int64_t i = 0; i < count * channels_; ++i, bytes += area_) {
-      std::array<int64_t, 256>& of_channel = counts_[i % channels_];
-      for (int64_t k = 0; k < area_; ++k) ++of_channel[bytes[k]];
+    for (int64_t i = 0; i < count * channels_.outer * channels_.count; ++i, bytes += channels_.area) {
+      std::array<int64_t, 256>& of_channel = counts_[i % channels_.count];
+      for (int64_t k = 0; k < channels_.area; ++k) ++of_channel[bytes[k]];
     }
   }
 }
 
 void StatisticsSum::AddFloats(const float* values, int64_t count) {
-  for (int64_t i = 0; i < count * channels_; ++i, values += area_) {
-    const int64_t channel = i % channels_;
+  for (int64_t i = 0; i < count * channels_.outer * channels_.count; ++i, values += channels_.area) {
+    const int64_t channel = i % channels_.count;
     double sum = 0;
     if (is_second_pass_) {
-      for (int64_t k = 0; k < area_; ++k) {
+      for (int64_t k = 0; k < channels_.area; ++k) {
         const double distance = values[k] - means_[channel];
         sum += distance * distance;
       }
       squares_[channel] += sum;
     } else {
-      for (int64_t k = 0; k < area_; ++k) sum += values[k];
+      for (int64_t k = 0; k < channels_.area; ++k) sum += values[k];
       means_[channel] += sum;
     }
   }
@@ -103,7 +100,7 @@ void StatisticsSum::AddFloats(const float* values, int64_t count) {
 
 void StatisticsSum::EndPass() {
   if (type_ == SampleType::kFloats && !is_second_pass_) {
-    for (double& mean : means_) mean /= static_cast<double>(samples_ * area_);
+    for (double& mean : means_) mean /= static_cast<double>(samples_ * channels_.outer * channels_.area);
   }
   is_second_pass_ = true;
 }
@@ -114,7 +111,8 @@ ChannelStatistics StatisticsSum::Finish() const {
   if (type_ == SampleType::kFloats) {
     statistics.mean = means_;
     for (const double squares : squares_) {
-      statistics.standard_deviation.push_back(std::sqrt(squares / static_cast<double>(samples_ * area_)));
+      const auto numbers = static_cast<double>(samples_ * channels_.outer * channels_.area);
+      statistics.standard_deviation.push_back(std::sqrt(squares / numbers));
     }
   }
   for (const std::array<int64_t, 256>& of_channel : counts_) {

@@ -41,9 +41,7 @@ class StatisticsSum {
   void AddFloats(const float* values, int64_t count);
 
   const SampleType type_;
-  const int64_t channels_;
-  // Elements of a channel of a sample.
-  const int64_t area_;
+  const Channels channels_;
   int64_t samples_ = 0;
   bool is_second_pass_ = false;
   // For bytes: the count of each value in each channel. Counts are exact, and faster than sums.

@@ -1,9 +1,11 @@
 #include "engine/data/statistics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -16,6 +18,12 @@
 
 namespace tandem {
 namespace {
+
+using ::testing::Contains;
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Returns bytes that are not all equal.
 std::string Noise(size_t size) {
@@ -133,6 +141,37 @@ TEST_F(StatisticsTest, OfArrays) {
   std::string tokens;
   for (size_t i = 0; i < elements; ++i) tokens += Little(i % 50, 2);
   expect("<i2", tokens, targets);
+}
+
+// Two samples of two positions with features a and b.
+TEST_F(StatisticsTest, EachFeatureOfASequenceIsAChannel) {
+  std::string elements;
+  for (const float number : {1.0f, 100.0f, 3.0f, 300.0f, 5.0f, 500.0f, 7.0f, 700.0f}) {
+    elements.append(reinterpret_cast<const char*>(&number), sizeof(number));
+  }
+  const std::string inputs = Write("s.npy", Npy("<f4", "(2, 2, 2)", elements));
+  const std::string targets = Write("t.npy", Npy("|i1", "(2,)", Labels(2, 2)));
+  const auto opened =
+      OpenDataset(Parse(absl::StrCat("npy { train_inputs { path: '", inputs, "' } train_targets { path: '",
+                                     targets, "' } } normalization { from_data: true }")));
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(opened->info.normalization.mean, ElementsAre(4, 400));
+  EXPECT_THAT(opened->info.normalization.standard_deviation,
+              ElementsAre(DoubleNear(std::sqrt(5), 1e-9), DoubleNear(100 * std::sqrt(5), 1e-6)));
+}
+
+TEST_F(StatisticsTest, TellsOfNumbersThatFloatsRound) {
+  const auto notices = [&](const std::string& times) {
+    const std::string table = Write("times.csv", absl::StrCat("a,time,y\n", times));
+    const auto opened =
+        OpenDataset(Parse(absl::StrCat("csv { train: '", table, "' } normalization { from_data: true }")));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? opened->info.notices : std::vector<std::string>();
+  };
+  EXPECT_THAT(notices("1,1700000000,1\n2,1700000200,2\n3,1700000400,3\n"),
+              Contains(HasSubstr("The column 'time' has numbers near 1.7e+09 with a deviation of ")));
+  EXPECT_THAT(notices("1,17000,1\n2,17002,2\n3,17004,3\n"), Not(Contains(HasSubstr("round"))));
+  EXPECT_THAT(notices("1,7,1\n2,7,2\n3,7,3\n"), Not(Contains(HasSubstr("round"))));
 }
 
 TEST_F(StatisticsTest, OfTablesImagesTextAndMadeUpSamples) {

@@ -39,9 +39,8 @@ absl::StatusOr<Executable*> Predictor::ExecutableFor(int64_t samples) {
   if (type_ != SampleType::kTokens) {
     const ResolvedNormalization& normalization = model_.trained_on.normalization;
     TANDEM_ASSIGN_OR_RETURN(
-        input, graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
-                                                       normalization.standard_deviation, device_.dtype()),
-                         {input}));
+        input, AddNormalize(normalization.scale, normalization.mean, normalization.standard_deviation,
+                            device_.dtype(), input, graph));
   }
   TANDEM_ASSIGN_OR_RETURN(const Network network,
                           BuildModel(model, input, device_.dtype(), /*training=*/false, graph));

@@ -84,9 +84,8 @@ absl::StatusOr<Network> AddNormalizedNetwork(const v1::JobSpec& spec, const Data
   if (data.sample_type != SampleType::kTokens) {
     const ResolvedNormalization& normalization = data.normalization;
     TANDEM_ASSIGN_OR_RETURN(
-        samples, graph.Add(std::make_shared<NormalizeOp>(normalization.scale, normalization.mean,
-                                                         normalization.standard_deviation, shape.dtype),
-                           {samples}));
+        samples, AddNormalize(normalization.scale, normalization.mean, normalization.standard_deviation,
+                              shape.dtype, samples, graph));
   }
   const bool training = step != kNoValue;
   const RandomSource random = {

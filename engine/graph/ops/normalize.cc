@@ -1,11 +1,14 @@
 #include "engine/graph/ops/normalize.h"
 
 #include <cmath>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/base/status_macros.h"
+#include "engine/graph/graph.h"
 #include "engine/graph/ops/input_rules.h"
+#include "engine/graph/ops/reshape.h"
 
 namespace tandem {
 
@@ -41,6 +44,17 @@ absl::StatusOr<std::vector<TensorType>> NormalizeOp::Infer(absl::Span<const Tens
 
 OpCost NormalizeOp::Cost(absl::Span<const TensorType> inputs, absl::Span<const TensorType> outputs) const {
   return WithFlops(Op::Cost(inputs, outputs), 2, inputs);
+}
+
+absl::StatusOr<ValueId> AddNormalize(double scale, const std::vector<double>& mean,
+                                     const std::vector<double>& std, DType dtype, ValueId x, Graph& graph) {
+  const Shape shape = graph.value(x).shape;
+  const auto op = std::make_shared<NormalizeOp>(scale, mean, std, dtype);
+  if (shape.rank() != 3) return graph.Add(op, {x});
+  const auto rows = std::make_shared<ReshapeOp>(Shape({shape[0] * shape[1], shape[2]}));
+  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(rows, {x}));
+  TANDEM_ASSIGN_OR_RETURN(x, graph.Add(op, {x}));
+  return graph.Add(std::make_shared<ReshapeOp>(shape), {x});
 }
 
 }  // namespace tandem

@@ -26,6 +26,10 @@ class NormalizeOp final : public Op {
   DType dtype;
 };
 
+// Adds a normalize over channels, which are the last extent of x [N, length, features], otherwise the second.
+absl::StatusOr<ValueId> AddNormalize(double scale, const std::vector<double>& mean,
+                                     const std::vector<double>& std, DType dtype, ValueId x, Graph& graph);
+
 }  // namespace tandem
 
 #endif  // TANDEM_ENGINE_GRAPH_OPS_NORMALIZE_H_
