@@ -19,6 +19,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -160,11 +161,13 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   next.losses.clear();
   ASSERT_TRUE(begin(Job(Rows({"b", "y", "a"}), 1, 1e-12)).ok());
   EXPECT_EQ(next.losses, right);
-  EXPECT_THAT(next.notices, Not(Contains(HasSubstr("from_data"))));
+  EXPECT_THAT(next.notices, Not(Contains(HasSubstr("normalization"))));
   v1::JobSpec from_data = Job(Rows({"a", "b", "y"}), 1);
   from_data.mutable_dataset()->mutable_normalization()->set_from_data(true);
   ASSERT_TRUE(begin(from_data).ok());
-  EXPECT_THAT(next.notices, Contains(HasSubstr("from_data takes mean and deviation from this job's data")));
+  EXPECT_THAT(next.notices,
+              Contains(AllOf(HasSubstr("with another dataset.normalization (scale 1, mean 0 and "),
+                             HasSubstr("give these numbers"))));
   EXPECT_LT(right[0], trained.losses[0] / 2);
   const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
   EXPECT_THAT(std::string(refused.message()),
@@ -174,6 +177,29 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   anew.mutable_model()->add_layers()->mutable_dense()->set_units(1);
   anew.mutable_initial_weights()->add_layers("dense_2");
   EXPECT_THAT(std::string(begin(anew).message()), Not(HasSubstr("column")));
+}
+
+TEST_F(MatchedDataTest, InitialWeightsTellOfANormalizationThatIsLeftOut) {
+  FaultyEnv env;
+  Recorder trained, next;
+  v1::JobSpec job = Job(Rows({"a", "b", "y"}), 1);
+  job.mutable_dataset()->mutable_normalization()->set_from_data(true);
+  ASSERT_TRUE(TrainWithFiles(job, "cpu", &env, &trained).status.ok());
+  const std::string model = folder_ + "/model.safetensors";
+  WriteFile(model, *env.ReadFile(kModel));
+  job.mutable_initial_weights()->set_file(model);
+  const auto begin = [&] {
+    Trainer::Options options = OptionsFor(job, "cpu", &next);
+    options.initial_weights_path = model;
+    const auto trainer = Trainer::Create(std::move(options));
+    return trainer.ok() ? (*trainer)->Run() : trainer.status();
+  };
+  ASSERT_TRUE(begin().ok());
+  EXPECT_THAT(next.notices, Not(Contains(HasSubstr("normalization"))));
+  job.mutable_dataset()->clear_normalization();
+  ASSERT_TRUE(begin().ok());
+  EXPECT_THAT(next.notices,
+              Contains(HasSubstr("than this job's (scale 1, mean 0 and standard_deviation 1)")));
 }
 
 TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {

@@ -190,6 +190,16 @@ absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metada
   return job.training().loss();
 }
 
+std::optional<v1::Normalization> NormalizationIn(const std::map<std::string, std::string>& metadata) {
+  const auto found = metadata.find(kNormalization);
+  v1::Normalization normalization;
+  if (found == metadata.end() ||
+      !google::protobuf::util::JsonStringToMessage(found->second, &normalization).ok()) {
+    return std::nullopt;
+  }
+  return normalization;
+}
+
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,
                                         const Shape& sample) {
   TrainedOn trained_on;
@@ -200,15 +210,11 @@ absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>
       });
   if (type == std::end(kSampleTypes)) return absl::DataLossError("its type of samples is not known");
   trained_on.sample_type = type->first;
-  const auto normalized = metadata.find(kNormalization);
-  v1::Normalization normalization;
-  if (normalized == metadata.end() ||
-      !google::protobuf::util::JsonStringToMessage(normalized->second, &normalization).ok()) {
-    return absl::DataLossError("its normalization cannot be read");
-  }
+  const std::optional<v1::Normalization> normalization = NormalizationIn(metadata);
+  if (!normalization.has_value()) return absl::DataLossError("its normalization cannot be read");
   if (trained_on.sample_type != SampleType::kTokens) {
     absl::StatusOr<ResolvedNormalization> resolved =
-        ResolveNormalization(normalization, sample, DTypeOfSamples(trained_on.sample_type));
+        ResolveNormalization(*normalization, sample, DTypeOfSamples(trained_on.sample_type));
     if (!resolved.ok()) return absl::DataLossError(resolved.status().message());
     trained_on.normalization = *std::move(resolved);
   }

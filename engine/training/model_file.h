@@ -80,6 +80,9 @@ absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>&
 // Returns the loss of the job in the metadata, as it was trained. DATA_LOSS if it cannot be read.
 absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata);
 
+// Returns how the samples of a job's model file were normalized. Nothing if the metadata do not tell.
+std::optional<v1::Normalization> NormalizationIn(const std::map<std::string, std::string>& metadata);
+
 // Reads the metadata of a job's model file. `sample` is the shape of the model's samples. DATA_LOSS if they
 // cannot be read.
 absl::StatusOr<TrainedOn> ReadTrainedOn(const std::map<std::string, std::string>& metadata,

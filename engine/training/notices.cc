@@ -25,6 +25,28 @@ std::string NormalizationNotice(const v1::DatasetSpec& dataset) {
          "trained with others; to keep those, give mean and std.";
 }
 
+std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own) {
+  const auto equal = [](const auto& a, const auto& b) {
+    const auto count = static_cast<size_t>(std::max<int64_t>(a.size(), b.size()));
+    for (size_t i = 0; i < count; ++i) {
+      if (a[a.size() == 1 ? 0 : i] != b[b.size() == 1 ? 0 : i]) return false;
+    }
+    return true;
+  };
+  if (of_model.scale() == own.scale && equal(of_model.mean(), own.mean) &&
+      equal(of_model.standard_deviation(), own.standard_deviation)) {
+    return "";
+  }
+  const auto text = [](double scale, const auto& mean, const auto& deviation) {
+    return absl::StrCat("scale ", scale, ", mean ", mean[0], mean.size() > 1 ? ", ..." : "",
+                        " and standard_deviation ", deviation[0], deviation.size() > 1 ? ", ..." : "");
+  };
+  return absl::StrCat("The loaded weights were trained on samples with another dataset.normalization (",
+                      text(of_model.scale(), of_model.mean(), of_model.standard_deviation()),
+                      ") than this job's (", text(own.scale, own.mean, own.standard_deviation),
+                      "); to keep theirs, give these numbers.");
+}
+
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
   if (bytes <= planned_bytes) return "";
   return absl::StrCat("A replica takes ", bytes >> 20, " MiB of memory, more than the ", planned_bytes >> 20,

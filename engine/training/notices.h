@@ -17,8 +17,10 @@ namespace tandem {
 
 // About parameters that do not begin with their initializers.
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
-// About loaded weights, if the normalization is computed from this job's data.
+// About weights that were trained on other data, if the normalization is computed from this job's data.
 std::string NormalizationNotice(const v1::DatasetSpec& dataset);
+// About weights whose model file has another normalization than this job's data. The samples are no tokens.
+std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own);
 // About a replica that takes more memory than planned.
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);
 // About a learning rate that the number of replicas changed. `first_rate` is the rate of the first step.

@@ -7,6 +7,7 @@
 #include "engine/base/random_access_env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/checkpoint/safetensors_reader.h"
 #include "engine/data/augment/augmenter.h"
 #include "engine/data/sampler.h"
 #include "engine/data/statistics.h"
@@ -15,6 +16,7 @@
 #include "engine/training/fit_data.h"
 #include "engine/training/initial_weights.h"
 #include "engine/training/judge.h"
+#include "engine/training/model_file.h"
 #include "engine/training/notices.h"
 #include "engine/training/plan.h"
 #include "engine/training/replica_spec.h"
@@ -144,7 +146,18 @@ absl::Status TrainingSetup::OpenWeights() {
   if (!weights.ok()) return DataError(weights.status());
   beginning_->by_weights = *std::move(weights);
   Notify(WeightsNotice(spec().initial_weights(), beginning_->by_weights.size()));
-  Notify(NormalizationNotice(options_.dataset));
+  return NotifyOfNormalization();
+}
+
+absl::Status TrainingSetup::NotifyOfNormalization() {
+  const absl::StatusOr<SafetensorsHeader> header = ReadSafetensorsHeader(options_.initial_weights_path);
+  if (!header.ok()) return DataError(header.status());
+  const std::optional<v1::Normalization> of_model = NormalizationIn(header->metadata);
+  if (!of_model.has_value()) {
+    Notify(NormalizationNotice(options_.dataset));
+  } else if (data_.info.sample_type != SampleType::kTokens) {
+    Notify(NormalizationNotice(*of_model, data_.info.normalization));
+  }
   return absl::OkStatus();
 }
 

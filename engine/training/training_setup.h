@@ -104,6 +104,7 @@ class TrainingSetup {
   absl::Status CompareData();
   absl::Status CheckData();
   absl::Status OpenWeights();
+  absl::Status NotifyOfNormalization();
   // Chooses the loads, and restores the state. FAILED_PRECONDITION if the checkpoint is past the end of the
   // job.
   absl::Status Begin();
