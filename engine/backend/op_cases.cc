@@ -171,6 +171,16 @@ OpCase Normalization(const std::string& name, bool bytes, Shape shape, std::vect
           }};
 }
 
+// The features of sequences [N, length, features].
+OpCase NormalizationOfSequences(bool bytes) {
+  return {absl::StrCat("normalize sequences of ", bytes ? "bytes" : "floats"), [=](CaseGraph& g) {
+            const Shape shape = {18, 5, 3};
+            const ValueId x = bytes ? g.Bytes("x", shape) : g.Input("x", shape);
+            const ValueId y = *AddNormalize(0.5, {0.1, 0.2, 0.3}, {1, 2, 0.5}, g.dtype(), x, g.graph());
+            g.Add(std::make_shared<ScaleOp>(2), {y});
+          }};
+}
+
 // Samples within a deviation of the mean.
 OpCase NormalizationOfFloats(double mean, double deviation) {
   return {absl::StrCat("normalize floats about ", mean, " by ", deviation), [=](CaseGraph& g) {
@@ -332,6 +342,8 @@ std::vector<OpCase> MakeOpCases() {
       Normalization("bytes, one mean", true, {3, 1, 5, 7}, {0.2860}, {0.3530}),
       Normalization("bytes, a mean for each channel", true, {2, 3, 5, 5}, {0.49, 0.48, 0.45},
                     {0.25, 0.24, 0.26}),
+      NormalizationOfSequences(true),
+      NormalizationOfSequences(false),
       Normalization("rows", false, {6, 4}, {0.1, 0.2, 0.3, 0.4}, {1, 2, 0.5, 4}),
       // Numbers that are large against their deviation, at float32's maximum, and denormal.
       NormalizationOfFloats(1e6 + 0.4, 4),
