@@ -370,6 +370,20 @@ TEST_F(AppTest, WatchWithoutAJobTellsOfAllAndEndsWellWithCtrlC) {
   EXPECT_EQ(terminal_.out(), "1970-01-12 13:46:40  lenet-1  running\n");
 }
 
+TEST_F(AppTest, LogsOfAQueuedJobSayWhyItWaits) {
+  daemon_.get_job = [&](const v1::GetJobRequest& request, v1::Job* job) {
+    *job = Job(request.name(), v1::JOB_STATE_QUEUED);
+    job->mutable_waiting()->set_message("Needs 2 CPUs; 1 of 2 free.");
+    return grpc::Status::OK;
+  };
+  daemon_.read_log = [](const v1::ReadLogRequest&, grpc::ServerWriter<v1::ReadLogResponse>*) {
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"logs", "lenet-1"}), 0);
+  EXPECT_EQ(terminal_.out(), "");
+  EXPECT_EQ(terminal_.err(), "lenet-1 waits: Needs 2 CPUs; 1 of 2 free.\n");
+}
+
 TEST_F(AppTest, FollowingAQueuedJobSaysWhyItWaitsAsTheQueueDoes) {
   std::atomic<bool> looked = false;
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job* job) {

@@ -97,6 +97,23 @@ TEST_F(ClusterCommandsTest, ADescribedJobHasItsNumberAndItsNodes) {
   EXPECT_THAT(ended.out(), HasSubstr("cluster     Slurm job 4711 on n1, n2\n"));
 }
 
+TEST_F(ClusterCommandsTest, AJobIsCheckedForTheCluster) {
+  v1::CreateJobRequest asked;
+  daemon_.create_job = [&](const v1::CreateJobRequest& request, v1::Job*) {
+    asked = request;
+    return grpc::Status::OK;
+  };
+  const std::string job = Write("job.yaml", "name: lenet\ncluster: {slurm: {nodes: 3}}\n");
+  for (const char* command : {"validate", "submit"}) {
+    EXPECT_EQ(Run({command, job, "--on", "slurm"}), 0) << terminal_.err();
+    EXPECT_EQ(asked.spec().cluster().slurm().nodes(), 3);
+    EXPECT_EQ(Run({command, Write("plain.yaml", "name: lenet\n"), "--on", "slurm"}), 0) << terminal_.err();
+    EXPECT_TRUE(asked.spec().cluster().has_slurm());
+    EXPECT_EQ(Run({command, job, "--on", "pbs"}), 2);
+    EXPECT_THAT(terminal_.err(), HasSubstr("--on: is \"pbs\"; the only kind of cluster is slurm"));
+  }
+}
+
 TEST_F(ClusterCommandsTest, AnAnswerOfTheDaemonIsNoLostConnection) {
   daemon_.create_job = [](const v1::CreateJobRequest&, v1::Job*) {
     return client::UnavailableStatus("cannot check the job: Slurm does not answer");

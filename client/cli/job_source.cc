@@ -39,13 +39,29 @@ std::vector<client::FieldViolation> FieldAtFault(const absl::Status& status) {
 
 }  // namespace
 
+void AddChanges(Command command, JobSource& source) {
+  command
+      .AddOption("--set", source.overrides,
+                 "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
+      .ValueName("PATH=VALUE")
+      .OneValueEach();
+  command.AddOption("--on", source.on, "Train on this kind of cluster instead of the daemon's machine: slurm")
+      .ValueName("CLUSTER");
+}
+
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source) {
+  if (!source.on.empty() && source.on != "slurm") {
+    session.terminal().Err(absl::StrCat("--on: is \"", source.on, "\"; the only kind of cluster is slurm\n"));
+    return absl::nullopt;
+  }
   absl::StatusOr<client::JobFile> file = client::ReadJobFile(source.file);
   if (!file.ok()) {
     session.terminal().Err(absl::StrCat(file.status().message(), "\n"));
     return absl::nullopt;
   }
   if (!ApplyOverrides(session, source, &file->spec)) return absl::nullopt;
+  // Keeps the cluster's fields in the file.
+  if (!source.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
   return *std::move(file);
 }
 

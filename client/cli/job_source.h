@@ -5,18 +5,23 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "client/cli/command.h"
 #include "client/cli/session.h"
 #include "client/lib/job_file.h"
 
 namespace tandem::cli {
 
-// A job file and the changes of --set, for `submit` and `validate`.
+// A job file with its changes, for `submit` and `validate`.
 struct JobSource {
-  std::string file;
-  std::vector<std::string> overrides;
+  std::string file = {};
+  std::vector<std::string> overrides = {};  // Of --set.
+  std::string on = {};                      // The kind of cluster. Empty for the daemon's machine.
 };
 
-// Reads the job. On failure, prints a line for each problem and returns nothing.
+// Adds the options of the changes to `command`, which uses `source` later.
+void AddChanges(Command command, JobSource& source);
+
+// Reads the job and changes it. On failure, prints a line for each problem and returns nothing.
 absl::optional<client::JobFile> ReadJob(Session& session, const JobSource& source);
 
 // Applies the overrides to a job. On failure, prints the problem and returns false.

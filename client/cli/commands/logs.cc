@@ -1,6 +1,8 @@
+#include "absl/strings/str_cat.h"
 #include "client/cli/commands/commands.h"
 #include "client/cli/job_reference.h"
 #include "client/cli/stream_notes.h"
+#include "client/cli/waiting_text.h"
 
 namespace tandem::cli {
 namespace {
@@ -16,6 +18,11 @@ int RunLogs(Session& session, const LogsOptions& options) {
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, options.job);
   if (!job.ok()) return session.Fail(job.status());
+  if (job->state() == v1::JOB_STATE_QUEUED) {
+    const std::string why = WaitingText(job->waiting(), session.terminal().Now());
+    session.terminal().Err(
+        Printable(absl::StrCat(JobId(job->name()), " waits", why.empty() ? "" : ": ", why, "\n")));
+  }
   StreamNotes observer(session.terminal());
   const absl::Status status =
       (*client)->ReadLog(job->name(), options.rank, 0, options.follow, observer, [&](absl::string_view data) {

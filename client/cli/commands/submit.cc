@@ -14,19 +14,11 @@ struct SubmitOptions {
   bool follow = false;
   bool plot = false;
   std::string request_id;
-  std::string on;
 };
 
 int RunSubmit(Session& session, const SubmitOptions& options) {
-  if (!options.on.empty() && options.on != "slurm") {
-    session.terminal().Err(absl::StrCat("cannot submit the job: --on is \"", options.on,
-                                        "\"; the only kind of cluster is slurm\n"));
-    return kBadUsage;
-  }
-  absl::optional<client::JobFile> file = ReadJob(session, options.source);
+  const absl::optional<client::JobFile> file = ReadJob(session, options.source);
   if (!file.has_value()) return kBadUsage;
-  // Keeps the cluster's fields in the file.
-  if (!options.on.empty()) file->spec.mutable_cluster()->mutable_slurm();
   const absl::StatusOr<client::Client*> client = session.Connect();
   if (!client.ok()) return session.Fail(client.status());
   const std::string request_id = options.request_id.empty() ? RandomRequestId() : options.request_id;
@@ -62,14 +54,7 @@ void AddSubmit(Command app, Session& session, int& exit_code) {
       .Required();
   command.AddFlag("-f,--follow", options->follow, "Follow the job until it ends, and return its exit code");
   command.AddFlag("--plot", options->plot, "Follow with curves of loss and accuracy");
-  command
-      .AddOption("--set", options->source.overrides,
-                 "Change a field: PATH=VALUE, such as training.epochs=1 or model.layers[0].conv2d.filters=8")
-      .ValueName("PATH=VALUE")
-      .OneValueEach();
-  command
-      .AddOption("--on", options->on, "Train on this kind of cluster instead of the daemon's machine: slurm")
-      .ValueName("CLUSTER");
+  AddChanges(command, options->source);
   command.AddOption("--request-id", options->request_id, "An id that makes a repeated command harmless")
       .ValueName("ID");
   command.Action([options, &session, &exit_code] { exit_code = RunSubmit(session, *options); });

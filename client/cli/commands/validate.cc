@@ -28,9 +28,7 @@ void AddValidate(Command app, Session& session, int& exit_code) {
   auto source = std::make_shared<JobSource>();
   const Command command = app.AddCommand("validate", "Check a job file without submitting it");
   command.AddOption("FILE", source->file, "Job file; `-` is standard input").Required();
-  command.AddOption("--set", source->overrides, "Change a field, as for submit")
-      .ValueName("PATH=VALUE")
-      .OneValueEach();
+  AddChanges(command, *source);
   command.Action([source, &session, &exit_code] { exit_code = RunValidate(session, *source); });
 }
 
