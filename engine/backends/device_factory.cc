@@ -38,7 +38,8 @@ absl::StatusOr<std::unique_ptr<Device>> OpenDevice(absl::string_view name, const
                              .memory_limit_bytes = options.memory_limit_bytes,
                              .workspace_limit_bytes = options.workspace_limit_bytes,
                              .max_threads_per_block = options.max_threads_per_block,
-                             .max_blocks = options.max_blocks});
+                             .max_blocks = options.max_blocks,
+                             .replicas_per_device = options.replicas_per_device});
   }
 #else
   if (kind == "gpu") {

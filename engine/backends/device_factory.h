@@ -23,6 +23,8 @@ struct DeviceOptions {
   int64_t workspace_limit_bytes = 0;
   int max_threads_per_block = 0;
   int max_blocks = 0;
+  // For GPUs: the most replicas of the job on a GPU.
+  int replicas_per_device = 1;
 };
 
 // Opens the device "<kind>:<index>", perhaps after "devices/": "cpu:0", "devices/gpu:1". INVALID_ARGUMENT for

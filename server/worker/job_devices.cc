@@ -1,6 +1,9 @@
 #include "server/worker/job_devices.h"
 
+#include <algorithm>
+
 #include "engine/training/plan.h"
+#include "engine/training/replica_spec.h"
 
 namespace tandem {
 
@@ -13,6 +16,8 @@ DeviceOptions DeviceOptionsOf(const v1::JobSpec& spec) {
   options.workspace_limit_bytes = spec.gpu().workspace_limit_bytes();
   options.max_threads_per_block = spec.gpu().max_threads_per_block();
   options.max_blocks = spec.gpu().max_blocks();
+  const int devices = std::max(1, DeviceCountOf(spec.replicas()));
+  options.replicas_per_device = (static_cast<int>(LoadsOf(spec.replicas()).size()) + devices - 1) / devices;
   return options;
 }
 

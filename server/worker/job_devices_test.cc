@@ -27,6 +27,18 @@ TEST(JobDevicesTest, DevicesComputeAsTheJobSays) {
   EXPECT_EQ(options.max_blocks, 4);
 }
 
+TEST(JobDevicesTest, CountsTheReplicasOnADevice) {
+  v1::JobSpec spec;
+  EXPECT_EQ(DeviceOptionsOf(spec).replicas_per_device, 1);
+  spec.mutable_replicas()->set_count(4);
+  spec.mutable_replicas()->set_replicas_per_device(2);
+  EXPECT_EQ(DeviceOptionsOf(spec).replicas_per_device, 2);
+  spec.mutable_replicas()->set_count(5);
+  for (const char* device : {"gpu:0", "gpu:1"}) spec.mutable_replicas()->add_devices(device);
+  spec.mutable_replicas()->clear_replicas_per_device();
+  EXPECT_EQ(DeviceOptionsOf(spec).replicas_per_device, 3);
+}
+
 TEST(JobDevicesTest, OpensADevice) {
   v1::Device device;
   device.set_name("devices/cpu:0");

@@ -252,7 +252,7 @@ ChannelRows ChannelRowsOf(const Lowering& lowering, ValueId id) {
   return {.rows = sizes.outer * sizes.inner,
           .channels = sizes.channels,
           .type = lowering.compute(),
-          .multiprocessors = lowering.device().properties.multiprocessors};
+          .multiprocessors = lowering.device().multiprocessors()};
 }
 
 absl::StatusOr<std::vector<Region>> ChannelVectors(Lowering& lowering, const Node& node, size_t first) {

@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_DEVICE_CONTEXT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -21,6 +22,9 @@ struct CudaOptions {
   int64_t workspace_limit_bytes = 0;
   int max_threads_per_block = 0;
   int max_blocks = 0;
+  // The kernels whose blocks wait for each other share the multiprocessors. Otherwise two such kernels could
+  // each hold a part, and wait for the rest for ever.
+  int replicas_per_device = 1;
 };
 
 // The objects of a replica's work on a GPU. Its variables and executables share the context and keep it
@@ -38,6 +42,11 @@ struct DeviceContext {
   std::unique_ptr<OwnedStream> copies;
   std::unique_ptr<Blas> blas;
   std::unique_ptr<Dnn> dnn;
+
+  // Returns the multiprocessors among which this replica's kernels divide their work.
+  int multiprocessors() const {
+    return std::max(1, properties.multiprocessors / std::max(1, options.replicas_per_device));
+  }
 };
 
 }  // namespace tandem::cuda

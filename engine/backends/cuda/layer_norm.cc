@@ -14,7 +14,7 @@ ChannelRows RowsOf(const Lowering& lowering, ValueId x, ValueId weight) {
   return {.rows = lowering.shape(x).elements() / columns,
           .channels = columns,
           .type = lowering.compute(),
-          .multiprocessors = lowering.device().properties.multiprocessors};
+          .multiprocessors = lowering.device().multiprocessors()};
 }
 
 Region DefinePlain(Lowering& lowering, ValueId id, DType type) {

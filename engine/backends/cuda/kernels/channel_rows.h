@@ -13,7 +13,7 @@ struct ChannelRows {
   int64_t rows = 0;
   int64_t channels = 0;
   DType type = DType::kFloat32;
-  int multiprocessors = 1;  // Of the GPU. The work is divided among them.
+  int multiprocessors = 1;  // Among them the work is divided.
 };
 
 // The scratch of sums over rows. Blocks add up pieces of the rows. The last block to end adds up the pieces,
