@@ -19,6 +19,7 @@
 namespace tandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -164,7 +165,9 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   v1::JobSpec from_data = Job(Rows({"a", "b", "y"}), 1);
   from_data.mutable_dataset()->mutable_normalization()->set_from_data(true);
   ASSERT_TRUE(begin(from_data).ok());
-  EXPECT_THAT(next.notices, Contains(HasSubstr("from_data takes mean and deviation from this job's data")));
+  EXPECT_THAT(next.notices,
+              Contains(AllOf(HasSubstr("from_data takes mean and deviation from this job's data"),
+                             HasSubstr("give mean and standard_deviation"))));
   EXPECT_LT(right[0], trained.losses[0] / 2);
   const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
   EXPECT_THAT(std::string(refused.message()),
