@@ -95,11 +95,9 @@ OpCase Step(std::shared_ptr<const UpdateOp> op, double constant, bool clips) {
             const ValueId rate = g.Number("rate", 0.05);
             for (size_t i = 0; i < shapes.size(); ++i) {
               std::vector<ValueId> inputs = {parameters[i], gradients[i], rate, outputs[1]};
-              for (const OptimizerState& state : op->states()) {
-                const std::string name = absl::StrCat(state.name, "/", i);
-                inputs.push_back(state.scalar
-                                     ? g.Kept(name, 0.4)
-                                     : g.Variable(name, shapes[i], 0.5, 1, VariableKind::kOptimizerState));
+              for (const absl::string_view state : op->states()) {
+                inputs.push_back(g.Variable(absl::StrCat(state, "/", i), shapes[i], 0.5, 1,
+                                            VariableKind::kOptimizerState));
               }
               inputs.push_back(outputs[0]);
               g.Add(op, inputs);

@@ -22,31 +22,26 @@ namespace {
 
 // A step. The states are zero only before the first step.
 OpCase Step(Shape shape, int64_t step, std::shared_ptr<const UpdateOp> op) {
-  return {absl::StrCat(op->kind(), " ", op->attributes(), " ", shape.ToString(), " step ", step),
-          [=](CaseGraph& g) {
-            std::vector<ValueId> inputs = {g.Variable("parameter", shape), g.Input("grad", shape),
-                                           g.Number<double>("learning_rate", 0.05),
-                                           g.Number<int64_t>("step", step)};
-            for (const OptimizerState& state : op->states()) {
-              if (state.scalar) {
-                inputs.push_back(g.Kept(state.name, step == 0 ? 0.0 : 0.4));
-              } else {
-                // A mean of squares is above 0 and above the square of the mean.
-                const absl::string_view name = state.name;
-                const bool signed_state = name == "momentum" || name == "mean" || name == "first_moment";
-                const double low = signed_state ? -0.5 : 1;
-                const double high = signed_state ? 0.5 : 2;
-                const double scale = step == 0 ? 0 : 1;
-                inputs.push_back(
-                    g.Variable(state.name, shape, scale * low, scale * high, VariableKind::kOptimizerState));
-              }
-            }
-            // Nodes take effect in order: the first op reads the parameter before the step, another reads it
-            // after.
-            g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
-            g.Add(op, inputs);
-            g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
-          }};
+  return {
+      absl::StrCat(op->kind(), " ", op->attributes(), " ", shape.ToString(), " step ", step),
+      [=](CaseGraph& g) {
+        std::vector<ValueId> inputs = {g.Variable("parameter", shape), g.Input("grad", shape),
+                                       g.Number<double>("learning_rate", 0.05),
+                                       g.Number<int64_t>("step", step)};
+        for (const absl::string_view name : op->states()) {
+          // A mean of squares is above 0 and above the square of the mean.
+          const bool signed_state = name == "momentum" || name == "mean" || name == "first_moment";
+          const double low = signed_state ? -0.5 : 1;
+          const double high = signed_state ? 0.5 : 2;
+          const double scale = step == 0 ? 0 : 1;
+          inputs.push_back(g.Variable(name, shape, scale * low, scale * high, VariableKind::kOptimizerState));
+        }
+        // Nodes take effect in order: the first op reads the parameter before the step, another reads it
+        // after.
+        g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
+        g.Add(op, inputs);
+        g.Add(std::make_shared<ScaleOp>(1), {inputs[0]});
+      }};
 }
 
 // A group of parameters with its own learning rate.
@@ -82,14 +77,9 @@ OpCase TwoParameterStep(int64_t step, std::shared_ptr<const UpdateOp> even,
                 std::make_shared<ScaleOp>(2),
                 {g.AddHidden(std::make_shared<ReshapeOp>(shapes[i]), {g.Input("late", {3, 1})})[0]})[0];
           }
-          for (const OptimizerState& state : op->states()) {
-            const std::string name = absl::StrCat(state.name, "/", i);
-            if (state.scalar) {
-              inputs.push_back(g.Kept(name, step == 0 ? 0.0 : 0.4));
-            } else {
-              inputs.push_back(g.Variable(name, shapes[i], step == 0 ? 0 : 0.5, step == 0 ? 0 : 1,
-                                          VariableKind::kOptimizerState));
-            }
+          for (const absl::string_view state : op->states()) {
+            inputs.push_back(g.Variable(absl::StrCat(state, "/", i), shapes[i], step == 0 ? 0 : 0.5,
+                                        step == 0 ? 0 : 1, VariableKind::kOptimizerState));
           }
           g.Add(op, inputs);
           if (i == 1) g.Add(std::make_shared<ScaleOp>(1), {parameters[2]});

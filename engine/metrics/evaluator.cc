@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -11,25 +12,32 @@
 namespace tandem {
 namespace {
 
-// Returns the logarithm of the odds of each class, log(p / (1 - p)). It has the order of p, and does not
-// saturate at 0 and 1.
+// Returns the logarithm of the odds of each class, log(p / (1 - p)). It has the order of p. It is infinite
+// only if an output is infinite. There are at least two classes.
 std::vector<double> LogOdds(absl::Span<const double> outputs) {
-  const size_t count = outputs.size();
-  const double largest = *std::max_element(outputs.begin(), outputs.end());
-  // The sum over all other classes, before and after.
-  std::vector<double> others(count, 0);
-  double before = 0;
-  double after = 0;
-  for (size_t c = 0; c < count; ++c) {
-    others[c] += before;
-    before += std::exp(outputs[c] - largest);
+  const size_t best = std::max_element(outputs.begin(), outputs.end()) - outputs.begin();
+  const double largest = outputs[best];
+  double second = -std::numeric_limits<double>::infinity();
+  for (size_t c = 0; c < outputs.size(); ++c) {
+    if (c != best) second = std::max(second, outputs[c]);
   }
-  for (size_t c = count; c-- > 0;) {
-    others[c] += after;
-    after += std::exp(outputs[c] - largest);
+  // Sums over the other classes than the best, in proportion to the second and to the best.
+  double sum_by_second = 0;
+  double sum_by_best = 0;
+  for (size_t c = 0; c < outputs.size(); ++c) {
+    if (c == best) continue;
+    sum_by_second += outputs[c] == second ? 1 : std::exp(outputs[c] - second);
+    sum_by_best += std::exp(outputs[c] - largest);
   }
-  for (size_t c = 0; c < count; ++c) others[c] = outputs[c] - largest - std::log(others[c]);
-  return others;
+  std::vector<double> odds;
+  odds.reserve(outputs.size());
+  for (size_t c = 0; c < outputs.size(); ++c) {
+    // The best class is in the sum as 1, so the difference does not cancel.
+    odds.push_back(c == best
+                       ? largest - second - std::log(sum_by_second)
+                       : outputs[c] - largest - std::log(1 + (sum_by_best - std::exp(outputs[c] - largest))));
+  }
+  return odds;
 }
 
 // Returns the largest output, the first of equal outputs. NaN is larger than every number.

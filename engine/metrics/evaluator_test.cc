@@ -80,6 +80,32 @@ TEST(EvaluatorTest, RanksWhatIsNearlySure) {
   EXPECT_EQ(evaluation.classification().classes(0).auc(), 1);
 }
 
+// In double precision, the exponentials of logits more than 745 apart are 0.
+TEST(EvaluatorTest, RanksLogitsThatAreFarApart) {
+  Evaluator evaluator(FromText<v1::Training>("loss { softmax_cross_entropy {} } metrics: METRIC_AUC"),
+                      {TargetKind::kClass, Shape(), 3});
+  const std::vector<float> outputs = {900, 0, 0, 1000, 0, 0, 800, 0, 0, -2000, 0, -900, -1000, 0, -900};
+  const std::vector<int32_t> labels = {0, 0, 1, 2, 0};
+  evaluator.Add(Tensor::Of<float>({5, 3}, outputs), labels.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.classification().classes(0).auc(), 5.0 / 6);
+}
+
+// A log-probability of minus infinity is a probability of 0.
+TEST(EvaluatorTest, RanksImpossibleClasses) {
+  Evaluator evaluator(FromText<v1::Training>("loss { negative_log_likelihood {} } metrics: METRIC_AUC"),
+                      {TargetKind::kClass, Shape(), 3});
+  const float none = -std::numeric_limits<float>::infinity();
+  const std::vector<float> outputs = {0, none, none, -0.1f, -2.4f, -7, none, 0, none};
+  const std::vector<int32_t> labels = {0, 1, 2};
+  evaluator.Add(Tensor::Of<float>({3, 3}, outputs), labels.data());
+  v1::Evaluation evaluation;
+  evaluator.Fill(&evaluation);
+  EXPECT_EQ(evaluation.classification().classes(0).auc(), 1);
+  EXPECT_EQ(evaluation.classification().classes(1).auc(), 0.5);
+}
+
 TEST(EvaluatorTest, MeasuresSides) {
   const Target target = {TargetKind::kValues, Shape({1}), 0};
   const v1::Training training =

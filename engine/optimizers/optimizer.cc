@@ -348,10 +348,9 @@ absl::Status AddUpdates(const v1::Optimizer& optimizer, absl::Span<const ValueId
                               graph.Add(std::make_shared<ScaleOp>(update.rate_factor), {learning_rate}));
     }
     std::vector<ValueId> inputs = {changed[i], clipped[i], rates[update.rate_factor], step};
-    for (const OptimizerState& state : update.op->states()) {
-      inputs.push_back(graph.AddVariable(
-          absl::StrCat(state.name, "/", parameter.name), VariableKind::kOptimizerState,
-          state.scalar ? DType::kFloat64 : parameter.dtype, state.scalar ? Shape() : parameter.shape));
+    for (const absl::string_view state : update.op->states()) {
+      inputs.push_back(graph.AddVariable(absl::StrCat(state, "/", parameter.name),
+                                         VariableKind::kOptimizerState, parameter.dtype, parameter.shape));
     }
     if (apply != kNoValue) inputs.push_back(apply);
     updates.push_back({update.op, std::move(inputs)});

@@ -19,6 +19,26 @@ v1::ScheduleUnit UnitOfWarmup(const v1::Schedule& schedule) {
   return unit == v1::SCHEDULE_UNIT_UNSPECIFIED ? UnitOf(schedule) : unit;
 }
 
+// Returns the first step after this number of whole epochs.
+int64_t StepAfterEpochs(const LearningRate::Options& options, int64_t epochs) {
+  for (const EarlierEpochs& part : options.earlier_epochs) {
+    const __int128 step = static_cast<__int128>(epochs) * part.steps_per_epoch - part.epoch_shift;
+    if (step < part.end) return static_cast<int64_t>(step);
+  }
+  return epochs * options.steps_per_epoch - options.epoch_shift;
+}
+
+// Returns the epochs before the step as a number of current steps, rounded down.
+int64_t EpochsBefore(const LearningRate::Options& options, int64_t step) {
+  for (const EarlierEpochs& part : options.earlier_epochs) {
+    if (step >= part.end) continue;
+    const __int128 steps = static_cast<__int128>(step + part.epoch_shift) * options.steps_per_epoch;
+    // A damaged checkpoint may have any numbers.
+    return static_cast<int64_t>(std::min<__int128>(steps / part.steps_per_epoch, options.steps));
+  }
+  return step + options.epoch_shift;
+}
+
 }  // namespace
 
 LearningRate::LearningRate(const Options& options)
@@ -30,9 +50,10 @@ LearningRate::LearningRate(const Options& options)
     warmup_length_ = schedule.warmup().length();
     start_factor_ = schedule.warmup().start_factor();
     warmup_counts_epochs_ = UnitOfWarmup(schedule) == v1::SCHEDULE_UNIT_EPOCHS;
-    warmup_steps_ = warmup_counts_epochs_ ? warmup_length_ * steps_per_epoch_ : warmup_length_;
+    warmup_end_ = warmup_counts_epochs_ ? StepAfterEpochs(options, warmup_length_) : warmup_length_;
+    schedule_begin_ = counts_epochs_ ? EpochsBefore(options, warmup_end_) : warmup_end_;
   }
-  const int64_t steps_left = std::max<int64_t>(1, ScheduleStep(options.steps) - warmup_steps_);
+  const int64_t steps_left = std::max<int64_t>(1, ScheduleStep(options.steps) - schedule_begin_);
   const int64_t length = counts_epochs_ ? (steps_left + steps_per_epoch_ - 1) / steps_per_epoch_ : steps_left;
   const double scale = schedule.linear_scaling() ? options.replicas : 1;
   curve_ = MakeCurve(schedule, options.learning_rate, scale, length);
@@ -49,18 +70,16 @@ double LearningRate::RateAfterWarmup(int64_t t) const {
 }
 
 double LearningRate::Rate(int64_t step) const {
-  const int64_t warmup_step = WarmupStep(step);
-  // The warm-up and the schedule may count in different units.
-  if (warmup_step >= warmup_steps_) {
-    return RateAfterWarmup(std::max<int64_t>(0, ScheduleStep(step) - warmup_steps_));
+  if (step >= warmup_end_) {
+    return RateAfterWarmup(std::max<int64_t>(0, ScheduleStep(step) - schedule_begin_));
   }
-  const int64_t t = warmup_counts_epochs_ ? warmup_step / steps_per_epoch_ : warmup_step;
+  const int64_t t = warmup_counts_epochs_ ? (step + epoch_shift_) / steps_per_epoch_ : step;
   const double share = static_cast<double>(t) / static_cast<double>(warmup_length_);
   return RateAfterWarmup(0) * (start_factor_ + (1 - start_factor_) * share);
 }
 
 void LearningRate::EndEpoch(int64_t steps, double measure, bool smaller_is_better) {
-  if (plateau_ != nullptr && WarmupStep(steps) > warmup_steps_) plateau_->Observe(measure, smaller_is_better);
+  if (plateau_ != nullptr && steps > warmup_end_) plateau_->Observe(measure, smaller_is_better);
 }
 
 std::optional<Plateau::State> LearningRate::state() const {

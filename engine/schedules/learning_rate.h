@@ -5,11 +5,20 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "engine/schedules/plateau.h"
 #include "tandem/v1/training.pb.h"
 
 namespace tandem {
+
+// An earlier part of a training, whose epochs had another number of steps. For the part's steps,
+// (step + epoch_shift) / steps_per_epoch epochs are whole.
+struct EarlierEpochs {
+  int64_t end = 0;  // The step after the part's last step, counted from 0 over the whole training.
+  int64_t steps_per_epoch = 1;
+  int64_t epoch_shift = 0;
+};
 
 // The learning rate of a training, step by step, in double precision. Any thread may call Rate, but not
 // during EndEpoch.
@@ -22,6 +31,7 @@ class LearningRate {
     int64_t steps = 1;  // Of the whole training.
     // Added to a step's number before it is converted to an epoch. See TrainingLength.
     int64_t epoch_shift = 0;
+    std::vector<EarlierEpochs> earlier_epochs = {};  // In the order of steps.
     int replicas = 1;
   };
   explicit LearningRate(const Options& options);
@@ -43,8 +53,7 @@ class LearningRate {
   void Restore(const Plateau::State& state);
 
  private:
-  // Return the step number by which the warm-up or the schedule counts.
-  int64_t WarmupStep(int64_t step) const { return step + (warmup_counts_epochs_ ? epoch_shift_ : 0); }
+  // Returns the step number by which the schedule counts.
   int64_t ScheduleStep(int64_t step) const { return step + (counts_epochs_ ? epoch_shift_ : 0); }
   // `t` counts steps from the end of the warm-up.
   double RateAfterWarmup(int64_t t) const;
@@ -56,7 +65,8 @@ class LearningRate {
   std::function<double(int64_t t)> curve_;
   std::unique_ptr<Plateau> plateau_;
 
-  int64_t warmup_steps_ = 0;
+  int64_t warmup_end_ = 0;      // The first step after the warm-up.
+  int64_t schedule_begin_ = 0;  // The ScheduleStep at which the schedule's t is 0.
   int64_t warmup_length_ = 0;
   bool warmup_counts_epochs_ = false;
   double start_factor_ = 1;

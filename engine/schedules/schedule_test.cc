@@ -66,6 +66,32 @@ TEST(ScheduleTest, EpochsGoOnWhereTheyGetOtherSteps) {
   ExpectRates({LearningRate(options).Rate(3)}, {0.125});
 }
 
+TEST(ScheduleTest, TBeginsAfterAWarmUpOfTheOtherUnitIfEpochsGetOtherSteps) {
+  // Two epochs of 4 steps were trained. Epochs of 3 steps follow, and the warm-up ends in them, after
+  // step 11.
+  LearningRate::Options options = OptionsFor(
+      "polynomial {} unit: SCHEDULE_UNIT_STEPS warmup { length: 3 unit: SCHEDULE_UNIT_EPOCHS }", 1, 3, 6);
+  options.earlier_epochs = {{.end = 8, .steps_per_epoch = 4, .epoch_shift = 0}};
+  options.epoch_shift = -2;
+  options.steps = 8 + 3 * 4;
+  ExpectRates({LearningRate(options).Rate(8), LearningRate(options).Rate(11), LearningRate(options).Rate(13)},
+              {1.0 / 3 + 2.0 / 3 * 2 / 3, 1, 7.0 / 9});
+  // The warm-up ended before, with step 4.
+  options.schedule.mutable_warmup()->set_length(1);
+  ExpectRates({LearningRate(options).Rate(8), LearningRate(options).Rate(12)}, {1 - 4.0 / 16, 0.5});
+  // A warm-up of 4 steps took an epoch.
+  options.schedule = Parse("exponential { gamma: 0.5 } warmup { length: 4 unit: SCHEDULE_UNIT_STEPS }");
+  ExpectRates({LearningRate(options).Rate(8), LearningRate(options).Rate(10), LearningRate(options).Rate(11)},
+              {0.5, 0.5, 0.25});
+  // Epochs of 6 steps follow from step 11.
+  options.earlier_epochs.push_back({.end = 11, .steps_per_epoch = 3, .epoch_shift = -2});
+  options.steps_per_epoch = 6;
+  options.epoch_shift = 3 * 6 - 11;
+  ExpectRates(
+      {LearningRate(options).Rate(11), LearningRate(options).Rate(16), LearningRate(options).Rate(17)},
+      {0.25, 0.25, 0.125});
+}
+
 TEST(ScheduleTest, CountsEpochsOrSteps) {
   ExpectRates(Rates("exponential { gamma: 0.5 }", 1, 2, 3), {1, 1, 0.5, 0.5, 0.25, 0.25});
   ExpectRates(Rates("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.5, 0.25, 0.125});

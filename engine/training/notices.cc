@@ -21,8 +21,7 @@ std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors) {
 std::string NormalizationNotice(const v1::DatasetSpec& dataset) {
   if (!dataset.normalization().from_data()) return "";
   return "dataset.normalization.from_data takes mean and deviation from this job's data. The loaded weights "
-         "may have been "
-         "trained with others; to keep those, give mean and std.";
+         "may have been trained with others; to keep those, give mean and standard_deviation.";
 }
 
 std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own) {

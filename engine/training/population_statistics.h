@@ -19,9 +19,9 @@
 
 namespace tandem {
 
-// Computes the means, over all training samples, of the batch statistics of batch normalisation. Each replica
-// sums up its own batches. Write turns the sums of all replicas into means. A batch is the set of samples by
-// which a layer normalises in training: a replica's share of a global batch, or a part of it. With
+// Computes the means, over the samples of an epoch, of the batch statistics of batch normalisation. Each
+// replica sums up its own batches. Write turns the sums of all replicas into means. A batch is the set of
+// samples by which a layer normalises in training: a replica's share of a global batch, or a part of it. With
 // batch_norm.sync it is the whole batch. Each batch counts by its samples. Thread-compatible.
 class PopulationStatistics {
  public:

@@ -123,9 +123,12 @@ void ExpectPopulation(const v1::JobSpec& spec, const SafetensorsContents& model,
   const std::vector<double> weight = Numbers(model, "dense_1.weight");  // [units, pixels]
   const std::vector<double> bias = Numbers(model, "dense_1.bias");
   Sums image, hidden;
+  const int64_t batch = spec.training().global_batch_size();
+  const int64_t samples =
+      spec.training().drop_last() ? info.train_samples / batch * batch : info.train_samples;
   int64_t begin = 0;
-  while (begin < info.train_samples) {
-    const int64_t whole = std::min(spec.training().global_batch_size(), info.train_samples - begin);
+  while (begin < samples) {
+    const int64_t whole = std::min(batch, samples - begin);
     for (const int64_t count : DealSamples(whole, shares)) {
       if (count == 0) continue;
       std::vector<uint8_t> pixels(count * kPixels);
@@ -157,12 +160,12 @@ void ExpectPopulation(const v1::JobSpec& spec, const SafetensorsContents& model,
     const std::vector<double> actual = Numbers(model, name);
     ASSERT_EQ(actual.size(), sums.size());
     for (size_t c = 0; c < sums.size(); ++c) {
-      const double expected = sums[c] / static_cast<double>(info.train_samples);
+      const double expected = sums[c] / static_cast<double>(samples);
       EXPECT_FALSE(!(std::abs(actual[c] - expected) <= tolerance * (1 + std::abs(expected))))
           << name << "[" << c << "] is " << actual[c] << ", not " << expected;
     }
   };
-  EXPECT_EQ(image.samples, static_cast<double>(info.train_samples));
+  EXPECT_EQ(image.samples, static_cast<double>(samples));
   expect("batch_norm_1.running_mean", image.means);
   expect("batch_norm_1.running_var", image.variances);
   expect("batch_norm_2.running_mean", hidden.means);
@@ -203,6 +206,13 @@ TEST(PopulationStatisticsTest, APartOfABatchIsABatchAsInTraining) {
   Trained trained;
   TrainTo(spec, "reference", &trained);
   ExpectPopulation(spec, trained.model, 2, {1, 1, 1}, 1e-6);
+}
+
+TEST(PopulationStatisticsTest, LeaveOutTheSamplesThatTheEpochLeavesOut) {
+  const v1::JobSpec spec = TwoNorms(2, "epochs: 2 drop_last: true");
+  Trained trained;
+  TrainTo(spec, "reference", &trained);
+  ExpectPopulation(spec, trained.model, 3, {1, 1}, 1e-6);
 }
 
 // The weights never change, so only the pass over the samples matters.

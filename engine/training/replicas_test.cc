@@ -282,28 +282,51 @@ TEST(ReplicasTest, EveryReplicaStepsAloneBetweenAveragings) {
   EXPECT_NE(often.epochs[2].training().loss(), recorder.epochs[2].training().loss());
 }
 
-// The gradient is always -1. So a step of Adam is sqrt((1 - 0.5^k) / (1 - 0.5^t)) after k updates of its
-// state. With three samples in batches of two, the second replica has no samples of an epoch's last batch.
-TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
+// Returns the losses of an optimizer whose gradient is always -1, with a state for each replica. With three
+// samples in batches of two, the second replica has no samples of an epoch's last batch.
+std::vector<double> LossesOfStepsWithoutSamples(const std::string& optimizer) {
   const std::string table = testing::TempDir() + "/three.csv";
   std::ofstream(table) << "x,y\n1,1000\n1,1000\n1,1000\n";
-  const v1::JobSpec spec = FromText<v1::JobSpec>(
-      absl::StrCat("dataset { csv { train: '", table, R"(' targets: TARGET_KIND_VALUES } }
+  const v1::JobSpec spec = FromText<v1::JobSpec>(absl::StrCat("dataset { csv { train: '", table,
+                                                              R"(' targets: TARGET_KIND_VALUES } }
         model {
           input { shape: 1 }
           layers { dense { units: 1 use_bias: false weight_initializer { zeros {} } } }
         }
         training {
           loss { l1 {} }
-          optimizer { adam { learning_rate: 1 beta1: 0.5 beta2: 0.5 epsilon: 1e-30 } }
+          optimizer { )",
+                                                              optimizer, R"( }
           global_batch_size: 2
           epochs: 2
           report { every_steps: 1 }
         }
         replicas { count: 2 parameter_averaging { every_iterations: 1 average_optimizer_state: false } })"));
+  return LossesOf(spec, "reference");
+}
+
+// A step of Adam is sqrt((1 - 0.5^k) / (1 - 0.5^t)) after k updates of its state.
+TEST(ReplicasTest, StepsWithoutSamplesCountForAReplicasOwnState) {
   // At the third step k is 3 and 2, and t is 3 for both replicas.
   const double third = (1 + std::sqrt(0.75 / 0.875)) / 2;
-  ExpectNear(LossesOf(spec, "reference"), {1000, 999, 998, 998 - third}, 1e-9);
+  ExpectNear(LossesOfStepsWithoutSamples("adam { learning_rate: 1 beta1: 0.5 beta2: 0.5 epsilon: 1e-30 }"),
+             {1000, 999, 998, 998 - third}, 1e-9);
+}
+
+TEST(ReplicasTest, StepsWithoutSamplesCountForTheMomentaOfNadam) {
+  const auto mu = [](int t) { return 0.5 * (1 - 0.5 * std::pow(0.96, 10 * t)); };
+  const double product[] = {1, mu(1), mu(1) * mu(2), mu(1) * mu(2) * mu(3), mu(1) * mu(2) * mu(3) * mu(4)};
+  // Returns step t after k updates of the state.
+  const auto step = [&](int k, int t) {
+    const double m = 1 - std::pow(0.5, k);
+    const double vhat = m / (1 - std::pow(0.5, t));
+    return (mu(t + 1) * m / (1 - product[t + 1]) + (1 - mu(t)) / (1 - product[t])) / std::sqrt(vhat);
+  };
+  const double second = 1000 - step(1, 1);
+  const double third = second - step(2, 2);
+  ExpectNear(LossesOfStepsWithoutSamples(
+                 "nadam { learning_rate: 1 beta1: 0.5 beta2: 0.5 epsilon: 1e-30 momentum_decay: 10 }"),
+             {1000, second, third, third - (step(3, 3) + step(2, 3)) / 2}, 1e-9);
 }
 
 void ExpectResumesBitForBit(const v1::JobSpec& spec, const std::string& kind) {

@@ -38,6 +38,7 @@ Reporter::Reporter(const v1::JobSpec& spec, const TrainingLength& length, std::v
 
 void Reporter::Restore(const TrainingState& state) {
   judge_.Restore(state);
+  earlier_epochs_ = state.earlier_epochs;
   reported_steps_ = state.step;
   epoch_shares_ = state.epoch_shares;
   epoch_shares_.resize(devices_.size());
@@ -220,6 +221,7 @@ TrainingState Reporter::State() const {
   state.step = reported_steps_;
   state.steps_per_epoch = length_.steps_per_epoch;
   state.epoch_shift = length_.epoch_shift;
+  state.earlier_epochs = earlier_epochs_;
   state.epoch_shares = epoch_shares_;
   state.epoch_seconds = absl::ToDoubleSeconds(epoch_duration_);
   state.samples = samples_;

@@ -100,6 +100,7 @@ class Reporter {
   v1::EpochSummary trained_epoch_;
 
   // As in TrainingState.
+  std::vector<EarlierEpochs> earlier_epochs_;
   std::optional<v1::Evaluation> ended_by_;
   int64_t samples_ = 0;  // Trained samples, over all epochs.
   v1::TrainingSummary summary_;

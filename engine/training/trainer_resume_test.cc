@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/base/faulty_env.h"
+#include "engine/base/testing/from_text.h"
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/checkpoint/safetensors_reader.h"
 #include "engine/training/model_file.h"
@@ -172,6 +173,31 @@ TEST(TrainerResumeTest, EpochsGoOnWhereTheyGetOtherSteps) {
       EXPECT_EQ(result.summary.epochs(), 8);
     }
   }
+}
+
+// The warm-up took an epoch of 8 steps. Epochs of 2 steps follow from step 24. A pause does not change this.
+TEST(TrainerResumeTest, TheScheduleRemembersTheStepAfterItsWarmUp) {
+  v1::JobSpec spec = SmallJob(1, "epochs: 3");
+  *spec.mutable_training()->mutable_schedule() = FromText<v1::Schedule>(
+      "polynomial {} unit: SCHEDULE_UNIT_STEPS "
+      "warmup { length: 1 start_factor: 0 unit: SCHEDULE_UNIT_EPOCHS }");
+  FaultyEnv env;
+  Recorder first;
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &first).status.ok());
+  const double rate = first.rates[8];
+  EXPECT_NEAR(first.rates[16], rate / 2, 1e-12);
+  spec.mutable_training()->set_epochs(6);
+  spec.mutable_training()->set_global_batch_size(32);
+  Recorder second, third;
+  Result result = TrainWithFiles(spec, "cpu", &env, &second, [](Trainer& trainer, int64_t step) {
+    if (step == 27) trainer.Pause();
+  });
+  ASSERT_TRUE(result.status.ok()) << result.status;
+  ASSERT_TRUE(TrainWithFiles(spec, "cpu", &env, &third).status.ok());
+  std::vector<double> rates = second.rates;
+  rates.insert(rates.end(), third.rates.begin(), third.rates.end());
+  ASSERT_EQ(rates.size(), 6);
+  for (int i = 0; i < 6; ++i) EXPECT_NEAR(rates[i], rate * (1 - (16 + i) / 22.0), 1e-12) << i;
 }
 
 TEST(TrainerResumeTest, AnEpochInProgressGoesOnAtTheSamePart) {

@@ -185,6 +185,9 @@ absl::Status TrainingSetup::Begin() {
   }
   if (!StillEnds(state_, training, length_)) state_.end = {};
   Notify(EpochsNotice(state_, length_));
+  if (state_.steps_per_epoch != 0 && state_.steps_per_epoch != length_.steps_per_epoch) {
+    state_.earlier_epochs.push_back({state_.step, state_.steps_per_epoch, state_.epoch_shift});
+  }
   return absl::OkStatus();
 }
 
@@ -231,6 +234,7 @@ std::unique_ptr<LearningRate> TrainingSetup::MakeLearningRate() const {
                             .steps_per_epoch = length_.steps_per_epoch,
                             .steps = length_.steps,
                             .epoch_shift = length_.epoch_shift,
+                            .earlier_epochs = state_.earlier_epochs,
                             .replicas = ranks()});
   if (state_.plateau.has_value()) rate->Restore(*state_.plateau);
   return rate;

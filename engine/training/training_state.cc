@@ -16,6 +16,10 @@ namespace {
 
 using nlohmann::json;
 
+// Above the length of any training, and small enough that sums do not overflow.
+constexpr int64_t kMostSteps = int64_t{1} << 61;
+constexpr int64_t kMostShift = int64_t{1} << 60;
+
 // JSON has no non-finite numbers, so they become strings. Finite numbers get enough digits to be exact.
 json FromDouble(double value) {
   if (std::isnan(value)) return "nan";
@@ -110,6 +114,19 @@ absl::StatusOr<Measurement> ToMeasurement(const json& value) {
   return measurement;
 }
 
+absl::StatusOr<EarlierEpochs> ToEarlierEpochs(const json& value) {
+  EarlierEpochs part;
+  ObjectReader reader(value);
+  part.end = reader.Int("end");
+  if (part.end < 0 || part.end > kMostSteps) reader.Fail("end");
+  part.steps_per_epoch = reader.Int("steps_per_epoch");
+  if (part.steps_per_epoch < 1 || part.steps_per_epoch > kMostSteps) reader.Fail("steps_per_epoch");
+  part.epoch_shift = reader.Int("epoch_shift");
+  if (part.epoch_shift < -part.end || part.epoch_shift > kMostShift) reader.Fail("epoch_shift");
+  TANDEM_RETURN_IF_ERROR(reader.status());
+  return part;
+}
+
 template <typename Message>
 json FromMessage(const Message& message) {
   std::string text;
@@ -118,10 +135,6 @@ json FromMessage(const Message& message) {
   if (!google::protobuf::util::MessageToJsonString(message, &text, options).ok()) text = "{}";
   return json::parse(text, nullptr, /*allow_exceptions=*/false);
 }
-
-// Above the length of any training, and small enough that sums do not overflow.
-constexpr int64_t kMostSteps = int64_t{1} << 61;
-constexpr int64_t kMostShift = int64_t{1} << 60;
 
 }  // namespace
 
@@ -173,6 +186,10 @@ std::string ToJson(const TrainingState& state) {
     text["names"]["preparation"] = FromMessage(*state.names.preparation);
   }
   if (state.epoch_shift != 0) text["epoch_shift"] = state.epoch_shift;
+  for (const EarlierEpochs& part : state.earlier_epochs) {
+    text["earlier_epochs"].push_back(
+        {{"end", part.end}, {"steps_per_epoch", part.steps_per_epoch}, {"epoch_shift", part.epoch_shift}});
+  }
   if (state.population_statistics) text["population_statistics"] = true;
   if (state.ended_by.has_value()) text["ended_by"] = FromMessage(*state.ended_by);
   if (state.plateau.has_value()) {
@@ -199,6 +216,11 @@ absl::StatusOr<TrainingState> TrainingStateFromJson(absl::string_view text) {
     state.epoch_shift = reader.Int("epoch_shift");
     if (state.epoch_shift < -state.step || state.epoch_shift > kMostShift) {
       reader.Fail("epoch_shift");
+    }
+  }
+  if (parsed.is_object() && parsed.contains("earlier_epochs")) {
+    for (const json& part : parsed["earlier_epochs"]) {
+      TANDEM_ASSIGN_OR_RETURN(state.earlier_epochs.emplace_back(), ToEarlierEpochs(part));
     }
   }
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/data/data_names.h"
+#include "engine/schedules/learning_rate.h"
 #include "engine/schedules/plateau.h"
 #include "engine/training/early_stopping.h"
 #include "engine/training/measurement.h"
@@ -32,6 +33,7 @@ struct TrainingState {
   // The counting of epochs, as in TrainingLength. 0 before a training begins.
   int64_t steps_per_epoch = 0;
   int64_t epoch_shift = 0;
+  std::vector<EarlierEpochs> earlier_epochs = {};
   // Why training has ended, if it has. A pause is no end.
   TrainingOutcome end;
   // Whether batch normalisation already has the statistics of all training samples.

@@ -16,6 +16,8 @@ TrainingState Sample() {
   state.step = (int64_t{1} << 60) + 1;
   state.steps_per_epoch = 16;
   state.epoch_shift = -5;
+  state.earlier_epochs = {{.end = 30, .steps_per_epoch = 3, .epoch_shift = 0},
+                          {.end = 40, .steps_per_epoch = 7, .epoch_shift = -6}};
   state.end = {v1::STATE_REASON_NO_IMPROVEMENT, "a \"message\"\n"};
   state.population_statistics = true;
   state.ended_by.emplace().set_loss(1.0 / 3);
@@ -48,6 +50,10 @@ TEST(TrainingStateTest, EveryNumberComesBackAsItWas) {
   EXPECT_EQ(read->step, state.step);
   EXPECT_EQ(read->steps_per_epoch, 16);
   EXPECT_EQ(read->epoch_shift, -5);
+  ASSERT_EQ(read->earlier_epochs.size(), 2);
+  EXPECT_EQ(read->earlier_epochs[0].end, 30);
+  EXPECT_EQ(read->earlier_epochs[1].steps_per_epoch, 7);
+  EXPECT_EQ(read->earlier_epochs[1].epoch_shift, -6);
   EXPECT_EQ(read->end.reason, state.end.reason);
   EXPECT_EQ(read->end.message, state.end.message);
   EXPECT_TRUE(read->population_statistics);
@@ -137,6 +143,9 @@ TEST(TrainingStateTest, NothingInItIsTrusted) {
   for (const auto& [right, wrong] : {std::pair("steps_per_epoch\":16", "steps_per_epoch\":0"),
                                      {"epoch_shift\":-5", "epoch_shift\":-9000000000000000000"},
                                      {"epoch_shift\":-5", "epoch_shift\":9000000000000000000"},
+                                     {"steps_per_epoch\":7", "steps_per_epoch\":0"},
+                                     {"epoch_shift\":-6", "epoch_shift\":-41"},
+                                     {"\"end\":30", "\"end\":-30"},
                                      {"step\":1152921504606846977", "step\":9000000000000000000"},
                                      {"step\":1152921504606846977", "step\":-1"},
                                      {"\"the largest f1\"", "null"},

@@ -12,6 +12,7 @@
 #include "engine/graph/ops/adam.h"
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/lion.h"
+#include "engine/graph/ops/nadam_factors.h"
 #include "engine/graph/ops/sgd.h"
 
 namespace tandem::cpu {
@@ -40,7 +41,7 @@ struct Update {
   }
 };
 
-// Adds the step of an update. States that are not scalars have the parameter's layout.
+// Adds the step of an update. The states have the parameter's layout.
 template <typename Take>
 absl::Status LowerUpdate(Lowering& lowering, const Node& node, Take take) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
@@ -52,13 +53,11 @@ absl::Status LowerUpdate(Lowering& lowering, const Node& node, Take take) {
   TANDEM_ASSIGN_OR_RETURN(const Region rate, lowering.GetPlain(node.inputs[2]));
   TANDEM_ASSIGN_OR_RETURN(const Region step, lowering.GetPlain(node.inputs[3]));
   std::vector<Region> states;
-  const std::vector<OptimizerState> kept = op.states();
-  for (size_t i = 0; i < kept.size(); ++i) {
+  for (size_t i = 0; i < op.states().size(); ++i) {
     const ValueId id = node.inputs[4 + i];
-    const Layout wanted = kept[i].scalar ? Layout::Plain(DType::kFloat64, Shape()) : layout;
-    TANDEM_ASSIGN_OR_RETURN(states.emplace_back(), lowering.Get(id, wanted));
+    TANDEM_ASSIGN_OR_RETURN(states.emplace_back(), lowering.Get(id, layout));
     TANDEM_ASSIGN_OR_RETURN(const Place state_home, lowering.Home(id));
-    if (!(state_home.layout == wanted)) {
+    if (!(state_home.layout == layout)) {
       return absl::InternalError("cpu: an optimizer's state lies in another layout than its parameter");
     }
   }
@@ -122,16 +121,12 @@ absl::Status LowerAdam(Lowering& lowering, const Node& node) {
 absl::Status LowerNadam(Lowering& lowering, const Node& node) {
   const NadamSettings s = static_cast<const NadamOp&>(*node.op).settings;
   return LowerUpdate(lowering, node, [s](const Update& u) {
-    const auto mu_at = [&s](double t) { return s.beta1 * (1 - 0.5 * std::pow(0.96, t * s.momentum_decay)); };
-    const double mu = mu_at(u.t());
-    const double next_mu = mu_at(u.t() + 1);
-    double& product = *u.run.At<double>(u.states[2]);
-    product = u.step == 0 ? mu : product * mu;
+    const NadamFactors factors = NadamFactorsAt(s.beta1, s.momentum_decay, u.t());
     AdamCoefficients k = Coefficients(s);
     Decouple(s, u.rate, k);
     k.epsilon = static_cast<float>(s.epsilon);
-    k.moment_rate = static_cast<float>(u.rate * next_mu / (1 - product * next_mu));
-    k.grad_rate = static_cast<float>(u.rate * (1 - mu) / (1 - product));
+    k.moment_rate = static_cast<float>(u.rate * factors.moment);
+    k.grad_rate = static_cast<float>(u.rate * factors.gradient);
     k.root_scale = RootScale(s.beta2, u.t());
     u.For([&](int64_t begin, int64_t end) {
       u.run.kernels->adam(k, u.parameter, u.grad, u.state(0), u.state(1), nullptr, begin, end);

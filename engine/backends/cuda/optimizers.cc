@@ -54,7 +54,7 @@ LionUpdate UpdateOf(const LionOp& op) {
   return {op.settings.beta1, op.settings.beta2, op.settings.weight_decay};
 }
 
-// Returns the change of a parameter's update. States that are not numbers have the parameter's layout.
+// Returns the change of a parameter's update. The states have the parameter's layout.
 absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& node) {
   TANDEM_RETURN_IF_ERROR(CheckFloat32(lowering, node, node.inputs[0]));
   TANDEM_ASSIGN_OR_RETURN(const Place home, lowering.HomeAsMade(node.inputs[0]));
@@ -62,20 +62,15 @@ absl::StatusOr<TensorChanges::Change> ChangeOf(Lowering& lowering, const Node& n
   change.target = home.region;
   change.elements = home.layout.elements();
   TANDEM_ASSIGN_OR_RETURN(change.source, ChangeSourceOf(lowering, node.inputs[1], home.layout));
-  const std::vector<OptimizerState> kept = static_cast<const UpdateOp&>(*node.op).states();
-  for (size_t i = 0; i < kept.size(); ++i) {
+  const size_t states = static_cast<const UpdateOp&>(*node.op).states().size();
+  for (size_t i = 0; i < states; ++i) {
     const ValueId id = node.inputs[4 + i];
-    const Layout wanted = kept[i].scalar ? Layout::Plain(DType::kFloat64, Shape()) : home.layout;
-    TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(id, wanted));
+    TANDEM_RETURN_IF_ERROR(lowering.SettleVariable(id, home.layout));
     TANDEM_ASSIGN_OR_RETURN(const Place state, lowering.HomeAsMade(id));
-    if (!(state.layout == wanted)) {
+    if (!(state.layout == home.layout)) {
       return absl::InternalError("an optimizer's state lies in another layout than its parameter");
     }
-    if (kept[i].scalar) {
-      change.number = state.region;
-    } else {
-      change.states.push_back(state.region);
-    }
+    change.states.push_back(state.region);
   }
   return change;
 }

@@ -87,7 +87,6 @@ absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunCo
     tensor.source = run.At(change.source.region);
     tensor.source_type = change.source.type;
     for (size_t i = 0; i < change.states.size(); ++i) tensor.states[i] = run.At<float>(change.states[i]);
-    if (change.number.buffer >= 0) tensor.number = run.At<double>(change.number);
     tensor.elements = change.elements;
     for (int64_t i = 0; i < PiecesOf(change.elements, piece_size); ++i) {
       pieces.push_back({static_cast<int32_t>(tensors.size()), static_cast<int32_t>(i)});
@@ -109,7 +108,6 @@ absl::Status TensorChanges::Fill(const std::vector<Change>& changes, const RunCo
 std::shared_ptr<const TensorChanges::Bound> TensorChanges::Bind(Step& step) && {
   for (const Change& change : changes_) {
     std::vector<Region> changed = change.states;
-    if (change.number.buffer >= 0) changed.push_back(change.number);
     if (change.is_new) {
       if (change.may_replace && change.source.type == DType::kFloat32) {
         step.in_place.emplace_back(static_cast<int>(step.writes.size()), static_cast<int>(step.reads.size()));

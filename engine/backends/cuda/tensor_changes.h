@@ -29,7 +29,6 @@ class TensorChanges {
     Region target;
     ChangeSource source = {};
     std::vector<Region> states = {};
-    Region number = {};  // None if its buffer is below 0.
     int64_t elements = 0;
     // Whether the target depends on the source alone, and so may reuse its memory.
     bool is_new = false;

@@ -9,6 +9,7 @@
 #include "engine/graph/ops/clip_gradients.h"
 #include "engine/graph/ops/lion.h"
 #include "engine/graph/ops/muon.h"
+#include "engine/graph/ops/nadam_factors.h"
 
 namespace tandem::reference {
 namespace {
@@ -114,17 +115,13 @@ absl::Status Adam(const KernelCall& call) {
 absl::Status Nadam(const KernelCall& call) {
   const NadamSettings& s = call.op<NadamOp>().settings;
   const Update u(call);
-  const auto mu_at = [&s](double t) { return s.beta1 * (1 - 0.5 * std::pow(0.96, t * s.momentum_decay)); };
-  const double mu = mu_at(u.t);
-  const double next_mu = mu_at(u.t + 1);
-  double& product = u.state(2)[0];
-  product = u.step == 0 ? mu : product * mu;
+  const NadamFactors factors = NadamFactorsAt(s.beta1, s.momentum_decay, u.t);
   for (size_t i = 0; i < u.parameter.size(); ++i) {
     double& p = u.parameter[i];
     const double g = Decay(s, u, i);
     double& m = u.state(0)[i];
     const Moments moments(s.beta1, s.beta2, u.t, g, m, u.state(1)[i]);
-    const double ahead = next_mu * m / (1 - product * next_mu) + (1 - mu) * g / (1 - product);
+    const double ahead = factors.moment * m + factors.gradient * g;
     p -= u.learning_rate * ahead / (std::sqrt(moments.second) + s.epsilon);
   }
   return absl::OkStatus();

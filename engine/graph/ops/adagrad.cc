@@ -10,7 +10,7 @@ std::string AdagradOp::attributes() const {
                       " initial_accumulator=", settings.initial_accumulator);
 }
 
-std::vector<OptimizerState> AdagradOp::states() const { return {{"sum_of_squares"}}; }
+std::vector<absl::string_view> AdagradOp::states() const { return {"sum_of_squares"}; }
 
 std::string AdagradOp::Fault() const {
   return FirstFault({FaultOfNonNegative("lr_decay", settings.lr_decay), FaultOfEpsilon(settings.epsilon),
@@ -25,7 +25,7 @@ std::string AdadeltaOp::attributes() const {
                       " weight_decay=", settings.weight_decay);
 }
 
-std::vector<OptimizerState> AdadeltaOp::states() const { return {{"mean_square"}, {"mean_square_step"}}; }
+std::vector<absl::string_view> AdadeltaOp::states() const { return {"mean_square", "mean_square_step"}; }
 
 std::string AdadeltaOp::Fault() const {
   return FirstFault({FaultOfShare("rho", settings.rho), FaultOfEpsilon(settings.epsilon),
@@ -40,10 +40,10 @@ std::string RmspropOp::attributes() const {
                       settings.centered ? " centered" : "");
 }
 
-std::vector<OptimizerState> RmspropOp::states() const {
-  std::vector<OptimizerState> kept = {{"mean_square"}};
-  if (settings.centered) kept.push_back({"mean"});
-  if (settings.momentum != 0) kept.push_back({"momentum"});
+std::vector<absl::string_view> RmspropOp::states() const {
+  std::vector<absl::string_view> kept = {"mean_square"};
+  if (settings.centered) kept.push_back("mean");
+  if (settings.momentum != 0) kept.push_back("momentum");
   return kept;
 }
 

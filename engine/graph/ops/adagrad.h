@@ -25,7 +25,7 @@ class AdagradOp final : public UpdateOp {
   explicit AdagradOp(AdagradSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "adagrad"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   AdagradSettings settings;
 
@@ -50,7 +50,7 @@ class AdadeltaOp final : public UpdateOp {
   explicit AdadeltaOp(AdadeltaSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "adadelta"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   AdadeltaSettings settings;
 
@@ -79,7 +79,7 @@ class RmspropOp final : public UpdateOp {
   explicit RmspropOp(RmspropSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "rmsprop"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   RmspropSettings settings;
 

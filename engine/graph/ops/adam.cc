@@ -10,9 +10,9 @@ std::string AdamOp::attributes() const {
                       settings.amsgrad ? " amsgrad" : "");
 }
 
-std::vector<OptimizerState> AdamOp::states() const {
-  if (settings.amsgrad) return {{"first_moment"}, {"second_moment"}, {"largest_second_moment"}};
-  return {{"first_moment"}, {"second_moment"}};
+std::vector<absl::string_view> AdamOp::states() const {
+  if (settings.amsgrad) return {"first_moment", "second_moment", "largest_second_moment"};
+  return {"first_moment", "second_moment"};
 }
 
 std::string AdamOp::Fault() const {
@@ -31,9 +31,7 @@ std::string NadamOp::attributes() const {
                       settings.decoupled ? " decoupled" : "");
 }
 
-std::vector<OptimizerState> NadamOp::states() const {
-  return {{"first_moment"}, {"second_moment"}, {"mu_product", true}};
-}
+std::vector<absl::string_view> NadamOp::states() const { return {"first_moment", "second_moment"}; }
 
 std::string NadamOp::Fault() const {
   return FirstFault({FaultOfShare("beta1", settings.beta1), FaultOfShare("beta2", settings.beta2),
@@ -49,7 +47,7 @@ std::string AdamaxOp::attributes() const {
                       " weight_decay=", settings.weight_decay);
 }
 
-std::vector<OptimizerState> AdamaxOp::states() const { return {{"first_moment"}, {"infinity_norm"}}; }
+std::vector<absl::string_view> AdamaxOp::states() const { return {"first_moment", "infinity_norm"}; }
 
 std::string AdamaxOp::Fault() const {
   return FirstFault({FaultOfShare("beta1", settings.beta1), FaultOfShare("beta2", settings.beta2),
@@ -64,7 +62,7 @@ std::string LambOp::attributes() const {
                       " weight_decay=", settings.weight_decay);
 }
 
-std::vector<OptimizerState> LambOp::states() const { return {{"first_moment"}, {"second_moment"}}; }
+std::vector<absl::string_view> LambOp::states() const { return {"first_moment", "second_moment"}; }
 
 std::string LambOp::Fault() const {
   return FirstFault({FaultOfShare("beta1", settings.beta1), FaultOfShare("beta2", settings.beta2),

@@ -35,7 +35,7 @@ class AdamOp final : public UpdateOp {
   explicit AdamOp(AdamSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "adam"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   AdamSettings settings;
 
@@ -45,7 +45,7 @@ class AdamOp final : public UpdateOp {
 };
 
 // nadam (Dozat 2016), as torch.optim.NAdam. mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2). M_t is the
-// product of mu_1 to mu_t. The state mu_product keeps M_t from step to step.
+// product of mu_1 to mu_t. Both follow from t alone (nadam_factors.h).
 //
 //   parameter -= learning_rate (mu_t+1 m / (1 - M_t+1) + (1 - mu_t) g / (1 - M_t)) / (sqrt(vhat) + epsilon)
 struct NadamSettings {
@@ -61,7 +61,7 @@ class NadamOp final : public UpdateOp {
   explicit NadamOp(NadamSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "nadam"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   NadamSettings settings;
 
@@ -85,7 +85,7 @@ class AdamaxOp final : public UpdateOp {
   explicit AdamaxOp(AdamaxSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "adamax"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   AdamaxSettings settings;
 
@@ -111,7 +111,7 @@ class LambOp final : public UpdateOp {
   explicit LambOp(LambSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "lamb"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   LambSettings settings;
 

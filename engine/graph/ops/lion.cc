@@ -9,7 +9,7 @@ std::string LionOp::attributes() const {
                       " weight_decay=", settings.weight_decay);
 }
 
-std::vector<OptimizerState> LionOp::states() const { return {{"momentum"}}; }
+std::vector<absl::string_view> LionOp::states() const { return {"momentum"}; }
 
 std::string LionOp::Fault() const {
   return FirstFault({FaultOfShare("beta1", settings.beta1), FaultOfShare("beta2", settings.beta2),

@@ -21,7 +21,7 @@ class LionOp final : public UpdateOp {
   explicit LionOp(LionSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "lion"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   LionSettings settings;
 

@@ -37,7 +37,7 @@ class MuonOp final : public UpdateOp {
   explicit MuonOp(MuonSettings settings) : settings(settings) {}
   absl::string_view kind() const override { return "muon"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override { return {{"momentum"}}; }
+  std::vector<absl::string_view> states() const override { return {"momentum"}; }
   // Returns the factor s.
   double Scale(int64_t rows, int64_t columns) const;
 

@@ -9,9 +9,9 @@ std::string SgdOp::attributes() const {
                       nesterov ? " nesterov" : "");
 }
 
-std::vector<OptimizerState> SgdOp::states() const {
+std::vector<absl::string_view> SgdOp::states() const {
   if (momentum == 0) return {};
-  return {{"momentum"}};
+  return {"momentum"};
 }
 
 std::string SgdOp::Fault() const {

@@ -23,7 +23,7 @@ class SgdOp final : public UpdateOp {
       : momentum(momentum), dampening(dampening), nesterov(nesterov), weight_decay(weight_decay) {}
   absl::string_view kind() const override { return "sgd"; }
   std::string attributes() const override;
-  std::vector<OptimizerState> states() const override;
+  std::vector<absl::string_view> states() const override;
 
   double momentum;
   double dampening;

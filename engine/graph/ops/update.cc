@@ -15,7 +15,7 @@ constexpr int kFirstState = 4;
 
 absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorType> inputs) const {
   if (const std::string fault = Fault(); !fault.empty()) return InputError(*this, inputs, fault);
-  const std::vector<OptimizerState> kept = states();
+  const std::vector<absl::string_view> kept = states();
   const size_t count = kFirstState + kept.size();
   TANDEM_RETURN_IF_ERROR(CheckInputCount(*this, inputs, count, count + 1));
   TANDEM_RETURN_IF_ERROR(CheckOneFloatingType(*this, inputs, 0, 1));
@@ -29,8 +29,7 @@ absl::StatusOr<std::vector<TensorType>> UpdateOp::Infer(absl::Span<const TensorT
   TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 2, number, "the learning rate"));
   TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, 3, {DType::kInt64, Shape()}, "the step"));
   for (size_t i = 0; i < kept.size(); ++i) {
-    const TensorType& wanted = kept[i].scalar ? number : inputs[0];
-    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, kFirstState + i, wanted, kept[i].name));
+    TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, kFirstState + i, inputs[0], kept[i]));
   }
   if (const int apply = ApplyInput(inputs.size()); apply >= 0) {
     TANDEM_RETURN_IF_ERROR(CheckType(*this, inputs, apply, number, "apply"));

@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "engine/graph/op.h"
 
 namespace tandem {
-
-// A quantity that an optimizer keeps for a parameter.
-struct OptimizerState {
-  // The name of the quantity, such as "momentum".
-  const char* name;
-  // True: a single float64 number. False: a tensor with the parameter's type and shape.
-  bool scalar = false;
-};
 
 // A step of an optimizer for a parameter: op(parameter, grad, learning_rate float64 [], step int64 [],
 // state... [, apply float64 []]), no outputs. `step` counts the earlier steps, and t = step + 1. The op
@@ -24,8 +17,9 @@ struct OptimizerState {
 // says otherwise. If `apply` is given and 0, the op changes nothing for any gradient. Not differentiable.
 class UpdateOp : public Op {
  public:
-  // Returns the states in the order of the state inputs.
-  virtual std::vector<OptimizerState> states() const = 0;
+  // Returns the names of the states, such as "momentum", in the order of the state inputs. A state has the
+  // parameter's type and shape.
+  virtual std::vector<absl::string_view> states() const = 0;
   // Returns the position of `apply` in a node with `inputs` inputs, or a negative number if it is missing.
   int ApplyInput(size_t inputs) const;
 

@@ -75,7 +75,7 @@ __device__ __forceinline__ void WithSource(const TensorChange& tensor, const Fun
   }
 }
 
-// A rule has a number kStates and a plain type Numbers, which `At(const double* number, int tensor)` creates
+// A rule has a number kStates and a plain type Numbers, which `At(int tensor)` creates
 // once for each block. Its static Change(numbers, float& target, float source, float* states) computes an
 // element. kChangesStates says whether the states are written.
 template <typename Rule>
@@ -84,7 +84,7 @@ TANDEM_KERNEL ChangeKernel(Rule rule, ChangeTable table) {
   __shared__ typename Rule::Numbers numbers;
   const ChangePiece piece = table.pieces[blockIdx.x];
   const TensorChange& tensor = table.tensors[piece.tensor];
-  if (threadIdx.x == 0) numbers = rule.At(tensor.number, piece.tensor);
+  if (threadIdx.x == 0) numbers = rule.At(piece.tensor);
   __syncthreads();
   const typename Rule::Numbers own = numbers;
   WithSource(tensor, [&](auto number) {

@@ -43,6 +43,7 @@ def cuda_kernels(name, srcs, hdrs, deps):
                 name = stem + "_by_nvcc",
                 srcs = [stem + ".cu"] + group + hdrs + [
                     "//engine/backends/cuda:kernel_headers",
+                    "//engine/graph:formula_headers",
                     "//engine/tensor:type_headers",
                 ],
                 outs = [stem + ".pic.o"],

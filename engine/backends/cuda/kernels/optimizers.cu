@@ -29,7 +29,7 @@ struct SgdRule {
   SgdUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     return {static_cast<float>(*time.rate),
             static_cast<float>(update.momentum),
             static_cast<float>(1 - update.dampening),
@@ -93,7 +93,7 @@ struct AdamRule {
   AdamUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     MomentNumbers k = MomentsOf(update);
     Decouple(update, *time.rate, k);
     k.moment_rate = static_cast<float>(*time.rate / (1 - pow(update.beta1, TimeOf(time))));
@@ -114,26 +114,20 @@ struct AdamRule {
   }
 };
 
-__device__ __forceinline__ double NadamMu(const NadamUpdate& update, double t) {
-  return update.beta1 * (1 - 0.5 * pow(0.96, t * update.momentum_decay));
-}
-
 struct NadamRule {
   static constexpr int kStates = 2;
   static constexpr bool kChangesStates = true;
   using Numbers = MomentNumbers;
   NadamUpdate update;
   UpdateTime time;
+  const NadamFactors* factors;
 
-  __device__ Numbers At(const double* product, int) const {
-    const double t = TimeOf(time);
-    const double mu = NadamMu(update, t);
-    const double next_mu = NadamMu(update, t + 1);
+  __device__ Numbers At(int) const {
     MomentNumbers k = MomentsOf(update);
     Decouple(update, *time.rate, k);
-    k.moment_rate = static_cast<float>(*time.rate * next_mu / (1 - *product * next_mu));
-    k.grad_rate = static_cast<float>(*time.rate * (1 - mu) / (1 - *product));
-    k.root_scale = RootScale(update.beta2, t);
+    k.moment_rate = static_cast<float>(*time.rate * factors->moment);
+    k.grad_rate = static_cast<float>(*time.rate * factors->gradient);
+    k.root_scale = RootScale(update.beta2, TimeOf(time));
     return k;
   }
   __device__ __forceinline__ static void Change(const Numbers& k, float& p, float grad, float* states) {
@@ -153,7 +147,7 @@ struct AdamaxRule {
   AdamaxUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     MomentNumbers k = MomentsOf(update);
     k.moment_rate = static_cast<float>(*time.rate / (1 - pow(update.beta1, TimeOf(time))));
     return k;
@@ -245,7 +239,7 @@ struct LambRule {
   UpdateTime time;
   const double* trust;
 
-  __device__ Numbers At(const double*, int tensor) const {
+  __device__ Numbers At(int tensor) const {
     MomentNumbers k = LambNumbers(update, time);
     k.grad_rate = static_cast<float>(*time.rate * trust[tensor]);
     return k;
@@ -268,7 +262,7 @@ struct AdagradRule {
   AdagradUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     return {static_cast<float>(*time.rate / (1 + (TimeOf(time) - 1) * update.lr_decay)),
             static_cast<float>(update.epsilon), static_cast<float>(update.weight_decay),
             static_cast<float>(update.initial_accumulator), *time.step == 0};
@@ -297,7 +291,7 @@ struct AdadeltaRule {
   AdadeltaUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     return {static_cast<float>(*time.rate),          static_cast<float>(update.rho),
             static_cast<float>(1 - update.rho),      static_cast<float>(update.epsilon),
             static_cast<float>(update.weight_decay), 0};
@@ -320,7 +314,7 @@ struct RmspropRule {
   RmspropUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     return {static_cast<float>(*time.rate),          static_cast<float>(update.alpha),
             static_cast<float>(1 - update.alpha),    static_cast<float>(update.epsilon),
             static_cast<float>(update.weight_decay), static_cast<float>(update.momentum)};
@@ -359,7 +353,7 @@ struct LionRule {
   LionUpdate update;
   UpdateTime time;
 
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     return {static_cast<float>(*time.rate),       static_cast<float>(update.beta1),
             static_cast<float>(1 - update.beta1), static_cast<float>(update.beta2),
             static_cast<float>(1 - update.beta2), static_cast<float>(update.weight_decay)};
@@ -391,14 +385,14 @@ void RunUpdate(const AdamUpdate& update, const ChangeTable& table, UpdateTime ti
   }
 }
 
-void RunUpdate(const NadamUpdate& update, const ChangeTable& table, UpdateTime time, void*, Stream stream) {
-  ForEach(table.tensor_count, stream, [=] __device__(int64_t tensor) {
-    if (!Applies(table.apply)) return;
-    double* product = table.tensors[tensor].number;
-    const double mu = NadamMu(update, TimeOf(time));
-    *product = *time.step == 0 ? mu : *product * mu;
+void RunUpdate(const NadamUpdate& update, const ChangeTable& table, UpdateTime time, void* scratch,
+               Stream stream) {
+  auto* factors = static_cast<NadamFactors*>(scratch);
+  // A single thread computes the long sum for all blocks.
+  ForEach(1, stream, [=] __device__(int64_t) {
+    *factors = NadamFactorsAt(update.beta1, update.momentum_decay, TimeOf(time));
   });
-  Change(NadamRule{update, time}, table, stream);
+  Change(NadamRule{update, time, factors}, table, stream);
 }
 
 void RunUpdate(const AdamaxUpdate& update, const ChangeTable& table, UpdateTime time, void*, Stream stream) {

@@ -5,6 +5,7 @@
 
 #include "engine/backends/cuda/driver/stream.h"
 #include "engine/backends/cuda/kernels/tensor_changes.h"
+#include "engine/graph/ops/nadam_factors.h"
 
 namespace tandem::cuda {
 
@@ -26,7 +27,7 @@ struct AdamUpdate {  // Two states, three with amsgrad.
   bool amsgrad = false;
   bool operator==(const AdamUpdate&) const = default;
 };
-struct NadamUpdate {  // Two states, and the product of momenta as the tensor's number.
+struct NadamUpdate {  // Two states.
   double beta1 = 0;
   double beta2 = 0;
   double epsilon = 0;
@@ -108,6 +109,7 @@ template <typename Update>
 int64_t UpdateScratchBytes(const Update&, int64_t, int64_t) {
   return 0;
 }
+inline int64_t UpdateScratchBytes(const NadamUpdate&, int64_t, int64_t) { return sizeof(NadamFactors); }
 inline int64_t UpdateScratchBytes(const LambUpdate&, int64_t tensors, int64_t pieces) {
   return (tensors + 2 * pieces) * static_cast<int64_t>(sizeof(double));
 }

@@ -15,7 +15,6 @@ struct TensorChange {
   const void* source = nullptr;
   DType source_type = DType::kFloat32;  // Or bfloat16, or float16.
   float* states[kMostStates] = {};      // They also change.
-  double* number = nullptr;             // Of the whole tensor.
   int64_t elements = 0;
 };
 

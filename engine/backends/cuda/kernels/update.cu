@@ -12,7 +12,7 @@ struct OneNumberRule {
   static constexpr bool kChangesStates = false;
   using Numbers = float;
   float number;
-  __device__ Numbers At(const double*, int) const { return number; }
+  __device__ Numbers At(int) const { return number; }
 };
 
 struct ScaleRule : OneNumberRule {
@@ -27,7 +27,7 @@ struct AverageRule {
   using Numbers = float;
   double decay;
   const int64_t* step;
-  __device__ Numbers At(const double*, int) const {
+  __device__ Numbers At(int) const {
     const auto taken = static_cast<double>(*step);
     const double most = (1 + taken) / (10 + taken);
     return static_cast<float>(1 - (decay < most ? decay : most));
@@ -47,7 +47,7 @@ struct FactorRule {
   static constexpr bool kChangesStates = false;
   using Numbers = float;
   const double* factor;
-  __device__ Numbers At(const double*, int) const { return static_cast<float>(*factor); }
+  __device__ Numbers At(int) const { return static_cast<float>(*factor); }
   __device__ __forceinline__ static void Change(float factor, float& y, float x, float*) { y = factor * x; }
 };
 
