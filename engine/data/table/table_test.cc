@@ -181,7 +181,7 @@ TEST(TableFitTest, CategoriesHaveAnInputForOthers) {
   EXPECT_THAT(Inputs(plan, cells, " red "), ElementsAre(0, 1, 0));
   EXPECT_THAT(Inputs(plan, cells, "green"), ElementsAre(0, 0, 1)) << "too rare";
   EXPECT_THAT(Inputs(plan, cells, "pink"), ElementsAre(0, 0, 1)) << "unseen";
-  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 1));
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 0)) << "no category, and no other name";
   plan.missing_indicator = true;
   EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 0, 1));
   plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
