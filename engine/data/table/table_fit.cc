@@ -84,6 +84,10 @@ v1::PreparedColumn Unfitted(const ColumnPlan& plan) {
   column.set_missing_indicator(plan.missing_indicator);
   column.set_day_first(plan.day_first);
   column.set_category_inputs(plan.category_inputs);
+  column.set_missing(plan.missing);
+  column.set_constant(plan.constant);
+  if (plan.kind != v1::COLUMN_KIND_CATEGORY) column.set_scaling(plan.scaling);
+  column.set_max_categories(plan.max_categories);
   for (int i = 0; i < NumbersOf(plan); ++i) column.add_numbers()->set_deviation(1);
   return column;
 }
