@@ -86,6 +86,8 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
     info.class_names = model.classes;
     info.classes = static_cast<int64_t>(model.classes.size());
     info.labels_follow_names = true;
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> own, targets.Names(tables.train));
+    info.class_labels = ClassLabels(own, model.classes);
     return absl::OkStatus();
   }
   // The targets are labels of a model whose names came from elsewhere.
