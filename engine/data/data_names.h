@@ -1,6 +1,7 @@
 #ifndef TANDEM_ENGINE_DATA_DATA_NAMES_H_
 #define TANDEM_ENGINE_DATA_DATA_NAMES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,6 +35,13 @@ struct DataNames {
 
   bool empty() const { return features.empty() && targets.empty() && classes.empty(); }
 };
+
+// Returns the labels in the order in which settings count classes: first `labels`, the labels of the data's
+// own classes, then all other labels below `classes`. Empty if that is 0, 1, 2 and so on.
+std::vector<int32_t> ClassLabels(std::vector<int32_t> labels, int64_t classes);
+// As above, for data whose own classes are `own`. `classes` has each of them, in the order of the labels.
+std::vector<int32_t> ClassLabels(const std::vector<std::string>& own,
+                                 const std::vector<std::string>& classes);
 
 // For messages: "'cat', 'dog'", with at most 20 names.
 std::string ListNames(const std::vector<std::string>& names);

@@ -225,6 +225,9 @@ absl::StatusOr<DatasetInfo> Derive(const v1::DatasetSpec& spec, const DatasetInf
     absl::StatusOr<std::vector<int32_t>> matched = MatchClasses(spec, *model, info);
     violations.AddAll("", matched.status());
     if (matched.ok()) *labels = *std::move(matched);
+    // Names such as "2000000000" make more labels than any network has outputs.
+    const bool are_few = info.classes <= kMaxClassesAnyway + static_cast<int64_t>(labels->size());
+    if (!labels->empty() && are_few) info.class_labels = ClassLabels(*labels, info.classes);
     violations.AddAll("", MatchColumns(spec, *model, info));
   }
   if (info.sample_type == SampleType::kTokens) {

@@ -57,6 +57,10 @@ struct DatasetInfo {
   // Before, it has stand-ins of the right size.
   ResolvedNormalization normalization = {};
   std::vector<std::string> class_names = {};  // As many as classes, or empty.
+  // If the classes are matched to a model's: the label of each class, in the order in which settings such as
+  // class_weights count classes. First come the data's classes in their own order, then the model's others.
+  // Two classes of the data with one name have the same label. Empty if settings count labels.
+  std::vector<int32_t> class_labels = {};
   // Labels follow from the names, as for folders: other names would mean other labels.
   bool labels_follow_names = false;
   // Names of a table's columns, in the order of the sample's and the target's numbers. Empty if the table

@@ -50,6 +50,7 @@ class MatchTest : public ::testing::Test {
     if (!opened.ok() || !described.ok()) return OpenedDataset();
     EXPECT_EQ(described->class_names, opened->info.class_names);
     EXPECT_EQ(described->classes, opened->info.classes);
+    EXPECT_EQ(described->class_labels, opened->info.class_labels);
     return *std::move(opened);
   }
   void ExpectFault(const v1::DatasetSpec& spec, const DataNames& model, const std::string& field,
@@ -244,6 +245,38 @@ TEST_F(MatchTest, AModelWithoutNamesKnowsNumbers) {
               "has the classes '10', '2', 'a', but the model's classes have no names");
   const OpenedDataset opened = Open(Table("x,kind\n1,2\n2,10\n", "targets: TARGET_KIND_CLASS"), model);
   EXPECT_THAT(Targets<int32_t>(*opened.train), ElementsAre(2, 10));
+}
+
+// Settings such as class_weights count the data's classes first, and then the model's others.
+TEST_F(MatchTest, ClassesKeepTheDatasOrderForSettings) {
+  const DataNames model = {.features = {"x"}, .targets = {"kind"}, .classes = {"dog", "bird", "ant", "cat"}};
+  const auto labels = [&](const v1::DatasetSpec& spec, const DataNames& model) {
+    return Open(spec, model).info.class_labels;
+  };
+  EXPECT_THAT(labels(Table("x,kind\n1,dog\n2,cat\n"), model), ElementsAre(3, 0, 1, 2));
+  EXPECT_THAT(labels(Table("x,kind\n1,dog\n2,ant\n3,cat\n4,bird\n"), model), ElementsAre(2, 1, 3, 0));
+  EXPECT_THAT(labels(Table("x,kind\n1,b\n2,a\n"), {.features = {"x"}, .classes = {"a", "b", "c"}}),
+              IsEmpty());
+  // Numbers keep their order, although "10" comes before "9" in a text.
+  const DataNames numbers = {.features = {"x"}, .targets = {"kind"}, .classes = {"10", "9", "0"}};
+  EXPECT_THAT(labels(Table("x,kind\n1,10\n2,9\n"), numbers), ElementsAre(1, 0, 2));
+  EXPECT_THAT(labels(Table("x,kind\n1,10\n2,9\n", "targets: TARGET_KIND_CLASS"), numbers),
+              ElementsAre(1, 0, 2));
+  // Labels that are matched by number.
+  EXPECT_THAT(labels(Table("x,kind\n1,2\n2,0\n"), model), IsEmpty());
+  EXPECT_THAT(labels(Labels({0, 1}), model), IsEmpty());
+  EXPECT_THAT(labels(Labels({0, 1}, "class_names: ['cat', 'dog']"), model), ElementsAre(3, 0, 1, 2));
+  EXPECT_THAT(labels(Labels({2, 0, 1}), {.classes = {"0", "1", "10", "2"}}), ElementsAre(0, 1, 3, 2));
+  // Two classes of the data with one name.
+  EXPECT_THAT(labels(Labels({0, 1}, "class_names: ['bird', 'bird']"), model), ElementsAre(1, 1, 0, 2, 3));
+  // Classes that are taken by position.
+  EXPECT_THAT(labels(Labels({0, 1}, "class_names: ['elk', 'ant']"),
+                     {.classes = {"ant", "bee"}, .takes_other_outputs = true}),
+              IsEmpty());
+  EXPECT_THAT(labels(Text("cbcb"), {.classes = {"c", "a", "b"}}), ElementsAre(2, 0, 1));
+  // A model whose classes have no names.
+  EXPECT_THAT(labels(Table("x,kind\n1,2\n2,10\n", "targets: TARGET_KIND_CLASS"), {.features = {"x"}}),
+              IsEmpty());
 }
 
 TEST_F(MatchTest, OtherClassesMayBeTakenWithANotice) {

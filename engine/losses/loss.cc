@@ -6,6 +6,8 @@
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -344,6 +346,52 @@ absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId
       values.loss, graph.Add(std::make_shared<CosineEmbeddingOp>(loss.cosine_embedding().margin(), false),
                              {output, target}));
   return values;
+}
+
+absl::Status RelabelClasses(const std::vector<int32_t>& labels, v1::Loss* loss) {
+  if (labels.empty()) return absl::OkStatus();
+  FieldViolations violations;
+  const std::string kind = KindOf(*loss);
+  const std::optional<int64_t> ignored = IgnoreIndexOf(*loss);
+  const bool names_class = ignored.has_value() && *ignored >= 0;
+  const std::set<int32_t> different(labels.begin(), labels.end());
+  if (different.size() < labels.size()) {
+    const char* const advice =
+        "cannot be given, because several classes of the data set are one class of the loaded model; leave "
+        "it "
+        "out, or give the data set's classes different names";
+    if (!ClassWeightsOf(*loss).empty()) violations.Add(absl::StrCat(kind, ".class_weights"), advice);
+    if (names_class) violations.Add(absl::StrCat(kind, ".ignore_index"), advice);
+  }
+  const auto& positive = loss->binary_cross_entropy_with_logits().pos_weight();
+  // Two classes in another order are swapped.
+  if (std::any_of(positive.begin(), positive.end(), [](double weight) { return weight != 1; })) {
+    violations.Add(
+        absl::StrCat(kind, ".pos_weight"),
+        "cannot weigh the data set's second class, because it is the first class of the loaded model; "
+        "leave pos_weight out, or train without initial_weights");
+  }
+  TANDEM_RETURN_IF_ERROR(violations.ToStatus());
+  // CheckLossTarget reports other counts and numbers.
+  const auto reorder = [&](google::protobuf::RepeatedField<double>* weights) {
+    if (static_cast<size_t>(weights->size()) != labels.size()) return;
+    const google::protobuf::RepeatedField<double> given = *weights;
+    for (size_t i = 0; i < labels.size(); ++i) weights->Set(labels[i], given.Get(static_cast<int>(i)));
+  };
+  if (loss->has_softmax_cross_entropy()) {
+    reorder(loss->mutable_softmax_cross_entropy()->mutable_class_weights());
+  } else if (loss->has_negative_log_likelihood()) {
+    reorder(loss->mutable_negative_log_likelihood()->mutable_class_weights());
+  } else if (loss->has_hinge()) {
+    reorder(loss->mutable_hinge()->mutable_class_weights());
+  }
+  if (!names_class || *ignored >= static_cast<int64_t>(labels.size())) return absl::OkStatus();
+  if (loss->has_softmax_cross_entropy()) {
+    loss->mutable_softmax_cross_entropy()->set_ignore_index(labels[*ignored]);
+  } else {
+    loss->mutable_negative_log_likelihood()->set_ignore_index(labels[*ignored]);
+  }
+  return absl::OkStatus();
 }
 
 void BalanceClasses(const std::vector<int64_t>& counts, v1::Loss* loss) {

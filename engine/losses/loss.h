@@ -62,6 +62,10 @@ struct LossValues {
 absl::StatusOr<LossValues> AddLoss(const v1::Loss& loss, ValueId output, ValueId target, Graph& graph,
                                    LossReduction reduction = LossReduction::kMean);
 
+// Gives the settings that name classes to the labels of these classes. `labels` is DatasetInfo::class_labels.
+// INVALID_ARGUMENT as CheckLoss if a setting cannot follow.
+absl::Status RelabelClasses(const std::vector<int32_t>& labels, v1::Loss* loss);
+
 // Replaces balance_classes by class_weights: samples / (classes * samples of the class), and 0 for a class
 // without samples. `counts` has the training samples of each class. Does nothing without balance_classes.
 void BalanceClasses(const std::vector<int64_t>& counts, v1::Loss* loss);

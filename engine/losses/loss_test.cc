@@ -141,6 +141,46 @@ TEST(LossTest, AMeanIsWeightedWhereSamplesAre) {
   EXPECT_EQ(KindOf("cosine_embedding {}", kValues, {3}, &values), "cosine_embedding");
 }
 
+TEST(LossTest, SettingsFollowTheirClasses) {
+  const auto relabelled = [](const std::string& text, const std::vector<int32_t>& labels) {
+    v1::Loss loss = FromText<v1::Loss>(text);
+    EXPECT_TRUE(RelabelClasses(labels, &loss).ok()) << text;
+    return loss.ShortDebugString();
+  };
+  const auto same = [](const std::string& text) { return FromText<v1::Loss>(text).ShortDebugString(); };
+  // Class 0 has the label 1, class 1 the label 2, class 2 the label 0.
+  const std::vector<int32_t> labels = {1, 2, 0};
+  for (const char* kind : {"softmax_cross_entropy", "negative_log_likelihood", "hinge"}) {
+    const std::string given = absl::StrCat(kind, " { class_weights: [5, 0.5, 1] }");
+    EXPECT_EQ(relabelled(given, labels), same(absl::StrCat(kind, " { class_weights: [1, 5, 0.5] }")));
+    EXPECT_EQ(relabelled(given, {}), same(given));
+  }
+  for (const char* kind : {"softmax_cross_entropy", "negative_log_likelihood"}) {
+    const auto ignoring = [&](int number) { return absl::StrCat(kind, " { ignore_index: ", number, " }"); };
+    EXPECT_EQ(relabelled(ignoring(0), labels), same(ignoring(1)));
+    EXPECT_EQ(relabelled(ignoring(2), labels), same(ignoring(0)));
+    EXPECT_EQ(relabelled(ignoring(-100), labels), same(ignoring(-100)));
+    // CheckLossTarget reports this.
+    EXPECT_EQ(relabelled(ignoring(3), labels), same(ignoring(3)));
+  }
+  for (const char* other : {"softmax_cross_entropy { class_weights: [1, 2] }", "mse {}",
+                            "binary_cross_entropy_with_logits { pos_weight: 1 }"}) {
+    EXPECT_EQ(relabelled(other, labels), same(other));
+  }
+  const auto fault = [](const std::string& text, const std::vector<int32_t>& labels) {
+    v1::Loss loss = FromText<v1::Loss>(text);
+    return FieldAtFault(RelabelClasses(labels, &loss));
+  };
+  EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: 2 }", {1, 0}),
+            "binary_cross_entropy_with_logits.pos_weight");
+  EXPECT_EQ(fault("binary_cross_entropy_with_logits { pos_weight: 2 }", {}), "");
+  // Two classes of the data are one class of the model.
+  EXPECT_EQ(fault("hinge { class_weights: [1, 2, 3] }", {1, 1, 0}), "hinge.class_weights");
+  EXPECT_EQ(fault("softmax_cross_entropy { ignore_index: 2 }", {1, 1, 0}),
+            "softmax_cross_entropy.ignore_index");
+  EXPECT_EQ(fault("softmax_cross_entropy {}", {1, 1, 0}), "");
+}
+
 TEST(LossTest, ClassesAreBalancedByTheirCounts) {
   v1::Loss loss = Parse("softmax_cross_entropy { balance_classes: true }");
   EXPECT_TRUE(CheckLoss(loss).ok());

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/checkpoint_file.h"
 #include "engine/data/formats/test_files.h"
 #include "engine/training/resume_fixture.h"
+#include "engine/training/trained_model.h"
 #include "engine/training/training_state.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -219,6 +220,42 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {
   EXPECT_THAT(
       recorder.notices,
       Contains(HasSubstr("0 was 'bird' and is 'cat', 1 was 'cat' and is 'dog', 2 was 'dog' and is 'elk'")));
+}
+
+// class_weights count the classes of the data, here cat and dog, and then the model's others, here bird.
+TEST_F(MatchedDataTest, SettingsOfClassesFollowTheModelsOrder) {
+  FaultyEnv env;
+  Recorder recorder;
+  ASSERT_TRUE(TrainWithFiles(Animals(kAnimals, 1), "cpu", &env, &recorder).status.ok());
+  const std::string model = folder_ + "/model.safetensors";
+  WriteFile(model, *env.ReadFile(kModel));
+  const auto train = [&](v1::JobSpec spec, const std::string& loss) {
+    Recorder own;
+    *spec.mutable_training()->mutable_loss() = FromText<v1::Loss>(loss);
+    spec.mutable_initial_weights()->set_file(model);
+    Trainer::Options options = OptionsFor(spec, "cpu", &own);
+    options.initial_weights_path = model;
+    const auto trainer = Trainer::Create(std::move(options));
+    EXPECT_TRUE(trainer.ok()) << trainer.status();
+    if (!trainer.ok()) return own.losses;
+    EXPECT_TRUE((*trainer)->Run().ok());
+    EXPECT_TRUE((*trainer)->SaveModel(folder_ + "/next.safetensors").ok());
+    return own.losses;
+  };
+  const v1::JobSpec named = Animals("a,b,kind\n1,1,dog\n0,1,cat\n1,0,dog\n", 2);
+  const std::vector<double> losses =
+      train(named, "softmax_cross_entropy { class_weights: [5, 0.5, 1] ignore_index: 2 }");
+  const absl::StatusOr<TrainedModel> trained = ReadTrainedModel(named, folder_ + "/next.safetensors");
+  ASSERT_TRUE(trained.ok()) << trained.status();
+  // Evaluate takes labels.
+  const v1::SoftmaxCrossEntropy& loss = trained->spec.training().loss().softmax_cross_entropy();
+  EXPECT_THAT(loss.class_weights(), ElementsAre(1, 5, 0.5));
+  EXPECT_EQ(loss.ignore_index(), 0);
+  // Numbers are labels.
+  v1::JobSpec numbered = Animals("a,b,kind\n1,1,2\n0,1,1\n1,0,2\n", 2);
+  numbered.mutable_dataset()->mutable_csv()->set_targets(v1::TARGET_KIND_CLASS);
+  EXPECT_EQ(losses, train(numbered, "softmax_cross_entropy { class_weights: [1, 5, 0.5] ignore_index: 0 }"));
+  EXPECT_NE(losses, train(numbered, "softmax_cross_entropy { class_weights: [5, 0.5, 1] ignore_index: 0 }"));
 }
 
 // A fork has its own results and none of its parent's validations.

@@ -77,7 +77,8 @@ bool IsModelOf(const std::map<std::string, std::string>& metadata, const v1::Bes
 // a job's model.
 absl::StatusOr<DataNames> NamesInModel(const std::map<std::string, std::string>& metadata);
 
-// Returns the loss of the job in the metadata, as it was trained. DATA_LOSS if it cannot be read.
+// Returns the loss of the job in the metadata, as it was trained: class_weights and ignore_index are in the
+// order of the labels. DATA_LOSS if it cannot be read.
 absl::StatusOr<v1::Loss> LossIn(const std::map<std::string, std::string>& metadata);
 
 // Returns how the samples of a job's model file were normalized. Nothing if the metadata do not tell.

@@ -284,6 +284,8 @@ absl::StatusOr<JobPlan> PlanJob(const v1::JobSpec& job, const DatasetInfo& datas
   FillDefaults(&spec);
   FieldViolations violations;
   const std::vector<Shape> outputs = CheckFilledJob(spec, violations);
+  violations.AddAll("training.loss",
+                    RelabelClasses(dataset.class_labels, spec.mutable_training()->mutable_loss()));
   CheckJobAgainstData(spec, outputs, dataset, violations);
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
 

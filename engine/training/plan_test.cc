@@ -83,6 +83,18 @@ TEST(PlanTest, OneClassIsNothingToLearn) {
                   data);
 }
 
+TEST(PlanTest, ALoadedModelsFirstClassHasNoPositiveWeight) {
+  DatasetInfo data = kFashion;
+  data.classes = 2;
+  v1::JobSpec spec = Lenet("training { loss { binary_cross_entropy_with_logits { pos_weight: 3 } } }");
+  spec.mutable_model()->mutable_layers()->rbegin()->mutable_dense()->set_units(1);
+  EXPECT_TRUE(PlanJob(spec, data).ok()) << PlanJob(spec, data).status();
+  data.class_labels = {1, 0};
+  ExpectViolation(spec, "training.loss.binary_cross_entropy_with_logits.pos_weight",
+                  "cannot weigh the data set's second class, because it is the first class of the loaded",
+                  data);
+}
+
 TEST(PlanTest, SaysWhatMemoryIsFor) {
   const MemoryGroups memory = PlanJob(Lenet(), kFashion)->memory;
   EXPECT_EQ(memory.total(), PlanJob(Lenet(), kFashion)->replica_memory_bytes);

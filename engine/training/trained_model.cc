@@ -22,13 +22,12 @@ absl::StatusOr<TrainedModel> ReadTrainedModel(const v1::JobSpec& spec, const std
   FillDefaults(&model.spec);
   TANDEM_ASSIGN_OR_RETURN(model.weights, ReadModelWeights(model.spec.model(), path));
   TANDEM_ASSIGN_OR_RETURN(const SafetensorsHeader header, ReadSafetensorsHeader(path));
-  if (model.spec.training().loss().softmax_cross_entropy().balance_classes()) {
-    // The training counted the classes.
-    absl::StatusOr<v1::Loss> loss = LossIn(header.metadata);
-    if (!loss.ok())
-      return absl::Status(loss.status().code(), absl::StrCat(path, ": ", loss.status().message()));
-    *model.spec.mutable_training()->mutable_loss() = *std::move(loss);
+  // The training counted the classes for balance_classes, and gave the settings of classes to their labels.
+  absl::StatusOr<v1::Loss> loss = LossIn(header.metadata);
+  if (!loss.ok()) {
+    return absl::Status(loss.status().code(), absl::StrCat(path, ": ", loss.status().message()));
   }
+  *model.spec.mutable_training()->mutable_loss() = *std::move(loss);
   absl::StatusOr<TrainedOn> trained_on = ReadTrainedOn(header.metadata, InputShapeOf(model.spec.model()));
   if (!trained_on.ok()) {
     return absl::Status(trained_on.status().code(), absl::StrCat(path, ": ", trained_on.status().message()));

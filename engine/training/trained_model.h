@@ -17,7 +17,7 @@ namespace tandem {
 
 // A trained network.
 struct TrainedModel {
-  v1::JobSpec spec;                       // The job that trained it, with its defaults.
+  v1::JobSpec spec;                       // The job that trained it, with its defaults. See LossIn.
   std::map<std::string, Tensor> weights;  // Parameters and statistics, float32, by name.
   TrainedOn trained_on;
 };

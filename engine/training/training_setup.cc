@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/base/field_violations.h"
 #include "engine/base/random_access_env.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
@@ -104,6 +105,10 @@ absl::Status TrainingSetup::CompareData() {
 // Fits the job to its data and checks them. Create checked the job without its data.
 absl::Status TrainingSetup::CheckData() {
   v1::Training& training = *options_.spec.mutable_training();
+  const absl::Status relabelled = RelabelClasses(data_.info.class_labels, training.mutable_loss());
+  if (!relabelled.ok()) return DataError(UnderField("training.loss", relabelled));
+  // The settings count labels from here on.
+  data_.info.class_labels.clear();
   if (training.loss().softmax_cross_entropy().balance_classes()) {
     const absl::StatusOr<std::vector<int64_t>> counts = CountClasses(*data_.train, data_.info);
     if (!counts.ok()) return DataError(counts.status());

@@ -153,6 +153,9 @@ internal::v1::DataFacts FactsOf(const DatasetInfo& info) {
   facts.set_one_class_mend(info.one_class_mend);
   if (info.ignored_label.has_value()) facts.set_ignored_label(*info.ignored_label);
   SetCategoryColumns(info, facts);
+  if (info.class_labels.size() <= kMostDataEntries) {
+    facts.mutable_class_labels()->Add(info.class_labels.begin(), info.class_labels.end());
+  }
   return facts;
 }
 
@@ -167,6 +170,9 @@ absl::Status CheckFacts(const internal::v1::DataFacts& facts) {
       dataset.notices_size() <= kMostNotices && v1::SampleKind_IsValid(dataset.sample_kind()) &&
       v1::TargetKind_IsValid(dataset.target_kind()) &&
       ArePossible(facts.category_columns(), dataset.shape()) &&
+      static_cast<size_t>(facts.class_labels_size()) <= kMostDataEntries &&
+      std::all_of(facts.class_labels().begin(), facts.class_labels().end(),
+                  [&](int32_t label) { return label >= 0 && label < dataset.classes(); }) &&
       std::all_of(dataset.class_counts().begin(), dataset.class_counts().end(), IsCount);
   if (is_possible) return absl::OkStatus();
   return absl::InternalError(
@@ -188,6 +194,7 @@ absl::StatusOr<DatasetInfo> InfoOf(const internal::v1::DataFacts& facts, const v
   info.mixes_classes = facts.mixes_classes();
   info.class_names.assign(dataset.class_names().begin(), dataset.class_names().end());
   info.notices.assign(dataset.notices().begin(), dataset.notices().end());
+  info.class_labels.assign(facts.class_labels().begin(), facts.class_labels().end());
   info.one_label = facts.one_label();
   info.stays_in_files = spec.has_webdataset();
   info.one_class_mend = facts.one_class_mend();

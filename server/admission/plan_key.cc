@@ -28,11 +28,13 @@ std::string PlanKey(const v1::JobSpec& spec, const DatasetInfo& data) {
     absl::StrAppend(&columns, column.first_input(), ",", column.inputs(), ",", column.name().size(), ",",
                     column.name(), ",");
   }
+  const std::string labels = absl::StrJoin(data.class_labels, ",");
   const auto extents = [](const Shape& shape) { return absl::StrJoin(shape.extents(), ","); };
   return absl::StrCat(extents(data.shape), ";", extents(data.target_shape), ";", data.classes, ";",
                       data.train_samples, ";", data.validation_samples, ";", data.memory_bytes, ";",
                       static_cast<int>(data.sample_type), ";", static_cast<int>(data.target_type), ";",
-                      data.mixes_classes, ";", data.one_label, ";", columns, ";", key.SerializeAsString());
+                      data.mixes_classes, ";", data.one_label, ";", columns, ";", labels, ";",
+                      key.SerializeAsString());
 }
 
 }  // namespace tandem

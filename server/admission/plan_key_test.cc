@@ -43,6 +43,10 @@ TEST(PlanKeyTest, LeavesOutWhatThePlanDoesNotDependOn) {
   EXPECT_NE(PlanKey(spec, data), with_column);
   data.category_columns.clear();
   EXPECT_EQ(PlanKey(spec, data), key);
+  // A loss may not fit this order of classes.
+  data.class_labels = {1, 0};
+  EXPECT_NE(PlanKey(spec, data), key);
+  data.class_labels.clear();
   // CheckJob refuses such data.
   data.one_label = true;
   EXPECT_NE(PlanKey(spec, data), key);

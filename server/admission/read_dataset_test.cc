@@ -85,7 +85,11 @@ TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
       [](auto& lie) { lie.mutable_dataset()->set_classes(-1); },
       [](auto& lie) { lie.mutable_dataset()->set_class_counts(0, -1); },
       [](auto& lie) { lie.mutable_dataset()->set_sample_kind(static_cast<v1::SampleKind>(77)); },
-      [](auto& lie) { lie.set_memory_bytes(-1); },
+      [](auto& lie) { lie.set_memory_bytes(-1); }, [](auto& lie) { lie.add_class_labels(-1); },
+      [](auto& lie) { lie.add_class_labels(static_cast<int32_t>(lie.dataset().classes())); },
+      [](auto& lie) {
+        for (size_t i = 0; i <= kMostDataEntries; ++i) lie.add_class_labels(0);
+      },
       // These samples are pictures.
       [](auto& lie) { lie.add_category_columns()->set_inputs(1); }};
   for (size_t i = 0; i < lies.size(); ++i) {
@@ -93,6 +97,18 @@ TEST_F(ReadDatasetTest, NobodyBelievesWhatCannotBe) {
     lies[i](lie);
     EXPECT_EQ(CheckFacts(lie).code(), absl::StatusCode::kInternal) << i;
   }
+}
+
+TEST_F(ReadDatasetTest, FactsHaveTheOrderOfClasses) {
+  internal::v1::DataFacts facts = *Read(Shapes());
+  EXPECT_EQ(facts.class_labels_size(), 0);
+  DatasetInfo info;
+  info.class_labels = {1, 0};
+  *facts.mutable_class_labels() = FactsOf(info).class_labels();
+  EXPECT_TRUE(CheckFacts(facts).ok()) << CheckFacts(facts);
+  EXPECT_EQ(InfoOf(facts, Shapes())->class_labels, info.class_labels);
+  info.class_labels.resize(kMostDataEntries + 1);
+  EXPECT_EQ(FactsOf(info).class_labels_size(), 0);
 }
 
 // A part of the columns would give another network than the user expects.

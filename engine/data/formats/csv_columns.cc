@@ -5,7 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/data/data_names.h"
 #include "engine/data/dataset.h"
@@ -32,6 +34,24 @@ std::string FieldOf(const v1::CsvSource& source, const std::string& name) {
   return "csv";
 }
 
+bool IsForNumbers(v1::MissingValues missing) {
+  return missing == v1::MISSING_VALUES_MEAN || missing == v1::MISSING_VALUES_MEDIAN;
+}
+
+// Returns the replacement that `source` gives for the missing cells of a column with this choice and this
+// kind, or unspecified.
+v1::MissingValues MissingFor(const v1::CsvSource& source, const v1::CsvColumn& choice, v1::ColumnKind kind) {
+  if (choice.missing() != v1::MISSING_VALUES_UNSPECIFIED) return choice.missing();
+  // For all columns together, mean and median are for numbers and dates.
+  const bool fits = kind != v1::COLUMN_KIND_CATEGORY || !IsForNumbers(source.missing());
+  return fits ? source.missing() : v1::MISSING_VALUES_UNSPECIFIED;
+}
+
+// Returns the scaling that `source` gives for a column with this choice, or unspecified.
+v1::NumberScaling ScalingFor(const v1::CsvSource& source, const v1::CsvColumn& choice) {
+  return choice.scaling() != v1::NUMBER_SCALING_UNSPECIFIED ? choice.scaling() : source.scaling();
+}
+
 // Returns the plan of a column, and adds faults of the user's choices.
 ColumnPlan PlanOf(const v1::CsvSource& source, const std::string& name, const ColumnProfile& profile,
                   FieldViolations& violations) {
@@ -39,26 +59,24 @@ ColumnPlan PlanOf(const v1::CsvSource& source, const std::string& name, const Co
   ColumnPlan plan;
   plan.name = name;
   plan.kind = profile.Kind();
-  plan.missing = choice.missing() != v1::MISSING_VALUES_UNSPECIFIED ? choice.missing() : source.missing();
+  plan.missing = MissingFor(source, choice, plan.kind);
   plan.constant = choice.constant();
   plan.missing_indicator =
       choice.has_missing_indicator() ? choice.missing_indicator() : profile.missing() > 0;
-  plan.scaling = choice.scaling() != v1::NUMBER_SCALING_UNSPECIFIED ? choice.scaling() : source.scaling();
+  plan.scaling = ScalingFor(source, choice);
   plan.has_time = profile.has_time();
   plan.day_first = profile.day_first();
   if (plan.missing == v1::MISSING_VALUES_REFUSE) plan.missing_indicator = false;
   if (plan.kind == v1::COLUMN_KIND_CATEGORY) {
-    const int64_t most = choice.max_categories() > 0 ? choice.max_categories() : kDefaultCategories;
-    plan.category_inputs = std::min(profile.distinct(), most);
-    if (plan.missing == v1::MISSING_VALUES_MEAN || plan.missing == v1::MISSING_VALUES_MEDIAN) {
-      // For all columns together, the choice is for numbers and dates.
-      if (choice.missing() != v1::MISSING_VALUES_UNSPECIFIED) {
-        violations.Add(absl::StrCat(FieldOf(source, name), ".missing"),
-                       absl::StrCat("is for numbers and dates, but the column ", QuotedCell(name),
-                                    " has categories; give most_frequent or constant"));
-      }
-      plan.missing = v1::MISSING_VALUES_UNSPECIFIED;
+    plan.max_categories = choice.max_categories() > 0 ? choice.max_categories() : kDefaultCategories;
+    plan.category_inputs = std::min(profile.distinct(), plan.max_categories);
+    if (IsForNumbers(plan.missing)) {
+      violations.Add(absl::StrCat(FieldOf(source, name), ".missing"),
+                     absl::StrCat("is for numbers and dates, but the column ", QuotedCell(name),
+                                  " has categories; give most_frequent or constant"));
     }
+  } else if (plan.missing == v1::MISSING_VALUES_UNSPECIFIED) {
+    plan.missing = v1::MISSING_VALUES_MEDIAN;
   }
   return plan;
 }
@@ -74,6 +92,117 @@ std::string FaultOf(const CsvTable& table, size_t column, const ColumnProfile& p
                       " is missing, as ", profile.missing(), " of ", table.rows,
                       " cells of this column are; fill the cells in, or give csv.missing: median");
 }
+
+// Returns "mean" for MISSING_VALUES_MEAN, if `prefix` is "MISSING_VALUES_".
+std::string WordOf(absl::string_view value, absl::string_view prefix) {
+  return absl::AsciiStrToLower(absl::StripPrefix(value, prefix));
+}
+std::string WordOf(v1::ColumnKind kind) { return WordOf(v1::ColumnKind_Name(kind), "COLUMN_KIND_"); }
+std::string WordOf(v1::NumberScaling scaling) {
+  return WordOf(v1::NumberScaling_Name(scaling), "NUMBER_SCALING_");
+}
+std::string WordOf(v1::MissingValues missing) {
+  if (missing == v1::MISSING_VALUES_UNSPECIFIED) return "no replacement";
+  return WordOf(v1::MissingValues_Name(missing), "MISSING_VALUES_");
+}
+
+// Returns the preparation of a feature of a model that takes plain numbers.
+v1::PreparedColumn PlainNumber() {
+  return Unfitted({.name = "", .missing = v1::MISSING_VALUES_REFUSE, .scaling = v1::NUMBER_SCALING_NONE});
+}
+
+// Compares choices with a model's preparation.
+class ModelChoices {
+ public:
+  // `is_plain`: the model takes plain numbers.
+  ModelChoices(const v1::CsvSource& source, bool is_plain) : source_(source), is_plain_(is_plain) {}
+
+  // Compares the choices for the column `name` of the table.
+  void Compare(const std::string& name, const v1::PreparedColumn& prepared) {
+    const v1::CsvColumn choice = ChoiceOf(source_, name);
+    const std::string field = FieldOf(source_, name);
+    name_ = name;
+    if (choice.kind() != v1::COLUMN_KIND_UNSPECIFIED && choice.kind() != prepared.kind()) {
+      Compare(absl::StrCat(field, ".kind"), WordOf(choice.kind()), WordOf(prepared.kind()));
+      return;
+    }
+    const v1::MissingValues missing = MissingFor(source_, choice, prepared.kind());
+    const bool is_own = choice.missing() != v1::MISSING_VALUES_UNSPECIFIED;
+    const bool replaces = missing != v1::MISSING_VALUES_UNSPECIFIED && missing != v1::MISSING_VALUES_REFUSE;
+    // A job whose table had no missing cells may have made a model of plain numbers.
+    if (replaces && (is_own || !is_plain_)) {
+      Compare(absl::StrCat(is_own ? field : "csv", ".missing"), WordOf(missing), WordOf(prepared.missing()));
+    }
+    if (missing == v1::MISSING_VALUES_CONSTANT && missing == prepared.missing()) {
+      Compare(absl::StrCat(field, ".constant"), QuotedCell(choice.constant()),
+              QuotedCell(prepared.constant()));
+    }
+    if (choice.has_missing_indicator() && missing != v1::MISSING_VALUES_REFUSE) {
+      const auto word = [](bool value) { return value ? "true" : "false"; };
+      Compare(absl::StrCat(field, ".missing_indicator"), word(choice.missing_indicator()),
+              word(prepared.missing_indicator()));
+    }
+    if (prepared.kind() == v1::COLUMN_KIND_CATEGORY) {
+      if (choice.max_categories() == 0) return;
+      Compare(absl::StrCat(field, ".max_categories"), absl::StrCat(choice.max_categories()),
+              absl::StrCat(prepared.max_categories()));
+    } else if (ScalingFor(source_, choice) != v1::NUMBER_SCALING_UNSPECIFIED) {
+      const bool is_own_scaling = choice.scaling() != v1::NUMBER_SCALING_UNSPECIFIED;
+      Compare(absl::StrCat(is_own_scaling ? field : "csv", ".scaling"), WordOf(ScalingFor(source_, choice)),
+              WordOf(prepared.scaling()));
+    }
+  }
+
+  // Compares the choices for columns that are none of `features`, the model's columns in the table.
+  void CompareOthers(const CsvTable& table, const std::set<std::string>& features) {
+    for (int i = 0; i < source_.columns_size(); ++i) {
+      const v1::CsvColumn& choice = source_.columns(i);
+      if (features.count(choice.name()) > 0) continue;
+      const std::string field = absl::StrCat("csv.columns[", i, "]");
+      const bool is_there =
+          std::find(table.names.begin(), table.names.end(), choice.name()) != table.names.end();
+      const bool is_left_out = choice.kind() == v1::COLUMN_KIND_TEXT ||
+                               choice.kind() == v1::COLUMN_KIND_IGNORED ||
+                               choice.kind() == v1::COLUMN_KIND_UNSPECIFIED;
+      if (is_there && is_left_out) continue;
+      violations_.Add(
+          absl::StrCat(field, is_there ? ".kind" : ".name"),
+          absl::StrCat("is ", is_there ? WordOf(choice.kind()) : QuotedCell(choice.name()),
+                       is_there ? ", but the loaded model does not take the column "
+                                : ", which is no column of the table; the model takes ",
+                       is_there ? QuotedCell(choice.name()) : ListNames({features.begin(), features.end()}),
+                       "; leave it out"));
+    }
+  }
+
+  void CompareTexts(const v1::TablePreparation& preparation) {
+    const std::set<std::string> given(source_.missing_texts().begin(), source_.missing_texts().end());
+    const std::set<std::string> known(preparation.missing_texts().begin(), preparation.missing_texts().end());
+    if (given.empty() || given == known) return;
+    violations_.Add("csv.missing_texts",
+                    absl::StrCat("are ", ListNames({given.begin(), given.end()}),
+                                 ", but the loaded model's preparation has ",
+                                 known.empty() ? "none" : ListNames({known.begin(), known.end()}), kMend));
+  }
+
+  absl::Status ToStatus() const { return violations_.ToStatus(); }
+
+ private:
+  static constexpr absl::string_view kMend = "; leave it out: the model's preparation is used";
+
+  void Compare(const std::string& field, absl::string_view given, absl::string_view known) {
+    // A field of the whole table is blamed once.
+    if (given == known || !blamed_.insert(field).second || blamed_.size() > kMostFaults) return;
+    violations_.Add(field, absl::StrCat("is ", given, ", but the loaded model's preparation of the column ",
+                                        QuotedCell(name_), " has ", known, kMend));
+  }
+
+  const v1::CsvSource& source_;
+  const bool is_plain_;
+  std::string name_;
+  std::set<std::string> blamed_;
+  FieldViolations violations_;
+};
 
 std::string CountText(int64_t count, absl::string_view one, absl::string_view many) {
   return absl::StrCat(count, " ", count == 1 ? one : many);
@@ -188,6 +317,33 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
   }
   columns.notices.push_back(Kinds(columns.plans));
   return columns;
+}
+
+absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& table,
+                               const std::optional<v1::TablePreparation>& preparation) {
+  ModelChoices choices(source, !preparation.has_value());
+  std::set<std::string> features;
+  for (size_t i = 0; i < table.features.size(); ++i) {
+    const std::string& name = table.names[table.features[i]];
+    features.insert(name);
+    choices.Compare(name,
+                    preparation.has_value() ? preparation->columns(static_cast<int>(i)) : PlainNumber());
+  }
+  choices.CompareOthers(table, features);
+  if (preparation.has_value()) choices.CompareTexts(*preparation);
+  return choices.ToStatus();
+}
+
+std::optional<v1::TablePreparation> WithRefusals(const v1::CsvSource& source, const CsvTable& table,
+                                                 std::optional<v1::TablePreparation> preparation) {
+  if (!preparation.has_value()) return preparation;
+  for (size_t i = 0; i < table.features.size(); ++i) {
+    v1::PreparedColumn& column = *preparation->mutable_columns(static_cast<int>(i));
+    const v1::CsvColumn choice = ChoiceOf(source, table.names[table.features[i]]);
+    if (MissingFor(source, choice, column.kind()) != v1::MISSING_VALUES_REFUSE) continue;
+    column.set_refuse_missing(true);
+  }
+  return preparation;
 }
 
 absl::Status CheckCsvChoices(const v1::CsvSource& source) {

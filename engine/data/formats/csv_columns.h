@@ -2,6 +2,7 @@
 #define TANDEM_ENGINE_DATA_FORMATS_CSV_COLUMNS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "engine/data/table/column_profile.h"
 #include "engine/data/table/table_fit.h"
 #include "tandem/v1/dataset.pb.h"
+#include "tandem/v1/table.pb.h"
 
 namespace tandem {
 
@@ -37,6 +39,17 @@ std::vector<ColumnProfile> ProfilesOf(const v1::CsvSource& source, const CsvTabl
 // fields, or with the place of a cell that does not fit.
 absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const CsvTable& table,
                                           const std::vector<ColumnProfile>& profiles);
+
+// Checks that the choices of `source` repeat the preparation of the model that `table` is matched to. Without
+// a preparation, the model takes plain numbers. INVALID_ARGUMENT with the fields that contradict the model.
+// MISSING_VALUES_REFUSE never does: see WithRefusals.
+absl::Status CheckModelChoices(const v1::CsvSource& source, const CsvTable& table,
+                               const std::optional<v1::TablePreparation>& preparation);
+
+// Returns the preparation of `table`, with refuse_missing for each column whose missing cells `source`
+// refuses.
+std::optional<v1::TablePreparation> WithRefusals(const v1::CsvSource& source, const CsvTable& table,
+                                                 std::optional<v1::TablePreparation> preparation);
 
 // Checks the fields of `source` that choose kinds, missing cells and scales, without the table.
 absl::Status CheckCsvChoices(const v1::CsvSource& source);

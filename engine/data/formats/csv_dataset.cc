@@ -37,9 +37,12 @@ absl::StatusOr<double> Feature(const CsvTable& table, int64_t row, size_t column
 // Reads a row's features as inputs of the network.
 class RowReader {
  public:
-  // Without a preparation, features are numbers that are used as they are.
-  explicit RowReader(const std::optional<v1::TablePreparation>& preparation) {
-    if (preparation.has_value()) encoder_.emplace(*preparation);
+  // `preparation` is of the features of `table`, a table of `source`. Without a preparation, features are
+  // numbers that are used as they are.
+  RowReader(const v1::CsvSource& source, const CsvTable& table,
+            const std::optional<v1::TablePreparation>& preparation) {
+    std::optional<v1::TablePreparation> read = WithRefusals(source, table, preparation);
+    if (read.has_value()) encoder_.emplace(*std::move(read));
   }
 
   // Replaces `inputs` by the inputs of a row.
@@ -83,6 +86,8 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
     info.class_names = model.classes;
     info.classes = static_cast<int64_t>(model.classes.size());
     info.labels_follow_names = true;
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> own, targets.Names(tables.train));
+    info.class_labels = ClassLabels(own, model.classes);
     return absl::OkStatus();
   }
   // The targets are labels of a model whose names came from elsewhere.
@@ -204,8 +209,7 @@ class TrainingRows {
  public:
   TrainingRows(const v1::DatasetSpec& spec, const DataNames& model, TrainingTargets* targets)
       : source_(spec.csv()),
-        is_matched_(model.matches_inputs),
-        reader_(model.preparation),
+        model_(model),
         splits_(Splits(spec)),
         split_(spec.validation_split()),
         targets_(targets) {}
@@ -213,8 +217,11 @@ class TrainingRows {
   absl::Status Add(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
     for (const size_t column : table.targets) targets_->Add(table, row, column, fields[column]);
     if (splits_) TANDEM_RETURN_IF_ERROR(split_.Add(table, row, fields));
-    // A model takes its own inputs: prepared as its table was, or numbers.
-    if (is_matched_) return reader_.Read(table, row, fields, &ignored_);
+    if (model_.matches_inputs) {
+      // A model takes its own inputs: prepared as its table was, or numbers.
+      if (!reader_.has_value()) reader_.emplace(source_, table, model_.preparation);
+      return reader_->Read(table, row, fields, &ignored_);
+    }
     if (profiles_.empty()) profiles_ = ProfilesOf(source_, table);
     for (size_t i = 0; i < profiles_.size(); ++i) profiles_[i].Add(row, fields[table.features[i]]);
     return absl::OkStatus();
@@ -226,8 +233,8 @@ class TrainingRows {
 
  private:
   const v1::CsvSource& source_;
-  const bool is_matched_;
-  const RowReader reader_;
+  const DataNames& model_;
+  std::optional<RowReader> reader_;
   const bool splits_;
   CsvSplit split_;
   TrainingTargets* const targets_;
@@ -286,6 +293,7 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
     if (!fault.empty()) return FieldError("csv.target_scaling", fault);
   }
   if (model.matches_inputs) {
+    TANDEM_RETURN_IF_ERROR(CheckModelChoices(source, tables.train, model.preparation));
     info.preparation = model.preparation;
   } else {
     TANDEM_ASSIGN_OR_RETURN(tables.columns, PlanCsvColumns(source, tables.train, rows.profiles()));
@@ -357,7 +365,7 @@ absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& 
 
   if (!source.validation().empty()) {
     const TargetReader reader(info);
-    const RowReader row_reader(info.preparation);
+    const RowReader row_reader(source, tables.train, info.preparation);
     std::vector<uint8_t> ignored;
     std::vector<float> ignored_inputs;
     absl::StatusOr<CsvTable> validation = ReadCsvTableLike(
@@ -463,7 +471,7 @@ absl::Status ReadRows(const v1::CsvSource& source, const CsvTable& known, const 
                       const DatasetInfo& info, CsvPart* train, CsvPart* validation,
                       absl::FunctionRef<void()> next) {
   const TargetReader reader(info);
-  const RowReader row_reader(info.preparation);
+  const RowReader row_reader(source, known, info.preparation);
   std::vector<float> inputs;
   return ReadAgain(
       source, known, split,

@@ -165,6 +165,107 @@ TEST_F(PreparedTest, ColumnsAndMissingCellsAreChosen) {
   EXPECT_THAT(Samples<float>(*opened.train), ElementsAre(1, 0, 2, 1, 3, 0));
 }
 
+TEST_F(PreparedTest, ATableForAModelMayRepeatTheModelsChoices) {
+  const std::string table = "a,b,c,y\n1,2,u,0\n,5,v,1\n3,2,u,2\n4,3,v,1\n";
+  for (const std::string csv : {
+           "",
+           "missing: MISSING_VALUES_MEAN",
+           "missing: MISSING_VALUES_MEDIAN",
+           "missing: MISSING_VALUES_MOST_FREQUENT scaling: NUMBER_SCALING_QUANTILES",
+           "missing_texts: '-'",
+           "scaling: NUMBER_SCALING_NONE target_scaling: NUMBER_SCALING_NONE",
+           "columns { name: 'a' missing: MISSING_VALUES_CONSTANT constant: '7' missing_indicator: false }",
+           "columns { name: 'b' kind: COLUMN_KIND_CATEGORY missing: MISSING_VALUES_REFUSE "
+           "          missing_indicator: true }",
+           "columns { name: 'c' missing: MISSING_VALUES_MOST_FREQUENT max_categories: 1 }",
+           "columns { name: 'a' kind: COLUMN_KIND_IGNORED } missing: MISSING_VALUES_REFUSE",
+       }) {
+    SCOPED_TRACE(csv);
+    const OpenedDataset trained = Open(Spec(table, csv));
+    const DataNames model{.features = trained.info.feature_names,
+                          .targets = trained.info.target_names,
+                          .preparation = trained.info.preparation};
+    const OpenedDataset again = Open(Spec(table, csv), &model);
+    EXPECT_EQ(Samples<float>(*again.train), Samples<float>(*trained.train));
+    // Nothing was chosen.
+    EXPECT_EQ(Samples<float>(*Open(Spec(table), &model).train), Samples<float>(*trained.train));
+  }
+}
+
+TEST_F(PreparedTest, ATableForAModelMayNotContradictTheModel) {
+  const std::string table = "a,b,c,y\n1,2,u,0\n,5,v,1\n3,2,u,2\n4,3,v,1\n";
+  const OpenedDataset trained = Open(Spec(table));
+  const DataNames model{.features = trained.info.feature_names,
+                        .targets = trained.info.target_names,
+                        .preparation = trained.info.preparation};
+  const auto expect_fault = [&](const std::string& csv, const DataNames& model, const std::string& field,
+                                const std::string& part) {
+    SCOPED_TRACE(csv);
+    ExpectOneViolation(OpenDataset(Spec(table, csv), &model).status(), field, part);
+    ExpectOneViolation(DescribeDataset(Spec(table, csv), &model).status(), field, part);
+  };
+  expect_fault("missing: MISSING_VALUES_MEAN", model, "csv.missing",
+               "is mean, but the loaded model's preparation of the column 'a' has median; leave it out: the "
+               "model's preparation is used");
+  expect_fault("scaling: NUMBER_SCALING_QUANTILES", model, "csv.scaling", "is quantiles, but");
+  expect_fault("missing_texts: '-'", model, "csv.missing_texts", "are '-', but the loaded model's");
+  const auto column = [](const std::string& choice) { return "columns { " + choice + " }"; };
+  expect_fault(column("name: 'a' missing: MISSING_VALUES_MEAN"), model, "csv.columns[0].missing", "is mean");
+  expect_fault(column("name: 'c' missing: MISSING_VALUES_MOST_FREQUENT"), model, "csv.columns[0].missing",
+               "is most_frequent, but the loaded model's preparation of the column 'c' has no replacement");
+  expect_fault(column("name: 'a' missing_indicator: false"), model, "csv.columns[0].missing_indicator",
+               "is false");
+  expect_fault(column("name: 'a' scaling: NUMBER_SCALING_NONE"), model, "csv.columns[0].scaling",
+               "is none, but the loaded model's preparation of the column 'a' has standard");
+  expect_fault(column("name: 'c' max_categories: 7"), model, "csv.columns[0].max_categories", "is 7");
+  expect_fault(column("name: 'b' kind: COLUMN_KIND_CATEGORY"), model, "csv.columns[0].kind", "is category");
+  expect_fault(column("name: 'b' kind: COLUMN_KIND_IGNORED"), model, "csv.columns[0].kind", "is ignored");
+  expect_fault(column("name: 'z'"), model, "csv.columns[0].name", "is 'z', which is no column of the table");
+  const OpenedDataset constant =
+      Open(Spec(table, column("name: 'a' missing: MISSING_VALUES_CONSTANT constant: '7'")));
+  const DataNames with_constant{.features = constant.info.feature_names,
+                                .targets = constant.info.target_names,
+                                .preparation = constant.info.preparation};
+  expect_fault(column("name: 'a' missing: MISSING_VALUES_CONSTANT constant: '8'"), with_constant,
+               "csv.columns[0].constant",
+               "is '8', but the loaded model's preparation of the column 'a' has '7'");
+  const OpenedDataset without_b = Open(Spec(table, column("name: 'b' kind: COLUMN_KIND_IGNORED")));
+  const DataNames of_two{.features = without_b.info.feature_names,
+                         .targets = without_b.info.target_names,
+                         .preparation = without_b.info.preparation};
+  expect_fault(column("name: 'b' kind: COLUMN_KIND_NUMBER"), of_two, "csv.columns[0].kind",
+               "is number, but the loaded model does not take the column 'b'");
+  // A model of plain numbers has no preparation.
+  const DataNames plain{.features = {"b"}, .targets = {"y"}};
+  expect_fault("scaling: NUMBER_SCALING_STANDARD target_scaling: NUMBER_SCALING_NONE", plain, "csv.scaling",
+               "is standard, but the loaded model's preparation of the column 'b' has none");
+  Open(Spec(table, "missing: MISSING_VALUES_MEAN scaling: NUMBER_SCALING_NONE"), &plain);
+}
+
+TEST_F(PreparedTest, MissingCellsAreRefusedWhateverTheModelDoes) {
+  const OpenedDataset trained = Open(Spec("a,b,y\n1,2,0\n,,1\n3,2,2\n"));
+  const DataNames model{.features = trained.info.feature_names,
+                        .targets = trained.info.target_names,
+                        .preparation = trained.info.preparation};
+  const std::string gaps = "a,b,y\n1,2,0\n4,,1\n", whole = "a,b,y\n1,2,0\n4,6,1\n";
+  const std::string all = "missing: MISSING_VALUES_REFUSE";
+  const std::string only_b = "columns { name: 'b' missing: MISSING_VALUES_REFUSE }";
+  const std::string only_a = "columns { name: 'a' missing: MISSING_VALUES_REFUSE }";
+  for (const std::string& csv : {all, only_b}) {
+    for (const absl::Status& status :
+         {OpenDataset(Spec(gaps, csv), &model).status(), DescribeDataset(Spec(gaps, csv), &model).status()}) {
+      ExpectOneViolation(status, "csv.train", "row 3, column 'b' is empty, but missing cells are refused");
+    }
+  }
+  v1::DatasetSpec validated = Spec(whole, all);
+  validated.mutable_csv()->set_validation(WriteFile(folder_ + "/other.csv", gaps));
+  ExpectOneViolation(OpenDataset(validated, &model).status(), "csv.validation", "column 'b' is empty");
+  EXPECT_EQ(Samples<float>(*Open(Spec(gaps, only_a), &model).train),
+            Samples<float>(*Open(Spec(gaps), &model).train));
+  EXPECT_EQ(Samples<float>(*Open(Spec(whole, all), &model).train),
+            Samples<float>(*Open(Spec(whole), &model).train));
+}
+
 TEST_F(PreparedTest, NumbersWithoutGapsStayAsTheyAre) {
   const OpenedDataset opened = Open(Spec("a,y\n1.5,100\n2.5,300\n"));
   EXPECT_FALSE(opened.info.preparation.has_value());

@@ -65,7 +65,8 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
   if (seen.count++ == 0) seen.place = absl::StrCat(CsvPlace(table, row, column), " is ", QuotedCell(text));
   if (&seen == &texts_ && value_status_.ok())
     value_status_ = CsvNumber(table, row, column, text, "").status();
-  if (!known_.empty() && (known_.contains(text) || known_.contains(NameToUtf8(text)))) {
+  const bool is_known = !known_.empty() && (known_.contains(text) || known_.contains(NameToUtf8(text)));
+  if (is_known) {
     knows_any_ = true;
   } else if (known_status_.ok() && !known_.empty()) {
     known_status_ = absl::InvalidArgumentError(absl::StrCat(
@@ -80,7 +81,8 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
       smallest_ = std::min(smallest_, *number);
     }
   }
-  if (!keeps_names_ || (&seen == &numbers_ && !are_classes_) || !names_.emplace(text).second) return;
+  const bool is_name = &seen == &texts_ || are_classes_ || is_known;
+  if (!keeps_names_ || !is_name || !names_.emplace(text).second) return;
   names_bytes_ += sizeof(std::string) + text.size();
   if (names_.size() <= kMaxClassNames && names_bytes_ <= kMaxNamesBytes) return;
   keeps_names_ = false;
@@ -107,6 +109,15 @@ absl::StatusOr<std::vector<std::string>> TrainingTargets::Names(const CsvTable& 
   for (const std::string& name : names_) names.push_back(NameToUtf8(name));
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (!number_status_.ok()) return names;
+  const auto number = [&](const std::string& name) {
+    double value = 0;
+    ParseCsvNumber(name, table.rules.decimal_comma, &value);
+    return value;
+  };
+  std::stable_sort(names.begin(), names.end(), [&](const std::string& left, const std::string& right) {
+    return number(left) < number(right);
+  });
   return names;
 }
 

@@ -49,7 +49,8 @@ class TrainingTargets {
   bool one_label() const {
     return number_status_.ok() ? smallest_ == largest_ : keeps_names_ && names_.size() == 1;
   }
-  // Returns the names in their order.
+  // Returns the names in their order: numbers by their size, texts by the alphabet. Numbers are names among
+  // texts, or if the model knows them.
   absl::StatusOr<std::vector<std::string>> Names(const CsvTable& table) const;
 
  private:

@@ -194,8 +194,9 @@ absl::Status AddClass(const std::string& name, int32_t label, FolderSplit& split
 }
 
 // Returns the classes of the training images: the model's if they include all subfolders, else the
-// subfolders.
-absl::StatusOr<std::vector<std::string>> ClassesOf(const Place& place, const DataNames& model) {
+// subfolders. `labels` receives DatasetInfo::class_labels.
+absl::StatusOr<std::vector<std::string>> ClassesOf(const Place& place, const DataNames& model,
+                                                   std::vector<int32_t>* labels) {
   TANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names, Subfolders(place));
   TANDEM_RETURN_IF_ERROR(CheckClasses(place, names));
   if (model.classes.empty()) return names;
@@ -207,6 +208,7 @@ absl::StatusOr<std::vector<std::string>> ClassesOf(const Place& place, const Dat
         place.Shown(), " has a class ", ListNames({name}), ", which the model does not know; it knows ",
         ListNames(model.classes), "; remove the folder, or rename it if it is misspelt"));
   }
+  *labels = ClassLabels(names, model.classes);
   return model.classes;
 }
 
@@ -395,7 +397,8 @@ absl::StatusOr<Folders> LookIntoFolders(const v1::ImageFolderSource& source, con
   Folders folders;
   FieldViolations violations;
   TANDEM_ASSIGN_OR_RETURN(const std::string test, OpenPlaces(source, folders));
-  absl::StatusOr<std::vector<std::string>> found = ClassesOf(folders.train.place, model);
+  absl::StatusOr<std::vector<std::string>> found =
+      ClassesOf(folders.train.place, model, &folders.info.class_labels);
   violations.AddAll(folders.train.field, found.status());
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   std::vector<std::string> classes = *std::move(found);

@@ -391,6 +391,7 @@ TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
   EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(1, 2));
   EXPECT_THAT(Targets<int32_t>(*opened->validation), ElementsAre(0));
   EXPECT_THAT(opened->info.class_names, ElementsAre("bird", "cat", "dog"));
+  EXPECT_THAT(opened->info.class_labels, ElementsAre(1, 2, 0)) << "the training folders come first";
 
   std::filesystem::create_directories(folder + "/train/elk");
   WriteFile(folder + "/train/elk/1.png", GreyPng(2, 2, 9));
@@ -415,6 +416,7 @@ TEST(ImageFolderClassesTest, NumbersAreTheLabelsOfAModelWithoutNames) {
   ASSERT_TRUE(opened.ok()) << opened.status();
   EXPECT_THAT(Targets<int32_t>(*opened->train), ElementsAre(1, 10, 2));
   EXPECT_EQ(opened->info.classes, 11);
+  EXPECT_THAT(opened->info.class_labels, ElementsAre(1, 10, 2, 0, 3, 4, 5, 6, 7, 8, 9));
 }
 
 // Many archives unpack to "flowers/flowers/daisy".

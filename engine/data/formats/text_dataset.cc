@@ -226,6 +226,9 @@ absl::StatusOr<Texts> ReadTexts(const v1::DatasetSpec& spec, const DataNames& mo
     is_models = !vocabulary.empty();
     if (is_models) {
       info.class_names = model.classes;
+      std::vector<std::string> own;
+      alphabet.Vocabulary(&own);
+      info.class_labels = ClassLabels(own, model.classes);
     } else {
       vocabulary = alphabet.Vocabulary(&info.class_names);
     }

@@ -149,8 +149,8 @@ void TableEncoder::EncodeCategory(size_t column, absl::string_view cell, bool mi
   const v1::PreparedColumn& prepared = preparation_.columns(static_cast<int>(column));
   const size_t begin = inputs->size();
   inputs->resize(begin + prepared.category_inputs() + 1);
-  // Only the indicator tells of a missing cell.
-  if (missing && prepared.fill().empty() && prepared.missing_indicator()) return;
+  // Only the indicator tells of a missing cell, if the column has an indicator.
+  if (missing && prepared.fill().empty()) return;
   const auto found = columns_[column].categories.find(missing ? prepared.fill() : NameToUtf8(cell));
   const bool is_known = found != columns_[column].categories.end();
   (*inputs)[begin + (is_known ? found->second : prepared.category_inputs())] = 1;

@@ -23,21 +23,22 @@ int NumbersOf(const ColumnPlan& plan) {
   return plan.has_time ? kDateParts : kDateParts - 1;
 }
 
-// `sorted` is not empty. Returns the number at `place` in [0, 1], interpolated.
-double Quantile(const std::vector<double>& sorted, double place) {
-  const double at = place * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<size_t>(at);
-  if (below + 1 >= sorted.size()) return sorted.back();
-  const double rest = at - static_cast<double>(below);
-  return rest == 0 ? sorted[below] : sorted[below] + (sorted[below + 1] - sorted[below]) * rest;
+// `sorted` is not empty. Returns the number at the place `part` / `parts` in [0, 1], interpolated. A place
+// that a number has exactly gives this number.
+double Quantile(const std::vector<double>& sorted, size_t part, size_t parts) {
+  const size_t at = part * (sorted.size() - 1);
+  const size_t below = at / parts, rest = at % parts;
+  if (rest == 0) return sorted[below];
+  return sorted[below] +
+         (sorted[below + 1] - sorted[below]) * (static_cast<double>(rest) / static_cast<double>(parts));
 }
 
-// `numbers` is not empty, and is reordered. Returns Quantile of the sorted numbers at 0.5.
+// `numbers` is not empty, and is reordered. Returns Quantile of the sorted numbers at 1 / 2.
 double Median(std::vector<double>& numbers) {
   const auto middle = numbers.begin() + static_cast<int64_t>((numbers.size() - 1) / 2);
   std::nth_element(numbers.begin(), middle, numbers.end());
   if (numbers.size() % 2 == 1) return *middle;
-  return Quantile({*middle, *std::min_element(middle + 1, numbers.end())}, 0.5);
+  return Quantile({*middle, *std::min_element(middle + 1, numbers.end())}, 1, 2);
 }
 
 double MostFrequent(const std::vector<double>& sorted) {
@@ -83,6 +84,10 @@ v1::PreparedColumn Unfitted(const ColumnPlan& plan) {
   column.set_missing_indicator(plan.missing_indicator);
   column.set_day_first(plan.day_first);
   column.set_category_inputs(plan.category_inputs);
+  column.set_missing(plan.missing);
+  column.set_constant(plan.constant);
+  if (plan.kind != v1::COLUMN_KIND_CATEGORY) column.set_scaling(plan.scaling);
+  column.set_max_categories(plan.max_categories);
   for (int i = 0; i < NumbersOf(plan); ++i) column.add_numbers()->set_deviation(1);
   return column;
 }
@@ -138,13 +143,11 @@ absl::Status ColumnFit::FinishNumbers(v1::PreparedColumn* column) {
     } else if (plan_.missing == v1::MISSING_VALUES_MOST_FREQUENT) {
       number.set_fill(MostFrequent(numbers_[i]));
     } else if (plan_.missing != v1::MISSING_VALUES_CONSTANT) {
-      number.set_fill(has_quantiles ? Quantile(numbers_[i], 0.5) : Median(numbers_[i]));
+      number.set_fill(has_quantiles ? Quantile(numbers_[i], 1, 2) : Median(numbers_[i]));
     }
     if (!has_quantiles || numbers_[i].front() == numbers_[i].back()) continue;
     const size_t count = std::min(kMostQuantiles, numbers_[i].size());
-    for (size_t q = 0; q < count; ++q) {
-      number.add_quantiles(Quantile(numbers_[i], static_cast<double>(q) / static_cast<double>(count - 1)));
-    }
+    for (size_t q = 0; q < count; ++q) number.add_quantiles(Quantile(numbers_[i], q, count - 1));
   }
   return absl::OkStatus();
 }

@@ -24,6 +24,7 @@ struct ColumnPlan {
   bool missing_indicator = false;
   v1::NumberScaling scaling = v1::NUMBER_SCALING_NONE;
   int64_t category_inputs = 0;
+  int64_t max_categories = 0;  // The most inputs for categories.
   bool has_time = false;
   bool day_first = false;
 };

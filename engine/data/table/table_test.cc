@@ -164,6 +164,14 @@ TEST(TableFitTest, QuantilesAreRanks) {
   EXPECT_THAT(Inputs(plan, cells, "-5"), ElementsAre(FloatNear(-kEnd, 1e-6)));
   EXPECT_THAT(Inputs(plan, cells, "1e6"), ElementsAre(FloatNear(kEnd, 1e-6)));
   EXPECT_THAT(Inputs(plan, {"3", "3"}, "3"), ElementsAre(0)) << "a column that does not vary";
+  // Few numbers are the quantiles themselves, although a double does not have each place exactly.
+  for (const int count : {23, 50, 116}) {
+    ColumnFit fit(plan, {});
+    for (int i = 0; i < count; ++i) fit.Add(absl::StrCat(i));
+    const v1::PreparedColumn column = *fit.Finish();
+    ASSERT_EQ(column.numbers(0).quantiles_size(), count);
+    for (int i = 0; i < count; ++i) EXPECT_EQ(column.numbers(0).quantiles(i), i);
+  }
 }
 
 TEST(TableFitTest, CategoriesHaveAnInputForOthers) {
@@ -173,7 +181,7 @@ TEST(TableFitTest, CategoriesHaveAnInputForOthers) {
   EXPECT_THAT(Inputs(plan, cells, " red "), ElementsAre(0, 1, 0));
   EXPECT_THAT(Inputs(plan, cells, "green"), ElementsAre(0, 0, 1)) << "too rare";
   EXPECT_THAT(Inputs(plan, cells, "pink"), ElementsAre(0, 0, 1)) << "unseen";
-  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 1));
+  EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 0)) << "no category, and no other name";
   plan.missing_indicator = true;
   EXPECT_THAT(Inputs(plan, cells, ""), ElementsAre(0, 0, 0, 1));
   plan.missing = v1::MISSING_VALUES_MOST_FREQUENT;
