@@ -109,8 +109,10 @@ TEST_F(ClusterCommandsTest, AJobIsCheckedForTheCluster) {
     EXPECT_EQ(asked.spec().cluster().slurm().nodes(), 3);
     EXPECT_EQ(Run({command, Write("plain.yaml", "name: lenet\n"), "--on", "slurm"}), 0) << terminal_.err();
     EXPECT_TRUE(asked.spec().cluster().has_slurm());
-    EXPECT_EQ(Run({command, job, "--on", "pbs"}), 2);
-    EXPECT_THAT(terminal_.err(), HasSubstr("--on: is \"pbs\"; the only kind of cluster is slurm"));
+    FakeTerminal wrong;
+    wrong.environment = terminal_.environment;
+    EXPECT_EQ(RunCommand({command, job, "--on", "pbs"}, wrong), 2);
+    EXPECT_EQ(wrong.err(), "--on: is \"pbs\"; the only kind of cluster is slurm\n");
   }
 }
 

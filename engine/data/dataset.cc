@@ -260,8 +260,11 @@ std::string RoundingNotice(const ChannelStatistics& statistics, const DatasetInf
   for (size_t i = 0; i < statistics.mean.size(); ++i) {
     const double rounding = std::abs(statistics.mean[i]) * std::numeric_limits<float>::epsilon() / 2;
     const double deviation = statistics.standard_deviation[i];
-    if (deviation == 0 || !(rounding > deviation / 100)) continue;
-    return absl::StrCat(i < info.feature_names.size()
+    // From 2^24 on, floats do not hold every whole number, so that different numbers may have become equal.
+    const bool may_be_equal = deviation == 0 && std::abs(statistics.mean[i]) >= (1 << 24);
+    if (!may_be_equal && (deviation == 0 || !(rounding > deviation / 100))) continue;
+    // Each column of a prepared table has several inputs.
+    return absl::StrCat(!info.preparation.has_value() && i < info.feature_names.size()
                             ? absl::StrCat("The column '", info.feature_names[i], "'")
                             : absl::StrCat("Channel ", i, " of the samples"),
                         " has numbers near ", statistics.mean[i], " with a deviation of ", deviation,

@@ -262,6 +262,9 @@ TEST_F(MatchTest, ClassesKeepTheDatasOrderForSettings) {
   EXPECT_THAT(labels(Table("x,kind\n1,10\n2,9\n"), numbers), ElementsAre(1, 0, 2));
   EXPECT_THAT(labels(Table("x,kind\n1,10\n2,9\n", "targets: TARGET_KIND_CLASS"), numbers),
               ElementsAre(1, 0, 2));
+  // Numbers with a gap count from 0, as without a model.
+  const DataNames three = {.features = {"x"}, .targets = {"kind"}, .classes = {"0", "1", "2"}};
+  EXPECT_THAT(labels(Table("x,kind\n1,2\n2,0\n", "targets: TARGET_KIND_CLASS"), three), IsEmpty());
   // Labels that are matched by number.
   EXPECT_THAT(labels(Table("x,kind\n1,2\n2,0\n"), model), IsEmpty());
   EXPECT_THAT(labels(Labels({0, 1}), model), IsEmpty());

@@ -170,6 +170,8 @@ TEST_F(StatisticsTest, TellsOfNumbersThatFloatsRound) {
   };
   EXPECT_THAT(notices("1,1700000000,1\n2,1700000200,2\n3,1700000400,3\n"),
               Contains(HasSubstr("The column 'time' has numbers near 1.7e+09 with a deviation of ")));
+  EXPECT_THAT(notices("1,1700000000,1\n2,1700000020,2\n3,1700000040,3\n"),
+              Contains(HasSubstr("The column 'time' has numbers near 1.7e+09 with a deviation of 0.")));
   EXPECT_THAT(notices("1,17000,1\n2,17002,2\n3,17004,3\n"), Not(Contains(HasSubstr("round"))));
   EXPECT_THAT(notices("1,7,1\n2,7,2\n3,7,3\n"), Not(Contains(HasSubstr("round"))));
 }

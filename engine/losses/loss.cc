@@ -355,17 +355,17 @@ absl::Status RelabelClasses(const std::vector<int32_t>& labels, v1::Loss* loss) 
   const std::optional<int64_t> ignored = IgnoreIndexOf(*loss);
   const bool names_class = ignored.has_value() && *ignored >= 0;
   const std::set<int32_t> different(labels.begin(), labels.end());
+  const auto& positive = loss->binary_cross_entropy_with_logits().pos_weight();
+  const bool weighs_second =
+      std::any_of(positive.begin(), positive.end(), [](double weight) { return weight != 1; });
   if (different.size() < labels.size()) {
     const char* const advice =
-        "cannot be given, because several classes of the data set are one class of the loaded model; leave "
-        "it "
-        "out, or give the data set's classes different names";
+        "cannot be given, because several classes of the data set are one class of the loaded model; "
+        "leave it out, or give the data set's classes different names";
     if (!ClassWeightsOf(*loss).empty()) violations.Add(absl::StrCat(kind, ".class_weights"), advice);
     if (names_class) violations.Add(absl::StrCat(kind, ".ignore_index"), advice);
-  }
-  const auto& positive = loss->binary_cross_entropy_with_logits().pos_weight();
-  // Two classes in another order are swapped.
-  if (std::any_of(positive.begin(), positive.end(), [](double weight) { return weight != 1; })) {
+    if (weighs_second) violations.Add(absl::StrCat(kind, ".pos_weight"), advice);
+  } else if (weighs_second && labels == std::vector<int32_t>{1, 0}) {
     violations.Add(
         absl::StrCat(kind, ".pos_weight"),
         "cannot weigh the data set's second class, because it is the first class of the loaded model; "

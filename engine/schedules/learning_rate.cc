@@ -34,7 +34,8 @@ int64_t EpochsBefore(const LearningRate::Options& options, int64_t step) {
     if (step >= part.end) continue;
     const __int128 steps = static_cast<__int128>(step + part.epoch_shift) * options.steps_per_epoch;
     // A damaged checkpoint may have any numbers.
-    return static_cast<int64_t>(std::min<__int128>(steps / part.steps_per_epoch, options.steps));
+    const __int128 most = static_cast<__int128>(options.steps) + options.epoch_shift;
+    return static_cast<int64_t>(std::min(steps / part.steps_per_epoch, most));
   }
   return step + options.epoch_shift;
 }

@@ -92,6 +92,16 @@ TEST(ScheduleTest, TBeginsAfterAWarmUpOfTheOtherUnitIfEpochsGetOtherSteps) {
       {0.25, 0.25, 0.125});
 }
 
+TEST(ScheduleTest, TBeginsAfterAWarmUpInStepsIfEpochsGetLonger) {
+  // Ten epochs of 2 steps were trained, with a warm-up of 10 steps. An epoch of 100 steps follows.
+  LearningRate::Options options =
+      OptionsFor("exponential { gamma: 0.5 } warmup { length: 10 unit: SCHEDULE_UNIT_STEPS }", 1, 100, 11);
+  options.earlier_epochs = {{.end = 20, .steps_per_epoch = 2, .epoch_shift = 0}};
+  options.epoch_shift = 10 * 100 - 20;
+  options.steps = 120;
+  ExpectRates({LearningRate(options).Rate(20), LearningRate(options).Rate(119)}, {1.0 / 32, 1.0 / 32});
+}
+
 TEST(ScheduleTest, CountsEpochsOrSteps) {
   ExpectRates(Rates("exponential { gamma: 0.5 }", 1, 2, 3), {1, 1, 0.5, 0.5, 0.25, 0.25});
   ExpectRates(Rates("exponential { gamma: 0.5 } unit: SCHEDULE_UNIT_STEPS", 1, 2, 2), {1, 0.5, 0.25, 0.125});

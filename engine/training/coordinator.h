@@ -60,7 +60,7 @@ class Coordinator {
                              const std::vector<Measurement>& replicas) {
     return reporter_->AddValidation(steps, after, replicas);
   }
-  // The network has the statistics of all training samples. The time for them does not count.
+  // The network has the statistics of an epoch's samples. The time for them does not count.
   void TookStatistics();
 
   // Returns the loads for the samples per second of all replicas, and tells the observer. `step` is the next

@@ -168,7 +168,7 @@ TEST_F(MatchedDataTest, InitialWeightsTakeColumnsByName) {
   ASSERT_TRUE(begin(from_data).ok());
   EXPECT_THAT(next.notices,
               Contains(AllOf(HasSubstr("with another dataset.normalization (scale 1, mean 0 and "),
-                             HasSubstr("give these numbers"))));
+                             HasSubstr("give the numbers of \"normalization\" in their file"))));
   EXPECT_LT(right[0], trained.losses[0] / 2);
   const absl::Status refused = begin(Job(Rows({"a", "c", "y"}), 1));
   EXPECT_THAT(std::string(refused.message()),
@@ -184,6 +184,7 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfANormalizationThatIsLeftOut) {
   FaultyEnv env;
   Recorder trained, next;
   v1::JobSpec job = Job(Rows({"a", "b", "y"}), 1);
+  job.mutable_model()->add_layers()->mutable_dense()->set_units(1);
   job.mutable_dataset()->mutable_normalization()->set_from_data(true);
   ASSERT_TRUE(TrainWithFiles(job, "cpu", &env, &trained).status.ok());
   const std::string model = folder_ + "/model.safetensors";
@@ -201,6 +202,12 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfANormalizationThatIsLeftOut) {
   ASSERT_TRUE(begin().ok());
   EXPECT_THAT(next.notices,
               Contains(HasSubstr("than this job's (scale 1, mean 0 and standard_deviation 1)")));
+  // The loaded layer takes no samples.
+  next.notices.clear();
+  job.mutable_initial_weights()->add_layers("dense_2");
+  ASSERT_TRUE(begin().ok());
+  EXPECT_THAT(next.notices, Contains(HasSubstr("begins with 2 tensors")));
+  EXPECT_THAT(next.notices, Not(Contains(HasSubstr("normalization"))));
 }
 
 TEST_F(MatchedDataTest, InitialWeightsTellOfOtherClasses) {

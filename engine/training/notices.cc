@@ -26,9 +26,10 @@ std::string NormalizationNotice(const v1::DatasetSpec& dataset) {
 
 std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own) {
   const auto equal = [](const auto& a, const auto& b) {
-    const auto count = static_cast<size_t>(std::max<int64_t>(a.size(), b.size()));
-    for (size_t i = 0; i < count; ++i) {
-      if (a[a.size() == 1 ? 0 : i] != b[b.size() == 1 ? 0 : i]) return false;
+    const auto a_size = static_cast<int>(a.size()), b_size = static_cast<int>(b.size());
+    if (a_size != b_size && a_size != 1 && b_size != 1) return false;
+    for (int i = 0; i < std::max(a_size, b_size); ++i) {
+      if (a[a_size == 1 ? 0 : i] != b[b_size == 1 ? 0 : i]) return false;
     }
     return true;
   };
@@ -43,7 +44,7 @@ std::string NormalizationNotice(const v1::Normalization& of_model, const Resolve
   return absl::StrCat("The loaded weights were trained on samples with another dataset.normalization (",
                       text(of_model.scale(), of_model.mean(), of_model.standard_deviation()),
                       ") than this job's (", text(own.scale, own.mean, own.standard_deviation),
-                      "); to keep theirs, give these numbers.");
+                      "); to keep theirs, give the numbers of \"normalization\" in their file.");
 }
 
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
@@ -55,7 +56,7 @@ std::string MemoryNotice(int64_t bytes, int64_t planned_bytes) {
 std::string ScalingNotice(const v1::Schedule& schedule, int replicas, double first_rate) {
   if (!schedule.linear_scaling() || replicas == 1) return "";
   return absl::StrCat("the schedule's rates are multiplied by ", replicas,
-                      ", the number of replicas; the first step's is ", first_rate);
+                      ", the number of replicas with a load; the first step's is ", first_rate);
 }
 
 std::string LayoutNotice(const v1::Model& model) {

@@ -19,7 +19,8 @@ namespace tandem {
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors);
 // About weights that were trained on other data, if the normalization is computed from this job's data.
 std::string NormalizationNotice(const v1::DatasetSpec& dataset);
-// About weights whose model file has another normalization than this job's data. The samples are no tokens.
+// About weights of a model file that has another normalization than this job's data. The samples are no
+// tokens, and `of_model` has means and deviations.
 std::string NormalizationNotice(const v1::Normalization& of_model, const ResolvedNormalization& own);
 // About a replica that takes more memory than planned.
 std::string MemoryNotice(int64_t bytes, int64_t planned_bytes);

@@ -59,7 +59,7 @@ class ReplicaLoop {
   // Reports the training since the last report.
   absl::Status Report(int64_t steps, const AfterStep& after);
   absl::Status Validate(int64_t steps, const AfterStep& after);
-  // Gives the network the statistics of all training samples, if the job wants them.
+  // Gives the network the statistics of an epoch's samples, if the job wants them.
   absl::Status TakeStatistics(int64_t steps);
   // After the end of training, takes the statistics, then validates the finished network again.
   absl::Status Finish(int64_t steps);

@@ -108,7 +108,7 @@ absl::StatusOr<StepGraph> BuildTrainingGraph(const v1::JobSpec& spec, const Data
 absl::StatusOr<StepGraph> BuildValidationGraph(const v1::JobSpec& spec, const DatasetInfo& data,
                                                int64_t samples, DType dtype, bool resident = false);
 
-// Returns whether the finished model's batch_norm layers get the statistics of all training samples.
+// Returns whether the finished model's batch_norm layers get the statistics of an epoch's samples.
 inline bool WantsPopulationStatistics(const v1::JobSpec& spec) {
   return spec.training().batch_norm_statistics() == v1::BATCH_NORM_STATISTICS_POPULATION;
 }

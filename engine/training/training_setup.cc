@@ -160,7 +160,12 @@ absl::Status TrainingSetup::NotifyOfNormalization() {
   const std::optional<v1::Normalization> of_model = NormalizationIn(header->metadata);
   if (!of_model.has_value()) {
     Notify(NormalizationNotice(options_.dataset));
-  } else if (data_.info.sample_type != SampleType::kTokens) {
+    return absl::OkStatus();
+  }
+  TANDEM_ASSIGN_OR_RETURN(const std::optional<DataNames> names, NamesOfModel());
+  const bool takes_samples = names.has_value() && names->matches_inputs;
+  if (takes_samples && data_.info.sample_type != SampleType::kTokens && of_model->mean_size() > 0 &&
+      of_model->standard_deviation_size() > 0) {
     Notify(NormalizationNotice(*of_model, data_.info.normalization));
   }
   return absl::OkStatus();

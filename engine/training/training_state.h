@@ -36,7 +36,7 @@ struct TrainingState {
   std::vector<EarlierEpochs> earlier_epochs = {};
   // Why training has ended, if it has. A pause is no end.
   TrainingOutcome end;
-  // Whether batch normalisation already has the statistics of all training samples.
+  // Whether batch normalisation already has the statistics of an epoch's samples.
   bool population_statistics = false;
   // The measurement that ended training, if the finished network was validated again. The summary has the
   // second validation.

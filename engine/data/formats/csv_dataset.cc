@@ -78,6 +78,24 @@ struct Tables {
   std::vector<bool> split;
 };
 
+// Returns the data's own classes, which a model knows. Numbers count from 0, as without a model, if the model
+// knows all of them up to the largest.
+absl::StatusOr<std::vector<std::string>> OwnClasses(const DataNames& model, const TrainingTargets& targets,
+                                                    const CsvTable& train) {
+  const auto classes = static_cast<int64_t>(model.classes.size());
+  if (targets.number_status().ok() && targets.classes() <= classes) {
+    std::vector<std::string> numbers;
+    for (int64_t i = 0; i < targets.classes(); ++i) numbers.push_back(absl::StrCat(i));
+    const auto is_known = [&](const std::string& name) {
+      return std::find(model.classes.begin(), model.classes.end(), name) != model.classes.end();
+    };
+    if (std::all_of(numbers.begin(), numbers.end(), is_known)) return numbers;
+  }
+  absl::StatusOr<std::vector<std::string>> names = targets.Names(train);
+  if (!names.ok()) return UnderField("csv.train", names.status());
+  return names;
+}
+
 absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, const TrainingTargets& targets,
                         Tables& tables) {
   DatasetInfo& info = tables.info;
@@ -86,7 +104,7 @@ absl::Status SetClasses(const v1::CsvSource& source, const DataNames& model, con
     info.class_names = model.classes;
     info.classes = static_cast<int64_t>(model.classes.size());
     info.labels_follow_names = true;
-    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> own, targets.Names(tables.train));
+    TANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> own, OwnClasses(model, targets, tables.train));
     info.class_labels = ClassLabels(own, model.classes);
     return absl::OkStatus();
   }

@@ -13,7 +13,7 @@ struct ChannelRows {
   int64_t rows = 0;
   int64_t channels = 0;
   DType type = DType::kFloat32;
-  int multiprocessors = 1;  // Among them the work is divided.
+  int multiprocessors = 1;  // The work is divided among so many multiprocessors.
 };
 
 // The scratch of sums over rows. Blocks add up pieces of the rows. The last block to end adds up the pieces,
