@@ -138,7 +138,8 @@ absl::Status TrainingSetup::CheckData() {
   planned_memory_ = plan->memory;
   resident_ = plan->resident_bytes > 0;
   unchanged_samples_ = data_.train.get();
-  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed());
+  data_.train =
+      Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed(), classes_);
   return absl::OkStatus();
 }
 
