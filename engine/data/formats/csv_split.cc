@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace tandem {
 namespace {
 
 constexpr double kHoursPerDay = 24;
+// The most sums that the search for whole groups looks at, which bounds its time.
+constexpr int64_t kMostSums = 1'000'000'000;
 
 }  // namespace
 
@@ -106,17 +109,40 @@ absl::StatusOr<std::vector<bool>> CsvSplit::ChooseGroups(int64_t wanted) const {
   }
   std::vector<int64_t> sizes(groups);
   for (const uint32_t group : groups_) ++sizes[group];
-  // Takes each group, in a random order, that brings the number of rows nearer to the wanted number.
-  std::vector<bool> taken(groups);
-  int64_t rows = 0;
   const std::vector<uint32_t> order = RandomOrder(groups, split_.seed());
-  for (const uint32_t group : order) {
-    if (std::abs(rows + sizes[group] - wanted) >= std::abs(wanted - rows)) continue;
-    taken[group] = true;
-    rows += sizes[group];
+  std::vector<bool> taken(groups);
+  // A search in all groups of a large table would take too long. There, the first groups are taken unseen.
+  const int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  int64_t next = 0, left = wanted;
+  while ((groups - next) * (left + largest) > kMostSums && sizes[order[next]] <= left) {
+    left -= sizes[order[next]];
+    taken[order[next++]] = true;
   }
-  if (rows == 0) taken[std::min_element(sizes.begin(), sizes.end()) - sizes.begin()] = true;
-  if (rows == rows_) taken[order[0]] = false;
+  // A sum of left + largest or more is no nearer than the same sum without one of its groups. Some group
+  // stays for training.
+  const int64_t most = std::min(left + largest, rows_ - (wanted - left) - 1);
+  constexpr uint32_t kUnreached = std::numeric_limits<uint32_t>::max();
+  // For each sum of groups: the position in `order` of its last group.
+  std::vector<uint32_t> last(most + 1, kUnreached);
+  last[0] = 0;
+  int64_t total = 0, sums = 0;
+  for (int64_t i = next; i < groups && last[left] == kUnreached && sums < kMostSums; ++i, sums += total) {
+    const int64_t size = sizes[order[i]];
+    total = std::min(total + size, most);
+    for (int64_t sum = total; sum >= size; --sum) {
+      if (last[sum] == kUnreached && last[sum - size] != kUnreached) last[sum] = static_cast<uint32_t>(i);
+    }
+  }
+  const int64_t least = next == 0 ? 1 : 0;
+  int64_t distance = 0;
+  const auto reached = [&](int64_t sum) { return sum >= least && sum <= most && last[sum] != kUnreached; };
+  while (!reached(left - distance) && !reached(left + distance)) ++distance;
+  int64_t sum = reached(left - distance) ? left - distance : left + distance;
+  while (sum > 0) {
+    const uint32_t group = order[last[sum]];
+    taken[group] = true;
+    sum -= sizes[group];
+  }
   std::vector<bool> chosen(rows_);
   for (int64_t row = 0; row < rows_; ++row) chosen[row] = taken[groups_[row]];
   return chosen;
