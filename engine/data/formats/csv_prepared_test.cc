@@ -399,6 +399,17 @@ TEST_F(PreparedTest, SplitsAreStratifiedGroupedAndChronological) {
                   "validation_split", "give one of them");
 }
 
+TEST_F(PreparedTest, AStratifiedSplitLeavesARareClassInTraining) {
+  // The shares are half a row and 1.5 rows.
+  const std::string table = "x,y\n1,rare\n2,often\n3,often\n4,often\n";
+  for (int seed = 0; seed < 5; ++seed) {
+    const OpenedDataset opened = Open(Spec(
+        table, "", absl::StrCat("validation_split { fraction: 0.5 stratified: true seed: ", seed, " }")));
+    EXPECT_THAT(Samples<float>(*opened.train), Contains(1));
+    EXPECT_THAT(Targets<int32_t>(*opened.validation), SizeIs(2));
+  }
+}
+
 TEST_F(PreparedTest, WholeGroupsComeNearestToTheFraction) {
   const std::vector<int> sizes = {17, 13, 11, 7, 5, 4, 3};
   std::string table = "x,g,y\n";

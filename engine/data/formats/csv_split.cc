@@ -1,10 +1,9 @@
 #include "engine/data/formats/csv_split.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -71,25 +70,20 @@ absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector
 }
 
 absl::StatusOr<std::vector<bool>> CsvSplit::ChooseStratified(int64_t wanted) const {
-  // Each class gives the whole part of its share. The classes with the largest rests give a row more.
+  // Each class gives the whole part of its share. The classes with the largest rests give a row more, of
+  // equal rests the larger class, so that the rows of rare classes stay in training.
   std::vector<int64_t> sizes(numbers_.size());
   for (const uint32_t group : groups_) ++sizes[group];
   std::vector<int64_t> quotas;
-  std::vector<std::pair<double, size_t>> rests;
+  // Rest, in parts of a row, and size. Exact, so that equal rests are equal.
+  std::vector<std::tuple<int64_t, int64_t, size_t>> rests;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const double share =
-        static_cast<double>(sizes[i]) * static_cast<double>(wanted) / static_cast<double>(rows_);
-    quotas.push_back(static_cast<int64_t>(std::floor(share)));
-    rests.emplace_back(std::floor(share) - share, i);
+    quotas.push_back(sizes[i] * wanted / rows_);
+    rests.emplace_back(sizes[i] * wanted % rows_, sizes[i], i);
   }
-  std::sort(rests.begin(), rests.end());
-  int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
-  for (const auto& [rest, i] : rests) {
-    if (left == 0) break;
-    if (quotas[i] == sizes[i]) continue;
-    ++quotas[i];
-    --left;
-  }
+  std::sort(rests.rbegin(), rests.rend());
+  const int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
+  for (int64_t i = 0; i < left; ++i) ++quotas[std::get<size_t>(rests[i])];
   std::vector<bool> chosen(rows_);
   for (const uint32_t row : RandomOrder(rows_, split_.seed())) {
     int64_t& quota = quotas[groups_[row]];
