@@ -36,7 +36,7 @@ std::string ListClasses(const std::vector<size_t>& classes, const DatasetInfo& i
 }  // namespace
 
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors) {
-  return absl::StrCat("begins with ", tensors, " tensors of ",
+  return absl::StrCat("begins with ", tensors, tensors == 1 ? " tensor of " : " tensors of ",
                       weights.has_file() ? weights.file() : weights.artifact().job());
 }
 
