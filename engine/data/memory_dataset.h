@@ -19,6 +19,7 @@ class MemoryDataset final : public Dataset {
   int64_t sample_bytes() const override { return sample_bytes_; }
   int64_t target_bytes() const override { return target_bytes_; }
   absl::Status Gather(absl::Span<const uint32_t> indices, void* samples, void* targets) const override;
+  absl::Status GatherTargets(absl::Span<const uint32_t> indices, void* targets) const override;
 
  private:
   const int64_t sample_bytes_;

@@ -1,6 +1,7 @@
 // Trainings whose epochs have all classes equally often.
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,20 @@ TEST(BalancedSamplesTest, TheNetworkLearnsEqualFrequencies) {
   const double entropy = -0.9 * std::log(0.9) - 0.1 * std::log(0.1);
   EXPECT_NEAR(LastLoss(Frequencies("")), entropy, 1e-3);
   EXPECT_NEAR(LastLoss(Frequencies("balance_samples: true")), std::log(2.0), 1e-12);
+}
+
+TEST(BalancedSamplesTest, PartnersOfMixupHaveEqualFrequenciesToo) {
+  v1::JobSpec spec = Frequencies("balance_samples: true");
+  spec.mutable_dataset()->add_augmentation()->mutable_mixup()->set_alpha(1);
+  spec.mutable_training()->mutable_optimizer()->mutable_sgd()->set_learning_rate(0.1);
+  spec.mutable_training()->set_epochs(500);
+  TrainingRecorder recorder;
+  const absl::Status status = Train(spec, "reference", &recorder);
+  ASSERT_TRUE(status.ok()) << status;
+  const std::vector<double> losses = recorder.losses();
+  ASSERT_EQ(losses.size(), 500);
+  // Unbalanced partners have a mean loss of 0.61, for 30 % of bees.
+  EXPECT_NEAR(std::accumulate(losses.begin() + 100, losses.end(), 0.0) / 400, std::log(2.0), 0.02);
 }
 
 TEST(BalancedSamplesTest, IgnoredSamplesAreLeftOut) {

@@ -186,6 +186,7 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfANormalizationThatIsLeftOut) {
   v1::JobSpec job = Job(Rows({"a", "b", "y"}), 1);
   job.mutable_model()->add_layers()->mutable_dense()->set_units(1);
   job.mutable_dataset()->mutable_normalization()->set_from_data(true);
+  job.mutable_model()->mutable_layers(0)->mutable_dense()->set_use_bias(false);
   ASSERT_TRUE(TrainWithFiles(job, "cpu", &env, &trained).status.ok());
   const std::string model = folder_ + "/model.safetensors";
   WriteFile(model, *env.ReadFile(kModel));
@@ -198,6 +199,7 @@ TEST_F(MatchedDataTest, InitialWeightsTellOfANormalizationThatIsLeftOut) {
   };
   ASSERT_TRUE(begin().ok());
   EXPECT_THAT(next.notices, Not(Contains(HasSubstr("normalization"))));
+  EXPECT_THAT(next.notices, Contains(HasSubstr("begins with 1 tensor of ")));
   job.mutable_dataset()->clear_normalization();
   ASSERT_TRUE(begin().ok());
   EXPECT_THAT(next.notices,

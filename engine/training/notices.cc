@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/data/data_names.h"
 #include "engine/layers/model.h"
 #include "engine/layers/model_template.h"
 #include "engine/tensor/shape.h"
@@ -12,9 +13,30 @@
 #include "engine/training/resident_data.h"
 
 namespace tandem {
+namespace {
+
+// Returns "1 of 3 classes has" or "2 of 3 classes have".
+std::string CountedClasses(const std::vector<size_t>& classes, const DatasetInfo& info) {
+  return absl::StrCat(classes.size(), " of ", info.classes, " classes ",
+                      classes.size() == 1 ? "has" : "have");
+}
+
+// Lists at most 5 classes, by their names if they have names.
+std::string ListClasses(const std::vector<size_t>& classes, const DatasetInfo& info) {
+  constexpr size_t kShown = 5;
+  const size_t shown = std::min(kShown, classes.size());
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shown; ++i) {
+    names.push_back(info.class_names.empty() ? absl::StrCat(classes[i]) : info.class_names[classes[i]]);
+  }
+  return absl::StrCat(info.class_names.empty() ? absl::StrJoin(names, ", ") : ListNames(names),
+                      shown == classes.size() ? "" : absl::StrCat(" and ", classes.size() - shown, " more"));
+}
+
+}  // namespace
 
 std::string WeightsNotice(const v1::InitialWeights& weights, size_t tensors) {
-  return absl::StrCat("begins with ", tensors, " tensors of ",
+  return absl::StrCat("begins with ", tensors, tensors == 1 ? " tensor of " : " tensors of ",
                       weights.has_file() ? weights.file() : weights.artifact().job());
 }
 
@@ -69,16 +91,40 @@ std::string LayoutNotice(const v1::Model& model) {
                       "; if they are [height, width, channels], give dataset.npy.layout: nhwc.");
 }
 
-std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts) {
-  const int64_t present =
-      std::count_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; });
-  const int64_t samples = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  if (present != 1 || samples < 2) return "";
-  const int64_t one =
-      std::find_if(counts.begin(), counts.end(), [](int64_t count) { return count > 0; }) - counts.begin();
-  return absl::StrCat("All ", samples, " training samples that dataset.train_limit (", dataset.train_limit(),
-                      ") leaves are of class ", one,
-                      ": the data are in the order of their classes; shuffle them, or raise train_limit.");
+std::string UntrainedClassesNotice(const v1::DatasetSpec& dataset, const DatasetInfo& info,
+                                   const std::vector<int64_t>& train,
+                                   const std::vector<int64_t>& validation) {
+  const bool is_limited = dataset.train_limit() > 0;
+  std::vector<size_t> trained, untrained;
+  for (size_t i = 0; i < train.size(); ++i) {
+    if (train[i] > 0) {
+      trained.push_back(i);
+    } else if (is_limited || (!validation.empty() && validation[i] > 0)) {
+      untrained.push_back(i);
+    }
+  }
+  const int64_t samples = std::accumulate(train.begin(), train.end(), int64_t{0});
+  if (is_limited && trained.size() == 1 && samples > 1) {
+    return absl::StrCat("All ", samples, " training samples that dataset.train_limit (",
+                        dataset.train_limit(), ") leaves are of class ", ListClasses(trained, info),
+                        ": the data are in the order of their classes; shuffle them, or raise train_limit.");
+  }
+  if (untrained.empty()) return "";
+  return absl::StrCat(
+      CountedClasses(untrained, info), is_limited ? "" : " validation samples, but", " no training sample",
+      is_limited ? absl::StrCat(" within dataset.train_limit (", dataset.train_limit(), ")") : "", ": ",
+      ListClasses(untrained, info), ".");
+}
+
+std::string UnvalidatedClassesNotice(const DatasetInfo& info, const std::vector<int64_t>& train,
+                                     const std::vector<int64_t>& validation) {
+  std::vector<size_t> unvalidated;
+  for (size_t i = 0; i < validation.size(); ++i) {
+    if (train[i] > 0 && validation[i] == 0) unvalidated.push_back(i);
+  }
+  if (unvalidated.empty()) return "";
+  return absl::StrCat(CountedClasses(unvalidated, info),
+                      " training samples, but no validation sample: ", ListClasses(unvalidated, info), ".");
 }
 
 std::string ResultsNotice(const TrainingState& begin, const v1::Training& training, bool validates,

@@ -35,9 +35,13 @@ std::string DataNotice(const v1::JobSpec& spec, const DatasetInfo& data, bool pl
 // About a convolutional network whose samples look like [height, width, channels].
 std::string LayoutNotice(const v1::Model& model);
 
-// About training samples of a single class. `counts` are by class, for the samples that dataset.train_limit
-// leaves.
-std::string OneClassNotice(const v1::DatasetSpec& dataset, const std::vector<int64_t>& counts);
+// About classes without a training sample, if dataset.train_limit is given or if they have validation
+// samples. `train` and `validation` are the counts by class; `validation` is empty without validation.
+std::string UntrainedClassesNotice(const v1::DatasetSpec& dataset, const DatasetInfo& info,
+                                   const std::vector<int64_t>& train, const std::vector<int64_t>& validation);
+// About classes with training samples and without a validation sample. Counts as above.
+std::string UnvalidatedClassesNotice(const DatasetInfo& info, const std::vector<int64_t>& train,
+                                     const std::vector<int64_t>& validation);
 
 // About a training that continues from `begin` and has results that cannot be compared with the earlier
 // results. `validates` says whether it validates, `other_data` whether on other data.

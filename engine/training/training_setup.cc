@@ -80,11 +80,24 @@ absl::Status TrainingSetup::OpenData() {
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
-  if (options_.dataset.train_limit() > 0) {
-    const absl::StatusOr<std::vector<int64_t>> counts = CountClasses(*data_.train, data_.info);
+  return NotifyOfClasses();
+}
+
+// Reads the targets only if the job takes a part of the samples.
+absl::Status TrainingSetup::NotifyOfClasses() {
+  const v1::DatasetSpec& dataset = options_.dataset;
+  const bool parts_validation = dataset.has_validation_split() || dataset.validation_limit() > 0;
+  if (dataset.train_limit() == 0 && !parts_validation) return absl::OkStatus();
+  const absl::StatusOr<std::vector<int64_t>> train = CountClasses(*data_.train, data_.info);
+  if (!train.ok()) return DataError(train.status());
+  std::vector<int64_t> validation;
+  if (data_.validation != nullptr) {
+    absl::StatusOr<std::vector<int64_t>> counts = CountClasses(*data_.validation, data_.info);
     if (!counts.ok()) return DataError(counts.status());
-    Notify(OneClassNotice(options_.dataset, *counts));
+    validation = *std::move(counts);
   }
+  Notify(UntrainedClassesNotice(dataset, data_.info, *train, validation));
+  if (parts_validation) Notify(UnvalidatedClassesNotice(data_.info, *train, validation));
   return absl::OkStatus();
 }
 
@@ -138,7 +151,8 @@ absl::Status TrainingSetup::CheckData() {
   planned_memory_ = plan->memory;
   resident_ = plan->resident_bytes > 0;
   unchanged_samples_ = data_.train.get();
-  data_.train = Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed());
+  data_.train =
+      Augment(std::move(data_.train), options_.dataset.augmentation(), data_.info, training.seed(), classes_);
   return absl::OkStatus();
 }
 

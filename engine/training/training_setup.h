@@ -101,6 +101,7 @@ class TrainingSetup {
   // weights. Nothing without either.
   absl::StatusOr<std::optional<DataNames>> NamesOfModel() const;
   absl::Status OpenData();
+  absl::Status NotifyOfClasses();
   absl::Status CompareData();
   absl::Status CheckData();
   absl::Status OpenWeights();

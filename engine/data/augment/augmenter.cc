@@ -101,8 +101,12 @@ template <typename T>
 class AugmentedDataset final : public Dataset {
  public:
   AugmentedDataset(std::unique_ptr<const Dataset> train, const Augmentations& augmentations,
-                   const DatasetInfo& info, uint64_t seed)
-      : train_(std::move(train)), seed_(seed), elements_(info.shape.elements()), classes_(info.classes) {
+                   const DatasetInfo& info, uint64_t seed, std::shared_ptr<const ClassSamples> balanced)
+      : train_(std::move(train)),
+        seed_(seed),
+        elements_(info.shape.elements()),
+        classes_(info.classes),
+        balanced_(std::move(balanced)) {
     const ImageShape shape = ImageShapeOf(info.shape);
     for (const v1::Augmentation& augmentation : augmentations) {
       if (augmentation.has_mixup()) {
@@ -144,7 +148,7 @@ class AugmentedDataset final : public Dataset {
     for (size_t i = 0; i < indices.size(); ++i, sample += elements_, probabilities += classes_) {
       Change(RandomPurpose::kAugmentation, epoch, indices[i], scratch, sample);
       RandomStream random(seed_, RandomPurpose::kMixing, epoch, indices[i]);
-      const uint32_t other = random.NextBelow(static_cast<uint32_t>(train_->size()));
+      const uint32_t other = DrawPartner(random);
       int32_t label = 0;
       TANDEM_RETURN_IF_ERROR(train_->Gather({other}, partner.data(), &label));
       Change(RandomPurpose::kPartner, epoch, indices[i], scratch, partner.data());
@@ -156,6 +160,13 @@ class AugmentedDataset final : public Dataset {
   }
 
  private:
+  uint32_t DrawPartner(RandomStream& random) const {
+    if (balanced_ == nullptr) return random.NextBelow(static_cast<uint32_t>(train_->size()));
+    const std::vector<uint32_t>& members =
+        (*balanced_)[random.NextBelow(static_cast<uint32_t>(balanced_->size()))];
+    return members[random.NextBelow(static_cast<uint32_t>(members.size()))];
+  }
+
   void Change(RandomPurpose purpose, int64_t epoch, uint32_t index, std::vector<T>& scratch,
               T* sample) const {
     if (transforms_.empty()) return;
@@ -171,6 +182,7 @@ class AugmentedDataset final : public Dataset {
   const uint64_t seed_;
   const int64_t elements_;
   const int64_t classes_;
+  const std::shared_ptr<const ClassSamples> balanced_;  // Null if all samples are equally likely partners.
   std::vector<std::unique_ptr<const Transform<T>>> transforms_;
   std::unique_ptr<const Mixing<T>> mixing_;
 };
@@ -240,12 +252,14 @@ absl::Status CheckAugmentation(const Augmentations& augmentations, const Dataset
 
 std::unique_ptr<const Dataset> Augment(std::unique_ptr<const Dataset> train,
                                        const Augmentations& augmentations, const DatasetInfo& info,
-                                       uint64_t seed) {
+                                       uint64_t seed, std::shared_ptr<const ClassSamples> classes) {
   if (augmentations.empty()) return train;
   if (info.sample_type == SampleType::kBytes) {
-    return std::make_unique<AugmentedDataset<uint8_t>>(std::move(train), augmentations, info, seed);
+    return std::make_unique<AugmentedDataset<uint8_t>>(std::move(train), augmentations, info, seed,
+                                                       std::move(classes));
   }
-  return std::make_unique<AugmentedDataset<float>>(std::move(train), augmentations, info, seed);
+  return std::make_unique<AugmentedDataset<float>>(std::move(train), augmentations, info, seed,
+                                                   std::move(classes));
 }
 
 std::unique_ptr<const AugmentationDraws> DrawFor(const Augmentations& augmentations, const DatasetInfo& info,

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "engine/data/dataset.h"
+#include "engine/data/sampler.h"
 #include "google/protobuf/repeated_field.h"
 #include "tandem/v1/dataset.pb.h"
 
@@ -25,9 +26,12 @@ absl::Status CheckAugmentation(const Augmentations& augmentations, const Dataset
 // depend on the seed, the epoch and the sample's index in the data set alone, and not on replicas or threads.
 // The targets have the type DatasetInfo::train_target_type(). `info` describes the data set and passed
 // CheckAugmentation.
+//
+// mixup and cutmix mix a sample with any training sample, all equally likely. If `classes` is given, each of
+// its classes is equally likely, and each sample of the class. `classes` has at least one class.
 std::unique_ptr<const Dataset> Augment(std::unique_ptr<const Dataset> train,
                                        const Augmentations& augmentations, const DatasetInfo& info,
-                                       uint64_t seed);
+                                       uint64_t seed, std::shared_ptr<const ClassSamples> classes = nullptr);
 
 // Draws the random numbers of Augment without changing samples. A device applies them with the ops of
 // engine/graph/ops/augmentation.h. Thread-safe.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/base/field_violations.h"
@@ -264,6 +265,33 @@ TEST(AugmentTest, IsTheSameForAnyReplicasBatchesAndThreads) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_NE(one[i], one[10 + i]) << "the second epoch is to be another";
     EXPECT_NEAR(std::accumulate(one[i].begin() + 16, one[i].end(), 0.0F), 1, 1e-6);
+  }
+}
+
+// Two classes have 8 samples and 1 sample. Sample 5 is left out of them.
+TEST(AugmentTest, PartnersAreOfBalancedClasses) {
+  const ClassSamples classes = {{0, 1, 2, 3, 4, 6, 7, 8}, {9}};
+  for (const std::string mixing : {"mixup {}", "cutmix {}"}) {
+    const Augmentations augmentations = Parsed("augmentation { " + mixing + " }");
+    // Returns how many partners of sample 0 are sample 9, and how many are sample 5, in many epochs.
+    const auto partners = [&](std::shared_ptr<const ClassSamples> balanced) {
+      const auto train =
+          Augment(std::make_unique<Digits>(), augmentations, kDigits, /*seed=*/1, std::move(balanced));
+      std::pair<int, int> counts;
+      for (int64_t epoch = 1; epoch <= 4000; ++epoch) {
+        std::vector<uint8_t> sample(16);
+        std::vector<float> target(10);
+        EXPECT_TRUE(train->GatherEpoch(epoch, {0}, sample.data(), target.data()).ok());
+        counts.first += target[9] > 0;
+        counts.second += target[5] > 0;
+      }
+      return counts;
+    };
+    const std::pair<int, int> plain = partners(nullptr);
+    const std::pair<int, int> balanced = partners(std::make_shared<ClassSamples>(classes));
+    EXPECT_GT(plain.second, 0);
+    EXPECT_EQ(balanced.second, 0);
+    EXPECT_NEAR(balanced.first, 5.0 * plain.first, 0.25 * balanced.first) << mixing;
   }
 }
 

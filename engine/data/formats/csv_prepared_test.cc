@@ -1,10 +1,14 @@
 // Tables as people have them: gaps, categories, dates, other forms of files, and splits.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstdlib>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
@@ -393,6 +397,64 @@ TEST_F(PreparedTest, SplitsAreStratifiedGroupedAndChronological) {
                   "validation_split.stratified", "the target is no class");
   ExpectViolation(Spec(table, "", "validation_split { fraction: 0.5 stratified: true time_column: 'x' }"),
                   "validation_split", "give one of them");
+}
+
+TEST_F(PreparedTest, AStratifiedSplitLeavesARareClassInTraining) {
+  // The shares are half a row and 1.5 rows.
+  const std::string table = "x,y\n1,rare\n2,often\n3,often\n4,often\n";
+  for (int seed = 0; seed < 5; ++seed) {
+    const OpenedDataset opened = Open(Spec(
+        table, "", absl::StrCat("validation_split { fraction: 0.5 stratified: true seed: ", seed, " }")));
+    EXPECT_THAT(Samples<float>(*opened.train), Contains(1));
+    EXPECT_THAT(Targets<int32_t>(*opened.validation), SizeIs(2));
+  }
+}
+
+TEST_F(PreparedTest, WholeGroupsComeNearestToTheFraction) {
+  const std::vector<int> sizes = {17, 13, 11, 7, 5, 4, 3};
+  std::string table = "x,g,y\n";
+  for (size_t group = 0; group < sizes.size(); ++group) {
+    for (int i = 0; i < sizes[group]; ++i) {
+      absl::StrAppend(&table, group, ",g", group, ",", i % 2 == 0 ? "a" : "b", "\n");
+    }
+  }
+  // Bit k of `chosen` says whether group k is taken.
+  const auto rows_of = [&](size_t chosen) {
+    int64_t rows = 0;
+    for (size_t group = 0; group < sizes.size(); ++group)
+      rows += (chosen >> group & 1) == 0 ? 0 : sizes[group];
+    return rows;
+  };
+  for (const double fraction : {0.01, 0.1, 0.2, 0.25, 0.35, 0.5, 0.8, 0.99}) {
+    const int64_t wanted = std::llround(60 * fraction);
+    int64_t nearest = 60;
+    for (size_t chosen = 1; chosen + 1 < size_t{1} << sizes.size(); ++chosen) {
+      nearest = std::min(nearest, std::abs(rows_of(chosen) - wanted));
+    }
+    std::set<size_t> seen;
+    for (int seed = 0; seed < 20; ++seed) {
+      const OpenedDataset opened = Open(Spec(
+          table, "feature_columns: 'x'",
+          absl::StrCat("validation_split { fraction: ", fraction, " group_column: 'g' seed: ", seed, " }")));
+      EXPECT_EQ(std::abs(opened.info.validation_samples - wanted), nearest) << fraction << " " << seed;
+      const std::vector<float> inputs = Samples<float>(*opened.validation);
+      size_t chosen = 0;
+      for (const float group : inputs) chosen |= size_t{1} << std::lround(group);
+      EXPECT_EQ(rows_of(chosen), opened.info.validation_samples) << "whole groups";
+      seen.insert(chosen);
+    }
+    if (fraction == 0.5) {
+      EXPECT_EQ(seen.size(), 2) << "seeds choose 17 + 13, or the others";
+    }
+  }
+}
+
+TEST_F(PreparedTest, WholeGroupsOfALargeTableComeNearestToo) {
+  std::string table = "x,g,y\n1,alone,2\n";
+  for (int i = 0; i < 120000; ++i) absl::StrAppend(&table, i % 9, ",", i / 2, ",", i % 7, "\n");
+  const OpenedDataset opened = Open(
+      Spec(table, "feature_columns: 'x'", "validation_split { fraction: 0.5 group_column: 'g' seed: 4 }"));
+  EXPECT_EQ(opened.info.validation_samples, 60001);
 }
 
 TEST_F(PreparedTest, FormsOfFilesAreFound) {

@@ -1,9 +1,9 @@
 #include "engine/data/formats/csv_split.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <numeric>
-#include <utility>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -16,6 +16,8 @@ namespace tandem {
 namespace {
 
 constexpr double kHoursPerDay = 24;
+// The most sums that the search for whole groups looks at, which bounds its time.
+constexpr int64_t kMostSums = 1'000'000'000;
 
 }  // namespace
 
@@ -68,25 +70,20 @@ absl::Status CsvSplit::Add(const CsvTable& table, int64_t row, const std::vector
 }
 
 absl::StatusOr<std::vector<bool>> CsvSplit::ChooseStratified(int64_t wanted) const {
-  // Each class gives the whole part of its share. The classes with the largest rests give a row more.
+  // Each class gives the whole part of its share. The classes with the largest rests give a row more, of
+  // equal rests the larger class, so that the rows of rare classes stay in training.
   std::vector<int64_t> sizes(numbers_.size());
   for (const uint32_t group : groups_) ++sizes[group];
   std::vector<int64_t> quotas;
-  std::vector<std::pair<double, size_t>> rests;
+  // Rest, in parts of a row, and size. Exact, so that equal rests are equal.
+  std::vector<std::tuple<int64_t, int64_t, size_t>> rests;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    const double share =
-        static_cast<double>(sizes[i]) * static_cast<double>(wanted) / static_cast<double>(rows_);
-    quotas.push_back(static_cast<int64_t>(std::floor(share)));
-    rests.emplace_back(std::floor(share) - share, i);
+    quotas.push_back(sizes[i] * wanted / rows_);
+    rests.emplace_back(sizes[i] * wanted % rows_, sizes[i], i);
   }
-  std::sort(rests.begin(), rests.end());
-  int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
-  for (const auto& [rest, i] : rests) {
-    if (left == 0) break;
-    if (quotas[i] == sizes[i]) continue;
-    ++quotas[i];
-    --left;
-  }
+  std::sort(rests.rbegin(), rests.rend());
+  const int64_t left = wanted - std::accumulate(quotas.begin(), quotas.end(), int64_t{0});
+  for (int64_t i = 0; i < left; ++i) ++quotas[std::get<size_t>(rests[i])];
   std::vector<bool> chosen(rows_);
   for (const uint32_t row : RandomOrder(rows_, split_.seed())) {
     int64_t& quota = quotas[groups_[row]];
@@ -106,17 +103,40 @@ absl::StatusOr<std::vector<bool>> CsvSplit::ChooseGroups(int64_t wanted) const {
   }
   std::vector<int64_t> sizes(groups);
   for (const uint32_t group : groups_) ++sizes[group];
-  // Takes each group, in a random order, that brings the number of rows nearer to the wanted number.
-  std::vector<bool> taken(groups);
-  int64_t rows = 0;
   const std::vector<uint32_t> order = RandomOrder(groups, split_.seed());
-  for (const uint32_t group : order) {
-    if (std::abs(rows + sizes[group] - wanted) >= std::abs(wanted - rows)) continue;
-    taken[group] = true;
-    rows += sizes[group];
+  std::vector<bool> taken(groups);
+  // A search in all groups of a large table would take too long. There, the first groups are taken unseen.
+  const int64_t largest = *std::max_element(sizes.begin(), sizes.end());
+  int64_t next = 0, left = wanted;
+  while ((groups - next) * (left + largest) > kMostSums && sizes[order[next]] <= left) {
+    left -= sizes[order[next]];
+    taken[order[next++]] = true;
   }
-  if (rows == 0) taken[std::min_element(sizes.begin(), sizes.end()) - sizes.begin()] = true;
-  if (rows == rows_) taken[order[0]] = false;
+  // A sum of left + largest or more is no nearer than the same sum without one of its groups. Some group
+  // stays for training.
+  const int64_t most = std::min(left + largest, rows_ - (wanted - left) - 1);
+  constexpr uint32_t kUnreached = std::numeric_limits<uint32_t>::max();
+  // For each sum of groups: the position in `order` of its last group.
+  std::vector<uint32_t> last(most + 1, kUnreached);
+  last[0] = 0;
+  int64_t total = 0, sums = 0;
+  for (int64_t i = next; i < groups && last[left] == kUnreached && sums < kMostSums; ++i, sums += total) {
+    const int64_t size = sizes[order[i]];
+    total = std::min(total + size, most);
+    for (int64_t sum = total; sum >= size; --sum) {
+      if (last[sum] == kUnreached && last[sum - size] != kUnreached) last[sum] = static_cast<uint32_t>(i);
+    }
+  }
+  const int64_t least = next == 0 ? 1 : 0;
+  int64_t distance = 0;
+  const auto reached = [&](int64_t sum) { return sum >= least && sum <= most && last[sum] != kUnreached; };
+  while (!reached(left - distance) && !reached(left + distance)) ++distance;
+  int64_t sum = reached(left - distance) ? left - distance : left + distance;
+  while (sum > 0) {
+    const uint32_t group = order[last[sum]];
+    taken[group] = true;
+    sum -= sizes[group];
+  }
   std::vector<bool> chosen(rows_);
   for (int64_t row = 0; row < rows_; ++row) chosen[row] = taken[groups_[row]];
   return chosen;

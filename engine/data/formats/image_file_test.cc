@@ -3,10 +3,12 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <cstdint>
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -27,6 +29,43 @@ std::string NoisyJpeg(JpegForm form, std::mt19937& random) {
   });
 }
 
+void AppendNumber(std::string& to, uint32_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i) to.push_back(static_cast<char>(value >> (8 * i)));
+}
+
+// Returns a little-endian TIFF file of 16-bit grey with the same row twice, in a strip or in a tile of 32
+// x 16.
+std::string GreyTiff16(const std::vector<uint16_t>& row, bool tiled, bool min_is_white) {
+  std::string pixels;
+  for (int y = 0; y < (tiled ? 16 : 2); ++y) {
+    for (size_t x = 0; x < (tiled ? 32 : row.size()); ++x) {
+      AppendNumber(pixels, x < row.size() ? row[x] : 0, 2);
+    }
+  }
+  constexpr uint32_t kBegin = 8;
+  const auto bytes = static_cast<uint32_t>(pixels.size());
+  std::vector<std::pair<uint32_t, uint32_t>> tags = {
+      {256, static_cast<uint32_t>(row.size())}, {257, 2}, {258, 16}, {259, 1}, {262, min_is_white ? 0 : 1}};
+  if (tiled) {
+    tags.insert(tags.end(), {{322, 32}, {323, 16}, {324, kBegin}, {325, bytes}});
+  } else {
+    tags.insert(tags.end(), {{273, kBegin}, {278, 2}, {279, bytes}});
+  }
+  std::string file = "II*";
+  file.push_back('\0');
+  AppendNumber(file, kBegin + bytes, 4);
+  file += pixels;
+  AppendNumber(file, static_cast<uint32_t>(tags.size()), 2);
+  for (const auto& [tag, value] : tags) {
+    AppendNumber(file, tag, 2);
+    AppendNumber(file, 4, 2);  // The type of 32 bits.
+    AppendNumber(file, 1, 4);
+    AppendNumber(file, value, 4);
+  }
+  AppendNumber(file, 0, 4);
+  return file;
+}
+
 // Expects that a sample from rows is the sample of the whole image.
 void CheckSample(const std::string& file, const PictureForm& form) {
   SCOPED_TRACE(testing::Message() << "to " << form.channels << "x" << form.height << "x" << form.width
@@ -39,6 +78,25 @@ void CheckSample(const std::string& file, const PictureForm& form) {
   const absl::Status status = DecodeSample(file, form, sample.data());
   ASSERT_TRUE(status.ok()) << status;
   ASSERT_TRUE(sample == expected);
+}
+
+TEST(TiffTest, SixteenBitsOfGreyAreRounded) {
+  std::vector<uint16_t> row;
+  for (int i = 0; i < 20; ++i) row.push_back(static_cast<uint16_t>(3449 * i));
+  for (const uint16_t edge : {127, 128, 129, 384, 386, 65535}) row.push_back(edge);
+  for (const bool tiled : {false, true}) {
+    for (const bool min_is_white : {false, true}) {
+      const absl::StatusOr<Image> image = DecodeImage(GreyTiff16(row, tiled, min_is_white));
+      ASSERT_TRUE(image.ok()) << image.status();
+      ASSERT_EQ(image->channels, 1);
+      ASSERT_EQ(image->pixels.size(), 2 * row.size());
+      for (size_t i = 0; i < image->pixels.size(); ++i) {
+        const uint16_t value = row[i % row.size()];
+        const auto nearest = static_cast<int>(std::lround(value / 257.0));
+        EXPECT_EQ(image->pixels[i], min_is_white ? 255 - nearest : nearest) << value << " " << tiled;
+      }
+    }
+  }
 }
 
 TEST(ImageFileTest, RowsOfJpegGiveTheBitsOfTheWholeImage) {

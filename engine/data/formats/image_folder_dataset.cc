@@ -341,7 +341,8 @@ void AddNotices(const FolderSplit& split, std::vector<std::string>& notices) {
   if (!text.empty()) notices.push_back(absl::StrCat(split.field, ": ", text));
   if (split.outside_classes > 0) {
     notices.push_back(absl::StrCat(split.field, ": ", split.outside_classes,
-                                   " images beside the folders of classes skipped"));
+                                   split.outside_classes == 1 ? " image" : " images",
+                                   " beside the folders of classes skipped"));
   }
 }
 

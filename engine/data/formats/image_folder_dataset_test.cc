@@ -283,7 +283,7 @@ TEST_F(ImageFolderTest, ReportsSkippedFiles) {
   EXPECT_EQ(info->train_samples, 3);
   EXPECT_THAT(info->notices,
               ElementsAre("image_folder.train: 4 files of other formats skipped: 2 .heic, 2 .txt",
-                          "image_folder.train: 1 images beside the folders of classes skipped"));
+                          "image_folder.train: 1 image beside the folders of classes skipped"));
 }
 
 TEST_F(ImageFolderTest, RefusesFoldersWithoutClassesOrImages) {

@@ -126,6 +126,33 @@ void KeepColours(TIFF* tiff) {
   TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, extra, changed.data());
 }
 
+// Writes pixels of 16-bit grey as libtiff's own routine, but rounds to the nearest of 8 bits, as for PNG.
+void PutGrey16(TIFFRGBAImage* reader, uint32_t* to, uint32_t /*x*/, uint32_t /*y*/, uint32_t width,
+               uint32_t height, int32_t from_skew, int32_t to_skew, unsigned char* from) {
+  const size_t pixel_bytes = 2 * size_t{reader->samplesperpixel};
+  for (uint32_t row = 0; row < height; ++row, to += to_skew, from += from_skew * pixel_bytes) {
+    for (uint32_t column = 0; column < width; ++column, from += pixel_bytes) {
+      uint16_t value = 0;
+      std::memcpy(&value, from, sizeof value);
+      *to++ = reader->BWmap[(value + 128) / 257][0];
+    }
+  }
+}
+
+// Reads all pixels of a page, from the top left.
+bool ReadPixels(TIFF* tiff, std::vector<uint32_t>& raster) {
+  char why[1024] = {};
+  TIFFRGBAImage reader;
+  if (TIFFRGBAImageBegin(&reader, tiff, /*stop=*/1, why) == 0) return false;
+  reader.req_orientation = ORIENTATION_TOPLEFT;
+  const bool is_grey =
+      reader.photometric == PHOTOMETRIC_MINISBLACK || reader.photometric == PHOTOMETRIC_MINISWHITE;
+  if (is_grey && reader.isContig != 0 && reader.bitspersample == 16) reader.put.contig = PutGrey16;
+  const bool is_read = TIFFRGBAImageGet(&reader, raster.data(), reader.width, reader.height) != 0;
+  TIFFRGBAImageEnd(&reader);
+  return is_read;
+}
+
 absl::StatusOr<Image> ReadTiff(absl::string_view file, bool header_only) {
   Input input{.file = file};
   const auto fault = [&](absl::string_view otherwise) {
@@ -160,8 +187,7 @@ absl::StatusOr<Image> ReadTiff(absl::string_view file, bool header_only) {
     TIFFSetField(tiff.get(), TIFFTAG_ORIENTATION, ORIENTATION_TOPLEFT);
     const int64_t area = image.height * image.width;
     std::vector<uint32_t> raster(area);
-    if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster.data(), ORIENTATION_TOPLEFT,
-                                  /*stopOnError=*/1) == 0) {
+    if (!ReadPixels(tiff.get(), raster)) {
       return fault("the file is damaged or truncated");
     }
     image.pixels.resize(image.channels * area);
