@@ -137,6 +137,22 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   EXPECT_THAT(json.out(), HasSubstr("\"SWEEP_STATE_SUCCEEDED\""));
 }
 
+TEST_F(SweepCommandTest, SeedsKeepTheirDigits) {
+  v1::Sweep sweep = Sweep(v1::SWEEP_STATE_SUCCEEDED);
+  const double seeds[] = {20240531, 20240601, 9007199254740991};
+  for (int i = 0; i < 3; ++i) {
+    v1::SweepValue* value = sweep.mutable_results(i)->mutable_values(1);
+    value->set_field("training.seed");
+    value->mutable_value()->set_number_value(seeds[i]);
+  }
+  *sweep.mutable_best() = sweep.results(0);
+  const std::string text = SweepText(sweep, Style(false));
+  EXPECT_THAT(text, HasSubstr(" 20240531 "));
+  EXPECT_THAT(text, HasSubstr(" 20240601 "));
+  EXPECT_THAT(text, HasSubstr(" 9007199254740991 "));
+  EXPECT_THAT(text, HasSubstr("* best: learning_rate=0.1, seed=20240531 with"));
+}
+
 TEST_F(SweepCommandTest, ListsAndCancels) {
   EXPECT_EQ(Run({"sweep", "list"}), 0);
   // The measure of the weights that a download returns.
