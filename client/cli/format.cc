@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -89,7 +90,17 @@ std::string FormatRate(double value) {
   return absl::StrFormat("%.3g", value);
 }
 
-std::string FormatSetting(double value) { return absl::StrFormat("%.6g", value); }
+std::string FormatSetting(double value) {
+  // Doubles below this hold every whole number.
+  constexpr double kMostWhole = 9007199254740992;  // 2^53
+  if (std::abs(value) <= kMostWhole && value == std::floor(value)) return absl::StrFormat("%.0f", value);
+  // Seven digits and a point.
+  constexpr size_t kShort = 8;
+  const std::string text = absl::StrFormat("%.7g", value);
+  double read = 0;
+  if (text.size() <= kShort && absl::SimpleAtod(text, &read) && read == value) return text;
+  return absl::StrFormat("%.6g", value);
+}
 
 std::string ShortName(absl::string_view name) { return std::string(name.substr(name.find('/') + 1)); }
 

@@ -26,7 +26,9 @@ std::string FormatAge(absl::Duration duration);
 std::string FormatMeasure(double value);
 // Returns a rate, such as images per second: 12,345 or 87.5 or 0.123.
 std::string FormatRate(double value);
-// Returns a learning rate or another setting with the fewest digits, at most six.
+// Returns a learning rate or another setting. A whole number of at most 2^53 has all its digits: "20240531".
+// Another number has the fewest digits that read back as itself if the text has at most eight characters,
+// otherwise at most six digits.
 std::string FormatSetting(double value);
 // Returns "2026-03-01 12:34:56" in the zone.
 std::string FormatTimestamp(absl::Time time, absl::TimeZone zone);

@@ -69,6 +69,8 @@ class SweepCommandTest : public AppFixture {
     best->set_last_value(0.8);
     best->set_value(0.8);
     best->set_artifact("model.safetensors");
+    best->set_value_step(4);
+    best->set_weights_step(4);
     *sweep.mutable_best() = *best;
     sweep.mutable_results(1)->set_message("the loss is not a number\nsmall-2 succeeded");
     return sweep;
@@ -126,8 +128,8 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   EXPECT_THAT(terminal_.out(), HasSubstr("*  small-0"));
   EXPECT_THAT(terminal_.out(), HasSubstr("0.9000"));
   EXPECT_THAT(terminal_.out(),
-              HasSubstr("* best: learning_rate=0.1, units=8 with training accuracy 0.8000, of its "
-                        "last weights\n  these weights: tandem download small-0 "
+              HasSubstr("* best: learning_rate=0.1, units=8 with training accuracy 0.8000, over its "
+                        "last epoch\n  these weights: tandem download small-0 "
                         "model.safetensors\n"));
   EXPECT_THAT(terminal_.out(),
               HasSubstr("failed small-1: the loss is not a number\n    small-2 succeeded\n"));
@@ -135,6 +137,42 @@ TEST_F(SweepCommandTest, TheTableMarksTheBestAndNamesErrors) {
   json.environment = terminal_.environment;
   EXPECT_EQ(RunCommand({"sweep", "show", "small", "-o", "json"}, json), 0) << json.err();
   EXPECT_THAT(json.out(), HasSubstr("\"SWEEP_STATE_SUCCEEDED\""));
+}
+
+TEST_F(SweepCommandTest, TheBestNamesTheStepsOfItsValueAndItsWeights) {
+  v1::Sweep sweep = Sweep(v1::SWEEP_STATE_CANCELLED);
+  v1::SweepResult* const best = sweep.mutable_best();
+  best->mutable_best()->set_validation(true);
+  EXPECT_THAT(SweepText(sweep, Style(false)), HasSubstr("validation accuracy 0.8000, of its last weights\n"));
+  best->set_value_step(15000);
+  best->set_weights_step(15934);
+  EXPECT_THAT(SweepText(sweep, Style(false)),
+              HasSubstr("validation accuracy 0.8000, of its last validation, at step 15,000; its weights are "
+                        "of step 15,934\n"));
+  best->mutable_best()->set_validation(false);
+  EXPECT_THAT(SweepText(sweep, Style(false)),
+              HasSubstr("training accuracy 0.8000, over its last epoch, to step 15,000; its weights are of "
+                        "step 15,934\n"));
+  // The job runs.
+  best->clear_weights_step();
+  EXPECT_THAT(SweepText(sweep, Style(false)),
+              HasSubstr("training accuracy 0.8000, over its last epoch, to step 15,000\n"));
+}
+
+TEST_F(SweepCommandTest, SeedsKeepTheirDigits) {
+  v1::Sweep sweep = Sweep(v1::SWEEP_STATE_SUCCEEDED);
+  const double seeds[] = {20240531, 20240601, 9007199254740991};
+  for (int i = 0; i < 3; ++i) {
+    v1::SweepValue* value = sweep.mutable_results(i)->mutable_values(1);
+    value->set_field("training.seed");
+    value->mutable_value()->set_number_value(seeds[i]);
+  }
+  *sweep.mutable_best() = sweep.results(0);
+  const std::string text = SweepText(sweep, Style(false));
+  EXPECT_THAT(text, HasSubstr(" 20240531 "));
+  EXPECT_THAT(text, HasSubstr(" 20240601 "));
+  EXPECT_THAT(text, HasSubstr(" 9007199254740991 "));
+  EXPECT_THAT(text, HasSubstr("* best: learning_rate=0.1, seed=20240531 with"));
 }
 
 TEST_F(SweepCommandTest, ListsAndCancels) {

@@ -54,11 +54,22 @@ std::vector<std::string> ShortNames(const v1::SweepResult& result) {
   return names;
 }
 
-// Returns the measure of the weights that a download returns.
+// Returns the measure that ranks the job, and the steps of the measurement and of the weights if they
+// differ: "validation loss 0.0725, of its last weights".
 std::string WeightsText(const v1::SweepResult& result) {
   if (result.artifact() == "best.safetensors") return BestText(result.best());
-  return absl::StrCat(result.best().validation() ? "validation " : "training ", result.best().metric(), " ",
-                      FormatMeasure(result.value()), ", of its last weights");
+  const bool validation = result.best().validation();
+  std::string text = absl::StrCat(validation ? "validation " : "training ", result.best().metric(), " ",
+                                  FormatMeasure(result.value()));
+  if (result.weights_step() == result.value_step()) {
+    return absl::StrCat(text, validation ? ", of its last weights" : ", over its last epoch");
+  }
+  absl::StrAppend(&text,
+                  validation ? ", of its last validation, at step " : ", over its last epoch, to step ",
+                  FormatCount(result.value_step()));
+  // The steps of a running job's weights are not known.
+  if (result.weights_step() == 0) return text;
+  return absl::StrCat(text, "; its weights are of step ", FormatCount(result.weights_step()));
 }
 
 // Returns the sweep's state as a line.

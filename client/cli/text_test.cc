@@ -46,7 +46,22 @@ TEST(FormatTest, Measures) {
   EXPECT_EQ(FormatRate(12345.6), "12,346");
   EXPECT_EQ(FormatRate(87.54), "87.5");
   EXPECT_EQ(FormatRate(INFINITY), "-");
+}
+
+TEST(FormatTest, SettingsKeepTheDigitsOfWholeNumbers) {
+  EXPECT_EQ(FormatSetting(0), "0");
+  EXPECT_EQ(FormatSetting(128), "128");
+  EXPECT_EQ(FormatSetting(-1234567), "-1234567");
+  EXPECT_EQ(FormatSetting(20240531), "20240531");
+  EXPECT_EQ(FormatSetting(9007199254740991), "9007199254740991");
+  EXPECT_EQ(FormatSetting(9007199254740992), "9007199254740992");
+  EXPECT_EQ(FormatSetting(1e20), "1e+20");
   EXPECT_EQ(FormatSetting(0.02), "0.02");
+  EXPECT_EQ(FormatSetting(0.0001), "0.0001");
+  EXPECT_EQ(FormatSetting(1e-7), "1e-07");
+  EXPECT_EQ(FormatSetting(12345.67), "12345.67");
+  EXPECT_EQ(FormatSetting(0.012345678901), "0.0123457");
+  EXPECT_EQ(FormatSetting(INFINITY), "inf");
 }
 
 TEST(FormatTest, WidthsLeaveEscapesOut) {

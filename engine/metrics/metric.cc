@@ -121,8 +121,8 @@ absl::Status CheckMetricTargets(const v1::Training& training, const Target& targ
     const std::string fault = TargetFault(metric, training.loss(), target, output, validation_samples);
     if (!fault.empty()) violations.Add(absl::StrCat("metrics[", i, "]"), fault);
     if (metric == v1::METRIC_TOP_K && training.top_k() > target.classes) {
-      violations.Add("top_k",
-                     absl::StrCat("is ", training.top_k(), ", more than the ", target.classes, " classes"));
+      violations.Add("top_k", absl::StrCat("is ", training.top_k(), ", more than the ", target.classes,
+                                           " classes; set it to a smaller number"));
     }
   }
   return violations.ToStatus();

@@ -226,18 +226,23 @@ absl::StatusOr<v1::Evaluation> EvaluateModel(const TrainedModel& model, const Ev
                                              Device& device) {
   v1::JobSpec spec = model.spec;
   if (request.batch_size > 0) spec.mutable_training()->set_validation_batch_size(request.batch_size);
+  v1::Training* const training = spec.mutable_training();
+  bool has_default_k = false;
   if (!request.metrics.empty()) {
-    v1::Training* const training = spec.mutable_training();
     training->clear_metrics();
     for (const v1::Metric metric : request.metrics) training->add_metrics(metric);
     // The job's k belongs to top_k. A job without top_k has no k.
     const auto& metrics = training->metrics();
     if (std::find(metrics.begin(), metrics.end(), v1::METRIC_TOP_K) == metrics.end()) training->clear_top_k();
+    has_default_k = training->top_k() == 0;
     FillMetricDefaults(training);
   }
   // Field names of the training equal those of the request.
   TANDEM_RETURN_IF_ERROR(CheckMetrics(spec.training()));
   TANDEM_ASSIGN_OR_RETURN(Part part, OpenPart(model, request, spec));
+  if (has_default_k) {
+    training->set_top_k(std::min(training->top_k(), ValidationTargetOf(part.data.info).classes));
+  }
   TANDEM_RETURN_IF_ERROR(CheckTargets(spec, part));
   return Evaluating(spec, request, std::move(part), device).Run(model);
 }

@@ -149,11 +149,16 @@ TEST(EvaluationTest, MeasuresOtherMetricsThanTheJob) {
   ASSERT_TRUE(evaluation.ok()) << evaluation.status();
   EXPECT_EQ(evaluation->metrics().at("top_2_accuracy"), trained.validation.metrics().at("top_2_accuracy"));
 
-  // Without a k the job has the default k, which is too large for 4 classes.
+  // Without the job's k, the default k is the number of classes, because it is less than 5.
   trained.model.spec.mutable_training()->clear_metrics();
   trained.model.spec.mutable_training()->clear_top_k();
+  evaluation = EvaluateModel(trained.model, request, *device);
+  ASSERT_TRUE(evaluation.ok()) << evaluation.status();
+  EXPECT_EQ(evaluation->metrics().at("top_4_accuracy"), 1);
+  // A given k is not changed.
+  trained.model.spec.mutable_training()->set_top_k(5);
   const absl::Status refused = EvaluateModel(trained.model, request, *device).status();
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("is 5, more than the 4 classes"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("is 5, more than the 4 classes; set it to"));
 }
 
 TEST(EvaluationTest, NamesWhatDoesNotFit) {

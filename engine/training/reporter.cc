@@ -176,6 +176,7 @@ absl::Status Reporter::AddValidation(int64_t steps, const AfterStep& after,
   TellOfNoResult(validation, "validation", steps);
   if (after.is_finished) ended_by_ = summary_.validation();
   *summary_.mutable_validation() = validation;
+  summary_.set_validation_step(steps);
   summary_.set_validation_seconds(summary_.validation_seconds() + seconds);
   if (after.is_finished) {
     judge_.MeasureFinished(validation, epoch, steps);

@@ -52,6 +52,8 @@ TEST(TrainerResumeTest, APausedTrainingEndsBitForBitWhereAWholeOneDoes) {
         EXPECT_GE(step, pause + 1);
         EXPECT_LE(step, pause + 2);
         EXPECT_EQ(paused.summary.checkpoint_step(), step);
+        // The last validation is that of the last whole epoch.
+        EXPECT_EQ(paused.summary.validation_step(), step / steps_per_epoch * steps_per_epoch);
         EXPECT_EQ(first.checkpoints.back(), step);
         EXPECT_FALSE(env.ReadFile(kModel).ok());
 
@@ -279,6 +281,7 @@ TEST(TrainerResumeTest, ValidatesEverySoManySteps) {
       EXPECT_EQ(validation.epoch(), validation.step() > 8 ? 2 : 1);
     }
     EXPECT_THAT(steps, ElementsAre(5, 10, 15));
+    EXPECT_EQ(result.summary.validation_step(), 16);
     ASSERT_EQ(recorder.epochs.size(), 2);
     EXPECT_FALSE(recorder.epochs[0].has_validation());
     EXPECT_TRUE(recorder.epochs[1].has_validation());

@@ -149,6 +149,7 @@ int64_t EpochShift(const TrainingState& state, int64_t steps_per_epoch) {
 
 void ForgetResults(TrainingState* state) {
   state->summary.clear_validation();
+  state->summary.clear_validation_step();
   state->summary.clear_best();
   state->ended_by.reset();
   state->early_stopping = {};

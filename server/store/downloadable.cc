@@ -9,12 +9,13 @@ namespace {
 constexpr char kBestModel[] = "best.safetensors";
 constexpr char kLastModel[] = "model.safetensors";
 
-// Returns a metric's value in an evaluation; nullopt if missing.
-std::optional<double> ValueIn(const v1::Evaluation& evaluation, const std::string& metric) {
-  if (metric == "loss") return evaluation.loss();
+// Returns a metric's measurement in an evaluation after `step`; nullopt if missing.
+std::optional<Measured> MeasuredIn(const v1::Evaluation& evaluation, const std::string& metric,
+                                   int64_t step) {
+  if (metric == "loss") return Measured{evaluation.loss(), step};
   const auto found = evaluation.metrics().find(metric);
   if (found == evaluation.metrics().end()) return std::nullopt;
-  return found->second;
+  return Measured{found->second, step};
 }
 
 bool HasArtifact(const v1::Job& job, const char* name) {
@@ -24,17 +25,20 @@ bool HasArtifact(const v1::Job& job, const char* name) {
 
 }  // namespace
 
-std::optional<double> LastValue(const v1::Job& job) {
+std::optional<Measured> LastMeasured(const v1::Job& job) {
   const v1::BestResult& best = job.best();
   const v1::TrainingSummary& summary = job.summary();
   const v1::EpochSummary& epoch = job.last_epoch();
   if (best.validation()) {
-    if (summary.has_validation()) return ValueIn(summary.validation(), best.metric());
-    if (epoch.has_validation()) return ValueIn(epoch.validation(), best.metric());
+    if (summary.has_validation()) {
+      return MeasuredIn(summary.validation(), best.metric(), summary.validation_step());
+    }
+    if (epoch.has_validation()) return MeasuredIn(epoch.validation(), best.metric(), epoch.step());
     return std::nullopt;
   }
-  if (summary.has_training()) return ValueIn(summary.training(), best.metric());
-  if (epoch.has_training()) return ValueIn(epoch.training(), best.metric());
+  // The summary's training is the last epoch's.
+  if (summary.has_training()) return MeasuredIn(summary.training(), best.metric(), epoch.step());
+  if (epoch.has_training()) return MeasuredIn(epoch.training(), best.metric(), epoch.step());
   return std::nullopt;
 }
 
@@ -42,12 +46,13 @@ std::optional<Downloadable> DownloadableOf(const StoredJob& row) {
   const v1::Job& job = row.job;
   if (!job.has_best()) return std::nullopt;
   const bool ended = IsTerminal(job.state());
+  const Measured best = {job.best().value(), job.best().step()};
   // Before the job ends, its record may not name the file yet.
   if ((row.keeps_best && !ended) || HasArtifact(job, kBestModel)) {
-    return Downloadable{kBestModel, job.best().value()};
+    return Downloadable{kBestModel, best, best.step};
   }
   if (ended && !HasArtifact(job, kLastModel)) return std::nullopt;
-  return Downloadable{kLastModel, LastValue(job).value_or(job.best().value())};
+  return Downloadable{kLastModel, LastMeasured(job).value_or(best), job.summary().steps()};
 }
 
 bool KeepsBest(const v1::JobSpec& spec) {

@@ -84,8 +84,8 @@ struct ListedSweep {
   bool has_ended = false;
   // The end of its last job; 0 if none has ended.
   int64_t end_time_us = 0;
-  // The first job whose downloadable weights (server/store/downloadable.h) have the objective's best value,
-  // without its spec. Unset until a job that has not FAILED has a measurement.
+  // The first job with the objective's best value (Downloadable::measured), without its spec. Unset until a
+  // job that has not FAILED has a measurement.
   std::optional<StoredJob> best;
 };
 

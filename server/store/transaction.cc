@@ -36,8 +36,8 @@ void BindResult(const StoredJob& row, Query* query) {
     query->Null();
   }
   const std::optional<Downloadable> weights = DownloadableOf(row);
-  if (weights.has_value() && !std::isnan(weights->value)) {
-    query->Double(weights->value);
+  if (weights.has_value() && !std::isnan(weights->measured.value)) {
+    query->Double(weights->measured.value);
   } else {
     query->Null();
   }

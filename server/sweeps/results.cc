@@ -26,10 +26,13 @@ v1::SweepResult ResultOf(const StoredJob& row) {
   result.set_epochs_planned(std::max(job.progress().epochs(), job.last_epoch().epochs()));
   if (job.has_best()) {
     *result.mutable_best() = job.best();
-    if (const std::optional<double> last = LastValue(job); last.has_value()) result.set_last_value(*last);
+    const std::optional<Measured> last = LastMeasured(job);
+    if (last.has_value()) result.set_last_value(last->value);
     if (const std::optional<Downloadable> weights = DownloadableOf(row); weights.has_value()) {
-      result.set_value(weights->value);
+      result.set_value(weights->measured.value);
+      result.set_value_step(weights->measured.step);
       result.set_artifact(weights->artifact);
+      result.set_weights_step(weights->step);
     }
   }
   return result;
@@ -44,7 +47,7 @@ v1::SweepState StateOf(const ListedSweep& listed) {
   return listed.counts.contains(v1::JOB_STATE_SUCCEEDED) ? v1::SWEEP_STATE_SUCCEEDED : v1::SWEEP_STATE_FAILED;
 }
 
-// Returns the first job whose weights have the best value; null if none counts.
+// Returns the first job with the best value; null if none counts.
 const StoredJob* BestOf(const StoredSweep& stored) {
   const v1::SweepObjective& objective = stored.sweep.objective();
   const bool upwards = objective.mode() == v1::PLATEAU_MODE_MAX;
@@ -54,10 +57,12 @@ const StoredJob* BestOf(const StoredSweep& stored) {
     const v1::Job& job = row.job;
     if (!job.has_best() || job.best().metric() != objective.metric()) continue;
     const std::optional<Downloadable> weights = DownloadableOf(row);
-    if (job.state() == v1::JOB_STATE_FAILED || !weights.has_value() || std::isnan(weights->value)) continue;
-    if (best == nullptr || (upwards ? weights->value > best_value : weights->value < best_value)) {
+    if (job.state() == v1::JOB_STATE_FAILED || !weights.has_value()) continue;
+    const double value = weights->measured.value;
+    if (std::isnan(value)) continue;
+    if (best == nullptr || (upwards ? value > best_value : value < best_value)) {
       best = &row;
-      best_value = weights->value;
+      best_value = value;
     }
   }
   return best;

@@ -103,6 +103,37 @@ TEST(SweepResults, TheStarIsOfTheWeightsThatADownloadReturns) {
   EXPECT_EQ(sweep.best().artifact(), "best.safetensors");
 }
 
+// The value is of the last validation. The weights are of the step of the cancellation.
+TEST(SweepResults, ACancelledJobNamesTheStepsOfItsValueAndItsWeights) {
+  StoredSweep stored = Sweep({Job(0, v1::JOB_STATE_CANCELLED, 0.9)});
+  v1::Job& job = stored.jobs[0].job;
+  job.add_artifacts()->set_name("model.safetensors");
+  job.mutable_best()->set_step(5000);
+  job.mutable_last_epoch()->set_step(10000);
+  v1::TrainingSummary* const summary = job.mutable_summary();
+  summary->set_steps(15934);
+  summary->set_validation_step(15000);
+  (*summary->mutable_validation()->mutable_metrics())["accuracy"] = 0.7;
+  v1::SweepResult result = DescribeSweep(stored).results(0);
+  EXPECT_EQ(result.value(), 0.7);
+  EXPECT_EQ(result.value_step(), 15000);
+  EXPECT_EQ(result.weights_step(), 15934);
+
+  // Without validation, the value is over the last epoch.
+  job.mutable_best()->set_validation(false);
+  (*summary->mutable_training()->mutable_metrics())["accuracy"] = 0.6;
+  result = DescribeSweep(stored).results(0);
+  EXPECT_EQ(result.value(), 0.6);
+  EXPECT_EQ(result.value_step(), 10000);
+  EXPECT_EQ(result.weights_step(), 15934);
+
+  job.add_artifacts()->set_name("best.safetensors");
+  result = DescribeSweep(stored).results(0);
+  EXPECT_EQ(result.value(), 0.9);
+  EXPECT_EQ(result.value_step(), 5000);
+  EXPECT_EQ(result.weights_step(), 5000);
+}
+
 // A job that keeps its best weights has them before its record names the file. Jobs are read without their
 // specs.
 TEST(SweepResults, ARunningJobCountsByTheWeightsThatItWillKeep) {

@@ -80,6 +80,8 @@ TEST_F(SweepsTest, AGridFindsItsBestThoughTheDaemonIsKilled) {
     EXPECT_EQ(result.best().metric(), "accuracy");
     EXPECT_TRUE(result.has_last_value());
     EXPECT_EQ(result.value(), result.last_value());
+    EXPECT_GT(result.value_step(), 0);
+    EXPECT_EQ(result.value_step(), result.weights_step());
     EXPECT_EQ(result.artifact(), "model.safetensors");
     best = std::max(best, result.value());
     const v1::Job job = Api(daemon_).Get(result.job());

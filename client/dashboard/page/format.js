@@ -12,6 +12,12 @@ export function measure(value) {
   return x.toFixed(size >= 100 ? 1 : size >= 10 ? 2 : 4);
 }
 
+// A setting: 20240531, 0.02, 0.0123457. Whole numbers have all their digits.
+export function setting(value) {
+  const text = String(value);
+  return Number.isInteger(value) || text.length <= 8 ? text : String(+value.toPrecision(6));
+}
+
 // A number beside an axis, short: 0.02, 250K, 1.5e9.
 export function tick(value) {
   if (value === null) return "";

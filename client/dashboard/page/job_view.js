@@ -3,7 +3,7 @@
 import {ask, call, CallError, follow, isFinal} from "./api.js";
 import {Chart, curveControls} from "./chart.js";
 import {change, h, svg, table, update} from "./dom.js";
-import {bytes, count, duration, id, jobState, measure, rate, seconds, shortEnum, time} from "./format.js";
+import {bytes, count, duration, id, jobState, measure, rate, seconds, setting, shortEnum, time} from "./format.js";
 import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
@@ -172,7 +172,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
             ...names.map((one) => ({title: `Validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Learning rate", number: true}, {title: "Time", number: true}],
             history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),
               epoch.validation ? measure(epoch.validation.loss ?? 0) : "", ...names.map((one) => measure(epoch.validation?.metrics?.[one])), rate(epoch.images_per_second ?? 0),
-              measure(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]})))]);
+              setting(epoch.learning_rate ?? 0), duration(epoch.training_seconds ?? 0)]})))]);
     const shares = last?.replicas ?? [];
     update(replicas, JSON.stringify(shares), () => shares.length < 2 ? [] : [h("h2", {}, "Replicas, in the last epoch"),
       table("Replicas", [{title: "Rank", number: true}, {title: "Device"}, {title: "Samples", number: true}, {title: "Share", number: true}, {title: "Waited for data", number: true}, {title: "Averaging", number: true}],

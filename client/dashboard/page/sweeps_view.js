@@ -2,10 +2,10 @@
 
 import {call} from "./api.js";
 import {change, h, svg, table, update} from "./dom.js";
-import {id, jobState, measure, shortEnum, time} from "./format.js";
+import {id, jobState, measure, setting, shortEnum, time} from "./format.js";
 import {poll} from "./poll.js";
 
-const text = (value) => (typeof value === "number" ? String(+value.toPrecision(5)) : value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const text = (value) => (typeof value === "number" ? setting(value) : value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
 const counts = (sweep) => (sweep.counts ?? []).map((one) => `${one.jobs ?? 0} ${jobState(one.state).toLowerCase()}`).join(", ");
 
 export function showSweeps({root, say, signal}) {

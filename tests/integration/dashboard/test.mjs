@@ -241,6 +241,14 @@ await test("numbers beside an axis keep their size", async () => {
   assert.deepEqual(shown, ["0", "0.02", "-5e-4", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
 });
 
+await test("whole numbers of settings keep their digits", async () => {
+  const shown = await page.evaluate(async () => {
+    const {setting} = await import("/page/format.js");
+    return [0, 128, 20240531, 9007199254740991, 0.02, 0.0001, 0.012345678901].map(setting);
+  });
+  assert.deepEqual(shown, ["0", "128", "20240531", "9007199254740991", "0.02", "0.0001", "0.0123457"]);
+});
+
 await test("a chart zooms by dragging, and shows values under the cursor", async () => {
   await page.show(`#/jobs/${done}`);
   const plot = page.locator(".u-over").first();
