@@ -76,7 +76,8 @@ def expect(path):
         turned = opened if opened.format == "TIFF" else ImageOps.exif_transpose(opened)
         grey = is_grey(turned)
         if turned.mode.startswith("I;16"):
-            values = [value >> 8 for value in turned.getdata()]
+            # Pillow does not convert 16 bits. Tandem rounds them to the nearest of 8 bits.
+            values = [(value + 128) // 257 for value in turned.getdata()]
             turned = Image.new("L", turned.size)
             turned.putdata(values)
         bands = [turned.convert("L")] if grey else turned.convert("RGB").split()
