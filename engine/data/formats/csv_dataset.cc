@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/field_violations.h"
@@ -84,11 +85,10 @@ absl::StatusOr<std::vector<std::string>> OwnClasses(const DataNames& model, cons
                                                     const CsvTable& train) {
   const auto classes = static_cast<int64_t>(model.classes.size());
   if (targets.number_status().ok() && targets.classes() <= classes) {
+    const absl::flat_hash_set<absl::string_view> known(model.classes.begin(), model.classes.end());
     std::vector<std::string> numbers;
     for (int64_t i = 0; i < targets.classes(); ++i) numbers.push_back(absl::StrCat(i));
-    const auto is_known = [&](const std::string& name) {
-      return std::find(model.classes.begin(), model.classes.end(), name) != model.classes.end();
-    };
+    const auto is_known = [&](const std::string& name) { return known.contains(name); };
     if (std::all_of(numbers.begin(), numbers.end(), is_known)) return numbers;
   }
   absl::StatusOr<std::vector<std::string>> names = targets.Names(train);
