@@ -125,6 +125,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
     second->set_index(3);
     second->set_probability(0.25);
     prediction->add_classes()->set_name("T-shirt");
+    response.add_notices("d: The model knows no category 'Q' of column 'port'.");
     writer->Write(response);
     return grpc::Status::OK;
   };
@@ -142,6 +143,7 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
   EXPECT_TRUE(asked.inputs(2).has_npy());
   EXPECT_TRUE(asked.inputs(3).has_csv());
   EXPECT_THAT(terminal_.out(), HasSubstr("Shirt"));
+  EXPECT_EQ(terminal_.err(), "notice: d: The model knows no category 'Q' of column 'port'.\n");
   EXPECT_THAT(terminal_.out(), HasSubstr("75.0%"));
   EXPECT_THAT(terminal_.out(), HasSubstr("class 3 25.0%"));
   // The first class has an index, too.

@@ -170,10 +170,10 @@ class Client {
 
   // Unset fields of `request` get the daemon's defaults.
   absl::StatusOr<v1::ModelDescription> DescribeModel(const v1::DescribeModelRequest& request);
-  // Calls `on_prediction` with the predictions for the request's samples, in order. Predict and Evaluate do
-  // not reconnect: UNAVAILABLE after a break.
+  // Calls `on_response` with the predictions for the request's samples, in order. Predict and Evaluate do not
+  // reconnect: UNAVAILABLE after a break.
   absl::Status Predict(const v1::PredictRequest& request, StreamObserver& observer,
-                       const std::function<void(const v1::Prediction&)>& on_prediction);
+                       const std::function<void(const v1::PredictResponse&)>& on_response);
   // Calls `on_progress` with the progress of an evaluation, and returns the result.
   absl::StatusOr<v1::Evaluation> Evaluate(
       const v1::EvaluateRequest& request, StreamObserver& observer,

@@ -136,7 +136,7 @@ absl::Status Client::ReadArtifact(
 }
 
 absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& observer,
-                             const std::function<void(const v1::Prediction&)>& on_prediction) {
+                             const std::function<void(const v1::PredictResponse&)>& on_response) {
   absl::Status refused;
   return RunStreamOnce<v1::PredictResponse>(
       [&](grpc::ClientContext* context, grpc::CompletionQueue* queue) {
@@ -145,7 +145,7 @@ absl::Status Client::Predict(const v1::PredictRequest& request, StreamObserver& 
       },
       [](const grpc::ClientContext&) {},
       [&](const v1::PredictResponse& response) {
-        for (const v1::Prediction& prediction : response.predictions()) on_prediction(prediction);
+        on_response(response);
         return absl::OkStatus();
       },
       EndOf(refused), observer);

@@ -304,7 +304,8 @@ absl::StatusOr<Tensor> ReadTable(absl::string_view text, const TrainedModel& mod
 
 }  // namespace
 
-absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const TrainedModel& model) {
+absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const TrainedModel& model,
+                                        std::vector<std::string>* notices) {
   switch (input.content_case()) {
     case v1::PredictInput::kImage:
       return ReadImage(input.image(), model);
@@ -315,7 +316,7 @@ absl::StatusOr<Tensor> ReadPredictInput(const v1::PredictInput& input, const Tra
       }
       return ReadArray(input.npy(), model);
     case v1::PredictInput::kCsv:
-      if (model.trained_on.preparation.has_value()) return ReadPreparedTable(input.csv(), model);
+      if (model.trained_on.preparation.has_value()) return ReadPreparedTable(input.csv(), model, notices);
       return ReadTable(input.csv(), model);
     case v1::PredictInput::CONTENT_NOT_SET:
       break;

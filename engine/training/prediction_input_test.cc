@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TrainedModel Model(const std::string& spec, SampleType type) {
   TrainedModel model;
@@ -56,18 +57,23 @@ v1::PredictInput GreyPng() {
   return input;
 }
 
+absl::StatusOr<Tensor> Read(const v1::PredictInput& input, const TrainedModel& model) {
+  std::vector<std::string> notices;
+  return ReadPredictInput(input, model, &notices);
+}
+
 std::string FaultOf(const v1::PredictInput& input, const TrainedModel& model) {
-  const absl::Status status = ReadPredictInput(input, model).status();
+  const absl::Status status = Read(input, model).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
   return std::string(status.message());
 }
 
 TEST(PredictionInputTest, ReadsTables) {
-  auto read = ReadPredictInput(Csv("a,b,c\n1, 2.5,-3\r\n\n4,5,6"), Rows());
+  auto read = Read(Csv("a,b,c\n1, 2.5,-3\r\n\n4,5,6"), Rows());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({2, 3}));
   EXPECT_THAT(read->data<float>(), ElementsAre(1, 2.5, -3, 4, 5, 6));
-  read = ReadPredictInput(Csv("0,1,2,3,4,255\n"), Images());
+  read = Read(Csv("0,1,2,3,4,255\n"), Images());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
   EXPECT_THAT(read->data<uint8_t>(), ElementsAre(0, 1, 2, 3, 4, 255));
@@ -80,7 +86,7 @@ TEST(PredictionInputTest, ReadsTables) {
   EXPECT_THAT(FaultOf(Csv("1,2,nan\n"), Rows()), HasSubstr("has the number nan; numbers must be finite"));
   EXPECT_THAT(FaultOf(Csv("1,2,1e300\n"), Rows()), HasSubstr("has the number 1e+300"));
   EXPECT_THAT(FaultOf(Csv("1,2,\"3\n"), Rows()), HasSubstr("row 1: field 3 begins with a quote"));
-  read = ReadPredictInput(Csv("\xEF\xBB\xBF\"a\",\"b, or c\",d\n1,\"2\",3\n"), Rows());
+  read = Read(Csv("\xEF\xBB\xBF\"a\",\"b, or c\",d\n1,\"2\",3\n"), Rows());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3));
   EXPECT_THAT(FaultOf(Csv("0,1,2,3,4,256\n"), Images()), HasSubstr("has the number 256"));
@@ -91,7 +97,7 @@ TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
   TrainedModel model = Rows();
   model.trained_on.feature_names = {"height", "width, in m", "age"};
   const auto expect = [&](const std::string& text) {
-    const auto read = ReadPredictInput(Csv(text), model);
+    const auto read = Read(Csv(text), model);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->shape(), Shape({2, 3}));
     EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -119,7 +125,7 @@ TEST(PredictionInputTest, TablesAreReadAsInTraining) {
   model.trained_on.table = TrainedOn::Table{.delimiter = ';', .columns = 4, .feature_positions = {2, 0, 1}};
   const auto expect = [&](const std::string& text) {
     SCOPED_TRACE(text);
-    const auto read = ReadPredictInput(Csv(text), model);
+    const auto read = Read(Csv(text), model);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->shape(), Shape({2, 3}));
     EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -148,7 +154,7 @@ TEST(PredictionInputTest, NamesMayBeNumbers) {
   model.trained_on.feature_names = {"0", "1", "2"};
   for (const char* text : {"0,1,2\n1,2,3\n4,5,6\n", "2,0,1,3\n3,1,2,9\n6,4,5,9\n", "1,2,3\n4,5,6\n"}) {
     SCOPED_TRACE(text);
-    const auto read = ReadPredictInput(Csv(text), model);
+    const auto read = Read(Csv(text), model);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->shape(), Shape({2, 3}));
     EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
@@ -164,7 +170,7 @@ TEST(PredictionInputTest, NamesAreTheSameInTwoEncodings) {
   for (const std::string& name : {std::string("gr\xF6\xDF"
                                               "e"),
                                   model.trained_on.feature_names[0]}) {
-    const auto read = ReadPredictInput(Csv("c,b," + name + "\n3,2,1\n"), model);
+    const auto read = Read(Csv("c,b," + name + "\n3,2,1\n"), model);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3));
   }
@@ -174,25 +180,24 @@ TEST(PredictionInputTest, TokensAreOfTheVocabulary) {
   const TrainedModel model =
       Model("model { input { shape: 3 } layers { embedding { vocabulary_size: 5 dimension: 2 } } }",
             SampleType::kTokens);
-  const auto read = ReadPredictInput(Csv("0,4,2\n"), model);
+  const auto read = Read(Csv("0,4,2\n"), model);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->data<int32_t>(), ElementsAre(0, 4, 2));
   EXPECT_THAT(FaultOf(Csv("0,5,2\n"), model), HasSubstr("takes tokens: whole numbers from 0 to 4"));
 }
 
 TEST(PredictionInputTest, ReadsArrays) {
-  auto read = ReadPredictInput(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
+  auto read = Read(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
   EXPECT_THAT(read->data<uint8_t>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
-  read = ReadPredictInput(Npy("|u1", "(2, 3)", "abcdef"), Rows());
+  read = Read(Npy("|u1", "(2, 3)", "abcdef"), Rows());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({2, 3}));
   EXPECT_THAT(read->data<float>(), ElementsAre('a', 'b', 'c', 'd', 'e', 'f'));
 
   // float16 in big-endian Fortran order: 1, 2, 3 and 4, 5, 6.
-  read = ReadPredictInput(
-      Npy(">f2", "(2, 3)", std::string("\x3c\0\x44\0\x40\0\x45\0\x42\0\x46\0", 12), "True"), Rows());
+  read = Read(Npy(">f2", "(2, 3)", std::string("\x3c\0\x44\0\x40\0\x45\0\x42\0\x46\0", 12), "True"), Rows());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_THAT(read->data<float>(), ElementsAre(1, 2, 3, 4, 5, 6));
   // A model that was trained with channels last accepts such arrays, and [channels, height, width].
@@ -201,16 +206,16 @@ TEST(PredictionInputTest, ReadsArrays) {
   for (const auto& [extents, elements] : {std::pair("(1, 2, 3)", "\1\2\3\4\5\6"),
                                           {"(1, 1, 2, 3)", "\1\2\3\4\5\6"},
                                           {"(3, 1, 2)", "\1\4\2\5\3\6"}}) {
-    read = ReadPredictInput(Npy("|u1", extents, elements), last);
+    read = Read(Npy("|u1", extents, elements), last);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->shape(), Shape({1, 3, 1, 2}));
     EXPECT_THAT(read->data<uint8_t>(), ElementsAre(1, 4, 2, 5, 3, 6));
   }
   // Grey images need no dimension of channels.
-  read = ReadPredictInput(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
+  read = Read(Npy("|u1", "(1, 2, 3)", "abcdef"), Images());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
-  read = ReadPredictInput(Npy("|u1", "(2, 3)", "abcdef"), Images());
+  read = Read(Npy("|u1", "(2, 3)", "abcdef"), Images());
   ASSERT_TRUE(read.ok()) << read.status();
 
   const std::string shape = FaultOf(Npy("|u1", "(2, 2)", "abcd"), Rows());
@@ -221,24 +226,24 @@ TEST(PredictionInputTest, ReadsArrays) {
 }
 
 TEST(PredictionInputTest, ReadsImages) {
-  auto read = ReadPredictInput(GreyPng(), Images());
+  auto read = Read(GreyPng(), Images());
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 2, 3}));
   EXPECT_THAT(read->data<uint8_t>(), ElementsAre(0, 50, 100, 150, 200, 250));
 
   // A grey image for a model with three channels has equal channels, and is resized if the job's images were.
-  read = ReadPredictInput(GreyPng(), Model("model { input { shape: [3, 2, 3] } }", SampleType::kBytes));
+  read = Read(GreyPng(), Model("model { input { shape: [3, 2, 3] } }", SampleType::kBytes));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->data<uint8_t>()[6], 0);
   EXPECT_EQ(read->data<uint8_t>()[17], 250);
   TrainedModel scaled = Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes);
   scaled.trained_on.resize = v1::IMAGE_RESIZE_STRETCH;
-  read = ReadPredictInput(GreyPng(), scaled);
+  read = Read(GreyPng(), scaled);
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 4, 6}));
 
   // Images of another size are stretched if the job's images were not resized.
-  read = ReadPredictInput(GreyPng(), Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes));
+  read = Read(GreyPng(), Model("model { input { shape: [1, 4, 6] } }", SampleType::kBytes));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->shape(), Shape({1, 1, 4, 6}));
   EXPECT_THAT(FaultOf(GreyPng(), Rows()), HasSubstr("is an image, but the model takes samples [3]"));
@@ -261,7 +266,7 @@ TEST(PredictionInputTest, RawRowsArePreparedAsInTraining) {
       "columns { name: 'port' kind: COLUMN_KIND_CATEGORY categories: ['C', 'S'] category_inputs: 2 }",
       &preparation));
   const auto expect = [&](const std::string& text) {
-    const auto read = ReadPredictInput(Csv(text), model);
+    const auto read = Read(Csv(text), model);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_EQ(read->shape(), Shape({2, 5}));
     EXPECT_THAT(read->data<float>(), ElementsAre(-0.5, 0, 0, 1, 0, 1, 1, 0, 0, 1));
@@ -272,6 +277,13 @@ TEST(PredictionInputTest, RawRowsArePreparedAsInTraining) {
   expect("sep=|\nport|age\nS|15\nQ|\n");
   expect("15;S\n;Q\n");
   expect("15;yes;S\n;no;Q\n");
+  std::vector<std::string> notices;
+  ASSERT_TRUE(ReadPredictInput(Csv("age;port\n15;S\n;NA\n"), model, &notices).ok());
+  EXPECT_THAT(notices, IsEmpty());
+  ASSERT_TRUE(ReadPredictInput(Csv("port;age\n s;15\nQ;2\nC;3\n"), model, &notices).ok());
+  EXPECT_THAT(
+      notices,
+      ElementsAre("The model knows no category 's' of column 'port'. 2 cells count as other categories."));
   EXPECT_THAT(FaultOf(Csv("age;harbour\n15;S\n"), model),
               HasSubstr("row 1 names no column 'port', by which the model was trained"));
   EXPECT_THAT(FaultOf(Csv("age;port\nold;S\n"), model),

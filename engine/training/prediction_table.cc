@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -16,6 +17,7 @@
 #include "engine/data/formats/csv_reader.h"
 #include "engine/data/table/cell.h"
 #include "engine/data/table/table_encoder.h"
+#include "engine/data/table/unknown_categories.h"
 
 namespace tandem {
 namespace {
@@ -93,7 +95,8 @@ absl::StatusOr<Places> FindPlaces(const Cells& first, const TrainedModel& model)
 
 }  // namespace
 
-absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedModel& model) {
+absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedModel& model,
+                                         std::vector<std::string>* notices) {
   std::string text;
   TextDecoder decoder(EncodingOf(v1::CsvSource(), bytes));
   TANDEM_RETURN_IF_ERROR(decoder.Decode(bytes, &text));
@@ -113,6 +116,7 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
     TANDEM_ASSIGN_OR_RETURN(more, reader.Next(&cells));
   }
   std::vector<float> inputs;
+  UnknownCategories unknown(encoder);
   int64_t rows = 0;
   for (; more; ++rows) {
     if (cells.size() != width) {
@@ -120,6 +124,7 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
                                                      " columns, but the first row has ", width));
     }
     for (size_t i = 0; i < places.columns.size(); ++i) {
+      unknown.Add(i, cells[places.columns[i]]);
       const absl::Status status = encoder.Encode(i, cells[places.columns[i]], &inputs);
       if (status.ok()) continue;
       const std::string& name = encoder.preparation().columns(static_cast<int>(i)).name();
@@ -129,6 +134,7 @@ absl::StatusOr<Tensor> ReadPreparedTable(absl::string_view bytes, const TrainedM
     TANDEM_ASSIGN_OR_RETURN(more, reader.Next(&cells));
   }
   if (rows == 0) return absl::InvalidArgumentError("has no rows but the one that names its columns");
+  for (std::string& notice : unknown.Notices()) notices->push_back(std::move(notice));
   Tensor samples(DType::kFloat32, Shape({rows, encoder.inputs()}));
   std::copy(inputs.begin(), inputs.end(), samples.data<float>().begin());
   return samples;

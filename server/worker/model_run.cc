@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -23,8 +24,9 @@ using internal::v1::ModelTask;
 using internal::v1::ModelTaskEnd;
 using internal::v1::ModelTaskOutput;
 
-// Nobody reads more violations.
+// Nobody reads more violations, or more notices about inputs.
 constexpr int kMaxViolations = 20;
+constexpr size_t kMaxNotices = 20;
 // The approximate size at which a response is sent.
 constexpr size_t kResponseBytes = 1 << 20;
 
@@ -38,7 +40,14 @@ struct SamplePlace {
 struct Samples {
   std::vector<Tensor> inputs;  // [samples, ...] each.
   std::vector<SamplePlace> places;
+  std::vector<std::string> notices;
 };
+
+// Returns the name of input `i` in answers.
+std::string LabelOf(const v1::PredictRequest& request, int i) {
+  const std::string& label = request.inputs(i).label();
+  return label.empty() ? absl::StrCat(i) : label;
+}
 
 absl::StatusOr<TrainedModel> ReadModel(const ModelTask& task) {
   TANDEM_RETURN_IF_ERROR(CheckModelSha256(task.model_path(), task.model_sha256()));
@@ -50,7 +59,8 @@ absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& 
   FieldViolations violations;
   int64_t bytes = 0;
   for (int i = 0; i < task.predict().inputs_size(); ++i) {
-    absl::StatusOr<Tensor> read = ReadPredictInput(task.predict().inputs(i), model);
+    std::vector<std::string> notices;
+    absl::StatusOr<Tensor> read = ReadPredictInput(task.predict().inputs(i), model, &notices);
     if (!read.ok() && !absl::IsInvalidArgument(read.status())) return read.status();
     if (!read.ok()) {
       violations.Add(absl::StrCat("inputs[", i, "]"), read.status().message());
@@ -66,6 +76,10 @@ absl::StatusOr<Samples> ReadSamples(const TrainedModel& model, const ModelTask& 
     }
     for (int64_t sample = 0; sample < read->shape()[0]; ++sample) samples.places.push_back({i, sample});
     samples.inputs.push_back(*std::move(read));
+    for (const std::string& notice : notices) {
+      if (samples.notices.size() == kMaxNotices) break;
+      samples.notices.push_back(absl::StrCat(LabelOf(task.predict(), i), ": ", notice));
+    }
   }
   TANDEM_RETURN_IF_ERROR(violations.ToStatus());
   return samples;
@@ -102,6 +116,7 @@ absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& w
   TANDEM_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(model, task));
   Predictor predictor(model, model.trained_on.sample_type, device);
   ModelTaskOutput output;
+  output.mutable_predict()->mutable_notices()->Assign(samples.notices.begin(), samples.notices.end());
   for (size_t begin = 0; begin < samples.places.size(); begin += Predictor::kBatch) {
     const size_t end = std::min(samples.places.size(), begin + Predictor::kBatch);
     TANDEM_ASSIGN_OR_RETURN(const Tensor outputs, predictor.Run(BatchOf(samples, begin, end)));
@@ -112,8 +127,7 @@ absl::Status Predict(const ModelTask& task, Device& device, const WriteOutput& w
       v1::Prediction& prediction = *output.mutable_predict()->add_predictions();
       prediction =
           MakePrediction(shape, outputs.data<float>().data() + (i - begin) * shape.elements(), format);
-      const std::string& label = request.inputs(place.input).label();
-      prediction.set_input(label.empty() ? absl::StrCat(place.input) : label);
+      prediction.set_input(LabelOf(request, place.input));
       prediction.set_sample(place.sample);
       if (output.ByteSizeLong() < kResponseBytes && i + 1 < end) continue;
       TANDEM_RETURN_IF_ERROR(write(output));

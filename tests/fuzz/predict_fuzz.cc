@@ -132,7 +132,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Task& task = found->second;
   const v1::PredictInput input = InputOf(task.content, {reinterpret_cast<const char*>(data) + 1, size - 1});
   if (IsLarge(input)) return 0;
-  const absl::StatusOr<Tensor> samples = ReadPredictInput(input, task.model);
+  std::vector<std::string> notices;
+  const absl::StatusOr<Tensor> samples = ReadPredictInput(input, task.model, &notices);
   if (!samples.ok()) {
     if (!absl::IsInvalidArgument(samples.status())) Wrong(samples.status().ToString());
     return 0;

@@ -193,8 +193,13 @@ int RunPredict(Session& session, const PredictOptions& options) {
       bytes += input->ByteSizeLong();
       *request.add_inputs() = *std::move(input);
     }
-    const absl::Status status = (*client)->Predict(
-        request, observer, [&](const v1::Prediction& prediction) { predictions.push_back(prediction); });
+    const absl::Status status =
+        (*client)->Predict(request, observer, [&](const v1::PredictResponse& response) {
+          for (const std::string& notice : response.notices()) {
+            terminal.Err(Printable(absl::StrCat("notice: ", notice, "\n")));
+          }
+          predictions.insert(predictions.end(), response.predictions().begin(), response.predictions().end());
+        });
     if (absl::IsCancelled(status) && terminal.Interrupted()) return kDetached;
     if (!status.ok()) return FailInputs(session, request, status);
   }

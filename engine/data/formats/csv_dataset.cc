@@ -23,6 +23,7 @@
 #include "engine/data/table/column_profile.h"
 #include "engine/data/table/table_encoder.h"
 #include "engine/data/table/table_fit.h"
+#include "engine/data/table/unknown_categories.h"
 
 namespace tandem {
 namespace {
@@ -45,6 +46,8 @@ class RowReader {
     std::optional<v1::TablePreparation> read = WithRefusals(source, table, preparation);
     if (read.has_value()) encoder_.emplace(*std::move(read));
   }
+
+  const std::optional<TableEncoder>& encoder() const { return encoder_; }
 
   // Replaces `inputs` by the inputs of a row.
   absl::Status Read(const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields,
@@ -237,12 +240,26 @@ class TrainingRows {
     if (splits_) TANDEM_RETURN_IF_ERROR(split_.Add(table, row, fields));
     if (model_.matches_inputs) {
       // A model takes its own inputs: prepared as its table was, or numbers.
-      if (!reader_.has_value()) reader_.emplace(source_, table, model_.preparation);
+      if (!reader_.has_value()) {
+        reader_.emplace(source_, table, model_.preparation);
+        if (reader_->encoder().has_value()) unknown_.emplace(*reader_->encoder());
+      }
+      CountUnknown(table, fields);
       return reader_->Read(table, row, fields, &ignored_);
     }
     if (profiles_.empty()) profiles_ = ProfilesOf(source_, table);
     for (size_t i = 0; i < profiles_.size(); ++i) profiles_[i].Add(row, fields[table.features[i]]);
     return absl::OkStatus();
+  }
+
+  // Counts a row's categories that the model does not know.
+  void CountUnknown(const CsvTable& table, const std::vector<absl::string_view>& fields) {
+    if (!unknown_.has_value()) return;
+    for (size_t i = 0; i < table.features.size(); ++i) unknown_->Add(i, fields[table.features[i]]);
+  }
+  // Returns the notices about these categories.
+  std::vector<std::string> UnknownNotices() const {
+    return unknown_.has_value() ? unknown_->Notices() : std::vector<std::string>();
   }
 
   const std::vector<ColumnProfile>& profiles() const { return profiles_; }
@@ -253,6 +270,7 @@ class TrainingRows {
   const v1::CsvSource& source_;
   const DataNames& model_;
   std::optional<RowReader> reader_;
+  std::optional<UnknownCategories> unknown_;
   const bool splits_;
   CsvSplit split_;
   TrainingTargets* const targets_;
@@ -393,11 +411,13 @@ absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& 
           for (const size_t column : table.targets) {
             TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
           }
+          rows.CountUnknown(table, fields);
           return row_reader.Read(table, row, fields, &ignored_inputs);
         });
     TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
     tables.validation = *std::move(validation);
   }
+  for (std::string& notice : rows.UnknownNotices()) info.notices.push_back(std::move(notice));
   info.train_samples = tables.train.rows;
   info.validation_samples = tables.validation.rows;
   if (rows.splits()) {

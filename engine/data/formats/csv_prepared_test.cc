@@ -81,6 +81,9 @@ TEST_F(PreparedTest, AnotherTableIsPreparedLikeTheModels) {
   const OpenedDataset other = Open(Spec("lived,port,age,fare\nyes,Q,,2\n"), &model);
   EXPECT_THAT(Samples<float>(*other.train), ElementsAre(0, 1, FloatNear(-0.4472136F, 1e-6), 0, 0, 1));
   EXPECT_THAT(Targets<int32_t>(*other.train), ElementsAre(1));
+  EXPECT_THAT(other.info.notices, Contains("The model knows no category 'Q' of column 'port'. 1 cell counts "
+                                           "as other categories."));
+  EXPECT_THAT(Open(Spec(people_), &model).info.notices, Not(Contains(HasSubstr("knows no category"))));
   absl::StatusOr<OpenedDataset> refused = OpenDataset(Spec("lived,port,age,fare\nyes,Q,old,2\n"), &model);
   EXPECT_THAT(std::string(refused.status().message()),
               HasSubstr("row 2, column 'age' is 'old'; it must be a finite number"));

@@ -144,6 +144,12 @@ absl::Status TableEncoder::Encode(size_t column, absl::string_view cell, std::ve
   return absl::OkStatus();
 }
 
+bool TableEncoder::IsUnknownCategory(size_t column, absl::string_view cell) const {
+  cell = StripCell(cell);
+  return preparation_.columns(static_cast<int>(column)).kind() == v1::COLUMN_KIND_CATEGORY &&
+         !rules_.IsMissing(cell) && !columns_[column].categories.contains(NameToUtf8(cell));
+}
+
 void TableEncoder::EncodeCategory(size_t column, absl::string_view cell, bool missing,
                                   std::vector<float>* inputs) const {
   const v1::PreparedColumn& prepared = preparation_.columns(static_cast<int>(column));

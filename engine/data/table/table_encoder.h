@@ -29,6 +29,8 @@ class TableEncoder {
   // Appends the inputs of a cell of column `column`. INVALID_ARGUMENT if the cell does not fit. The message
   // begins with the verb, such as "is 'x'; ...", for a place before it.
   absl::Status Encode(size_t column, absl::string_view cell, std::vector<float>* inputs) const;
+  // Returns whether a cell of column `column` is a category without an input of its own.
+  bool IsUnknownCategory(size_t column, absl::string_view cell) const;
 
  private:
   struct Column {
