@@ -7,6 +7,7 @@ import importlib.util
 import lzma
 import os
 import shutil
+import signal
 import sys
 import tarfile
 import tempfile
@@ -212,8 +213,17 @@ def parse(arguments=None):
 
 def main():
     args = parse()
-    report = Report(args.out, args.limit, args.step_limit)
     setting = Setting(args)
+    if not os.path.exists(setting.bundle):
+        sys.exit(f"run.sh: cannot find the bundle {setting.bundle}; make it with deploy/bundle")
+    try:
+        report = Report(args.out, args.limit, args.step_limit)
+    except OSError as error:
+        sys.exit(f"run.sh: cannot write the report: {error}; give another folder with --out")
+    signal.signal(signal.SIGTERM, lambda *_: report.stop())
+    for folder in args.data or []:
+        if not os.path.isdir(folder):
+            report.add("setup", "data", "failed", 0, {"failed": f"cannot find the folder {folder} of --data"})
     plans = setting.plans["TANDEM_CUDA_PLANS"]
     if args.plans and os.path.exists(args.plans) and os.path.abspath(args.plans) != plans:
         shutil.copyfile(args.plans, plans)

@@ -24,15 +24,21 @@ def unpack(path, folder):
                     shutil.copyfileobj(packed, plain)
 
 
-def programs_as_built(setting, folder):
-    """The bundle's programs laid out as the build does, for scripts that look for them there; returns the environment."""
+def programs_as_built(setting, folder, sets=None):
+    """The bundle's programs laid out as the build does, for scripts that look for them there; returns the environment.
+
+    `sets` names the data sets to lay out (None: all). Decompression takes seconds.
+    """
     for program in ("server/daemon/tandemd", "server/worker/tandem-worker", "client/cli/tandem"):
         os.makedirs(os.path.join(folder, os.path.dirname(program)), exist_ok=True)
         os.symlink(setting.program("bin/" + os.path.basename(program)), os.path.join(folder, program))
     # A data set is a subfolder of one folder, with files as the daemon's own data sets have them.
     data = os.path.join(folder, "data")
     for path in [path for source in setting.data for path in sorted(glob.glob(source + "/*/*"))]:
-        place = os.path.join(data, os.path.basename(os.path.dirname(path)), os.path.basename(path).removesuffix(".xz"))
+        name = os.path.basename(os.path.dirname(path))
+        if sets is not None and name not in sets:
+            continue
+        place = os.path.join(data, name, os.path.basename(path).removesuffix(".xz"))
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if os.path.exists(place) or not os.path.isfile(path):
             continue
@@ -87,7 +93,7 @@ def accuracy(setting, report):
 def job(setting, report):
     """lenet-mnist through the daemon, the sandbox and a worker; if it fails, once more without the sandbox."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**programs_as_built(setting, folder), **setting.plans}
+        environment = {**programs_as_built(setting, folder, ["mnist"]), **setting.plans}
         if not os.path.isdir(os.path.join(folder, "data", "mnist")):
             report.add("job", "lenet-mnist", "left out", 0, {"why": "no folder of --data has mnist"})
             return
@@ -113,7 +119,7 @@ def judge_workers(step):
 def workers(setting, report):
     """Two workers of one job that reduce by NCCL on one GPU."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**programs_as_built(setting, folder), **setting.plans}
+        environment = {**programs_as_built(setting, folder, []), **setting.plans}
         report.run("workers", "lenet float32", ["bash", os.path.join(HERE, "two_workers.sh")], setting.limit or 120,
                    environment, judge=judge_workers)
 
@@ -144,7 +150,7 @@ def jobs(setting, report):
 def starts(setting, report):
     """From a job's submission to its first step: cold, and warm."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = programs_as_built(setting, folder)
+        environment = programs_as_built(setting, folder, [])
         report.run("starts", "resnet18 bfloat16", ["bash", os.path.join(HERE, "starts.sh"), "--starts",
                                                   str(setting.starts)], setting.limit or 240, environment,
                    judge=lambda step: {f"start {line['start']}": line["seconds_to_first_step"]
@@ -154,7 +160,7 @@ def starts(setting, report):
 def many_jobs(setting, report):
     """Many jobs in a row, some cancelled and some workers killed: nothing may be left behind."""
     with tempfile.TemporaryDirectory() as folder:
-        environment = programs_as_built(setting, folder)
+        environment = programs_as_built(setting, folder, [])
         count = setting.args.jobs
         report.run("many-jobs", f"{count} jobs", ["bash", os.path.join(HERE, "many_jobs.sh"), "--jobs", str(count)],
                    120 + 5 * count, environment, judge=lambda step: step.json_lines()[-1])

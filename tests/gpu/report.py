@@ -9,7 +9,17 @@ import tempfile
 import threading
 import time
 
+MOST_CLEANUP_SECONDS = 3  # Of a step that ran past its limit.
 MOST_LOGGED = 400_000  # Bytes of a step's output in the log: its beginning and its end.
+
+
+def ends(process, seconds):
+    """Whether the process ends in this time. A process in a call of a hung driver does not, even if it is killed."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 class GpuMemory:
@@ -25,7 +35,7 @@ class GpuMemory:
         except OSError:
             self.process = None
             return self
-        self.thread = threading.Thread(target=self._read)
+        self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
         return self
 
@@ -36,9 +46,9 @@ class GpuMemory:
 
     def __exit__(self, *_):
         if self.process:
-            self.process.terminate()
-            self.process.wait()
-            self.thread.join()
+            self.process.kill()
+            ends(self.process, 2)
+            self.thread.join(2)
 
 
 class Step:
@@ -65,6 +75,7 @@ class Report:
         self.folder = os.path.abspath(folder)
         self.end = time.monotonic() + limit
         self.step_limit = step_limit
+        self.stopped = False
         self.lock = threading.RLock()
         self.steps = []
         self.facts = {"started": time.strftime("%FT%TZ", time.gmtime()), "command": sys.argv}
@@ -72,12 +83,25 @@ class Report:
         open(self.log, "wb").close()
         self.write()
 
+    def stop(self):
+        """Ends the running step soon, and begins no other. For signal handlers."""
+        self.stopped = True
+
+    def await_end(self, process, limit):
+        """Returns the exit code of a step's process, or None if the step must end before."""
+        end = min(time.monotonic() + limit, self.end)
+        while not ends(process, max(0, min(end - time.monotonic(), 0.2))):
+            if self.stopped or time.monotonic() >= end:
+                return None
+        return process.returncode
+
     def run(self, part, name, command, limit, environment=None, folder=None, judge=None):
         """Runs a command. `judge` takes its Step and returns what to add to the report; it may hold "failed": a reason."""
         limit = self.step_limit or limit
         left = self.end - time.monotonic()
-        if left < 1:
-            self.add(part, name, "not begun", 0, {"failed": "no time was left"})
+        if left < 1 or self.stopped:
+            self.add(part, name, "not begun", 0,
+                     {"failed": "the run was ended" if self.stopped else "no time was left"})
             return Step(None, 0, "")
         started = time.monotonic()
         with tempfile.TemporaryFile("w+", errors="replace") as output:
@@ -86,16 +110,18 @@ class Report:
                                            env=dict(os.environ, **(environment or {})), cwd=folder,
                                            start_new_session=True)
                 try:
-                    code = process.wait(min(limit, left))
-                except subprocess.TimeoutExpired:
-                    code = None
+                    code = self.await_end(process, limit)
+                    if code is None:
+                        # A script's trap ends the processes of other sessions, such as a daemon's workers.
+                        os.killpg(process.pid, signal.SIGTERM)
+                        ends(process, MOST_CLEANUP_SECONDS)
                 finally:
                     # Also ends the processes that it left running.
                     try:
                         os.killpg(process.pid, signal.SIGKILL)
                     except OSError:
                         pass
-                    process.wait()
+                    ends(process, MOST_CLEANUP_SECONDS)
             except OSError as error:
                 code = 127
                 output.write(f"{error}\n")
@@ -105,7 +131,7 @@ class Report:
         step = Step(code, seconds, text)
         details, reasons = {}, []
         if code is None:
-            reasons.append(f"ran past its {min(limit, left):.0f} s")
+            reasons.append("the run was ended" if self.stopped else f"ran past its {min(limit, left):.0f} s")
         elif code:
             reasons.append(f"exit code {code}")
         if judge:
@@ -140,7 +166,8 @@ class Report:
     def line(step):
         shown = [f"{key} {value}" for key, value in step.items()
                  if key not in ("part", "step", "result", "seconds", "last_words", "failed", "running", "running_text")
-                 and isinstance(value, (int, float, str)) and not isinstance(value, bool) and len(str(value)) < 80]
+                 and isinstance(value, (int, float, str)) and not isinstance(value, bool)
+                 and (key == "why" or len(str(value)) < 80)]
         failed = [f"FAILED: {step['failed']}"] if "failed" in step else []
         names = step.get("failing", [])
         failed += names[:20] + ([f"and {len(names) - 20} more"] if len(names) > 20 else [])

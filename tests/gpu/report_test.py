@@ -84,10 +84,19 @@ class ReportTest(unittest.TestCase):
         step = self.report.run("part", "hangs", ["sh", "-c", "sleep 300 & echo $!; wait"], 0.5)
         self.assertIsNone(step.code)
         self.assertIn("ran past", self.kept()[0]["failed"])
+        self.await_end(step.text.strip())
+
+    def test_a_step_that_hangs_ends_what_its_trap_ends(self):
+        script = "trap 'kill -9 $process' EXIT; setsid sleep 300 & process=$!; echo $process; sleep 300; exit 1"
+        step = self.report.run("part", "hangs", ["bash", "-c", script], 0.5)
+        self.assertIsNone(step.code)
+        self.await_end(step.text.strip())
+
+    def await_end(self, process):
         deadline = time.monotonic() + 30
-        while self.runs(step.text.strip()) and time.monotonic() < deadline:
+        while self.runs(process) and time.monotonic() < deadline:
             time.sleep(0.02)
-        self.assertFalse(self.runs(step.text.strip()))
+        self.assertFalse(self.runs(process))
 
     @staticmethod
     def runs(process):
@@ -321,6 +330,42 @@ echo "I step 200 of 200: training loss 0.25, 9 images/s"
             self.assertEqual(f.read().split(), ["kept", "p", "p", "p"])
         self.assertEqual(len([name for name in os.listdir(self.folder.name) if name.startswith("tandem-bundle-")]), 1)
 
+    def run_sh(self, *arguments):
+        return subprocess.Popen(["bash", os.path.join(checks.HERE, "run.sh"), *arguments], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
+
+    def test_a_run_that_is_ended_keeps_the_words_of_its_step(self):
+        self.write_program("tests/golden/golden_test", "#!/bin/sh\necho \"[ RUN      ] A.$1\"\nexec sleep 300\n")
+        out = os.path.join(self.folder.name, "out")
+        process = self.run_sh("--bundle", self.folder.name, "--out", out, "golden")
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + 30
+        while not os.path.exists(out + "/report.json") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.5)
+        process.terminate()
+        said = process.communicate(timeout=30)[0]
+        self.assertEqual(process.returncode, 1, said)
+        with open(out + "/report.json") as f:
+            steps = json.load(f)["steps"]
+        self.assertEqual([step["result"] for step in steps], ["failed", "not begun", "not begun"])
+        self.assertIn("the run was ended; A.--backend=gpu did not end", steps[0]["failed"])
+        with gzip.open(out + "/log.gz", "rt") as f:
+            self.assertIn("A.--backend=gpu\n", f.read())
+
+    def test_wrong_folders_are_reported(self):
+        bundle = ["--bundle", self.folder.name]
+        for arguments, words in ((["--bundle", "/nowhere/a.tar.xz"], "cannot find the bundle /nowhere/a.tar.xz"),
+                                 ([*bundle, "--out", "/proc/out"], "give another folder with --out")):
+            process = self.run_sh(*arguments, "golden")
+            said = process.communicate(timeout=30)[0]
+            self.assertEqual(process.returncode, 1)
+            self.assertIn(words, said)
+            self.assertNotIn("Traceback", said)
+        process = self.run_sh(*bundle, "--out", self.folder.name + "/out", "--data", "/nowhere", "epochs")
+        self.assertIn("cannot find the folder /nowhere of --data", process.communicate(timeout=30)[0])
+        self.assertEqual(process.returncode, 1)
+
     def test_data_sets_are_laid_out_as_the_daemon_has_them(self):
         data = os.path.join(self.folder.name, "sets")
         os.makedirs(os.path.join(data, "cifar-10"))
@@ -339,6 +384,8 @@ echo "I step 200 of 200: training loss 0.25, 9 images/s"
         environment = job_checks.programs_as_built(setting, place)
         self.assertEqual(sorted(os.listdir(environment["TANDEM_DATA"] + "/cifar-10")),
                          ["data_batch_1.bin", "test_batch.bin"])
+        chosen = job_checks.programs_as_built(setting, os.path.join(self.folder.name, "chosen"), ["mnist"])
+        self.assertEqual(os.listdir(chosen["TANDEM_DATA"]), ["mnist"])
         names = list(job_checks.cases(setting, self.report, "jobs", place))
         self.assertEqual(names, ["lenet-mnist", "matlab-cifar-10"])
         self.assertEqual({step["step"] for step in self.kept()},
@@ -359,6 +406,18 @@ echo "I step 200 of 200: training loss 0.25, 9 images/s"
         self.assertAlmostEqual(judged["idle_us"], 30, delta=2)
         self.assertEqual([kernel["kernel"] for kernel in judged["top"]], ["gemm", "relu<float>"])
         self.assertAlmostEqual(judged["top"][0]["us"], 50, delta=2)
+
+    def test_traces_are_kept_compressed(self):
+        self.write_program("tests/bench/train_bench", """#!/bin/sh
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21; do printf "${i}000\\t${i}500\\t7\\tgemm\\n"; done \
+  >$TANDEM_KERNEL_TRACE
+echo '{"batch": 1, "images_per_second": 1000000}'
+""")
+        speed.kernels(self.setting("--networks", "lenet", "--dtypes", "bfloat16"), self.report)
+        self.assertEqual((self.kept()[0]["result"], self.kept()[0]["top"][0]["kernel"]), ("ok", "gemm"))
+        with gzip.open(os.path.join(self.folder.name, "trace-lenet-bfloat16.gz"), "rt") as f:
+            self.assertEqual(len(f.readlines()), 21)
+        self.assertFalse(os.path.exists(os.path.join(self.folder.name, "trace-lenet-bfloat16")))
 
     def test_an_empty_trace_fails(self):
         path = os.path.join(self.folder.name, "trace")

@@ -9,8 +9,9 @@
 #                      compiled: compares with compiled PyTorch. third: runs compute-sanitizer
 #   --dry-run          runs the emulated counterpart of each test, from bazel-bin of --bundle (default: the repository).
 #                      Steps without a counterpart are left out. The report has the seconds of unpacking and starts
-#   --out DIR          the folder for report.json, summary.txt, log.gz and cuda-plans (default: gpu-report). They are
-#                      written after every step, so that a kill loses only the running step
+#   --out DIR          the folder for report.json, summary.txt, log.gz, cuda-plans and traces of kernels (default:
+#                      gpu-report). They are written after every step, so that a kill loses only the running step.
+#                      SIGTERM ends the running step, and keeps its output
 #   --bundle PATH      an unpacked bundle, or its archive (default: the bundle that contains this script). An archive is
 #                      unpacked into /tmp/tandem-bundle-*, once
 #   --data DIR         a folder with data sets as subfolders mnist and fashion-mnist (IDX files, plain, .gz or .xz) and

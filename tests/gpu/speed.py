@@ -1,5 +1,7 @@
 """Our speed on a GPU beside PyTorch's, and the kernels that the time goes to."""
+import gzip
 import os
+import shutil
 import sys
 
 from report import GpuMemory
@@ -90,6 +92,13 @@ def judge_trace(path, step):
                      "us": round(times[name] / 1e3 / steps, 1)} for name in top[:40]]}
 
 
+def compress(path):
+    """Replaces a trace, which has tens of megabytes, by `path`.gz."""
+    with open(path, "rb") as trace, gzip.open(path + ".gz", "wb", compresslevel=3) as packed:
+        shutil.copyfileobj(trace, packed)
+    os.remove(path)
+
+
 def kernels(setting, report):
     """The kernels of each network that take most time, and the time between kernels, by CUPTI."""
     for network in setting.networks:
@@ -100,6 +109,8 @@ def kernels(setting, report):
             steps, warmup = STEPS[network]
             report.run("kernels", f"{network} {dtype}", bench_command(setting, network, dtype, steps, warmup),
                        setting.limit or 120, environment, judge=lambda step, path=path: judge_trace(path, step))
+            if os.path.exists(path):
+                compress(path)
 
 
 def compare(report):

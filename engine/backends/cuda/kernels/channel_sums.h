@@ -50,7 +50,8 @@ inline Division Divide(int64_t rows, int64_t channels, int pack, int threads, in
 // Calls `launch(division)` for each necessary launch, with its own tiles and at most `most_blocks` blocks.
 template <typename Function>
 void ForTiles(const Division& whole, uint64_t most_blocks, const Function& launch) {
-  InParts(whole.grid.y, most_blocks / whole.grid.x, [&](unsigned first, unsigned tiles) {
+  const uint64_t most_tiles = std::min(most_blocks / whole.grid.x, kMostGridY);
+  InParts(whole.grid.y, most_tiles, [&](unsigned first, unsigned tiles) {
     Division part = whole;
     part.first_tile = first;
     part.grid.y = tiles;

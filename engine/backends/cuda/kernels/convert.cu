@@ -95,13 +95,8 @@ void Convert(const ChannelSizes& sizes, const void* x_data, bool x_last, void* y
     return TransposeInCache(sizes.outer, rows, columns, x, y, stream);
   }
   const auto tiles = [](int64_t n) { return static_cast<unsigned>((n + kTile - 1) / kTile); };
-  // A grid has at most 65535 layers.
-  constexpr int64_t kLayers = 65535;
-  for (int64_t outer = 0; outer < sizes.outer; outer += kLayers) {
-    const auto layers = static_cast<unsigned>(std::min(kLayers, sizes.outer - outer));
-    Launch(TransposeKernel<X, Y>, {tiles(columns), tiles(rows), layers}, Threads(kTileThreads), stream, rows,
-           columns, x + outer * rows * columns, y + outer * rows * columns);
-  }
+  Launch(TransposeKernel<X, Y>, {tiles(columns), tiles(rows), static_cast<unsigned>(sizes.outer)},
+         Threads(kTileThreads), stream, rows, columns, x, y);
 }
 
 template <typename T>

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/optional.h"
+#include "engine/backends/cuda/kernels/launch_limits.h"
 
 // Stores the running stack's registers on it and its pointer in *from, then resumes the stack `to`.
 // swapcontext() makes two system calls for this, which took four fifths of a test's time.
@@ -192,6 +193,11 @@ void Block::FiberMain() {
 }  // namespace
 
 void Run(Index grid, int threads, absl::FunctionRef<void()> body) {
+  if (grid.x > kMostGridX || grid.y > kMostGridY || grid.z > kMostGridZ) {
+    std::fprintf(stderr, "cuda emulation: CUDA refuses a grid of %u x %u x %u blocks\n", grid.x, grid.y,
+                 grid.z);
+    std::abort();
+  }
   if (block_of_thread == nullptr) block_of_thread = std::make_unique<Block>();
   position.block_size = {static_cast<unsigned>(threads), 1, 1};
   position.grid_size = grid;

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/backends/cuda/kernels/channel_sums.h"
 #include "engine/backends/cuda/kernels/launch.h"
 #include "engine/backends/cuda/kernels/reduce.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,36 @@ TEST(EmulatorTest, GridsHaveThreeDimensions) {
   emulator::Run({4, 3, 2}, 1,
                 [counts] { ++counts[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x]; });
   for (const int count : seen) EXPECT_EQ(count, 1);
+}
+
+TANDEM_KERNEL CountKernel(Grid grid, int* counts) {
+  for (BlockLoop block(grid); block.exists(); block.Next()) ++counts[block.z * grid.y + block.y];
+}
+
+TEST(EmulatorTest, LaunchesLoopOverGridsThatCudaRefuses) {
+  constexpr unsigned kMany = 70000;
+  for (const Grid& grid : {Grid{1, kMany, 1}, Grid{1, 1, kMany}}) {
+    std::vector<int> counts(kMany, 0);
+    Launch(CountKernel, grid, 1, nullptr, counts.data());
+    EXPECT_EQ(counts, std::vector<int>(kMany, 1)) << grid.y;
+  }
+}
+
+TEST(EmulatorTest, TilesAreLaunchedWithinCudasGrids) {
+  constexpr unsigned kMany = 150000;
+  unsigned tiles = 0;
+  ForTiles({.grid = {1, kMany}}, MostBlocks(), [&](const Division& part) {
+    EXPECT_EQ(part.first_tile, tiles);
+    EXPECT_LE(part.grid.y, kMostGridY);
+    tiles += part.grid.y;
+  });
+  EXPECT_EQ(tiles, kMany);
+}
+
+TANDEM_KERNEL EmptyKernel() {}
+
+TEST(EmulatorDeathTest, GridsThatCudaRefusesAreFound) {
+  EXPECT_DEATH(Launch(EmptyKernel, {1, 70000, 1}, 1, nullptr), "CUDA refuses");
 }
 
 TANDEM_KERNEL DisagreeKernel() {

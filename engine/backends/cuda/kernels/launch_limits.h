@@ -1,12 +1,18 @@
 #ifndef TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
 #define TANDEM_ENGINE_BACKENDS_CUDA_KERNELS_LAUNCH_LIMITS_H_
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
 namespace tandem::cuda {
 
 inline constexpr int kThreads = 256;  // The default for a block.
+
+// CUDA refuses larger grids.
+inline constexpr uint64_t kMostGridX = 2147483647;
+inline constexpr uint64_t kMostGridY = 65535;
+inline constexpr uint64_t kMostGridZ = 65535;
 
 struct Grid {
   unsigned x = 1;
@@ -37,15 +43,16 @@ inline int Threads(int wanted = kThreads) {
 // Returns the part of the grid that is launched.
 inline Grid WithinLimits(const Grid& grid) {
   uint64_t left = MostBlocks();
-  const auto take = [&left](unsigned wanted) {
-    const unsigned taken = wanted < left ? wanted : left > 0 ? static_cast<unsigned>(left) : 1;
+  const auto take = [&left](unsigned wanted, uint64_t most) {
+    most = std::clamp<uint64_t>(left, 1, most);
+    const unsigned taken = wanted < most ? wanted : static_cast<unsigned>(most);
     left /= taken;
     return taken;
   };
   Grid part;
-  part.x = take(grid.x);
-  part.y = take(grid.y);
-  part.z = take(grid.z);
+  part.x = take(grid.x, kMostGridX);
+  part.y = take(grid.y, kMostGridY);
+  part.z = take(grid.z, kMostGridZ);
   return part;
 }
 
