@@ -149,6 +149,19 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
   EXPECT_THAT(terminal_.out(), HasSubstr(R"({"index":"0","name":"T-shirt","probability":0})"));
 }
 
+TEST_F(ModelCommandsTest, ShowsTheWholeOutput) {
+  daemon_.predict = [](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    EXPECT_TRUE(request.outputs());
+    v1::PredictResponse response;
+    v1::Prediction& prediction = *response.add_predictions();
+    for (int i = 0; i < 10; ++i) prediction.add_outputs(i + 0.5);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"predict", "lenet", Write("d", "1,2\n"), "--top-k", "0"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 9.5\n"));
+}
+
 TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   int calls = 0;
   daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
