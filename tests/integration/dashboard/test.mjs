@@ -473,7 +473,7 @@ await test("the queue says why jobs wait", async () => {
   await page.show("#/queue");
   await until("the job and its reason", async () => {
     const text = await page.getByRole("region", {name: "Jobs that wait"}).textContent().catch(() => "");
-    return text.includes(id) && text.includes("out of service");
+    return text.includes(id) && text.includes("out of service") && (await page.locator("main p").first().textContent()) === "1 job waits.";
   });
   await stage.tandem("devices", "resume", "cpu:0");
   await stage.tandem("devices", "resume", "cpu:1");
