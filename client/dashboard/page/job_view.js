@@ -126,7 +126,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const shown = [["user", job?.user], ["priority", job?.priority ?? 0], ["devices", (job?.devices ?? []).map(id).join(", ")],
       ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
       ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
-      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
+      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)], ["ran", ENDED.includes(now) && job?.run_seconds && duration(job.run_seconds)],
       ["waits", ["QUEUED", "STARTING", "CANCELLING", "PAUSING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
     update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));

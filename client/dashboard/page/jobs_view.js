@@ -48,7 +48,7 @@ function cells(row) {
     h("span", {class: "number"}, measure(row.loss)),
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
-    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : `since ${time(row.create_time)}`),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.run_seconds) : `since ${time(row.create_time)}`),
     h("span", {class: "dim wide-only"}, row.user),
     h("span", {class: "wide-only"}, spark(row.spark)),
   ];
