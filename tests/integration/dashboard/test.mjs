@@ -489,6 +489,7 @@ await test("a sweep has its table, its lines and its best job", async () => {
   await page.locator(`main a[href="#/sweeps/${sweep}"]`).click();
   await until("its end", async () => (await page.locator("main p").first().textContent()).startsWith("succeeded"));
   assert.equal(await page.locator("svg.parallel polyline").count(), 6);
+  assert.deepEqual((await page.getByRole("region", {name: "Jobs of the sweep"}).locator("th").allTextContents()).slice(1, 3), ["learning_rate", "units"]);
   assert.equal(await page.locator("svg.parallel polyline.best").count(), 1);
   const best = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).best.job.split("/")[1];
   assert.equal(await page.locator("tr.best a").textContent(), best);
