@@ -7,6 +7,8 @@ import {bytes, count, duration, id, jobState, measure, rate, seconds, setting, s
 import {refine} from "./finer.js";
 import {History, seriesLabel} from "./history.js";
 
+// Places in COLORS. A curve keeps its colour when another curve joins its chart.
+const COLOR_OF = {training: 0, validation: 1, epoch: 2};
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
 // Which buttons a state has.
 const ACTIONS = [
@@ -156,7 +158,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
       const curves = useful.map((key) => {
         // Kept, with what was computed for it.
-        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/")};
+        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/"), color: COLOR_OF[key.split("/")[0]] ?? 0};
         chart.curves.set(key, curve);
         return Object.assign(curve, history.along(key, axis.value));
       });
