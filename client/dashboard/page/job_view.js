@@ -169,7 +169,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   function drawEpochs() {
     const last = history.epochs.at(-1);
     const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
-    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "No epoch has ended yet.")
+    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt} ${ENDED.includes(history.state())}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, ENDED.includes(history.state()) ? "No epoch ended." : "No epoch has ended yet.")
         : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Training loss", number: true}, ...names.map((one) => ({title: `Training ${one}`, number: true})), {title: "Validation loss", number: true},
             ...names.map((one) => ({title: `Validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Learning rate", number: true}, {title: "Time", number: true}],
             history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),

@@ -459,6 +459,7 @@ await test("a job that failed and is resumed goes on in the page", async () => {
   await stage.tandem("devices", "resume", "cpu:1");
   await awaitState(page, "failed", 60);
   assert.match(await page.locator("main p.error").first().textContent(), /rows\.csv/);
+  await until("the empty table", async () => (await page.locator("main").textContent()).includes("No epoch ended."));
   fs.writeFileSync(csv, rows);
   await press(page, "Resume");
   await awaitState(page, "succeeded", 60);
