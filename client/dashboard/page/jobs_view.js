@@ -57,7 +57,7 @@ function cells(row) {
 export function showJobs({root, query, setQuery, say, onEnd}) {
   let rows = new Map(), fresh = rows;
   let shown = [], isComplete = false, isAsked = false;
-  const search = h("input", {type: "search", placeholder: "Search names, users, states", "aria-label": "Search", value: query.get("q") ?? ""});
+  const search = h("input", {type: "search", placeholder: "Name, user or state", "aria-label": "Search", value: query.get("q") ?? ""});
   const state = h("select", {"aria-label": "State"}, h("option", {value: ""}, "all states"),
       ORDER.map((one) => h("option", {value: one, selected: query.get("state") === one}, one.toLowerCase())));
   const sort = h("select", {"aria-label": "Sort by"}, Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, SORT_NAMES[one])));
