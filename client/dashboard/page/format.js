@@ -18,11 +18,11 @@ export function setting(value) {
   return Number.isInteger(value) || text.length <= 8 ? text : String(+value.toPrecision(6));
 }
 
-// A number beside an axis, short: 0.02, 250K, 1.5e9.
+// A number beside an axis, short: 0.0005, 250K, 1.5e9.
 export function tick(value) {
   if (value === null) return "";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
   return value.toLocaleString("en", size >= 1e4 ? {notation: "compact", maximumFractionDigits: 2} : {maximumSignificantDigits: 6, useGrouping: false});
 }
 
