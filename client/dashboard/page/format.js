@@ -33,13 +33,14 @@ export function rate(value) {
   return Number(value).toLocaleString("en", {maximumFractionDigits: value < 10 ? 1 : 0}) + "/s";
 }
 
+// In powers of 1000, as the command line shows bytes: "900 B", "1.7 MB".
 export function bytes(value) {
   let x = Number(value ?? 0);
-  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
-    if (x < 1024) return `${x < 10 && unit !== "B" ? x.toFixed(1) : Math.round(x)} ${unit}`;
-    x /= 1024;
+  for (const unit of ["B", "kB", "MB", "GB"]) {
+    if (unit === "B" ? x < 1000 : x < 999.95) return `${unit === "B" ? x : x.toFixed(1)} ${unit}`;
+    x /= 1000;
   }
-  return `${x.toFixed(1)} TiB`;
+  return `${x.toFixed(1)} TB`;
 }
 
 export function duration(seconds) {
