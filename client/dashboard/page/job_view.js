@@ -5,7 +5,7 @@ import {Chart, curveControls} from "./chart.js";
 import {change, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, setting, shortEnum, time} from "./format.js";
 import {refine} from "./finer.js";
-import {History, seriesLabel} from "./history.js";
+import {History, measureLabel, seriesLabel} from "./history.js";
 
 // Places in COLORS. A curve keeps its colour when another curve joins its chart.
 const COLOR_OF = {training: 0, validation: 1, epoch: 2};
@@ -149,7 +149,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
       if (!chart) {
-        chart = {chart: new Chart(what.replaceAll("_", " "), zoom), curves: new Map()};
+        chart = {chart: new Chart(measureLabel(what), zoom), curves: new Map()};
         charts.set(what, chart);
         plots.append(chart.chart.element);
       }
