@@ -58,6 +58,15 @@ TEST(JobRowTest, TheValidationOfAnEpochCounts) {
   EXPECT_FALSE(row.contains("seconds_left"));
 }
 
+TEST(JobRowTest, AnEndedJobShowsItsLastValidation) {
+  const json row =
+      JobRow(Job(R"(state: JOB_STATE_CANCELLED last_epoch { epoch: 1 step: 20 training { loss: 2 } }
+                                 summary { validation { loss: 3 metrics { key: "accuracy" value: 0.5 } } })"),
+             {}, 10);
+  EXPECT_EQ(row["loss"], 3);
+  EXPECT_EQ(row["value"], 0.5);
+}
+
 TEST(JobRowTest, AResumedJobCountsAllAttempts) {
   const json row =
       JobRow(Job(R"(state: JOB_STATE_SUCCEEDED start_time { seconds: 100 } end_time { seconds: 103 }
