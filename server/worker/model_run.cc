@@ -141,6 +141,7 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   ModelTaskOutput output;
   EvaluationRequest request;
   request.dataset = task.evaluate().dataset();
+  request.is_own_dataset = !asked.has_dataset();
   request.split = SplitOf(asked.split());
   for (const int metric : asked.metrics()) request.metrics.push_back(static_cast<v1::Metric>(metric));
   request.batch_size = asked.batch_size();
