@@ -281,6 +281,18 @@ CLASS  0  1
     1  1  2
 )");
   EXPECT_EQ(terminal_.err(), "notice: 2 images are grey\n");
+  for (const char* name : {"cat", "dog"}) evaluation.mutable_classification()->add_class_names(name);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr(R"(
+CLASS  NAME  SAMPLES  PRECISION  RECALL      F1     AUC
+    0  cat         2     0.5000  0.7500  0.6000  0.8750
+    1  dog         3     0.5000  0.7500  0.6000       -
+
+samples of the class (row) that were given the class (column)
+CLASS  NAME  0  1
+    0  cat   2  0
+    1  dog   1  2
+)"));
   // A large matrix does not fit on a terminal.
   matrix.set_classes(31);
   for (int i = matrix.counts_size(); i < 31 * 31; ++i) matrix.add_counts(1);

@@ -162,6 +162,12 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
                           EvaluateModel(model, request, device));
   TANDEM_RETURN_IF_ERROR(written);
+  if (v1::Evaluation& evaluation = *output.mutable_evaluate()->mutable_evaluation();
+      evaluation.has_classification()) {
+    for (const std::string& name : model.trained_on.class_names) {
+      evaluation.mutable_classification()->add_class_names(name);
+    }
+  }
   return write(output);
 }
 
