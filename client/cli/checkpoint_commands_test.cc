@@ -32,13 +32,14 @@ TEST_F(CheckpointCommandsTest, CheckpointsAreATable) {
   daemon_.list_checkpoints = [](const v1::ListCheckpointsRequest& request,
                                 v1::ListCheckpointsResponse* response) {
     EXPECT_EQ(request.job(), "jobs/lenet-1");
-    for (const int64_t step : {1200, 400}) {
+    for (const int64_t step : {1200, 800, 400}) {
       v1::Checkpoint& checkpoint = *response->add_checkpoints();
       checkpoint.set_step(step);
       checkpoint.set_epoch(step / 400);
       checkpoint.set_size_bytes(2048);
       checkpoint.set_file("checkpoint-" + std::to_string(step) + ".safetensors");
-      checkpoint.set_best(step == 400);
+      // The checkpoint of step 800 was written after a better result.
+      checkpoint.set_best(step <= 800);
     }
     return grpc::Status::OK;
   };
@@ -46,7 +47,8 @@ TEST_F(CheckpointCommandsTest, CheckpointsAreATable) {
   EXPECT_EQ(terminal_.out(),
             " STEP  EPOCHS    SIZE  BEST  FILE\n"
             "1,200       3  2.0 kB  -     checkpoint-1200.safetensors\n"
-            "  400       1  2.0 kB  yes   checkpoint-400.safetensors\n");
+            "  800       2  2.0 kB  yes   checkpoint-800.safetensors\n"
+            "  400       1  2.0 kB  -     checkpoint-400.safetensors\n");
   EXPECT_EQ(RunAnew({"checkpoints", "lenet-1", "-o", "json"}), 0) << terminal_.err();
   EXPECT_THAT(terminal_.out(), HasSubstr("\"file\":\"checkpoint-1200.safetensors\""));
 }

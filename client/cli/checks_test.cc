@@ -251,7 +251,7 @@ TEST(QueueTest, SaysWhatWaitsForEver) {
   job.mutable_waiting()->set_reason(v1::Waiting::REASON_DEVICES_BUSY);
   *queue.add_jobs() = job;
   queue.set_total_size(1);
-  EXPECT_EQ(Lines(CheckQueue(queue)), "ok queue: 1 jobs wait for their turn\n");
+  EXPECT_EQ(Lines(CheckQueue(queue)), "ok queue: 1 job waits for its turn\n");
   for (int i = 0; i < 7; ++i) {
     job.set_job(absl::StrCat("jobs/b", i));
     job.mutable_waiting()->set_reason(v1::Waiting::REASON_DEVICES_MISSING);

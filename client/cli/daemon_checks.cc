@@ -194,8 +194,9 @@ Findings CheckQueue(const v1::ListQueueResponse& queue) {
   }
   if (findings.empty()) {
     AddFine(&findings, "queue",
-            queue.total_size() == 0 ? "no jobs wait"
-                                    : absl::StrCat(queue.total_size(), " jobs wait for their turn"));
+            queue.total_size() == 0   ? "no jobs wait"
+            : queue.total_size() == 1 ? "1 job waits for its turn"
+                                      : absl::StrCat(queue.total_size(), " jobs wait for their turn"));
   }
   return findings;
 }

@@ -121,8 +121,8 @@ TEST_F(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
   display_->OnEvent(story_.State(v1::JOB_STATE_RUNNING));
   later(1);
   display_->OnEvent(story_.Progress(100));
-  EXPECT_THAT(terminal_.Screen(), ElementsAre("epoch 1/3  ━━━━━╸───────────   33%  0:02 left  loss 0.3910  "
-                                              "acc 0.8590  12,100 img/s  step 100/300"));
+  EXPECT_THAT(terminal_.Screen(), ElementsAre("epoch 1/3  ━━━━─────────   33%  0:02 left  loss 0.3910  "
+                                              "acc 0.8590  12,100 samples/s  step 100/300"));
   later(1);
   display_->OnTick();
   EXPECT_THAT(terminal_.Screen(), ElementsAre(HasSubstr("0:01 left")));
@@ -132,11 +132,11 @@ TEST_F(LiveDisplayTest, RedrawsOneLineUnderAGrowingTable) {
   display_->OnEvent(story_.Epoch(2, 0.85));
   display_->OnNote("connection lost; reconnecting");
   EXPECT_EQ("\n" + absl::StrJoin(terminal_.Screen(), "\n") + "\n", R"(
-  epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
-    1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
-    2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
+  epoch  train loss  train acc   val loss   val acc  seconds  samples/s       lr
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333     0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333     0.02
 connection lost; reconnecting
-epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left  loss 0.3910  acc 0.8590  12,100 img/s  step 150/300
+epoch 2/3  ━━━━━━━━╸────   66%  0:02 left  loss 0.3910  acc 0.8590  12,100 samples/s  step 150/300
 )");
   display_->OnEvent(story_.Epoch(3, 0.88));
   display_->OnEvent(story_.File());
@@ -144,11 +144,11 @@ epoch 2/3  ━━━━━━━━━━━──────   66%  0:02 left 
   display_->OnTick();
   display_->Close();
   EXPECT_EQ("\n" + absl::StrJoin(terminal_.Screen(), "\n") + "\n", R"(
-  epoch  train loss  train acc   val loss   val acc  seconds  images/s       lr
-    1/3      0.5432     0.8012     0.4211    0.8501     4.87    13,333     0.02
-    2/3      0.5432     0.8012     0.4211    0.8500     4.87    13,333     0.02
+  epoch  train loss  train acc   val loss   val acc  seconds  samples/s       lr
+    1/3      0.5432     0.8012     0.4211    0.8501     4.87     13,333     0.02
+    2/3      0.5432     0.8012     0.4211    0.8500     4.87     13,333     0.02
 connection lost; reconnecting
-    3/3      0.5432     0.8012     0.4211    0.8800     4.87    13,333     0.02
+    3/3      0.5432     0.8012     0.4211    0.8800     4.87     13,333     0.02
 succeeded after 3.00 s: validation loss 0.4211, accuracy 0.8800
 made model.safetensors (1.7 MB): the trained parameters
 fetch with: tandem download lenet-1
@@ -292,9 +292,9 @@ TEST_F(PlainDisplayTest, ProgressComesSeldom) {
   EXPECT_EQ("\n" + terminal_.out(), R"(
 queued: accepted
 running
-epoch 1/3  step 10/300 (3%)  loss 0.3910  acc 0.8590  12,100 images/s  0:29 left
-epoch 1/3  step 60/300 (20%)  loss 0.3910  acc 0.8590  12,100 images/s  0:24 left
-epoch 1/3  train loss 0.5432  train acc 0.8012  val loss 0.4211  val acc 0.8500  4.87 s  13,333 images/s  learning rate 0.02
+epoch 1/3  step 10/300 (3%)  loss 0.3910  acc 0.8590  12,100 samples/s  0:29 left
+epoch 1/3  step 60/300 (20%)  loss 0.3910  acc 0.8590  12,100 samples/s  0:24 left
+epoch 1/3  train loss 0.5432  train acc 0.8012  val loss 0.4211  val acc 0.8500  4.87 s  13,333 samples/s  learning rate 0.02
 cancelled after 10.0 s: cancelled by a user
 )");
 }
@@ -307,7 +307,7 @@ TEST_F(PlainDisplayTest, AScaledLossShowsItsScaleAndWhatWasLeftOut) {
   v1::JobEvent epoch = story_.Epoch(1, 0.85);
   epoch.mutable_epoch()->set_skipped_steps(2);
   display_->OnEvent(epoch);
-  EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("12,100 images/s  loss scale 65536"),
+  EXPECT_THAT(terminal_.out(), AllOf(HasSubstr("12,100 samples/s  loss scale 65536"),
                                      HasSubstr("learning rate 0.02  2 steps skipped\n")));
 }
 
@@ -364,7 +364,7 @@ running: Training goes on from step 100.
 step 150  val loss 0.5000  0.25 s
 succeeded after 7.00 s: validation loss 0.7500
 stopped early: No better.
-trained 2 epochs, 200 steps in 9.00 s (12,345 images/s), validation 0.50 s
+trained 2 epochs, 200 steps in 9.00 s (12,345 samples/s), validation 0.50 s
 best validation loss 0.2500, in epoch 1 (step 100); its weights were not kept, so a download returns the last weights (best_model keeps the best)
 )");
 }

@@ -45,7 +45,7 @@ std::vector<Cell> Cells(const v1::EpochSummary& epoch) {
       {"val loss", 9, validated ? FormatMeasure(epoch.validation().loss()) : "-"},
       {"val " + metric_name, 8, validated ? Metric(epoch.validation(), metric) : "-"},
       {"seconds", 7, absl::StrFormat("%.2f", seconds)},
-      {"images/s", 8, FormatRate(epoch.images_per_second())},
+      {"samples/s", 8, FormatRate(epoch.images_per_second())},
       {"lr", 7, FormatSetting(epoch.learning_rate())},
   };
 }
@@ -93,7 +93,7 @@ std::string PlainEpoch(const v1::EpochSummary& epoch) {
   AppendMeasures("train", epoch.training(), &text);
   if (epoch.has_validation()) AppendMeasures("val", epoch.validation(), &text);
   absl::StrAppend(&text, absl::StrFormat("  %.2f s  ", epoch.training_seconds() + epoch.validation_seconds()),
-                  FormatRate(epoch.images_per_second()), " images/s  learning rate ",
+                  FormatRate(epoch.images_per_second()), " samples/s  learning rate ",
                   FormatSetting(epoch.learning_rate()), Skipped(epoch));
   return text;
 }

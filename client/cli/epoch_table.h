@@ -26,7 +26,7 @@ class EpochTable {
 };
 
 // Returns an epoch as a line of text, for a file: "epoch 1/3  train loss 0.5432  train acc 0.8012  val loss
-// ...  4.87 s 13,333 images/s ...".
+// ...  4.87 s 13,333 samples/s ...".
 std::string PlainEpoch(const v1::EpochSummary& epoch);
 // Returns a validation within an epoch as a line of text.
 std::string PlainValidation(const v1::ValidationResult& result);

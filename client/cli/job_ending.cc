@@ -29,7 +29,7 @@ std::string SummaryText(const v1::TrainingSummary& summary) {
       absl::StrCat(FormatCount(summary.epochs()), summary.epochs() == 1 ? " epoch, " : " epochs, ",
                    FormatCount(summary.steps()), summary.steps() == 1 ? " step" : " steps", " in ",
                    FormatElapsed(absl::Seconds(summary.training_seconds())), " (",
-                   FormatRate(summary.images_per_second()), " images/s)");
+                   FormatRate(summary.images_per_second()), " samples/s)");
   if (summary.validation_seconds() > 0) {
     absl::StrAppend(&text, ", validation ", FormatElapsed(absl::Seconds(summary.validation_seconds())));
   }

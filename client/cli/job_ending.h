@@ -12,7 +12,7 @@ namespace tandem::cli {
 // with a newline. `id` is the job's id without "jobs/".
 std::string JobEnding(const JobProgress& job, const std::string& id, const Style& style);
 
-// Returns "3 epochs, 1,407 steps in 12.30 s (14,600 images/s), validation 1.20 s".
+// Returns "3 epochs, 1,407 steps in 12.30 s (14,600 samples/s), validation 1.20 s".
 std::string SummaryText(const v1::TrainingSummary& summary);
 // Returns "validation loss 0.4211, in epoch 2 (step 938)".
 std::string BestText(const v1::BestResult& best);

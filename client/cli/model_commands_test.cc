@@ -151,6 +151,19 @@ TEST_F(ModelCommandsTest, PredictsByTheContentOfFiles) {
   EXPECT_THAT(terminal_.out(), HasSubstr(R"({"index":"0","name":"T-shirt","probability":0})"));
 }
 
+TEST_F(ModelCommandsTest, ShowsTheWholeOutput) {
+  daemon_.predict = [](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
+    EXPECT_TRUE(request.outputs());
+    v1::PredictResponse response;
+    v1::Prediction& prediction = *response.add_predictions();
+    for (int i = 0; i < 10; ++i) prediction.add_outputs(i + 0.5);
+    writer->Write(response);
+    return grpc::Status::OK;
+  };
+  EXPECT_EQ(Run({"predict", "lenet", Write("d", "1,2\n"), "--top-k", "0"}), 0);
+  EXPECT_THAT(terminal_.out(), HasSubstr("0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 9.5\n"));
+}
+
 TEST_F(ModelCommandsTest, PredictsManyFilesInSeveralCalls) {
   int calls = 0;
   daemon_.predict = [&](const v1::PredictRequest& request, grpc::ServerWriter<v1::PredictResponse>* writer) {
@@ -270,6 +283,18 @@ CLASS  0  1
     1  1  2
 )");
   EXPECT_EQ(terminal_.err(), "notice: 2 images are grey\n");
+  for (const char* name : {"cat", "dog"}) evaluation.mutable_classification()->add_class_names(name);
+  EXPECT_EQ(Run({"evaluate", "lenet-1"}), 0) << terminal_.err();
+  EXPECT_THAT(terminal_.out(), HasSubstr(R"(
+CLASS  NAME  SAMPLES  PRECISION  RECALL      F1     AUC
+    0  cat         2     0.5000  0.7500  0.6000  0.8750
+    1  dog         3     0.5000  0.7500  0.6000       -
+
+samples of the class (row) that were given the class (column)
+CLASS  NAME  0  1
+    0  cat   2  0
+    1  dog   1  2
+)"));
   // A large matrix does not fit on a terminal.
   matrix.set_classes(31);
   for (int i = matrix.counts_size(); i < 31 * 31; ++i) matrix.add_counts(1);

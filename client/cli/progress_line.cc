@@ -85,7 +85,7 @@ std::string ProgressLine(const JobProgress& job, absl::Time now, int width, bool
   if (const auto left = job.TimeLeft(now)) facts.push_back(FormatClock(*left) + " left");
   if (job.progress().has_value()) {
     for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
-    facts.push_back(FormatRate(progress.images_per_second()) + " img/s");
+    facts.push_back(FormatRate(progress.images_per_second()) + " samples/s");
     facts.push_back(absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps())));
     if (progress.loss_scale() != 0) {
       facts.push_back(absl::StrCat("loss scale ", FormatSetting(progress.loss_scale())));
@@ -112,7 +112,7 @@ std::string PlainProgress(const JobProgress& job, absl::Time now) {
       absl::StrCat("step ", FormatCount(progress.step()), "/", FormatCount(progress.steps()), " (",
                    Percent(job.Fraction()), "%)")};
   for (std::string& measure : Measures(progress.training())) facts.push_back(std::move(measure));
-  facts.push_back(FormatRate(progress.images_per_second()) + " images/s");
+  facts.push_back(FormatRate(progress.images_per_second()) + " samples/s");
   if (progress.loss_scale() != 0) {
     facts.push_back(absl::StrCat("loss scale ", FormatSetting(progress.loss_scale())));
   }

@@ -38,6 +38,7 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   if (!job.sweep().empty()) row["sweep"] = job.sweep();
   if (job.has_start_time()) row["start_time"] = SecondsOf(job.start_time());
   if (job.has_end_time()) row["end_time"] = SecondsOf(job.end_time());
+  if (job.run_seconds() > 0) row["run_seconds"] = job.run_seconds();
   for (const std::string& device : job.devices())
     row["devices"].push_back(std::string(absl::StripPrefix(device, "devices/")));
 
@@ -54,6 +55,8 @@ json JobRow(const v1::Job& job, const std::deque<double>& losses, double now) {
   const v1::Evaluation* newest = nullptr;
   if (job.has_progress()) newest = &progress.training();
   if (job.has_last_epoch()) newest = epoch.has_validation() ? &epoch.validation() : &epoch.training();
+  // Validations may come between the ends of epochs, and after the last epoch.
+  if (job.summary().has_validation()) newest = &job.summary().validation();
   if (newest != nullptr) {
     row["loss"] = Number(newest->loss());
     if (const std::string metric = client::MainMetric(*newest); !metric.empty()) {

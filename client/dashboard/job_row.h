@@ -12,7 +12,8 @@ namespace tandem::dashboard {
 //
 //   {"name": "jobs/lenet-k3v7qa", "display_name", "user", "state": "RUNNING", "reason", "message",
 //   "priority", "sweep",
-//    "create_time", "start_time", "end_time",          seconds since 1970
+//    "create_time", "start_time", "end_time",          seconds since 1970; start_time is of the last attempt
+//    "run_seconds",                                    of all attempts
 //    "epoch", "epochs", "step", "steps", "rate",       samples a second
 //    "loss", "metric": "accuracy", "value",            the newest validation's, else the newest report's
 //    "smaller_is_better": true,                        missing if larger values of the metric are better

@@ -58,6 +58,23 @@ TEST(JobRowTest, TheValidationOfAnEpochCounts) {
   EXPECT_FALSE(row.contains("seconds_left"));
 }
 
+TEST(JobRowTest, AnEndedJobShowsItsLastValidation) {
+  const json row =
+      JobRow(Job(R"(state: JOB_STATE_CANCELLED last_epoch { epoch: 1 step: 20 training { loss: 2 } }
+                                 summary { validation { loss: 3 metrics { key: "accuracy" value: 0.5 } } })"),
+             {}, 10);
+  EXPECT_EQ(row["loss"], 3);
+  EXPECT_EQ(row["value"], 0.5);
+}
+
+TEST(JobRowTest, AResumedJobCountsAllAttempts) {
+  const json row =
+      JobRow(Job(R"(state: JOB_STATE_SUCCEEDED start_time { seconds: 100 } end_time { seconds: 103 }
+                                 run_seconds: 15.5 attempt: 2)"),
+             {}, 110);
+  EXPECT_EQ(row["run_seconds"], 15.5);
+}
+
 TEST(JobRowTest, AMetricHasItsBetterDirection) {
   const auto row_of = [](const std::string& metrics) {
     return JobRow(Job("progress { step: 1 training { " + metrics + " } }"), {}, 10);
@@ -73,7 +90,7 @@ TEST(JobRowTest, AMetricHasItsBetterDirection) {
 TEST(JobRowTest, WhatIsNotKnownIsLeftOut) {
   const json row = JobRow(Job(R"(name: "jobs/x" state: JOB_STATE_QUEUED)"), {}, 10);
   for (const char* const key :
-       {"loss", "value", "step", "steps", "rate", "spark", "start_time", "reason", "devices"})
+       {"loss", "value", "step", "steps", "rate", "spark", "start_time", "run_seconds", "reason", "devices"})
     EXPECT_FALSE(row.contains(key)) << key;
 }
 

@@ -295,6 +295,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"model: {layers: [[1]]}", "job.yaml:1:18: model.layers[0]: want a mapping, got a list"},
         BadCase{"model: {layers: [dens]}",
                 "job.yaml:1:18: model.layers[0]: want a mapping, got `dens`; did you mean `dense`?"},
+        BadCase{
+            "model: {layers: [activation: relu, dropout: 0.5, flatten, conv2d: 8]}",
+            "job.yaml:1:30: model.layers[0].activation: want a mapping such as {function: relu}, got `relu`\n"
+            "job.yaml:1:45: model.layers[1].dropout: want a mapping such as {rate: 0.5}, got `0.5`\n"
+            "job.yaml:1:67: model.layers[3].conv2d: want a mapping, got `8`"},
         BadCase{"model: {input: {shape: [1, [2], x]}}",
                 "job.yaml:1:28: model.input.shape[1]: want a whole number, got a list\n"
                 "job.yaml:1:33: model.input.shape[2]: want a whole number, got `x`"},

@@ -1,4 +1,4 @@
-// Notices of classes without training or validation samples.
+// Notices of classes without training or validation samples, and of a batch larger than the data.
 
 #include <string>
 #include <vector>
@@ -44,6 +44,14 @@ TEST(ClassNoticesTest, TrainLimitMayLeaveClassesOut) {
       NoticesOf(kPets, "", "train_limit: 2", 3),
       ElementsAre("All 2 training samples that dataset.train_limit (2) leaves are of class 'ant': the "
                   "data are in the order of their classes; shuffle them, or raise train_limit."));
+}
+
+TEST(ClassNoticesTest, ABatchMayHoldMoreThanTheData) {
+  EXPECT_THAT(
+      NoticesOf(kPets, "", "train_limit: 1", 3),
+      ElementsAre("training.global_batch_size (2) is larger than the training data (1 sample): each "
+                  "epoch is one step.",
+                  "2 of 3 classes have no training sample within dataset.train_limit (1): 'bee', 'cow'."));
 }
 
 TEST(ClassNoticesTest, ValidationLimitMayLeaveClassesOut) {

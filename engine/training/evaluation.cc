@@ -91,6 +91,9 @@ absl::StatusOr<Part> OpenPart(const TrainedModel& model, const EvaluationRequest
   if (!training && part.data.validation == nullptr) {
     return FieldError("split", "is validation, but the data set has no validation samples");
   }
+  if (training && request.split == Split::kDefault && request.is_own_dataset && request.on_notice) {
+    request.on_notice("The job has no validation samples: the model is measured on its training samples.");
+  }
   part.samples = training ? part.data.train.get() : part.data.validation.get();
   part.sampler = std::make_unique<Sampler>(Sampler::Options{.samples = part.samples->size(),
                                                             .batch = spec.training().validation_batch_size(),

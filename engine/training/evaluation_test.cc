@@ -287,6 +287,22 @@ TEST(EvaluationTest, ClassesAreMatchedByName) {
   EXPECT_EQ(notices.size(), 1u);
 }
 
+TEST(EvaluationTest, SaysThatTrainingSamplesAreMeasured) {
+  const TrainedModel model = DenseModel("mse", {{3, -5}});
+  std::vector<std::string> notices;
+  v1::DatasetSpec dataset;
+  dataset.mutable_csv()->set_train(WriteTable("own.csv", "a,b,y\n1,2,-7\n"));
+  EvaluationRequest request = RequestFor(dataset);
+  request.on_notice = [&](absl::string_view notice) { notices.emplace_back(notice); };
+  const std::unique_ptr<Device> device = Cpu();
+  EXPECT_TRUE(EvaluateModel(model, request, *device).ok());
+  const auto is_told = ::testing::Contains(HasSubstr("measured on its training samples"));
+  EXPECT_THAT(notices, ::testing::Not(is_told));
+  request.is_own_dataset = true;
+  EXPECT_TRUE(EvaluateModel(model, request, *device).ok());
+  EXPECT_THAT(notices, is_told);
+}
+
 // A scale for bytes does not apply to floats.
 TEST(EvaluationTest, SamplesAreOfTheModelsType) {
   TrainedModel model = DenseModel("mse", {{3, -5}});

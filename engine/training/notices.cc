@@ -161,6 +161,13 @@ std::string EpochsNotice(const TrainingState& begin, const TrainingLength& lengt
                       length.epochs, ", and training ends with step ", length.steps, ".");
 }
 
+std::string BatchNotice(int64_t global_batch_size, int64_t train_samples) {
+  if (global_batch_size <= train_samples) return "";
+  return absl::StrCat("training.global_batch_size (", global_batch_size,
+                      ") is larger than the training data (", train_samples,
+                      train_samples == 1 ? " sample" : " samples", "): each epoch is one step.");
+}
+
 std::string StatisticsNotice(int64_t samples) {
   return absl::StrCat("training has ended; its ", samples,
                       " samples go through the network once more, for the statistics of batch_norm");

@@ -54,6 +54,9 @@ std::string ChangedDataNotice(int64_t step, const std::vector<std::string>& fiel
 // About a training that continues from `begin` with a different number of steps per epoch.
 std::string EpochsNotice(const TrainingState& begin, const TrainingLength& length);
 
+// About a batch with more samples than the data have for training. Each epoch then has one smaller step.
+std::string BatchNotice(int64_t global_batch_size, int64_t train_samples);
+
 // Says that the statistics of batch normalisation are now taken from this number of training samples.
 std::string StatisticsNotice(int64_t samples);
 

@@ -197,10 +197,11 @@ absl::StatusOr<std::vector<size_t>> FindColumns(const std::vector<absl::string_v
     }
   }
   if (missing.empty()) return columns;
-  return absl::InvalidArgumentError(absl::StrCat("row 1 names no column ", absl::StrJoin(missing, ", "),
-                                                 ", by which the model was trained; columns are matched by "
-                                                 "their names, in any order, and are separated by ",
-                                                 DelimiterText(delimiter)));
+  return absl::InvalidArgumentError(absl::StrCat(
+      "row 1 names no ", missing.size() == 1 ? "column " : "columns ", absl::StrJoin(missing, ", "),
+      ", by which the model was trained; columns are matched by "
+      "their names, in any order, and are separated by ",
+      DelimiterText(delimiter)));
 }
 
 absl::StatusOr<Tensor> ReadNamedTable(CsvReader& reader, char delimiter,

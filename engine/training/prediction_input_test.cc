@@ -108,7 +108,7 @@ TEST(PredictionInputTest, MatchesColumnsByTheirNames) {
   // Without names, columns have the order of the training table.
   expect("1,2,3\n4,5,6\n");
   EXPECT_THAT(FaultOf(Csv("a,height,c\n1,2,3\n"), model),
-              HasSubstr("row 1 names no column \"width, in m\", \"age\""));
+              HasSubstr("row 1 names no columns \"width, in m\", \"age\""));
   EXPECT_THAT(FaultOf(Csv("height,age,age,\"width, in m\"\n1,2,3,4\n"), model),
               HasSubstr("there are 2 columns \"age\""));
   EXPECT_THAT(FaultOf(Csv("age,height,\"width, in m\"\n1,2\n"), model),

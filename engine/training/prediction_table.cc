@@ -68,9 +68,10 @@ absl::StatusOr<Places> FindPlaces(const Cells& first, const TrainedModel& model)
   places.by_name = has_names && missing.empty();
   if (places.by_name) return places;
   if (has_names && !places.columns.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("row 1 names no column ", ListNames(missing),
-                                                   ", by which the model was trained; columns are matched by "
-                                                   "their names, in any order; add the columns"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("row 1 names no ", missing.size() == 1 ? "column " : "columns ", ListNames(missing),
+                     ", by which the model was trained; columns are matched by "
+                     "their names, in any order; add the columns"));
   }
   const auto wanted = static_cast<size_t>(preparation.columns_size());
   const auto& table = model.trained_on.table;

@@ -80,6 +80,7 @@ absl::Status TrainingSetup::OpenData() {
   data_ = *std::move(opened);
   for (const std::string& notice : data_.info.notices) Notify(notice);
   Notify(LayoutNotice(spec().model()));
+  Notify(BatchNotice(spec().training().global_batch_size(), data_.info.train_samples));
   return NotifyOfClasses();
 }
 

@@ -1,5 +1,6 @@
 #include "proto/job_file/message_reader.h"
 
+#include <memory>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -53,6 +54,25 @@ void SetAnything(const YAML::Node& scalar, google::protobuf::Value* value) {
   as_number.set_number_value(number);
   const absl::StatusOr<std::string> written = ToJsonText(as_number);
   if (written.ok() && *written == text) *value = std::move(as_number);
+}
+
+// Returns the only field of numbers, truth values or enums that takes the scalar. Returns "" if no field or
+// several fields take the scalar.
+std::string OnlyFieldFor(const std::string& scalar, const Message& type) {
+  const std::unique_ptr<Message> scratch(type.New());
+  const Descriptor& descriptor = *type.GetDescriptor();
+  std::string found;
+  for (int i = 0; i < descriptor.field_count(); ++i) {
+    const FieldDescriptor& field = *descriptor.field(i);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE ||
+        field.cpp_type() == FieldDescriptor::CPPTYPE_STRING ||
+        !SetScalar(scalar, field, scratch.get()).empty()) {
+      continue;
+    }
+    if (!found.empty()) return "";
+    found = field.name();
+  }
+  return found;
 }
 
 const char* KindOf(const YAML::Node& node) {
@@ -256,10 +276,11 @@ void MessageReader::ReadNameForMessage(const YAML::Node& node, const std::string
   }
   const FieldDescriptor* named = type.FindFieldByName("name");
   const bool identifier = !name.empty() && name.find_first_of(" {}[],:#\n\t\"'") == std::string::npos;
+  const std::string fitting = named != nullptr && identifier ? "name" : OnlyFieldFor(name, *message);
   Report(PositionOf(node), path,
          absl::StrCat("want a mapping",
-                      named != nullptr && identifier ? absl::StrCat(" such as {name: ", name, "}") : "",
-                      ", got ", Quoted(name)));
+                      fitting.empty() ? "" : absl::StrCat(" such as {", fitting, ": ", name, "}"), ", got ",
+                      Quoted(name)));
 }
 
 }  // namespace tandem

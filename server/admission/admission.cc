@@ -50,43 +50,6 @@ absl::Status BlameName(const absl::Status& status, const std::string& name) {
   return violations.empty() ? status : violations.ToStatus();
 }
 
-bool TakesValues(const v1::Loss& loss) {
-  return loss.has_mse() || loss.has_l1() || loss.has_huber() || loss.has_smooth_l1() ||
-         loss.has_binary_cross_entropy_with_logits() || loss.has_kl_divergence() ||
-         loss.has_cosine_embedding();
-}
-
-// Returns a stand-in for data that cannot be described. The stand-in fits the network's input, its last dense
-// layer and its loss, so that the rest of the spec can be checked.
-DatasetInfo FittingData(const v1::JobSpec& spec) {
-  const v1::Model& model = spec.model();
-  DatasetInfo info;
-  info.shape = InputShapeOf(model);
-  info.classes = 2;
-  for (const v1::Layer& layer : model.layers()) {
-    if (layer.dense().units() > 0) info.classes = layer.dense().units();
-  }
-  if (ReadsTokens(model)) {
-    info.sample_type = SampleType::kTokens;
-    info.target_type = TargetKind::kTokens;
-    info.target_shape = info.shape;
-    info.classes = 1;
-  }
-  if (TakesValues(spec.training().loss())) {
-    info.target_type = TargetKind::kValues;
-    info.target_shape = Shape({info.classes});
-    info.classes = 0;
-  }
-  if (!model.layers().empty()) {
-    const auto& columns = model.layers(0).embed_categories().columns();
-    info.category_columns.assign(columns.begin(), columns.end());
-  }
-  info.validation_samples = 1;
-  info.train_samples =
-      std::max({int64_t{1}, spec.training().global_batch_size(), int64_t{spec.replicas().count()}});
-  return info;
-}
-
 // Expands `model`, which takes its columns of categories from the data, with the columns of the table that
 // the weights `source` were trained on. The model's layers then have the names of the weights' layers.
 // Returns whether there are such columns. If not, `model` is unchanged.
@@ -183,13 +146,18 @@ absl::StatusOr<AdmittedJob> SpecAdmission::AdmitJob(const v1::JobSpec& spec, con
   violations.AddAll("spec.gpu", devices_.FillGpuLimits(&job.spec));
   // The samples' place, and so the plan, depends on the device kind.
   job.spec.mutable_replicas()->set_device_kind(devices_.KindFor(job.spec.replicas()));
-  const absl::StatusOr<JobPlan> plan = Plan(job.spec, data.ok() ? *data : FittingData(job.spec));
+  absl::StatusOr<JobPlan> plan;
+  if (data.ok()) {
+    plan = Plan(job.spec, *data);
+  } else if (const absl::Status alone = CheckJob(job.spec); !alone.ok()) {
+    plan = alone;
+  } else {
+    // The data's error ends the admission below.
+    plan = JobPlan();
+  }
   const std::vector<FieldViolation> found = GetFieldViolations(plan.status());
   if (!plan.ok() && found.empty()) return plan.status();
-  // Without data, a mismatch between output and data means nothing.
-  const std::string output = absl::StrCat("model.layers[", job.spec.model().layers_size() - 1, "]");
   for (const FieldViolation& violation : found) {
-    if (!data.ok() && (violation.field == output || violation.field == "dataset")) continue;
     violations.Add(absl::StrCat("spec.", violation.field), violation.description);
   }
   if (violations.empty() && job.spec.has_initial_weights()) {

@@ -106,8 +106,14 @@ TEST_F(AdmissionTest, ExpandsTemplatesForTheData) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->spec.SerializeAsString(), job->spec.SerializeAsString());
 
-  spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(-1);
+  // The number of classes follows from the data, so unknown data make no metric wrong.
+  spec.mutable_model()->mutable_template_()->mutable_resnet18();
   spec.mutable_dataset()->set_name("shaeps");
+  spec.mutable_training()->add_metrics(v1::METRIC_CONFUSION_MATRIX);
+  EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.name"));
+  spec.mutable_training()->clear_metrics();
+  spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(5);
+  spec.mutable_model()->mutable_template_()->mutable_mlp()->add_units(-1);
   EXPECT_THAT(FieldsOf(spec), ElementsAre("spec.dataset.name", "spec.model.template.mlp.units[1]"));
 }
 

@@ -1,8 +1,11 @@
 #include "server/admission/dataset_catalog.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -189,7 +192,12 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
   std::vector<std::string> folders = data_folders_;
   // Only a registered set leads to uploaded files, never a path in a job.
   if (uploaded && registered_ != nullptr && path.is_absolute()) folders.push_back(registered_->Folder());
-  bool lexically_inside = false;
+  bool lexically_inside = false, is_denied = false;
+  const auto denied = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("is ", Quote(text), ", but the daemon's user (", geteuid(),
+                     ") has no permission to read it; permit it on the path and on the folders above"));
+  };
   for (const std::string& data_folder : folders) {
     std::error_code error;
     const fs::path folder = fs::canonical(data_folder, error);
@@ -200,6 +208,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
       continue;
     lexically_inside = true;
     const fs::path resolved = fs::canonical(candidate, error);
+    is_denied |= error == std::errc::permission_denied;
     if (error) continue;
     // A symbolic link may lead to another data folder.
     const auto is_allowed = [&folders](const fs::path& canonical) {
@@ -213,7 +222,12 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     if (!IsOfKind(resolved, kind)) {
       return absl::InvalidArgumentError(absl::StrCat("is ", Quote(text), ", which is not ", Expected(kind)));
     }
-    if (fs::is_directory(resolved, error)) {
+    const bool is_folder = fs::is_directory(resolved, error);
+    if (faccessat(AT_FDCWD, resolved.c_str(), is_folder ? R_OK | X_OK : R_OK, AT_EACCESS) != 0 &&
+        errno == EACCES) {
+      return denied();
+    }
+    if (is_folder) {
       const absl::StatusOr<std::optional<std::string>> out = FindLinkOut(resolved, is_allowed);
       if (!out.ok()) {
         return absl::InvalidArgumentError(absl::StrCat(
@@ -231,6 +245,7 @@ absl::StatusOr<std::string> DatasetCatalog::ResolvePath(const std::string& text,
     return resolved.string();
   }
   if (!lexically_inside) return outside();
+  if (is_denied) return denied();
   return absl::InvalidArgumentError(
       absl::StrCat("is ", Quote(text), ", but the daemon can read no such file",
                    path.is_absolute() ? "" : absl::StrCat(" in ", absl::StrJoin(data_folders_, " or "))));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -237,6 +238,29 @@ TEST_F(DatasetCatalogTest, ResolvesPathsInsideTheDataFolders) {
   const absl::StatusOr<v1::DatasetSpec> linked = catalog_.Resolve(Files("images", "link"));
   ASSERT_TRUE(linked.ok()) << linked.status();
   EXPECT_EQ(linked->idx().train_labels(), other_ + "/labels");
+}
+
+TEST_F(DatasetCatalogTest, SaysThatPermissionIsMissing) {
+  // Root may read everything, and other users may not reach a test's folder below root's.
+  std::string folder = "/tmp/tandem-catalog-XXXXXX";
+  ASSERT_NE(mkdtemp(folder.data()), nullptr);
+  std::filesystem::create_directories(folder + "/secret");
+  for (const char* name : {"/open.npy", "/shut.npy", "/secret/x.npy"}) std::ofstream(folder + name) << "x";
+  chmod(folder.c_str(), 0755);
+  chmod((folder + "/open.npy").c_str(), 0644);
+  for (const char* name : {"/shut.npy", "/secret"}) chmod((folder + name).c_str(), 0);
+  const DatasetCatalog catalog({folder}, &reader_);
+  const uid_t user = geteuid();
+  ASSERT_EQ(user == 0 ? seteuid(65534) : 0, 0);
+  const absl::Status open = catalog.ResolveFile("open.npy").status();
+  const absl::Status shut = catalog.ResolveFile("shut.npy").status();
+  const absl::Status secret = catalog.ResolveFile("secret/x.npy").status();
+  ASSERT_EQ(seteuid(user), 0);
+  chmod((folder + "/secret").c_str(), 0700);
+  std::filesystem::remove_all(folder);
+  EXPECT_TRUE(open.ok()) << open;
+  EXPECT_THAT(shut.message(), HasSubstr("has no permission to read it"));
+  EXPECT_THAT(secret.message(), HasSubstr("has no permission to read it"));
 }
 
 TEST_F(DatasetCatalogTest, RefusesPathsOutside) {

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -143,7 +145,12 @@ absl::Status Daemon::OpenData(const DaemonOptions& options) {
   for (const std::string& folder : options.data_folders) {
     std::error_code error;
     const std::filesystem::file_type found = std::filesystem::status(folder, error).type();
-    if (found == std::filesystem::file_type::directory) continue;
+    if (found == std::filesystem::file_type::directory) {
+      if (access(folder.c_str(), R_OK | X_OK) != 0) {
+        spdlog::warn("data folder {} cannot be read by user {}: {}", folder, geteuid(), strerror(errno));
+      }
+      continue;
+    }
     // The folder may be mounted later, but most often its name is misspelt.
     if (found == std::filesystem::file_type::not_found) {
       spdlog::warn("data folder {} does not exist", folder);

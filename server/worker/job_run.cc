@@ -286,7 +286,7 @@ void JobRun::OnProgress(const v1::Progress& progress) {
 }
 
 void JobRun::OnEpoch(const v1::EpochSummary& epoch) {
-  spdlog::info("epoch {} of {}: {:.1f} s, {:.0f} images/s{}{}", epoch.epoch(), epoch.epochs(),
+  spdlog::info("epoch {} of {}: {:.1f} s, {:.0f} samples/s{}{}", epoch.epoch(), epoch.epochs(),
                epoch.training_seconds(), epoch.images_per_second(), Describe("training", epoch.training()),
                epoch.has_validation() ? Describe("validation", epoch.validation()) : "");
   Send([&](WorkerEvent& event) { *event.mutable_report()->mutable_epoch() = epoch; });

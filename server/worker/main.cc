@@ -256,7 +256,7 @@ int RunAlone(const WorkerLaunch& launch) {
   JobRun run(launch, DevicesFor(launch.spec()), Trainer::Create, [&code](const WorkerEvent& event) {
     if (event.report().has_progress()) {
       const v1::Progress& progress = event.report().progress();
-      spdlog::info("step {} of {}: training loss {:.6g}, {:.0f} images/s", progress.step(), progress.steps(),
+      spdlog::info("step {} of {}: training loss {:.6g}, {:.0f} samples/s", progress.step(), progress.steps(),
                    progress.training().loss(), progress.images_per_second());
     }
     if (event.report().has_artifact()) spdlog::info("wrote {}", event.report().artifact().name());

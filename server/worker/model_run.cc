@@ -155,6 +155,7 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   ModelTaskOutput output;
   EvaluationRequest request;
   request.dataset = task.evaluate().dataset();
+  request.is_own_dataset = !asked.has_dataset();
   request.split = SplitOf(asked.split());
   for (const int metric : asked.metrics()) request.metrics.push_back(static_cast<v1::Metric>(metric));
   request.batch_size = asked.batch_size();
@@ -175,6 +176,12 @@ absl::Status Evaluate(const ModelTask& task, Device& device, const WriteOutput& 
   TANDEM_ASSIGN_OR_RETURN(*output.mutable_evaluate()->mutable_evaluation(),
                           EvaluateModel(model, request, device));
   TANDEM_RETURN_IF_ERROR(written);
+  if (v1::Evaluation& evaluation = *output.mutable_evaluate()->mutable_evaluation();
+      evaluation.has_classification()) {
+    for (const std::string& name : model.trained_on.class_names) {
+      evaluation.mutable_classification()->add_class_names(name);
+    }
+  }
   return write(output);
 }
 

@@ -298,7 +298,7 @@ esac
 mkdir -p "$4"
 touch "$4/model.safetensors"
 echo "host:1:2 [0] NCCL INFO ncclCommInitRankConfig comm 0x1 - Init COMPLETE"
-echo "I step 200 of 200: training loss 0.25, 9 images/s"
+echo "I step 200 of 200: training loss 0.25, 9 samples/s"
 """)
         step = self.report.run("workers", "two", ["bash", os.path.join(checks.HERE, "two_workers.sh")], 30,
                                {"TANDEM_BIN_DIR": self.folder.name + "/bin"}, judge=job_checks.judge_workers)

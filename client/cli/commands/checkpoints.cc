@@ -12,14 +12,17 @@ int RunCheckpoints(Session& session, const std::string& reference) {
   if (!client.ok()) return session.Fail(client.status());
   const absl::StatusOr<v1::Job> job = FindJob(**client, reference);
   if (!job.ok()) return session.Fail(job.status());
+  // Checkpoints are listed newest first. A newer best result replaces an older one.
+  bool found_best = false;
   return PrintTable(session, (*client)->ListCheckpoints(job->name()),
                     absl::StrCat(JobId(job->name()), " has no checkpoints",
                                  job->spec().checkpoints().off() ? ": they are off" : "", "\n"),
                     {{"STEP", true}, {"EPOCHS", true}, {"SIZE", true}, {"BEST"}, {"FILE"}},
-                    [](const v1::Checkpoint& checkpoint) -> std::vector<std::string> {
+                    [&found_best](const v1::Checkpoint& checkpoint) -> std::vector<std::string> {
+                      const bool best = checkpoint.best() && !found_best;
+                      found_best |= best;
                       return {FormatCount(checkpoint.step()), FormatCount(checkpoint.epoch()),
-                              FormatBytes(checkpoint.size_bytes()), checkpoint.best() ? "yes" : "-",
-                              checkpoint.file()};
+                              FormatBytes(checkpoint.size_bytes()), best ? "yes" : "-", checkpoint.file()};
                     });
 }
 

@@ -89,7 +89,7 @@ std::string Description(Session& session, const v1::Job& job) {
               absl::StrCat("epoch ", progress.epoch(), "/", progress.epochs(), ", step ",
                            FormatCount(progress.step()), "/", FormatCount(progress.steps()), ", ",
                            Measures(progress.training()), ", ", FormatRate(progress.images_per_second()),
-                           " images/s",
+                           " samples/s",
                            progress.loss_scale() == 0
                                ? ""
                                : absl::StrCat(", loss scale ", FormatSetting(progress.loss_scale()))));

@@ -42,19 +42,27 @@ std::string Describe(const v1::Evaluation& evaluation) {
 // Returns the measures of each class and the confusion matrix, if requested.
 std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style) {
   const v1::ClassificationReport& report = evaluation.classification();
+  // Adds the class's name to a row. Adds nothing if the classes have no names.
+  const auto add_name = [&report](int i, std::vector<std::string>* cells) {
+    if (report.class_names().empty()) return;
+    cells->push_back(i < report.class_names_size() ? report.class_names(i) : "-");
+  };
+  std::vector<Table::Column> first = {{"CLASS", true}};
+  if (!report.class_names().empty()) first.push_back({"NAME"});
   std::string text;
   if (!report.classes().empty()) {
-    Table table({{"CLASS", true},
-                 {"SAMPLES", true},
-                 {"PRECISION", true},
-                 {"RECALL", true},
-                 {"F1", true},
-                 {"AUC", true}});
+    std::vector<Table::Column> columns = first;
+    for (const char* title : {"SAMPLES", "PRECISION", "RECALL", "F1", "AUC"})
+      columns.push_back({title, true});
+    Table table(columns);
     for (int i = 0; i < report.classes_size(); ++i) {
       const v1::ClassMeasures& one = report.classes(i);
-      table.AddRow({absl::StrCat(i), FormatCount(one.samples()), FormatMeasure(one.precision()),
-                    FormatMeasure(one.recall()), FormatMeasure(one.f1()),
-                    one.has_auc() ? FormatMeasure(one.auc()) : "-"});
+      std::vector<std::string> cells = {absl::StrCat(i)};
+      add_name(i, &cells);
+      cells.insert(cells.end(),
+                   {FormatCount(one.samples()), FormatMeasure(one.precision()), FormatMeasure(one.recall()),
+                    FormatMeasure(one.f1()), one.has_auc() ? FormatMeasure(one.auc()) : "-"});
+      table.AddRow(std::move(cells));
     }
     absl::StrAppend(&text, "\n", table.Render(style));
   }
@@ -65,11 +73,12 @@ std::string DescribeClasses(const v1::Evaluation& evaluation, const Style& style
     return absl::StrCat(text, "\nthe confusion matrix of ", classes,
                         " classes is too large for a terminal; -o json prints it\n");
   }
-  std::vector<Table::Column> columns = {{"CLASS", true}};
+  std::vector<Table::Column> columns = first;
   for (int i = 0; i < classes; ++i) columns.push_back({absl::StrCat(i), true});
   Table table(columns);
   for (int row = 0; row < classes; ++row) {
     std::vector<std::string> cells = {absl::StrCat(row)};
+    add_name(row, &cells);
     for (int i = 0; i < classes; ++i) cells.push_back(absl::StrCat(matrix.counts(row * classes + i)));
     table.AddRow(std::move(cells));
   }

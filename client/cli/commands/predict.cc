@@ -27,8 +27,6 @@ constexpr size_t kLargestInput = 8 << 20;
 // Kinds of skipped files that are named.
 constexpr size_t kShownEndings = 5;
 constexpr int kCallInputs = 1000;
-// The largest number of an output's elements in a table.
-constexpr int kShownOutputs = 8;
 
 struct PredictOptions {
   std::string job;
@@ -111,11 +109,9 @@ std::string ClassName(const v1::ClassScore& score) {
 std::string Percent(double probability) { return absl::StrFormat("%.1f%%", 100 * probability); }
 
 std::string Outputs(const v1::Prediction& prediction) {
-  std::vector<std::string> numbers;
-  for (int i = 0; i < std::min(prediction.outputs_size(), kShownOutputs); ++i) {
-    numbers.push_back(FormatSetting(prediction.outputs(i)));
-  }
-  return absl::StrCat(absl::StrJoin(numbers, " "), prediction.outputs_size() > kShownOutputs ? " ..." : "");
+  return absl::StrJoin(prediction.outputs(), " ", [](std::string* text, double output) {
+    absl::StrAppend(text, FormatSetting(output));
+  });
 }
 
 std::string RenderTable(const std::vector<v1::Prediction>& predictions, const Style& style) {

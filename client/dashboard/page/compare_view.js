@@ -5,7 +5,7 @@ import {Chart, curveControls} from "./chart.js";
 import {h, table, update} from "./dom.js";
 import {jobState, measure} from "./format.js";
 import {refine} from "./finer.js";
-import {History, seriesLabel} from "./history.js";
+import {History, measureLabel, seriesLabel} from "./history.js";
 
 const MOST = 8;
 
@@ -129,7 +129,7 @@ export function showCompare({root, query, setQuery, say, onEnd, signal}) {
     }
     for (const [what, curves] of found) {
       if (!charts.has(what)) {
-        charts.set(what, new Chart(what.replaceAll("_", " "), (from, to) => zoom(what, from, to)));
+        charts.set(what, new Chart(measureLabel(what), (from, to) => zoom(what, from, to)));
         plots.append(charts.get(what).element);
       }
       charts.get(what).show(curves, {axis: axis.value === "time" ? "seconds" : axis.value, smooth: Number(smooth.value), log: log.checked, marks: []});

@@ -18,11 +18,11 @@ export function setting(value) {
   return Number.isInteger(value) || text.length <= 8 ? text : String(+value.toPrecision(6));
 }
 
-// A number beside an axis, short: 0.02, 250K, 1.5e9.
+// A number beside an axis, short: 0.0005, 250K, 1.5e9.
 export function tick(value) {
   if (value === null) return "";
   const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
+  if (size !== 0 && (size < 1e-4 || size >= 1e9)) return String(Number(value.toPrecision(4)).toExponential()).replace("e+", "e");
   return value.toLocaleString("en", size >= 1e4 ? {notation: "compact", maximumFractionDigits: 2} : {maximumSignificantDigits: 6, useGrouping: false});
 }
 
@@ -33,13 +33,14 @@ export function rate(value) {
   return Number(value).toLocaleString("en", {maximumFractionDigits: value < 10 ? 1 : 0}) + "/s";
 }
 
+// In powers of 1000, as the command line shows bytes: "900 B", "1.7 MB".
 export function bytes(value) {
   let x = Number(value ?? 0);
-  for (const unit of ["B", "KiB", "MiB", "GiB"]) {
-    if (x < 1024) return `${x < 10 && unit !== "B" ? x.toFixed(1) : Math.round(x)} ${unit}`;
-    x /= 1024;
+  for (const unit of ["B", "kB", "MB", "GB"]) {
+    if (unit === "B" ? x < 1000 : x < 999.95) return `${unit === "B" ? x : x.toFixed(1)} ${unit}`;
+    x /= 1000;
   }
-  return `${x.toFixed(1)} TiB`;
+  return `${x.toFixed(1)} TB`;
 }
 
 export function duration(seconds) {

@@ -182,4 +182,6 @@ export class History {
   }
 }
 
-export const seriesLabel = (key) => (key.includes("/") ? JOINED[key.slice(0, key.indexOf("/"))] : key.replaceAll("_", " "));
+// The name of a measure for people. The API counts all samples as images.
+export const measureLabel = (name) => (name === "images_per_second" ? "samples per second" : name.replaceAll("_", " "));
+export const seriesLabel = (key) => (key.includes("/") ? JOINED[key.slice(0, key.indexOf("/"))] : measureLabel(key));

@@ -5,8 +5,10 @@ import {Chart, curveControls} from "./chart.js";
 import {change, h, svg, table, update} from "./dom.js";
 import {bytes, count, duration, id, jobState, measure, rate, seconds, setting, shortEnum, time} from "./format.js";
 import {refine} from "./finer.js";
-import {History, seriesLabel} from "./history.js";
+import {History, measureLabel, seriesLabel} from "./history.js";
 
+// Places in COLORS. A curve keeps its colour when another curve joins its chart.
+const COLOR_OF = {training: 0, validation: 1, epoch: 2};
 const ENDED = ["SUCCEEDED", "FAILED", "CANCELLED"];
 // Which buttons a state has.
 const ACTIONS = [
@@ -126,7 +128,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     const shown = [["user", job?.user], ["priority", job?.priority ?? 0], ["devices", (job?.devices ?? []).map(id).join(", ")],
       ["step", report && `${count(report.step)} of ${count(report.steps)}`], ["speed", now === "RUNNING" && speeds.length && rate(speeds.at(-1))],
       ["time left", duration(left)], ["planned memory of a replica", job?.planned_memory_bytes && bytes(job.planned_memory_bytes)],
-      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)],
+      ["best", best && `${best.metric} ${measure(best.value)}`], ["submitted", time(job?.create_time)], ["ran", ENDED.includes(now) && job?.run_seconds && duration(job.run_seconds)],
       ["waits", ["QUEUED", "STARTING", "CANCELLING", "PAUSING"].includes(now) && job?.waiting?.message], ["sweep", job?.sweep && h("a", {href: `#/${job.sweep}`}, id(job.sweep))]];
     update(facts, JSON.stringify(shown.map(([, value]) => value instanceof Node ? value.textContent : value)),
         () => shown.filter(([, value]) => value).map(([label, value]) => h("span", {}, h("span", {}, label), value)));
@@ -147,7 +149,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
     for (const {measure: what, keys} of history.measures()) {
       let chart = charts.get(what);
       if (!chart) {
-        chart = {chart: new Chart(what.replaceAll("_", " "), zoom), curves: new Map()};
+        chart = {chart: new Chart(measureLabel(what), zoom), curves: new Map()};
         charts.set(what, chart);
         plots.append(chart.chart.element);
       }
@@ -156,7 +158,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
       const useful = keys.filter((key) => !key.startsWith("epoch/") || size(key) < size(key.replace("epoch/", "training/")) || !size(key.replace("epoch/", "training/")));
       const curves = useful.map((key) => {
         // Kept, with what was computed for it.
-        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/")};
+        const curve = chart.curves.get(key) ?? {key, label: seriesLabel(key), dash: key.startsWith("epoch/"), color: COLOR_OF[key.split("/")[0]] ?? 0};
         chart.curves.set(key, curve);
         return Object.assign(curve, history.along(key, axis.value));
       });
@@ -167,7 +169,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
   function drawEpochs() {
     const last = history.epochs.at(-1);
     const names = [...new Set(history.epochs.flatMap((epoch) => Object.keys(epoch.training?.metrics ?? {}).concat(Object.keys(epoch.validation?.metrics ?? {}))))];
-    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, "No epoch has ended yet.")
+    update(epochs, `${history.epochs.length} ${last?.step} ${last?.attempt} ${ENDED.includes(history.state())}`, () => history.epochs.length === 0 ? h("p", {class: "dim"}, ENDED.includes(history.state()) ? "No epoch ended." : "No epoch has ended yet.")
         : [history.epochs.length > 200 && h("p", {class: "dim"}, `The newest 200 of ${count(history.epochs.length)}.`), table("Epochs", [{title: "Epoch", number: true}, {title: "Training loss", number: true}, ...names.map((one) => ({title: `Training ${one}`, number: true})), {title: "Validation loss", number: true},
             ...names.map((one) => ({title: `Validation ${one}`, number: true})), {title: "Speed", number: true}, {title: "Learning rate", number: true}, {title: "Time", number: true}],
             history.epochs.slice(-200).reverse().map((epoch) => ({cells: [epoch.epoch, measure(epoch.training?.loss ?? 0), ...names.map((one) => measure(epoch.training?.metrics?.[one])),

@@ -48,7 +48,7 @@ function cells(row) {
     h("span", {class: "number"}, measure(row.loss)),
     h("span", {class: "number wide-only", title: row.metric}, row.value === undefined ? "" : `${row.metric} ${measure(row.value)}`),
     h("span", {class: "number wide-only"}, row.state === "RUNNING" ? rate(row.rate) : ""),
-    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.end_time - (row.start_time ?? row.create_time)) : `since ${time(row.create_time)}`),
+    h("span", {class: "number wide-only"}, row.state === "RUNNING" ? row.seconds_left === undefined ? "" : `${duration(row.seconds_left)} left` : row.end_time ? duration(row.run_seconds) : `since ${time(row.create_time)}`),
     h("span", {class: "dim wide-only"}, row.user),
     h("span", {class: "wide-only"}, spark(row.spark)),
   ];
@@ -57,7 +57,7 @@ function cells(row) {
 export function showJobs({root, query, setQuery, say, onEnd}) {
   let rows = new Map(), fresh = rows;
   let shown = [], isComplete = false, isAsked = false;
-  const search = h("input", {type: "search", placeholder: "Search names, users, states", "aria-label": "Search", value: query.get("q") ?? ""});
+  const search = h("input", {type: "search", placeholder: "Name, user or state", "aria-label": "Search", value: query.get("q") ?? ""});
   const state = h("select", {"aria-label": "State"}, h("option", {value: ""}, "all states"),
       ORDER.map((one) => h("option", {value: one, selected: query.get("state") === one}, one.toLowerCase())));
   const sort = h("select", {"aria-label": "Sort by"}, Object.keys(SORTS).map((one) => h("option", {value: one, selected: query.get("sort") === one}, SORT_NAMES[one])));

@@ -14,7 +14,7 @@ export function showQueue({root, say, signal}) {
     const queue = await call("ListQueue", {page_size: 1000}, signal);
     const waiting = queue.jobs ?? [];
     const total = queue.total_size ?? 0;
-    note.textContent = total === 0 ? "No jobs wait." : total > waiting.length ? `The first ${waiting.length} of ${total} jobs that wait.` : `${total} jobs wait.`;
+    note.textContent = total === 0 ? "No jobs wait." : total > waiting.length ? `The first ${waiting.length} of ${total} jobs that wait.` : total === 1 ? "1 job waits." : `${total} jobs wait.`;
     // "in 5 min" grows old.
     update(jobs, `${Math.floor(Date.now() / 10_000)} ${JSON.stringify(waiting)}`, () => waiting.length === 0 ? [] : table("Jobs that wait",
         [{title: "#", number: true}, {title: "Job"}, {title: "User"}, {title: "Priority", number: true}, {title: "Devices", number: true}, {title: "Estimated start"}, {title: "Latest start"}, {title: "Reason"}, {title: "Details"}],

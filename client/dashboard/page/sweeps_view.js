@@ -21,6 +21,12 @@ export function showSweeps({root, say, signal}) {
   }, 3000, {say, signal});
 }
 
+// The last name of each path, or the last two names if several paths end alike.
+function shortNames(paths) {
+  const last = (path, n) => path.split(".").slice(-n).join(".");
+  return paths.map((path) => last(path, paths.filter((other) => last(other, 1) === last(path, 1)).length > 1 ? 2 : 1));
+}
+
 // Each job is a line through its values; fields whose values are no numbers have a place for each value.
 function parallel(fields, results, best) {
   const width = 760, height = 280, top = 40, bottom = 22;
@@ -37,9 +43,7 @@ function parallel(fields, results, best) {
     const all = [...new Set(known.map(text))].sort();
     return {labels: [all[0], all.at(-1)], place: (value) => all.indexOf(text(value)) / Math.max(1, all.length - 1)};
   });
-  // The last name of a path, or the last two if several fields end alike.
-  const last = (field, n) => field.title.split(".").slice(-n).join(".");
-  const titles = fields.map((field) => last(field, fields.filter((other) => last(other, 1) === last(field, 1)).length > 1 ? 2 : 1));
+  const titles = shortNames(fields.map((field) => field.title));
   const y = (part) => height - bottom - part * (height - top - bottom);
   return svg("svg", {class: "parallel", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `parallel coordinates of ${results.length} jobs`},
       fields.map((field, i) => [svg("line", {x1: at(i), x2: at(i), y1: top, y2: height - bottom}), svg("text", {x: at(i), y: 12, "text-anchor": "middle"}, titles[i]),
@@ -73,7 +77,7 @@ export function showSweep({root, id: sweepId, say, signal, user}) {
     const fields = names.map((field) => ({title: field, values: results.map((result) => valueOf(result, field))}));
     const objective = {title: sweep.objective?.metric || "loss", values: results.map((result) => result.value === undefined ? undefined : Number(result.value))};
     update(picture, JSON.stringify([fields, objective, best]), () => results.length < 2 ? [] : parallel([...fields, objective], results, best));
-    update(list, JSON.stringify(results), () => table("Jobs of the sweep", [{title: "Job"}, ...names.map((field) => ({title: field, number: true})), {title: "State"}, {title: "Epochs", number: true}, {title: objective.title, number: true}],
+    update(list, JSON.stringify(results), () => table("Jobs of the sweep", [{title: "Job"}, ...shortNames(names).map((title) => ({title, number: true})), {title: "State"}, {title: "Epochs", number: true}, {title: objective.title, number: true}],
         results.map((result) => ({class: result.job === best && "best", cells: [h("a", {href: `#/jobs/${id(result.job)}`}, id(result.job)), ...names.map((field) => text(valueOf(result, field))),
           h("span", {class: `state ${jobState(result.state)}`, title: result.message}, jobState(result.state).toLowerCase()), `${result.epochs ?? 0} of ${result.epochs_planned ?? "?"}`,
           result.value === undefined ? "" : measure(result.value) + (result.job === best ? " ★" : "")]}))));

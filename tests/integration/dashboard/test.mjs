@@ -238,7 +238,7 @@ await test("numbers beside an axis keep their size", async () => {
     const {tick} = await import("/page/format.js");
     return [0, 0.02, -0.0005, 1200, 250000, 1e9, 1.5e9, 1e30, null].map(tick);
   });
-  assert.deepEqual(shown, ["0", "0.02", "-5e-4", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
+  assert.deepEqual(shown, ["0", "0.02", "-0.0005", "1200", "250K", "1e9", "1.5e9", "1e30", ""]);
 });
 
 await test("whole numbers of settings keep their digits", async () => {
@@ -459,6 +459,7 @@ await test("a job that failed and is resumed goes on in the page", async () => {
   await stage.tandem("devices", "resume", "cpu:1");
   await awaitState(page, "failed", 60);
   assert.match(await page.locator("main p.error").first().textContent(), /rows\.csv/);
+  await until("the empty table", async () => (await page.locator("main").textContent()).includes("No epoch ended."));
   fs.writeFileSync(csv, rows);
   await press(page, "Resume");
   await awaitState(page, "succeeded", 60);
@@ -473,7 +474,7 @@ await test("the queue says why jobs wait", async () => {
   await page.show("#/queue");
   await until("the job and its reason", async () => {
     const text = await page.getByRole("region", {name: "Jobs that wait"}).textContent().catch(() => "");
-    return text.includes(id) && text.includes("out of service");
+    return text.includes(id) && text.includes("out of service") && (await page.locator("main p").first().textContent()) === "1 job waits.";
   });
   await stage.tandem("devices", "resume", "cpu:0");
   await stage.tandem("devices", "resume", "cpu:1");
@@ -489,6 +490,7 @@ await test("a sweep has its table, its lines and its best job", async () => {
   await page.locator(`main a[href="#/sweeps/${sweep}"]`).click();
   await until("its end", async () => (await page.locator("main p").first().textContent()).startsWith("succeeded"));
   assert.equal(await page.locator("svg.parallel polyline").count(), 6);
+  assert.deepEqual((await page.getByRole("region", {name: "Jobs of the sweep"}).locator("th").allTextContents()).slice(1, 3), ["learning_rate", "units"]);
   assert.equal(await page.locator("svg.parallel polyline.best").count(), 1);
   const best = JSON.parse(await stage.tandem("sweep", "show", sweep, "-o", "json")).best.job.split("/")[1];
   assert.equal(await page.locator("tr.best a").textContent(), best);
