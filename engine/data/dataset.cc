@@ -160,13 +160,21 @@ void CheckClassCount(const v1::DatasetSpec& spec, const DatasetInfo& source, Fie
   const int64_t most = kMaxClassesAnyway + samples * std::max<int64_t>(source.target_shape.elements(), 1);
   // Synthetic data have their own limits.
   if (source.classes <= most || spec.has_synthetic()) return;
-  const char* const field = spec.has_npy()          ? "npy.classes"
-                            : spec.has_csv()        ? "csv.classes"
-                            : spec.has_webdataset() ? "webdataset.classes"
-                                                    : "";
-  violations.Add(
-      field, absl::StrCat("is ", source.classes, ", but data with ", samples, " samples have at most ", most,
-                          " classes; correct it, or the labels from which it follows"));
+  const bool is_given =
+      spec.npy().classes() > 0 || spec.csv().classes() > 0 || spec.webdataset().classes() > 0;
+  const char* const source_field = spec.has_npy()          ? "npy"
+                                   : spec.has_csv()        ? "csv"
+                                   : spec.has_webdataset() ? "webdataset"
+                                                           : "";
+  if (is_given) {
+    violations.Add(absl::StrCat(source_field, ".classes"),
+                   absl::StrCat("is ", source.classes, ", but data with ", samples, " samples have at most ",
+                                most, " classes; correct it, or leave it out"));
+    return;
+  }
+  violations.Add(source_field,
+                 absl::StrCat("has the label ", source.classes - 1, ", but data with ", samples,
+                              " samples have at most ", most, " classes; number the classes from 0"));
 }
 
 // Returns whether the source makes the validation split itself.

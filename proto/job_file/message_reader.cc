@@ -40,6 +40,22 @@ const FieldDescriptor* FieldNamed(const Descriptor& type, const std::string& nam
   return type.FindFieldByCamelcaseName(name);
 }
 
+// Returns which alternatives to `holder` have a field of this name: "`momentum`, `nesterov` have it; ", or
+// "". `holder` is null or holds the message without the field.
+std::string OthersWith(const std::string& name, const FieldDescriptor* holder) {
+  const OneofDescriptor* const oneof = holder == nullptr ? nullptr : holder->real_containing_oneof();
+  if (oneof == nullptr) return "";
+  std::vector<std::string> others;
+  for (int i = 0; i < oneof->field_count(); ++i) {
+    const FieldDescriptor& other = *oneof->field(i);
+    if (other.message_type() == nullptr || FieldNamed(*other.message_type(), name) == nullptr) continue;
+    others.push_back(absl::StrCat("`", other.name(), "`"));
+  }
+  return others.empty()
+             ? ""
+             : absl::StrCat(absl::StrJoin(others, ", "), others.size() == 1 ? " has it; " : " have it; ");
+}
+
 // Sets a scalar as a number, a truth value or text. A scalar becomes text if its number would be written
 // differently (007, 1.10, whole numbers above 2^53).
 void SetAnything(const YAML::Node& scalar, google::protobuf::Value* value) {
@@ -154,10 +170,10 @@ void MessageReader::ReadEntry(const Key& key, const YAML::Node& value, const std
     const std::string shown = Quoted(key.name);
     const std::string name = shown.substr(1, shown.size() - 2);
     return Report(key.position, JoinPath(path, name),
-                  key.name == "<<" ? "merge keys are not supported; write the fields out"
-                  : type.field_count() == 0
-                      ? "unknown field; nothing can be set here"
-                      : absl::StrCat("unknown field; ", SpellingHint(key.name, FieldNames(type))));
+                  key.name == "<<"          ? "merge keys are not supported; write the fields out"
+                  : type.field_count() == 0 ? "unknown field; nothing can be set here"
+                                            : absl::StrCat("unknown field; ", OthersWith(key.name, holder_),
+                                                           SpellingHint(key.name, FieldNames(type))));
   }
   const std::string field_path = JoinPath(path, field->name());
   if (!seen->emplace(field->name(), key.name).second) return Report(key.position, field_path, "given twice");
@@ -215,7 +231,10 @@ void MessageReader::ReadValue(const YAML::Node& node, const FieldDescriptor& fie
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
     Message* child = field.is_repeated() ? message->GetReflection()->AddMessage(message, &field)
                                          : message->GetReflection()->MutableMessage(message, &field);
-    return ReadMessage(node, path, child);
+    const FieldDescriptor* const holder = std::exchange(holder_, &field);
+    ReadMessage(node, path, child);
+    holder_ = holder;
+    return;
   }
   if (!Enter(node, path)) return;
   if (node.IsNull()) {

@@ -93,6 +93,8 @@ class MessageReader {
   size_t bytes_ = 0;
   // The key of the present value. Values without a place of their own are reported there.
   TextPosition key_position_;
+  // The field that holds the message that is read. Null for the whole file.
+  const google::protobuf::FieldDescriptor* holder_ = nullptr;
 };
 
 // Returns the place of a node.

@@ -242,7 +242,9 @@ TEST_F(ReadDatasetTest, AFilesSizeBoundsItsClasses) {
   spec.mutable_csv()->clear_classes();
   const std::vector<FieldViolation> found = GetFieldViolations(Read(spec).status());
   ASSERT_EQ(found.size(), 1);
-  EXPECT_EQ(found[0].field, "csv.classes");
+  EXPECT_EQ(found[0].field, "csv");
+  EXPECT_THAT(found[0].description,
+              HasSubstr("has the label 2000000000, but data with 2 samples have at most 262146 classes"));
 }
 
 }  // namespace

@@ -258,6 +258,13 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
           absl::StrCat("The dates of the column ", QuotedCell(name),
                        " are read with the month first, because no date shows the order."));
     }
+    // A notice names a column without a name already.
+    if (profile.counts_rows() && !name.empty() && WantedKind(source, name) == v1::COLUMN_KIND_UNSPECIFIED) {
+      columns.notices.push_back(absl::StrCat(
+          "The column ", QuotedCell(name),
+          " counts the rows. If it says nothing about a sample, leave it out: csv.columns: [{name: ",
+          QuotedCell(name), ", kind: ignored}]."));
+    }
     columns.scales |= kind != v1::COLUMN_KIND_NUMBER || profile.missing() > 0;
     columns.features.push_back(table.features[i]);
     columns.plans.push_back(std::move(plan));

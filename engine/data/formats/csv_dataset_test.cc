@@ -1,6 +1,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/base/testing/from_text.h"
 #include "engine/data/dataset.h"
 #include "engine/data/formats/test_files.h"
@@ -10,9 +11,11 @@
 namespace tandem {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class CsvTest : public ::testing::Test {
  protected:
@@ -188,6 +191,21 @@ TEST_F(CsvTest, AFirstRowOfNumbersIsTold) {
   ASSERT_EQ(notices(",a,y\n0,5,6\n").size(), 1u);
   EXPECT_THAT(notices(",a,y\n0,5,6\n")[0], HasSubstr("Column 1 of "));
   EXPECT_THAT(notices(",a,y\n0,5,6\n", "feature_columns: 'a'"), IsEmpty());
+}
+
+TEST_F(CsvTest, AColumnThatCountsTheRowsIsTold) {
+  const auto notices = [this](int64_t first, int64_t step, const std::string& more = "") {
+    std::string table = "id,a,y\n";
+    for (int64_t i = 0; i < 20; ++i) absl::StrAppend(&table, first + step * i, ",", i * i, ",", i % 3, "\n");
+    return DescribeDataset(Spec(table, more))->notices;
+  };
+  const auto counts = ElementsAre(HasSubstr("The column 'id' counts the rows."));
+  EXPECT_THAT(notices(0, 1), counts);
+  EXPECT_THAT(notices(1000, 1), counts);
+  EXPECT_THAT(notices(0, 2), IsEmpty());
+  EXPECT_THAT(notices(0, 1, "columns { name: 'id' kind: COLUMN_KIND_NUMBER }"),
+              Not(Contains(HasSubstr("counts the rows"))));
+  EXPECT_THAT(notices(0, 1, "feature_columns: 'a'"), IsEmpty());
 }
 
 TEST_F(CsvTest, OneClassHasAMend) {

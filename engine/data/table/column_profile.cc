@@ -60,6 +60,8 @@ void ColumnProfile::AddText(int64_t row, absl::string_view cell) {
 void ColumnProfile::Add(int64_t row, absl::string_view cell) {
   double number = 0;
   const bool is_number = ParseCsvNumber(cell, rules_.decimal_comma, &number);
+  is_counting_ = is_counting_ && is_number && (present() == 0 || number == last_number_ + 1);
+  last_number_ = number;
   if (is_number && rules_.missing_texts.empty()) {
     ++numbers_;
     if (texts_ > 0 || numbers_ <= kNumbersKept || wanted_ == v1::COLUMN_KIND_CATEGORY) {

@@ -36,6 +36,8 @@ class ColumnProfile {
   int64_t first_missing_row() const { return first_missing_row_; }
   // Returns the number of different cells, at most kMostDistinct.
   int64_t distinct() const { return static_cast<int64_t>(cells_.size()); }
+  // Returns whether each row's number is the number before plus one, in many rows.
+  bool counts_rows() const { return is_counting_ && present() >= kLeastCounted && missing_ == 0; }
   // For dates: whether any date has a time; whether dates such as 05/04/2024 have the day first; and whether
   // both orders fit.
   bool has_time() const { return has_time_; }
@@ -45,6 +47,8 @@ class ColumnProfile {
   }
 
  private:
+  static constexpr int64_t kLeastCounted = 20;
+
   int64_t present() const { return numbers_ + texts_; }
   int64_t dates() const {
     return month_first_dates_ > day_first_dates_ ? month_first_dates_ : day_first_dates_;
@@ -68,6 +72,8 @@ class ColumnProfile {
   std::string first_other_;
   int64_t first_other_row_ = 0;
   bool has_several_texts_ = false;
+  bool is_counting_ = true;
+  double last_number_ = 0;
   int64_t odd_numbers_ = 0;  // Texts that are infinite, or too large for a float.
   // The different cells, unless there are too many.
   absl::flat_hash_set<std::string> cells_;
