@@ -22,6 +22,7 @@ constexpr int64_t kZipPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
 constexpr int64_t kMaxDirectory = int64_t{1} << 24;
+constexpr char kMadeOnUnix = 3;
 constexpr int kStored = 0, kDeflated = 8;
 constexpr uint32_t kUnknown32 = 0xFFFFFFFF;
 
@@ -200,6 +201,8 @@ absl::Status ZipFile::ReadDirectory() {
     member.packed_bytes = static_cast<int64_t>(Little(left, 20, 4));
     member.bytes = static_cast<int64_t>(Little(left, 24, 4));
     member.header_at = static_cast<int64_t>(Little(left, 42, 4));
+    // The upper half of the attributes is the file's mode if the archive was made on Unix.
+    member.is_link = left[5] == kMadeOnUnix && S_ISLNK(Little(left, 40, 2));
     const uint64_t name = Little(left, 28, 2), extra = Little(left, 30, 2), comment = Little(left, 32, 2);
     if (left.size() < 46 + name + extra + comment) return Error("is damaged: its directory is wrong");
     member.name = std::string(left.substr(46, name));
