@@ -21,7 +21,7 @@ import numpy
 
 import tandem
 import tandem.aio
-from tandem.v1 import daemon_service_pb2, job_service_pb2
+from tandem.v1 import daemon_service_pb2, event_pb2, job_service_pb2
 
 PROGRAM, SCRATCH = sys.argv[1], pathlib.Path(sys.argv[2])
 CUTS = 100
@@ -158,6 +158,13 @@ def check_predict(job: tandem.Job) -> None:
     assert numpy.allclose(job.predict(samples[0]), logits[0], rtol=1e-5, atol=1e-6)
     tandem.job.MOST_SAMPLES = 3
     assert numpy.allclose(job.predict(samples), logits, rtol=1e-5, atol=1e-6)
+
+
+def check_repeated_epochs() -> None:
+    """An epoch that is trained again after a restart is followed once."""
+    events = [event_pb2.JobEvent(epoch=event_pb2.EpochSummary(epoch=number)) for number in (1, 2, 2, 1, 2, 3)]
+    followed = tandem.job.epochs_of("jobs/x", iter(events), tandem.job.Bar(False))
+    assert [epoch.number for epoch in followed] == [1, 2, 3]
 
 
 def check_history(job: tandem.Job) -> None:
@@ -366,6 +373,7 @@ with tandem.connect() as the_client:
     the_job = check_cut_connections(the_client)
     check_model(the_job)
     check_predict(the_job)
+    check_repeated_epochs()
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
