@@ -95,7 +95,7 @@ class ZipTree final : public PictureTree {
   absl::Status List() {
     const std::vector<ZipMember>& members = zip_.members();
     for (size_t i = 0; i < members.size(); ++i) {
-      if (members[i].is_link && !IsSkippedPath(PlainPath(members[i].name))) {
+      if (members[i].is_link && !IsSkippedPath(members[i].name)) {
         return absl::InvalidArgumentError(absl::StrCat(root_, " has the link ", ToUtf8(members[i].name),
                                                        "; make the archive again without links"));
       }

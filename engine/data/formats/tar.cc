@@ -102,10 +102,7 @@ absl::Status CheckRest(CompressedFile& file) {
 // Refuses members whose content is elsewhere, or is not stored as it is.
 absl::Status CheckType(const CompressedFile& file, char type, const std::string& name) {
   const bool is_link = type == '1' || type == '2';  // Hard, or symbolic.
-  absl::string_view path = name;
-  while (absl::ConsumePrefix(&path, "./")) {
-  }
-  if ((!is_link && type != 'S') || IsSkippedPath(path)) return absl::OkStatus();
+  if ((!is_link && type != 'S') || IsSkippedPath(name)) return absl::OkStatus();
   return file.Error(absl::StrCat("has the ", is_link ? "link " : "sparse file ", ToUtf8(name),
                                  "; make the archive again by tar ",
                                  is_link ? "--dereference --hard-dereference" : "without --sparse"));
