@@ -376,6 +376,18 @@ TEST(ImageArchiveTest, RefusesDamagedArchives) {
   expect(damaged, "pets is damaged: ");
 }
 
+// Some archivers write the number of files modulo 65,536.
+TEST(ImageArchiveTest, ReadsZipArchivesOfManyFiles) {
+  std::vector<std::pair<std::string, std::string>> members(65537, {"cat/note", ""});
+  members[0] = {"cat/1.png", GreyPng(2, 1, 5)};
+  members.back() = {"dog/1.png", GreyPng(2, 1, 6)};
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(WriteFile(FreshFolder() + "/pets", Zip(members, false)));
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Samples<uint8_t>(*opened->train), ElementsAre(5, 5, 6, 6));
+}
+
 // Training on a part of the pictures is worse than an error.
 TEST(ImageArchiveTest, RefusesArchivesThatHideMembers) {
   const std::string folder = FreshFolder();
@@ -397,6 +409,9 @@ TEST(ImageArchiveTest, RefusesArchivesThatHideMembers) {
   }
   expect(open + Tar({{"dog/2.png", png}}, 'S'), "pets has the sparse file dog/2.png; make the archive again");
   std::string zip = Zip({{"cat/1.png", png}, {"dog/1.png", png}, {"fox", "cat"}}, false);
+  std::string fewer = zip;
+  fewer[fewer.rfind("PK\x05\x06") + 10] = 2;
+  expect(fewer, "pets is damaged: its directory has 3 files, but states 2");
   const size_t record = zip.find("PK\x01\x02", zip.rfind("dog/1.png"));
   zip[record + 5] = 3;
   zip[record + 41] = static_cast<char>(0xA0);
