@@ -376,9 +376,9 @@ TEST(ImageArchiveTest, RefusesDamagedArchives) {
   expect(damaged, "pets is damaged: ");
 }
 
-// Some archivers write the number of files modulo 65,536.
+// Some archivers write the number of files modulo 65,536. The names have more than 16 MiB.
 TEST(ImageArchiveTest, ReadsZipArchivesOfManyFiles) {
-  std::vector<std::pair<std::string, std::string>> members(65537, {"cat/note", ""});
+  std::vector<std::pair<std::string, std::string>> members(65537, {"cat/" + std::string(300, 'n'), ""});
   members[0] = {"cat/1.png", GreyPng(2, 1, 5)};
   members.back() = {"dog/1.png", GreyPng(2, 1, 6)};
   v1::DatasetSpec spec;

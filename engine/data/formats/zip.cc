@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kZipPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
-constexpr int64_t kMaxDirectory = int64_t{1} << 24;
+constexpr int64_t kMaxDirectory = int64_t{1} << 30;
 constexpr char kMadeOnUnix = 3;
 constexpr int kStored = 0, kDeflated = 8;
 constexpr uint32_t kUnknown32 = 0xFFFFFFFF;
@@ -190,7 +190,9 @@ absl::Status ZipFile::ReadDirectory() {
     size = Little(large, 40, 8);
     offset = Little(large, 48, 8);
   }
-  if (size > kMaxDirectory) return Error("is damaged: its directory is too large");
+  if (size > kMaxDirectory) {
+    return Error(absl::StrCat("is damaged, or has more than ", kMaxDirectory, " bytes of names; unpack it"));
+  }
   TANDEM_ASSIGN_OR_RETURN(const std::string directory,
                           TextAt(static_cast<int64_t>(offset), static_cast<int64_t>(size)));
   absl::string_view left = directory;
