@@ -53,7 +53,7 @@ class BatchNormLayerKind final : public OneInputLayerKind {
     const Shape channels({batch[1]});
     const bool syncs = context.training && norm.sync();
     if (syncs && context.batch.fault != nullptr) return FieldError("batch_norm.sync", context.batch.fault);
-    const bool is_whole = !syncs || context.batch.replicas == 1;
+    const bool is_whole = !syncs || context.batch.share == 1;
     if (context.training && is_whole && batch.elements() == batch[1]) {
       return FieldError(
           "batch_norm",

@@ -224,5 +224,22 @@ TEST(LayerKindsTest, BatchNormRefusesToTrainOnASingleValue) {
   }
 }
 
+// A replica's single sample is enough if other replicas have samples of the same batch.
+TEST(LayerKindsTest, SyncedBatchNormRefusesABatchOfASingleValue) {
+  const v1::Model model = ModelOf("layers { global_average_pool2d {} } layers { batch_norm { sync: true } }");
+  for (const double share : {0.5, 1.0}) {
+    Graph graph;
+    const ValueId input = graph.AddInput("input", DType::kFloat32, Shape({1, 6, 8, 10}));
+    BuildOptions options;
+    options.batch = {.replicas = 3, .rank = 0, .share = share};
+    const absl::Status status =
+        BuildModel(model, input, DType::kFloat32, /*training=*/true, graph, options).status();
+    EXPECT_EQ(status.ok(), share < 1) << status;
+    if (status.ok()) continue;
+    ASSERT_EQ(GetFieldViolations(status).size(), 1) << status;
+    EXPECT_THAT(GetFieldViolations(status)[0].description, HasSubstr("single value a channel"));
+  }
+}
+
 }  // namespace
 }  // namespace tandem

@@ -42,7 +42,8 @@ std::string LossFault(v1::Metric metric, const v1::Loss& loss) {
       const bool plain =
           loss.has_softmax_cross_entropy()
               ? loss.softmax_cross_entropy().label_smoothing() == 0 &&
-                    loss.softmax_cross_entropy().class_weights().empty()
+                    loss.softmax_cross_entropy().class_weights().empty() &&
+                    !loss.softmax_cross_entropy().balance_classes()
               : loss.has_negative_log_likelihood() && loss.negative_log_likelihood().class_weights().empty();
       return plain ? ""
                    : "goes with softmax_cross_entropy and negative_log_likelihood alone, without "

@@ -42,6 +42,8 @@ TEST(MetricTest, RefusesWhatDoesNotGoWithTheLoss) {
   EXPECT_EQ(fault("loss { mse {} } metrics: METRIC_ACCURACY"), "metrics[0]");
   EXPECT_EQ(fault("loss { hinge {} } metrics: [METRIC_ACCURACY, METRIC_RMSE]"), "metrics[1]");
   EXPECT_EQ(fault("loss { hinge {} } metrics: METRIC_PERPLEXITY"), "metrics[0]");
+  EXPECT_EQ(fault("loss { softmax_cross_entropy { balance_classes: true } } metrics: METRIC_PERPLEXITY"),
+            "metrics[0]");
   EXPECT_EQ(fault("loss { softmax_cross_entropy { label_smoothing: 0.1 } } metrics: METRIC_PERPLEXITY"),
             "metrics[0]");
   EXPECT_EQ(fault("loss { binary_cross_entropy_with_logits {} } metrics: METRIC_TOP_K"), "metrics[0]");

@@ -79,7 +79,8 @@ bool IsSkippedName(absl::string_view name) {
 
 bool IsSkippedPath(absl::string_view path) {
   const std::vector<absl::string_view> parts = absl::StrSplit(path, '/');
-  return std::any_of(parts.begin(), parts.end(), IsSkippedName);
+  return std::any_of(parts.begin(), parts.end(),
+                     [](absl::string_view part) { return part != "." && IsSkippedName(part); });
 }
 
 absl::Status WalkDataFolder(const std::string& folder, absl::FunctionRef<void(const fs::path&, bool)> use) {

@@ -19,7 +19,7 @@ namespace tandem {
 // Returns whether readers of data skip a file or folder with this name: hidden names, and the folders
 // "@eaDir" (made by Synology's storage) and "__MACOSX" (made by Apple's archiver).
 bool IsSkippedName(absl::string_view name);
-// Returns whether a part of a relative path, separated by slashes, is a skipped name.
+// Returns whether a part of a relative path, separated by slashes, is a skipped name. "." is none.
 bool IsSkippedPath(absl::string_view path);
 
 // Passes each file and each folder in `folder`, at any depth, to `use`, without skipped names. Follows

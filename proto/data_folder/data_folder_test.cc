@@ -46,6 +46,8 @@ TEST_F(DataFolderTest, SkipsHiddenNamesAtAnyDepth) {
   EXPECT_TRUE(IsSkippedPath("a/.b/c"));
   EXPECT_TRUE(IsSkippedPath("__MACOSX/c"));
   EXPECT_FALSE(IsSkippedPath("a.b/c"));
+  EXPECT_FALSE(IsSkippedPath("./a/./b"));
+  EXPECT_TRUE(IsSkippedPath("./.a/b"));
 }
 
 TEST_F(DataFolderTest, FollowsLinksToFilesAndFolders) {

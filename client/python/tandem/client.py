@@ -18,6 +18,7 @@ from tandem.v1 import daemon_service_pb2, dataset_pb2, dataset_service_pb2, devi
 # A job file's path, a job as a dict in the form of job files, or a message.
 JobLike = Union[str, "os.PathLike[str]", Mapping[str, Any], job_pb2.JobSpec]
 PIECE = 1 << 18
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz", ".tar.zst", ".tzst")
 
 
 def connect(address: Optional[str] = None, *, state_folder: Optional[str] = None, token: Optional[str] = None,
@@ -133,7 +134,7 @@ class Datasets:
 
     def add(self, name: str, path: Union[str, "os.PathLike[str]"], *, validation: Union[str, "os.PathLike[str]", None] = None,
             spec: Optional[Mapping[str, Any]] = None, description: str = "", progress: Optional[bool] = None) -> dataset_pb2.Dataset:
-        """Uploads a folder of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
+        """Uploads a folder or archive of images, with a subfolder for each class, a CSV file, or shards, and registers it for jobs.
 
         An upload that broke goes on where it ended, in a later call and in another process, too. `spec` has further fields of the
         data set as in a job file: {"csv": {"target_columns": ["price"]}}. With {"webdataset": {}}, `path` and `validation` are
@@ -206,7 +207,7 @@ def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str
             raise InvalidRequest(f"cannot add {validation}: {given} names its files by paths in {path}; put the files there, and name "
                                  f"them in {given} too", "INVALID_ARGUMENT")
         return _files(path, ""), spec
-    kind = given or ("image_folder" if path.is_dir() else "csv")
+    kind = given or ("image_folder" if path.is_dir() or _archive_ending(path) else "csv")
     source = dict(spec.get(kind) or {})
     files: Dict[str, pathlib.Path] = {}
     for name, part in parts:
@@ -214,18 +215,33 @@ def _plan(path: pathlib.Path, validation: Optional[pathlib.Path], spec: Dict[str
             source[name] = name
             files.update(_files(part, name + "/"))
         else:
-            source[name] = name + part.suffix
-            files[name + part.suffix] = part
+            source[name] = name + (_archive_ending(part) or part.suffix)
+            files[source[name]] = part
     return files, {**spec, kind: source}
 
 
+def _archive_ending(path: pathlib.Path) -> str:
+    """The ending of an archive's name, such as ".tar.gz". Empty if the name is none of an archive."""
+    return next((ending for ending in _ARCHIVES if path.name.lower().endswith(ending)), "")
+
+
 def _files(folder: pathlib.Path, prefix: str) -> Dict[str, pathlib.Path]:
-    """Plain files at any depth; hidden ones are left out."""
-    found = {}
-    for local in folder.rglob("*"):
-        relative = local.relative_to(folder)
-        if local.is_file() and not any(part.startswith(".") for part in relative.parts):
-            found[prefix + relative.as_posix()] = local
+    """Plain files at any depth, also behind links to folders; hidden ones are left out. InvalidRequest if a link leads back."""
+    found: Dict[str, pathlib.Path] = {}
+
+    def look(here: pathlib.Path, prefix: str, above: List[pathlib.Path]) -> None:
+        real = here.resolve()
+        if real in above:
+            raise InvalidRequest(f"cannot add {here}: it is a link back to {real}; remove the link", "INVALID_ARGUMENT")
+        for local in here.iterdir():
+            if local.name.startswith("."):
+                continue
+            if local.is_dir():
+                look(local, f"{prefix}{local.name}/", [*above, real])
+            elif local.is_file():
+                found[prefix + local.name] = local
+
+    look(folder, prefix, [])
     if not found:
         raise InvalidRequest(f"cannot add {folder}: there are no files in it", "INVALID_ARGUMENT")
     return found

@@ -74,6 +74,8 @@ class Job:
     def follow(self, progress: Optional[bool] = None) -> Iterator[Epoch]:
         """The epochs, each once and in order, until the job ends; those that are there at once. A lost connection is made anew.
 
+        An epoch that is trained again after a restart is left out.
+
         `progress` shows a bar on the standard error: by default in a terminal and in a notebook. Raises JobFailed if the job fails.
         """
         bar = Bar(progress)
@@ -226,14 +228,17 @@ class Job:
 
 
 def epochs_of(name: str, events: EventStream, bar: "Bar") -> Iterator[Epoch]:
-    """The epochs among a job's events. JobFailed if the job fails."""
+    """The epochs among a job's events, without those that were trained again after a restart. JobFailed if the job fails."""
+    last = 0
     for event in events:
         kind = event.WhichOneof("kind")
         if kind == "progress":
             bar.show(event.progress.step, event.progress.steps, f"epoch {event.progress.epoch}/{event.progress.epochs}")
         elif kind == "epoch":
             bar.clear()
-            yield epoch_of(event)
+            if event.epoch.epoch > last:
+                last = event.epoch.epoch
+                yield epoch_of(event)
         elif kind == "state_change" and event.terminal and event.state_change.to == event_pb2.JOB_STATE_FAILED:
             reason = event_pb2.StateReason.Name(event.state_change.reason)[len("STATE_REASON_"):]
             raise JobFailed(f"{name} failed: {event.state_change.message}", "ABORTED", reason)

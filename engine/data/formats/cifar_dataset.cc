@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/data/formats/archive.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/data/memory_dataset.h"
@@ -48,7 +49,7 @@ struct Part {
   std::string path;    // Of the file or the archive.
   std::string member;  // Empty for a file.
   int64_t records = 0;
-  std::string ToString() const { return member.empty() ? path : absl::StrCat(path, ": ", member); }
+  std::string ToString() const { return member.empty() ? path : absl::StrCat(path, ": ", ToUtf8(member)); }
 };
 
 struct Layout {
@@ -148,13 +149,23 @@ bool IsWanted(const std::string& plain_name) {
          std::find(std::begin(kCifar10Train), std::end(kCifar10Train), plain_name) != std::end(kCifar10Train);
 }
 
+absl::Status FoundTwice(const std::string& where, const std::string& first, const std::string& second) {
+  return absl::InvalidArgumentError(absl::StrCat(where, " has two files of the same name, ", ToUtf8(first),
+                                                 " and ", ToUtf8(second), "; remove one"));
+}
+
 absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
   std::map<std::string, Part> found;
   std::map<std::string, std::string> names;
+  absl::Status twice;
   TANDEM_RETURN_IF_ERROR(WalkDataFolder(source.path(), [&](const fs::path& file, bool is_folder) {
     if (is_folder) return;
     const std::string path = file.string();
     const std::string plain = PlainName(Basename(path));
+    if (IsWanted(plain) && found.contains(plain) &&
+        fs::path(found[plain].path).parent_path() != file.parent_path()) {
+      twice.Update(FoundTwice(source.path(), found[plain].path, path));
+    }
     // Of a plain and a compressed file, the plain file counts.
     if (IsWanted(plain) && (!found.contains(plain) || path.size() < found[plain].path.size())) {
       found[plain] = {.field = "cifar.path", .path = path, .member = ""};
@@ -163,6 +174,7 @@ absl::Status LookIntoFolder(const v1::CifarSource& source, Layout& layout) {
       names[plain] = path;
     }
   }));
+  TANDEM_RETURN_IF_ERROR(twice);
   TANDEM_RETURN_IF_ERROR(Order(source, source.path(), found, layout));
   for (std::vector<Part>* parts : {&layout.train, &layout.validation}) {
     for (Part& part : *parts) {
@@ -187,10 +199,12 @@ absl::Status LookIntoArchive(const v1::CifarSource& source, Layout& layout) {
   std::map<std::string, std::string> names;
   TANDEM_RETURN_IF_ERROR(
       ForEachArchiveMember(source.path(), [&](const TarMember& member, const TarRead& read) -> absl::Status {
+        if (IsSkippedPath(member.name)) return absl::OkStatus();
         const std::string name = Basename(member.name);
         if (IsWanted(name)) {
-          found[name] = {.field = "cifar.path", .path = source.path(), .member = name};
-          lengths[name] = member.bytes;
+          if (found.contains(name)) return FoundTwice(source.path(), found[name].member, member.name);
+          found[name] = {.field = "cifar.path", .path = source.path(), .member = member.name};
+          lengths[member.name] = member.bytes;
         } else if (member.bytes <= kMaxClassNamesBytes) {
           std::string content(member.bytes, '\0');
           TANDEM_RETURN_IF_ERROR(read(content.data(), member.bytes).status());
@@ -341,7 +355,7 @@ absl::Status ReadArchive(const std::string& path, const std::vector<Job>& jobs, 
   const absl::Status status =
       ForEachArchiveMember(path, [&](const TarMember& member, const TarRead& read) -> absl::Status {
         for (const Job& job : jobs) {
-          if (job.part->member != Basename(member.name)) continue;
+          if (job.part->member != member.name) continue;
           return ReadRecords(*job.part, records, job.first, job.take, read);
         }
         return absl::OkStatus();

@@ -101,6 +101,31 @@ TEST_F(CifarTest, ReadsTheArchiveAsItIsPublished) {
   ExpectViolation(spec_, "cifar.path", "checksum is wrong");
 }
 
+// A hidden file of the right name would replace the real one.
+TEST_F(CifarTest, SkipsHiddenMembersAndRefusesDoubles) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (const auto& [name, content] : Files()) members.emplace_back("./" + name, content);
+  const std::string other = Record(9, 99) + Record(9, 99);
+  members.emplace_back("./.trash/data_batch_1.bin", other);
+  members.emplace_back("__MACOSX/data_batch_2.bin", other);
+  spec_.mutable_cifar()->set_path(WriteFile(folder_ + "/cifar.tar", Tar(members)));
+  ExpectAll();
+  members.emplace_back("./old/data_batch_3.bin", other);
+  WriteFile(folder_ + "/cifar.tar", Tar(members));
+  ExpectViolation(spec_, "cifar.path",
+                  "two files of the same name, ./data_batch_3.bin and ./old/data_batch_3.bin; remove one");
+
+  const std::string unpacked = folder_ + "/unpacked";
+  std::filesystem::create_directories(unpacked + "/old");
+  for (const auto& [name, content] : Files()) WriteFile(unpacked + "/" + name, content);
+  // A compressed file beside the plain one is left out.
+  WriteFile(unpacked + "/data_batch_1.bin.gz", Gzipped(other));
+  spec_.mutable_cifar()->set_path(unpacked);
+  ExpectAll();
+  WriteFile(unpacked + "/old/data_batch_3.bin", other);
+  ExpectViolation(spec_, "cifar.path", "two files of the same name");
+}
+
 TEST_F(CifarTest, ReadsListedFilesAndBothLabelsOfCifar100) {
   const std::string content = Record(std::string("\x05\x50", 2), 1) + Record(std::string("\x13\x63", 2), 2);
   v1::CifarSource* cifar = spec_.mutable_cifar();

@@ -376,6 +376,52 @@ TEST(ImageArchiveTest, RefusesDamagedArchives) {
   expect(damaged, "pets is damaged: ");
 }
 
+// Some archivers write the number of files modulo 65,536. The names have more than 16 MiB.
+TEST(ImageArchiveTest, ReadsZipArchivesOfManyFiles) {
+  std::vector<std::pair<std::string, std::string>> members(65537, {"cat/" + std::string(300, 'n'), ""});
+  members[0] = {"cat/1.png", GreyPng(2, 1, 5)};
+  members.back() = {"dog/1.png", GreyPng(2, 1, 6)};
+  v1::DatasetSpec spec;
+  spec.mutable_image_folder()->set_train(WriteFile(FreshFolder() + "/pets", Zip(members, false)));
+  const absl::StatusOr<OpenedDataset> opened = OpenDataset(spec);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_THAT(Samples<uint8_t>(*opened->train), ElementsAre(5, 5, 6, 6));
+}
+
+// Training on a part of the pictures is worse than an error.
+TEST(ImageArchiveTest, RefusesArchivesThatHideMembers) {
+  const std::string folder = FreshFolder();
+  v1::DatasetSpec spec;
+  const auto expect = [&](const std::string& archive, const std::string& fault) {
+    spec.mutable_image_folder()->set_train(WriteFile(folder + "/pets", archive));
+    ExpectViolation(spec, "image_folder.train", fault);
+  };
+  const std::string png = GreyPng(2, 1, 5);
+  const std::string whole = Tar({{"cat/1.png", png}, {"dog/1.png", png}});
+  const std::string open = whole.substr(0, whole.size() - 1024);
+  expect(open, "pets is truncated: the block that ends a tar archive is missing");
+  expect(Gzipped(open), "pets is truncated: the block that ends a tar archive is missing");
+  expect(whole + whole, "pets has data behind the block that ends a tar archive");
+  for (const char link : {'1', '2'}) {
+    expect(open + Tar({{"./dog/2.png", ""}}, link),
+           "pets has the link ./dog/2.png; make the archive again by tar");
+    expect(Xzipped(open + Tar({{"fox", ""}}, link)), "pets has the link fox; make the archive again by tar");
+  }
+  expect(open + Tar({{"dog/2.png", png}}, 'S'), "pets has the sparse file dog/2.png; make the archive again");
+  std::string zip = Zip({{"cat/1.png", png}, {"dog/1.png", png}, {"fox", "cat"}}, false);
+  std::string fewer = zip;
+  fewer[fewer.rfind("PK\x05\x06") + 10] = 2;
+  expect(fewer, "pets is damaged: its directory has 3 files, but states 2");
+  const size_t record = zip.find("PK\x01\x02", zip.rfind("dog/1.png"));
+  zip[record + 5] = 3;
+  zip[record + 41] = static_cast<char>(0xA0);
+  expect(zip, "pets has the link fox; make the archive again without links");
+
+  spec.mutable_image_folder()->set_train(
+      WriteFile(folder + "/pets", Tar({{"cat/.x.png", ""}}, '2').substr(0, 512) + whole));
+  EXPECT_TRUE(OpenDataset(spec).ok());
+}
+
 TEST(ImageFolderClassesTest, ClassesAreMatchedToTheModelsByName) {
   const std::string folder = FreshFolder();
   for (const char* name : {"train/cat", "train/dog", "validation/bird"}) {

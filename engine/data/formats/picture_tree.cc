@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/unique_fd.h"
+#include "engine/base/utf8.h"
 #include "engine/data/formats/archive.h"
 #include "engine/data/formats/compressed_file.h"
 #include "engine/data/formats/tar.h"
@@ -94,6 +95,10 @@ class ZipTree final : public PictureTree {
   absl::Status List() {
     const std::vector<ZipMember>& members = zip_.members();
     for (size_t i = 0; i < members.size(); ++i) {
+      if (members[i].is_link && !IsSkippedPath(members[i].name)) {
+        return absl::InvalidArgumentError(absl::StrCat(root_, " has the link ", ToUtf8(members[i].name),
+                                                       "; make the archive again without links"));
+      }
       TANDEM_RETURN_IF_ERROR(AddMember(members[i].name, members[i].bytes, static_cast<int64_t>(i)));
     }
     FinishArchive();

@@ -245,8 +245,7 @@ absl::StatusOr<ShardIndex> ReadShardIndex(const std::string& path) {
   if (const std::string fault = WhyNoShard(begin); !fault.empty()) return file->Error(fault);
   Indexer indexer(*file);
   TANDEM_RETURN_IF_ERROR(ForEachTarMember(
-      *file, [&](const TarMember& member, const TarRead& read) { return indexer.Add(member, read); },
-      TarEnd::kRequired));
+      *file, [&](const TarMember& member, const TarRead& read) { return indexer.Add(member, read); }));
   return indexer.Finish();
 }
 

@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
+#include "proto/data_folder/data_folder.h"
 
 namespace tandem {
 namespace {
@@ -97,6 +99,15 @@ absl::Status CheckRest(CompressedFile& file) {
   }
 }
 
+// Refuses members whose content is elsewhere, or is not stored as it is.
+absl::Status CheckType(const CompressedFile& file, char type, const std::string& name) {
+  const bool is_link = type == '1' || type == '2';  // Hard, or symbolic.
+  if ((!is_link && type != 'S') || IsSkippedPath(name)) return absl::OkStatus();
+  return file.Error(absl::StrCat("has the ", is_link ? "link " : "sparse file ", ToUtf8(name),
+                                 "; make the archive again by tar ",
+                                 is_link ? "--dereference --hard-dereference" : "without --sparse"));
+}
+
 }  // namespace
 
 bool IsTar(absl::string_view begin) {
@@ -107,23 +118,16 @@ bool IsTar(absl::string_view begin) {
 }
 
 absl::Status ForEachTarMember(CompressedFile& file,
-                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit,
-                              TarEnd end) {
+                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit) {
   std::string long_name;
   int64_t pax_bytes = -1;  // The next member's size by its pax header.
   int64_t position = 0;
   while (true) {
     Block block;
     TANDEM_ASSIGN_OR_RETURN(const int64_t header, file.Read(block.data(), kBlock));
-    if (header == 0) {
-      return end == TarEnd::kOptional
-                 ? absl::OkStatus()
-                 : file.Error("is truncated: the block that ends a tar archive is missing");
-    }
+    if (header == 0) return file.Error("is truncated: the block that ends a tar archive is missing");
     if (header < kBlock) return file.Error("is truncated: it ends within a tar header");
-    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) {
-      return end == TarEnd::kOptional ? absl::OkStatus() : CheckRest(file);
-    }
+    if (std::all_of(block.begin(), block.end(), [](char c) { return c == '\0'; })) return CheckRest(file);
     if (!ChecksumFits(block)) {
       return file.Error(position == 0
                             ? "is no tar archive, or is damaged: its first header's checksum is wrong"
@@ -174,8 +178,9 @@ absl::Status ForEachTarMember(CompressedFile& file,
       const std::string prefix = Field(block, 257, 5) == "ustar" ? Field(block, 345, 155) : "";
       member.name = absl::StrCat(prefix, prefix.empty() ? "" : "/", Field(block, 0, 100));
     }
+    TANDEM_RETURN_IF_ERROR(CheckType(file, type, member.name));
     int64_t left = member.bytes;
-    if (type == '0' || type == '\0') {
+    if (type == '0' || type == '\0' || type == '7') {
       const TarRead read = [&](void* data, int64_t size) -> absl::StatusOr<int64_t> {
         const int64_t wanted = std::min(size, left);
         TANDEM_ASSIGN_OR_RETURN(const int64_t count, file.Read(data, wanted));

@@ -25,18 +25,17 @@ using TarRead = std::function<absl::StatusOr<int64_t>(void* data, int64_t size)>
 // Returns whether a file that begins with these bytes, at least 512, is a tar archive (POSIX ustar or GNU).
 bool IsTar(absl::string_view begin);
 
-// Whether an archive must have the block of zeros that ends an archive, and only zeros behind the block.
-// Without the block, the archive may be truncated between two members. Joined archives have more members
-// behind the block.
-enum class TarEnd : uint8_t { kOptional, kRequired };
-
 // Calls `visit` for each regular file of a tar archive, in order. Skips content that `visit` leaves unread,
-// and all members of other types, such as links. Long names may be those of GNU or of POSIX (pax).
-// INVALID_ARGUMENT with the file's name if the archive is damaged or truncated. Otherwise returns the error
-// of `visit`.
+// and folders and devices. Long names may be those of GNU or of POSIX (pax).
+//
+// INVALID_ARGUMENT with the file's name:
+// - The archive is damaged, or truncated: the block of zeros that ends an archive is missing.
+// - Other bytes than zeros follow this block, as in joined archives.
+// - The archive has a link or a sparse file with a name that IsSkippedPath does not skip.
+//
+// Otherwise returns the error of `visit`.
 absl::Status ForEachTarMember(CompressedFile& file,
-                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit,
-                              TarEnd end = TarEnd::kOptional);
+                              const std::function<absl::Status(const TarMember&, const TarRead&)>& visit);
 
 }  // namespace tandem
 

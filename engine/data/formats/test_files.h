@@ -77,7 +77,7 @@ inline std::string Bzipped(std::string content) {
 }
 
 // Returns a tar archive of plain files.
-inline std::string Tar(const std::vector<std::pair<std::string, std::string>>& members) {
+inline std::string Tar(const std::vector<std::pair<std::string, std::string>>& members, char type = '0') {
   std::string tar;
   for (const auto& [name, content] : members) {
     std::string header(512, '\0');
@@ -87,7 +87,7 @@ inline std::string Tar(const std::vector<std::pair<std::string, std::string>>& m
     char size[12];
     std::snprintf(size, sizeof size, "%011zo", content.size());
     put(124, size);
-    put(156, "0");
+    header[156] = type;
     put(257, "ustar");
     put(148, "        ");
     unsigned sum = 0;

@@ -21,7 +21,8 @@ namespace {
 constexpr int64_t kZipPieceBytes = int64_t{1} << 20;
 constexpr int64_t kEndBytes = 22;
 constexpr int64_t kMaxComment = 65535;
-constexpr int64_t kMaxDirectory = int64_t{1} << 24;
+constexpr int64_t kMaxDirectory = int64_t{1} << 30;
+constexpr char kMadeOnUnix = 3;
 constexpr int kStored = 0, kDeflated = 8;
 constexpr uint32_t kUnknown32 = 0xFFFFFFFF;
 
@@ -178,19 +179,24 @@ absl::Status ZipFile::ReadDirectory() {
     return Error("is no zip archive, or is truncated: it has no directory at its end");
   }
   uint64_t count = Little(end, at + 10, 2), size = Little(end, at + 12, 4), offset = Little(end, at + 16, 4);
+  // Archivers without 64-bit numbers write larger counts modulo 2^16.
+  uint64_t modulus = uint64_t{1} << 16;
   if (at >= 20 && end.compare(at - 20, 4, "PK\x06\x07") == 0) {
     TANDEM_ASSIGN_OR_RETURN(const std::string large,
                             TextAt(static_cast<int64_t>(Little(end, at - 12, 8)), 56));
     if (large.compare(0, 4, "PK\x06\x06") != 0) return Error("is damaged: its directory is wrong");
     count = Little(large, 32, 8);
+    modulus = 0;
     size = Little(large, 40, 8);
     offset = Little(large, 48, 8);
   }
-  if (size > kMaxDirectory) return Error("is damaged: its directory is too large");
+  if (size > kMaxDirectory) {
+    return Error(absl::StrCat("is damaged, or has more than ", kMaxDirectory, " bytes of names; unpack it"));
+  }
   TANDEM_ASSIGN_OR_RETURN(const std::string directory,
                           TextAt(static_cast<int64_t>(offset), static_cast<int64_t>(size)));
   absl::string_view left = directory;
-  for (uint64_t i = 0; i < count; ++i) {
+  while (!left.empty()) {
     if (left.size() < 46 || left.substr(0, 4) != "PK\x01\x02") {
       return Error("is damaged: its directory is wrong");
     }
@@ -200,6 +206,8 @@ absl::Status ZipFile::ReadDirectory() {
     member.packed_bytes = static_cast<int64_t>(Little(left, 20, 4));
     member.bytes = static_cast<int64_t>(Little(left, 24, 4));
     member.header_at = static_cast<int64_t>(Little(left, 42, 4));
+    // The upper half of the attributes is the file's mode if the archive was made on Unix.
+    member.is_link = left[5] == kMadeOnUnix && S_ISLNK(Little(left, 40, 2));
     const uint64_t name = Little(left, 28, 2), extra = Little(left, 30, 2), comment = Little(left, 32, 2);
     if (left.size() < 46 + name + extra + comment) return Error("is damaged: its directory is wrong");
     member.name = std::string(left.substr(46, name));
@@ -210,7 +218,9 @@ absl::Status ZipFile::ReadDirectory() {
     left.remove_prefix(46 + name + extra + comment);
     members_.push_back(std::move(member));
   }
-  return absl::OkStatus();
+  const uint64_t found = modulus == 0 ? members_.size() : members_.size() % modulus;
+  if (found == count) return absl::OkStatus();
+  return Error(absl::StrCat("is damaged: its directory has ", members_.size(), " files, but states ", count));
 }
 
 absl::StatusOr<int64_t> ZipFile::FindPacked(const ZipMember& member) const {

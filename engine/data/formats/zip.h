@@ -22,6 +22,7 @@ struct ZipMember {
   int64_t packed_bytes = 0;
   int64_t bytes = 0;
   int64_t header_at = 0;
+  bool is_link = false;  // A symbolic link. The content is its target.
 };
 
 // Reads a member of a zip archive from beginning to end. Not thread-safe.

@@ -21,7 +21,7 @@ import numpy
 
 import tandem
 import tandem.aio
-from tandem.v1 import daemon_service_pb2, job_service_pb2
+from tandem.v1 import daemon_service_pb2, event_pb2, job_service_pb2
 
 PROGRAM, SCRATCH = sys.argv[1], pathlib.Path(sys.argv[2])
 CUTS = 100
@@ -160,6 +160,13 @@ def check_predict(job: tandem.Job) -> None:
     assert numpy.allclose(job.predict(samples), logits, rtol=1e-5, atol=1e-6)
 
 
+def check_repeated_epochs() -> None:
+    """An epoch that is trained again after a restart is followed once."""
+    events = [event_pb2.JobEvent(epoch=event_pb2.EpochSummary(epoch=number)) for number in (1, 2, 2, 1, 2, 3)]
+    followed = tandem.job.epochs_of("jobs/x", iter(events), tandem.job.Bar(False))
+    assert [epoch.number for epoch in followed] == [1, 2, 3]
+
+
 def check_history(job: tandem.Job) -> None:
     columns = job.columns()
     assert columns["epoch"].tolist() == list(range(1, 81))
@@ -268,6 +275,7 @@ def check_datasets(client: tandem.Client) -> None:
     assert "datasets/table" in [one.name for one in client.datasets.list()]
     client.datasets.remove("table")
     assert "datasets/table" not in [one.name for one in client.datasets.list()]
+    check_pictures(client)
     for part, samples in (("first", 4), ("second", 2)):
         (SCRATCH / part).mkdir()
         write_shard(SCRATCH / part / "0.tar", samples)
@@ -284,16 +292,45 @@ def check_datasets(client: tandem.Client) -> None:
         assert "names its files by paths" in error.message and error.mend, error
 
 
-def write_shard(path: pathlib.Path, samples: int) -> None:
-    """Writes a shard of grey pictures with 8 x 8 pixels."""
+def check_pictures(client: tandem.Client) -> None:
+    """Links to folders and pictures are followed, hidden files are left out, and an archive is as good as its folder."""
+    folder = SCRATCH / "pictures"
+    for name in ("cat", "dog", ".hidden"):
+        (folder / name).mkdir(parents=True)
+        for i in range(3):
+            (folder / name / f"{i}.png").write_bytes(grey_png(i))
+    (SCRATCH / "elsewhere").mkdir()
+    (SCRATCH / "elsewhere" / "0.png").write_bytes(grey_png(9))
+    (folder / "fox").symlink_to(SCRATCH / "elsewhere")
+    (folder / "dog" / "link.png").symlink_to(SCRATCH / "elsewhere" / "0.png")
+    with tarfile.open(SCRATCH / "pictures.tar.gz", "w:gz", dereference=True) as tar:
+        tar.add(folder, ".")
+    for path in (folder, SCRATCH / "pictures.tar.gz"):
+        dataset = client.datasets.add("pictures", path)
+        assert (list(dataset.class_names), dataset.train_samples) == (["cat", "dog", "fox"], 8), dataset
+        client.datasets.remove("pictures")
+    (folder / "dog" / "back").symlink_to(folder)
+    try:
+        client.datasets.add("pictures", folder)
+        raise SystemExit("a link back was followed")
+    except tandem.InvalidRequest as error:
+        assert "is a link back to" in error.message and error.mend, error
+
+
+def grey_png(value: int) -> bytes:
+    """A grey picture with 8 x 8 pixels."""
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) + \
+        chunk(b"IDAT", zlib.compress((b"\0" + bytes([value] * 8)) * 8)) + chunk(b"IEND", b"")
+
+
+def write_shard(path: pathlib.Path, samples: int) -> None:
+    """Writes a shard of grey pictures."""
     with tarfile.open(path, "w") as tar:
         for i in range(samples):
-            picture = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 0, 0, 0, 0)) + \
-                chunk(b"IDAT", zlib.compress((b"\0" + bytes([i] * 8)) * 8)) + chunk(b"IEND", b"")
-            for ending, content in (("png", picture), ("cls", b"%d" % (i % 2))):
+            for ending, content in (("png", grey_png(i)), ("cls", b"%d" % (i % 2))):
                 member = tarfile.TarInfo(f"{i}.{ending}")
                 member.size = len(content)
                 tar.addfile(member, io.BytesIO(content))
@@ -336,6 +373,7 @@ with tandem.connect() as the_client:
     the_job = check_cut_connections(the_client)
     check_model(the_job)
     check_predict(the_job)
+    check_repeated_epochs()
     check_history(the_job)
     check_plot(the_job)
     check_errors(the_client)
