@@ -18,6 +18,13 @@ constexpr std::chrono::hours kLineLimit(24 * 365);
 // The only slot of the connection.
 constexpr uint64_t kSlot = 0;
 
+// Returns the beginning of `text`, at most `most` bytes, which ends with a whole character of UTF-8.
+absl::string_view Beginning(absl::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
+}
+
 }  // namespace
 
 PeerLine::PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, PeerListener* listener)
@@ -107,9 +114,9 @@ void PeerLine::Send() {
         } else if (!to_abort_.ok()) {
           outgoing_.kind = Kind::kAbort;
           outgoing_.code = static_cast<int32_t>(to_abort_.code());
-          outgoing_.length =
-              static_cast<int32_t>(std::min(to_abort_.message().size(), sizeof(outgoing_.text)));
-          std::memcpy(outgoing_.text, to_abort_.message().data(), outgoing_.length);
+          const absl::string_view text = Beginning(to_abort_.message(), sizeof(outgoing_.text));
+          outgoing_.length = static_cast<int32_t>(text.size());
+          std::memcpy(outgoing_.text, text.data(), text.size());
           abort_said_ = true;
           to_abort_ = absl::OkStatus();
         } else if (leaving_ && !leave_said && !abort_said_) {

@@ -46,7 +46,7 @@ class PeerLine {
   void AwaitKnown();
   // Leaves, waits as AwaitKnown, and ends the threads. The destructor calls it if necessary.
   void Stop();
-  // Tells the peer that the group ends with `status`.
+  // Tells the peer that the group ends with `status`. The peer receives at most 500 bytes of its message.
   void Abort(const absl::Status& status);
 
   // Returns the time of the peer's last message, by the steady clock.
