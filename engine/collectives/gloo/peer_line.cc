@@ -11,8 +11,6 @@
 namespace tandem {
 namespace {
 
-// The longest time that an ending line waits for the peer's acknowledgement.
-constexpr absl::Duration kFarewell = absl::Seconds(2);
 // Gloo needs a limit for each wait.
 constexpr std::chrono::hours kLineLimit(24 * 365);
 // The only slot of the connection.
@@ -35,7 +33,7 @@ PeerLine::PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, 
       incoming_buffer_(context->createUnboundBuffer(&incoming_, sizeof(incoming_))),
       last_heard_(Clock::Real()->Elapsed()) {}
 
-PeerLine::~PeerLine() { Stop(); }
+PeerLine::~PeerLine() { Stop(Clock::Real()->Elapsed()); }
 
 void PeerLine::Start() {
   {
@@ -46,9 +44,9 @@ void PeerLine::Start() {
   receiver_ = std::thread([this] { Receive(); });
 }
 
-void PeerLine::Stop() {
+void PeerLine::Stop(absl::Duration deadline) {
   Leave();
-  AwaitKnown();
+  AwaitKnown(deadline);
   {
     MutexLock lock(&mutex_);
     stopped_ = true;
@@ -62,13 +60,13 @@ void PeerLine::Stop() {
   if (receiver_.joinable()) receiver_.join();
 }
 
-void PeerLine::AwaitKnown() {
+void PeerLine::AwaitKnown(absl::Duration deadline) {
   MutexLock lock(&mutex_);
   const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool told = leaving_ || abort_said_ || !to_abort_.ok();
     return ((peer_knows_ || !told) && !to_acknowledge_) || receive_ended_ || send_ended_;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&known), kFarewell);
+  mutex_.AwaitWithTimeout(absl::Condition(&known), deadline - Clock::Real()->Elapsed());
 }
 
 bool PeerLine::BothEnd(absl::Duration timeout) {
