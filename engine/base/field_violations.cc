@@ -73,6 +73,7 @@ absl::Status FieldError(absl::string_view field, absl::string_view description) 
 }
 
 absl::Status UnderField(absl::string_view prefix, const absl::Status& status) {
+  if (absl::IsResourceExhausted(status)) return status;
   FieldViolations violations;
   violations.AddAll(prefix, status);
   return violations.ToStatus();

@@ -45,6 +45,7 @@ void CheckZeroToOne(absl::string_view field, double value, FieldViolations& viol
 absl::Status FieldError(absl::string_view field, absl::string_view description);
 
 // Returns `status` as FieldViolations::AddAll adds it: with `prefix` before each path. OK stays OK.
+// RESOURCE_EXHAUSTED is returned unchanged: the memory was full, and the field may be right.
 absl::Status UnderField(absl::string_view prefix, const absl::Status& status);
 
 // Returns the violations of `status`, empty if it has none.

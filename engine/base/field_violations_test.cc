@@ -69,6 +69,13 @@ TEST(FieldViolationsTest, TravelThroughAStatusUnderAPrefix) {
                   FieldViolation{"layers[2].dense[0]", "is 0"}, FieldViolation{"dataset", "no such file"}));
 }
 
+TEST(FieldViolationsTest, AFullMemoryIsNoFaultOfAField) {
+  EXPECT_EQ(UnderField("csv.train", absl::InvalidArgumentError("has no rows")),
+            FieldError("csv.train", "has no rows"));
+  const absl::Status full = absl::ResourceExhaustedError("no memory to read train.csv.xz");
+  EXPECT_EQ(UnderField("csv.train", full), full);
+}
+
 TEST(FieldViolationsTest, OtherStatusesCarryNone) {
   EXPECT_THAT(GetFieldViolations(absl::InternalError("broken")), IsEmpty());
   EXPECT_THAT(GetFieldViolations(absl::OkStatus()), IsEmpty());

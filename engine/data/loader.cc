@@ -16,12 +16,12 @@ constexpr int kStepsToChange = 16;
 
 }  // namespace
 
-Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps,
-               int depth, const Clock* clock)
+Loader::Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t end, int depth,
+               const Clock* clock)
     : dataset_(dataset),
       sampler_(sampler),
       rank_(rank),
-      steps_(steps),
+      end_(end),
       depth_(depth),
       clock_(clock),
       slots_(depth + 1),
@@ -77,7 +77,7 @@ void Loader::StopThread() {
 }
 
 void Loader::PrepareAhead(int64_t step) {
-  for (; step < steps_; ++step) {
+  for (; step < end_; ++step) {
     {
       MutexLock lock(&mutex_);
       mutex_.Await(absl::Condition(this, &Loader::MayPrepare));

@@ -30,16 +30,16 @@ struct Batch {
 // gathering becomes expensive. Only one thread may call Next.
 class Loader {
  public:
-  // Gives the steps from `first_step` to before `steps`, counted from 0 over all epochs. Keeps up to `depth`
-  // of them ready. With depth 0 there is no thread, and Next gathers. `dataset`, `sampler` and `clock` must
+  // Gives the steps from `first_step` to before `end`, counted from 0 over all epochs. Keeps up to `depth` of
+  // them ready. With depth 0 there is no thread, and Next gathers. `dataset`, `sampler` and `clock` must
   // outlive the loader.
-  Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t steps, int depth,
+  Loader(const Dataset* dataset, Sampler* sampler, int rank, int64_t first_step, int64_t end, int depth,
          const Clock* clock = Clock::Real());
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Returns the samples of the next step. They are valid until the next call. Allows steps - first_step
+  // Returns the samples of the next step. They are valid until the next call. Allows end - first_step
   // calls. DATA_LOSS if the samples cannot be read, RESOURCE_EXHAUSTED if there was no memory to read them;
   // the next call returns the error again. Throws std::bad_alloc if there is no memory for the samples, in
   // either thread.
@@ -78,7 +78,7 @@ class Loader {
   const Dataset* const dataset_;
   Sampler* const sampler_;
   const int rank_;
-  const int64_t steps_;
+  const int64_t end_;
   const int depth_;
   const Clock* const clock_;
   // Slots of the steps from taken_ to taken_ + depth_: the caller's step and the steps ahead. A slot belongs

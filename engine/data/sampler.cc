@@ -112,7 +112,8 @@ Sampler::Share Sampler::ShareOf(int64_t epoch, int64_t step, int rank) {
       order = std::make_shared<std::vector<uint32_t>>(OrderOf(epoch));
     }
     share.order = order;
-    // Replicas take steps together and queues are short, so no replica is more than an epoch behind.
+    // Replicas take steps together and queues are short. So a replica is rarely more than an epoch behind,
+    // and then has the order computed again.
     orders_.erase(orders_.begin(), orders_.lower_bound(key - 1));
   }
   share.begin = step * full_ + ShareFirst(step, rank);

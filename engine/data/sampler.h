@@ -86,7 +86,7 @@ class Sampler {
   const std::vector<int64_t> full_counts_;
   const std::vector<int64_t> last_counts_;
   Mutex mutex_;
-  // Orders of the newest epochs. Replicas may be in different epochs.
+  // The orders of the newest epochs. Replicas may be in different epochs. Without shuffling, only key 0.
   std::map<int64_t, std::shared_ptr<const std::vector<uint32_t>>> orders_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -59,7 +59,7 @@ void CheckpointKeeper::WriteAll() {
       Write(std::move(work));
       return absl::OkStatus();
     });
-    if (!status.ok() && options_.observer != nullptr) {
+    if (!status.ok()) {
       options_.observer->OnNotice(absl::StrCat("The checkpoint or model of step ", step,
                                                " could not be written: ", status.message(),
                                                "; training continues."));
@@ -74,9 +74,7 @@ void CheckpointKeeper::Write(Work work) {
   if (work.purpose.best) {
     const absl::Status status =
         options_.save_model(options_.best_path, work.snapshot, work.state.summary.best());
-    if (options_.observer == nullptr) {
-      // No observer to notify.
-    } else if (status.ok()) {
+    if (status.ok()) {
       options_.observer->OnBestModel(work.state.summary.best());
     } else {
       options_.observer->OnNotice(absl::StrCat("The model with the best result so far, that of step ",
@@ -106,7 +104,6 @@ void CheckpointKeeper::WriteCheckpoint(Work work) {
     last_step = last_step_;
   }
   if (size.ok()) RemoveOthers(work.state.step, best_step);
-  if (options_.observer == nullptr) return;
   if (!size.ok()) {
     options_.observer->OnNotice(absl::StrCat(
         "The checkpoint of step ", work.state.step, " could not be written: ", size.status().message(),
@@ -137,7 +134,7 @@ void CheckpointKeeper::RemoveOthers(int64_t step, int64_t best_step) {
     if (is_newest || (options_.checkpoints.keep_best() && other == best_step)) continue;
     status.Update(options_.env->RemoveFile(absl::StrCat(options_.checkpoint_folder, "/", file)));
   }
-  if (!status.ok() && options_.observer != nullptr) {
+  if (!status.ok()) {
     options_.observer->OnNotice(
         absl::StrCat("A checkpoint that is not kept any more could not be removed: ", status.message()));
   }

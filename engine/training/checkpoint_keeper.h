@@ -27,15 +27,16 @@ class CheckpointKeeper {
  public:
   struct Options {
     RandomAccessEnv* env = nullptr;
-    // Empty: writes no checkpoint.
+    // Must be given if a Purpose asks for a checkpoint.
     std::string checkpoint_folder;
     // The checkpoints to keep. Defaults filled in.
     v1::Checkpointing checkpoints;
+    // Must be given if a Purpose asks for the best model.
     std::string best_path;
-    // Writes the model with the variables of `snapshot`. `best` is their result.
+    // Writes the model with the variables of `snapshot`. `best` is their result. The thread calls it.
     std::function<absl::Status(const std::string& path, const Snapshot& snapshot, const v1::BestResult& best)>
         save_model;
-    // May be null. Must outlive the keeper.
+    // Both must outlive the keeper. The thread calls the observer.
     TrainerObserver* observer = nullptr;
     const Clock* clock = nullptr;
     // The step of the existing checkpoint, or 0.

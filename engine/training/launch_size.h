@@ -9,7 +9,7 @@
 namespace tandem {
 
 // The number of steps that a device receives at a time. The job gives it. Otherwise it is measured: a power
-// of two whose steps take about 20 milliseconds. Used by a replica's thread alone.
+// of two whose steps take about 20 milliseconds. Used by rank 0's thread alone.
 class LaunchSize {
  public:
   // `given` is in [1, kMostStepsPerLaunch], or 0 to measure. `clock` must outlive this object.

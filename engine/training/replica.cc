@@ -65,7 +65,7 @@ absl::Status Replica::LayOutAsFirst() {
 
 absl::Status Replica::CompileTraining(int64_t step_of_epoch) {
   const StepShape whole = ShapeOf(step_of_epoch, rank_);
-  std::vector<Part>& parts = steps_[whole.batch_samples];
+  std::vector<Part>& parts = parts_[whole.batch_samples];
   if (!parts.empty()) return absl::OkStatus();
   for (const StepShape& shape : PartsOf(whole, context_.spec->training().accumulation_steps())) {
     if (shape.is_early && !parts.empty() && parts.back().samples == shape.samples) {
@@ -120,7 +120,7 @@ absl::Status Replica::Redeal(const DealtSamples* dealt, int64_t next_step) {
 void Replica::DropExecutables() {
   train_loader_.reset();
   validation_loader_.reset();
-  steps_.clear();
+  parts_.clear();
   training_.clear();
   validation_.clear();
   if (population_ != nullptr) population_->Drop();
@@ -267,21 +267,17 @@ absl::Status Replica::TrainSteps(int64_t first, int64_t count) {
 }
 
 int64_t Replica::StepsAlike(int64_t step, int64_t count) const {
-  const Sampler& sampler = *context_.dealt->train;
-  const auto batch_of = [&](int64_t of) {
-    return sampler.BatchSamples(context_.dealt->length.StepOfEpoch(of));
-  };
-  const std::vector<Part>& parts = steps_.at(batch_of(step));
+  const int64_t batch = BatchSamplesOf(step);
+  const std::vector<Part>& parts = parts_.at(batch);
   if (!resident_ || parts.size() != 1 || parts[0].samples == 0) return 1;
   int64_t alike = 1;
-  while (alike < count && batch_of(step + alike) == batch_of(step)) ++alike;
+  while (alike < count && BatchSamplesOf(step + alike) == batch) ++alike;
   return alike;
 }
 
 absl::Status Replica::RunStep(int64_t step) {
   TANDEM_ASSIGN_OR_RETURN(const Batch batch, train_loader_->Next());
-  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
-  const std::vector<Part>& parts = steps_[context_.dealt->train->BatchSamples(step_of_epoch)];
+  const std::vector<Part>& parts = parts_.at(BatchSamplesOf(step));
   const double learning_rate = context_.learning_rate->Rate(step);
   samples_ += batch.samples;
   speed_.samples += batch.samples;
@@ -317,8 +313,7 @@ absl::Status Replica::RunStepsAlike(int64_t step, int64_t count) {
     inputs.insert(inputs.end(), {&learning_rate, &number});
     return absl::MakeConstSpan(inputs);
   };
-  const int64_t step_of_epoch = context_.dealt->length.StepOfEpoch(step);
-  Executable& executable = *steps_[context_.dealt->train->BatchSamples(step_of_epoch)][0].executable;
+  Executable& executable = *parts_.at(BatchSamplesOf(step))[0].executable;
   return executable.RunSeveral(count, inputs_of, &communicator_);
 }
 

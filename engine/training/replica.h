@@ -164,6 +164,10 @@ class Replica {
   StepShape ShapeOf(int64_t step_of_epoch, int rank) const;
   // Sets the layouts of variables: compiles rank 0's first graph, if its share is different.
   absl::Status LayOutAsFirst();
+  // Returns the samples of the whole batch of step `step`, counted from 0 over all epochs.
+  int64_t BatchSamplesOf(int64_t step) const {
+    return context_.dealt->train->BatchSamples(context_.dealt->length.StepOfEpoch(step));
+  }
   // Returns the number of steps from `step` on, at most `count`, that are runs of the same executable.
   int64_t StepsAlike(int64_t step, int64_t count) const;
   // Runs the executables of a step.
@@ -199,8 +203,8 @@ class Replica {
     int64_t samples = 0;
     Executable* executable = nullptr;
   };
-  // The parts of a step, by the samples of the whole batch.
-  std::map<int64_t, std::vector<Part>> steps_;
+  // The parts of the replica's share, by the samples of the whole batch.
+  std::map<int64_t, std::vector<Part>> parts_;
   // The executables of all parts, without repetition.
   std::vector<std::unique_ptr<Executable>> training_;
   // Executables by the replica's own samples.

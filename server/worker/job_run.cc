@@ -12,6 +12,7 @@
 #include "engine/base/memory_error.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "proto/job_file/yaml_writer.h"
 #include "server/worker/trainer_options.h"
 #include "third_party/spdlog/log.h"
@@ -29,7 +30,8 @@ Finished MakeFinished(v1::JobState state, v1::StateReason reason, absl::string_v
   Finished finished;
   finished.set_state(state);
   finished.set_reason(reason);
-  finished.set_message(std::string(message));
+  // A message may name files, and names of files are any bytes.
+  finished.set_message(ToUtf8(message));
   return finished;
 }
 
@@ -320,9 +322,8 @@ void JobRun::OnBestModel(const v1::BestResult& best) {
 
 void JobRun::OnNotice(absl::string_view message) {
   spdlog::info("{}", std::string(message));
-  Send([&](WorkerEvent& event) {
-    event.mutable_report()->mutable_notice()->set_message(std::string(message));
-  });
+  // A notice may name files, as above.
+  Send([&](WorkerEvent& event) { event.mutable_report()->mutable_notice()->set_message(ToUtf8(message)); });
 }
 
 void JobRun::Send(absl::FunctionRef<void(WorkerEvent&)> fill) {

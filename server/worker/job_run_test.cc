@@ -194,6 +194,19 @@ TEST_F(JobRunTest, ABestModelThatIsThereIsReportedAtTheStart) {
   EXPECT_EQ(events_.size(), 3);
 }
 
+// The daemon cannot parse an event whose text is not UTF-8. Names of files are any bytes.
+TEST_F(JobRunTest, MessagesAreUtf8) {
+  ASSERT_TRUE(MakeRun([](FakeTrainer& trainer) {
+                trainer.observer().OnNotice("skipped caf\xE9.txt");
+                return absl::DataLossError("caf\xE9.jpg cannot be opened");
+              })
+                  ->Run()
+                  .ok());
+  ASSERT_EQ(events_.size(), 2);
+  EXPECT_EQ(events_[0].report().notice().message(), "skipped caf\\xe9.txt");
+  EXPECT_EQ(events_[1].finished().message(), "caf\\xe9.jpg cannot be opened");
+}
+
 TEST_F(JobRunTest, ReplicasWaitForEachOtherAsLongAsTheDaemonSays) {
   Finish(absl::InternalError(""));
   EXPECT_EQ(watchdog_, absl::Minutes(30));

@@ -11,6 +11,7 @@
 #include "engine/base/memory_error.h"
 #include "engine/base/sha256.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/utf8.h"
 #include "engine/training/evaluation.h"
 #include "engine/training/prediction.h"
 #include "engine/training/prediction_input.h"
@@ -221,11 +222,12 @@ absl::Status RunModelTask(const ModelTask& task, const DeviceFactory& device_fac
   ModelTaskOutput output;
   ModelTaskEnd& end = *output.mutable_end();
   end.set_code(static_cast<int>(status.code()));
-  end.set_message(std::string(status.message()));
+  // A message may name files, and names of files are any bytes.
+  end.set_message(ToUtf8(status.message()));
   for (const FieldViolation& violation : GetFieldViolations(status)) {
     auto& added = *end.add_violations();
     added.set_field(violation.field);
-    added.set_description(violation.description);
+    added.set_description(ToUtf8(violation.description));
   }
   return write(output);
 }

@@ -103,6 +103,33 @@ const Node* HalvingMaxPool(const Lowering& lowering, ValueId y) {
   return pool;
 }
 
+// The result of a forward step, which also computes the ReLU or the pooling after the convolution, if any.
+struct ForwardResult {
+  Region y;
+  Region index;  // The places of the pooling's maxima. Valid with a pooling.
+  bool has_relu = false;
+  bool has_pool = false;
+};
+
+// Defines the result in the batch-blocked layout. Absorbs the following op if nobody else reads the value
+// between the two.
+ForwardResult DefineForward(Lowering& lowering, const Node& node) {
+  const auto define = [&](ValueId id, DType dtype) {
+    return lowering.Define(id, Layout::BatchBlocked(dtype, lowering.shape(id)));
+  };
+  if (const Node* pool = HalvingMaxPool(lowering, node.outputs[0]); pool != nullptr) {
+    lowering.Absorb(pool->id);
+    return {.y = define(pool->outputs[0], DType::kFloat32),
+            .index = define(pool->outputs[1], DType::kUInt8),
+            .has_pool = true};
+  }
+  if (const Node* relu = lowering.ReluAfter(node); relu != nullptr) {
+    lowering.Absorb(relu->id);
+    return {.y = define(relu->outputs[0], DType::kFloat32), .index = {}, .has_relu = true};
+  }
+  return {.y = define(node.outputs[0], DType::kFloat32), .index = {}};
+}
+
 // Adds the gradient of weights. Its dy is the gradient of a pooling, which nobody else needs.
 absl::Status LowerPooledGradWeight(Lowering& lowering, const Node& node, const ConvProblem& problem,
                                    const PooledGrad& pooled) {
@@ -204,32 +231,15 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
   if (has_bias) {
     TANDEM_ASSIGN_OR_RETURN(bias, lowering.GetPlain(node.inputs[2]));
   }
-  // The following ops run together with the convolution if nobody else reads the values between them.
-  const Node* relu = lowering.ReluAfter(node);
-  const Node* pool = HalvingMaxPool(lowering, node.outputs[0]);
-  const bool with_relu = relu != nullptr;
-  const bool with_pool = pool != nullptr;
+  const ForwardResult result = DefineForward(lowering, node);
   std::string name = winograd ? "conv2d winograd" : "conv2d batch-blocked";
-  Region y;
-  Region index;
-  if (with_pool) {
-    lowering.Absorb(pool->id);
-    const Shape& pooled = lowering.shape(pool->outputs[0]);
-    y = lowering.Define(pool->outputs[0], Layout::BatchBlocked(DType::kFloat32, pooled));
-    index = lowering.Define(pool->outputs[1], Layout::BatchBlocked(DType::kUInt8, pooled));
-    name += " + max_pool2d";
-  } else if (with_relu) {
-    lowering.Absorb(relu->id);
-    y = lowering.Define(relu->outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.y));
-    name += " + relu";
-  } else {
-    y = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.y));
-  }
-  std::vector<Region> writes = {y};
-  if (with_pool) writes.push_back(index);
+  if (result.has_pool) name += " + max_pool2d";
+  if (result.has_relu) name += " + relu";
+  std::vector<Region> writes = {result.y};
+  if (result.has_pool) writes.push_back(result.index);
   int64_t floats = 0;
-  Region scratch = y;
-  if (winograd || with_pool) {
+  Region scratch = result.y;
+  if (winograd || result.has_pool) {
     floats = winograd ? BestKernels().winograd_scratch(sizes) : BestKernels().conv_max_pool_scratch(sizes);
     scratch = ThreadScratch(lowering, floats);
     writes.push_back(scratch);
@@ -238,19 +248,19 @@ absl::Status LowerConvForward(Lowering& lowering, const Node& node) {
     const float* image = run.At<const float>(x);
     const float* w = run.At<const float>(weight);
     const float* b = has_bias ? run.At<const float>(bias) : nullptr;
-    float* result = run.At<float>(y);
-    uint8_t* places = with_pool ? run.At<uint8_t>(index) : nullptr;
+    float* y = run.At<float>(result.y);
+    uint8_t* places = result.has_pool ? run.At<uint8_t>(result.index) : nullptr;
     if (winograd) {
-      run.kernels->winograd_forward(sizes, image, w, b, with_relu, result, places, own, begin, end);
-    } else if (with_pool) {
-      run.kernels->conv_max_pool(sizes, image, w, b, result, places, own, begin, end);
+      run.kernels->winograd_forward(sizes, image, w, b, result.has_relu, y, places, own, begin, end);
+    } else if (result.has_pool) {
+      run.kernels->conv_max_pool(sizes, image, w, b, y, places, own, begin, end);
     } else {
-      run.kernels->conv_forward(sizes, image, w, b, with_relu, result, begin, end);
+      run.kernels->conv_forward(sizes, image, w, b, result.has_relu, y, begin, end);
     }
   };
-  const int64_t rows = winograd    ? WinogradTileRows(sizes)
-                       : with_pool ? sizes.out_height() / 2
-                                   : sizes.out_height();
+  const int64_t rows = winograd          ? WinogradTileRows(sizes)
+                       : result.has_pool ? sizes.out_height() / 2
+                                         : sizes.out_height();
   lowering.Emit({.name = std::move(name),
                  .reads = {x, weight, bias},
                  .writes = std::move(writes),
@@ -271,7 +281,6 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
   if (TakesTiles(lowering, problem)) return LowerTiledConvGradInput(lowering, node, problem);
   if (!TakesBatchBlocked(lowering, problem)) return LowerOneDnnConvGradInput(lowering, node, problem);
   TANDEM_ASSIGN_OR_RETURN(const Region dy, lowering.GetBatchBlocked(node.inputs[0]));
-  TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
   const Region dx = lowering.Define(node.outputs[0], Layout::BatchBlocked(DType::kFloat32, problem.x));
   const Region target =
       problem.padded() ? lowering.Scratch(Layout::BatchBlocked(DType::kFloat32, PaddedShape(problem)).bytes())
@@ -293,6 +302,7 @@ absl::Status LowerConvGradInput(Lowering& lowering, const Node& node) {
            return absl::OkStatus();
          }});
   } else {
+    TANDEM_ASSIGN_OR_RETURN(const Region weight, lowering.GetPlain(node.inputs[1]));
     lowering.Emit({.name = "conv2d_grad_input batch-blocked",
                    .reads = {dy, weight},
                    .writes = {target},
@@ -352,9 +362,7 @@ absl::Status LowerConvGradWeight(Lowering& lowering, const Node& node) {
                      return absl::OkStatus();
                    }});
   }
-  if (op.has_bias) {
-    EmitGradBias(lowering, dy, problem.y, node.outputs[1]);
-  }
+  if (op.has_bias) EmitGradBias(lowering, dy, problem.y, node.outputs[1]);
   return absl::OkStatus();
 }
 

@@ -53,7 +53,11 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
   // oneDNN reads the team's size when a primitive is created.
   const cpu::ScopedTeam scoped_team(team_);
   const int64_t planned = PlanMemory(graph).arena_bytes;
-  std::unique_ptr<cpu::CpuExecutable> best;
+  // Returns the executable's part of kWorkspaceCapBytes.
+  const auto beyond_plan = [planned](const cpu::CpuExecutable& executable) {
+    return executable.bytes() - planned - WorkspaceShareBytes(planned);
+  };
+  std::unique_ptr<cpu::CpuExecutable> best;  // The executable with the least memory.
   TANDEM_RETURN_IF_ERROR(cpu::CallOneDnn([&]() -> absl::Status {
     for (const cpu::Algorithms algorithms : {cpu::Algorithms::kFastest, cpu::Algorithms::kSmallScratch,
                                              cpu::Algorithms::kWithoutWinograd, cpu::Algorithms::kOneDnn}) {
@@ -61,12 +65,11 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuDevice::Compile(const Graph& grap
       TANDEM_RETURN_IF_ERROR(lowering.LowerGraph());
       TANDEM_ASSIGN_OR_RETURN(std::unique_ptr<cpu::CpuExecutable> made, cpu::CpuExecutable::Plan(lowering));
       if (best == nullptr || made->bytes() < best->bytes()) best = std::move(made);
-      const int64_t workspace = *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() +
-                                best->bytes() - planned - WorkspaceShareBytes(planned);
+      const int64_t workspace =
+          *cpu_variables->workspace_bytes() + cpu_variables->padding_bytes() + beyond_plan(*best);
       if (workspace <= kWorkspaceCapBytes) break;
     }
-    return best->Allocate(best->bytes() - planned - WorkspaceShareBytes(planned),
-                          cpu_variables->workspace_bytes());
+    return best->Allocate(beyond_plan(*best), cpu_variables->workspace_bytes());
   }));
   return std::unique_ptr<Executable>(std::move(best));
 }

@@ -19,8 +19,8 @@ absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Plan(Lowering& low
   if (lowering.compute() == DType::kBFloat16 && FindTileSupport() == TileSupport::kRefused) {
     executable->notice_ =
         "cannot compute bfloat16 by AMX: Linux refuses this process the tile registers (arch_prctl); "
-        "training uses "
-        "slower instructions; allow arch_prctl in the container's or service's filter of system calls";
+        "training uses slower instructions; allow arch_prctl in the container's or service's filter of "
+        "system calls";
   }
   return executable;
 }

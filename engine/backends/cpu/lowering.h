@@ -44,8 +44,12 @@ enum class Algorithms : uint8_t {
   kOneDnn,           // No batch-blocked layout, which pads batches, and no tiled layout, which pads channels.
 };
 
-// The code for matrix products in bfloat16: see TakesTileProducts.
-enum class Products : uint8_t { kFaster, kTiles, kOthers };
+// The code for matrix products in bfloat16. See TakesTileProducts.
+enum class Products : uint8_t {
+  kFaster,  // For each product, the faster of the two by a measurement.
+  kTiles,   // Own tiles, wherever they can. For measurements.
+  kOthers,  // oneDNN and batch-blocked loops. For measurements.
+};
 
 inline constexpr int64_t kSmallScratchBytes = int64_t{32} << 20;
 

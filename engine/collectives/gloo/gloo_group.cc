@@ -33,6 +33,8 @@ constexpr std::chrono::hours kNoLimit(24 * 365);
 // The piece of each rank's slice that is reduced at a time, in bytes. It bounds the extra memory for large
 // buffers.
 constexpr int64_t kSliceBytes = int64_t{4} << 20;
+// The longest time that an ending group waits for acknowledgements, of all ranks together.
+constexpr absl::Duration kFarewell = absl::Seconds(2);
 
 // Gloo's view of a rendezvous. Throws gloo::Exception, which ConnectGlooGroup catches.
 class StoreOfRendezvous final : public gloo::rendezvous::Store {
@@ -100,7 +102,8 @@ class GlooCommunicator final : public Communicator, public PeerListener {
     }
     watch_.join();
     ForEachLine([](PeerLine& line) { line.Leave(); });
-    ForEachLine([](PeerLine& line) { line.Stop(); });
+    const absl::Duration deadline = Clock::Real()->Elapsed() + kFarewell;
+    ForEachLine([&](PeerLine& line) { line.Stop(deadline); });
   }
 
   int rank() const override { return options_.rank; }
@@ -144,10 +147,12 @@ class GlooCommunicator final : public Communicator, public PeerListener {
 
   absl::Status Barrier() override { return Meet({.call = CollectiveCall::kBarrier}); }
 
-  // Returns when the others know. So of two aborts, one after the other, the first counts for all ranks.
+  // Returns when the others know. So of two aborts, one after the other, the first counts for all ranks. Does
+  // not wait longer than kFarewell for ranks that hang.
   void Abort(absl::Status status) override {
     End(std::move(status), /*tell=*/true);
-    ForEachLine([](PeerLine& line) { line.AwaitKnown(); });
+    const absl::Duration deadline = Clock::Real()->Elapsed() + kFarewell;
+    ForEachLine([&](PeerLine& line) { line.AwaitKnown(deadline); });
   }
 
   absl::Status status() const override {

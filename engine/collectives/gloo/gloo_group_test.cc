@@ -108,6 +108,16 @@ TEST(GlooGroupTest, ARankThatDoesNotComeToACallIsNamed) {
   }
 }
 
+// The message goes to the daemon as a string of Protocol Buffers, which must be UTF-8.
+TEST(GlooGroupTest, ALongAbortIsCutAtTheEndOfACharacter) {
+  const auto ends = Connect(2);
+  std::string message = "x";
+  while (message.size() < 1000) message += "\xC3\xB6";
+  ends[1]->Abort(absl::DataLossError(message));
+  const absl::Status status = ends[0]->Barrier();
+  EXPECT_EQ(status, absl::DataLossError(message.substr(0, 499)));
+}
+
 TEST(GlooGroupTest, ARankThatIsNoneOfTheWorldIsRefused) {
   MemoryRendezvous rendezvous;
   for (const int rank : {-1, 2}) {

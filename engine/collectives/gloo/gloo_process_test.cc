@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -53,15 +54,35 @@ int RunRank(const std::string& folder, int rank, int signal, int calls) {
   return named ? kNamedTheVictim : kOtherStatus;
 }
 
+// Returns the path of a new folder.
+std::string MakeFolder() {
+  std::string folder = absl::StrCat(testing::TempDir(), "/gloo-XXXXXX");
+  EXPECT_NE(mkdtemp(folder.data()), nullptr);
+  return folder;
+}
+
+// Ends the group while all other ranks hang. Returns whether that took little more than the time for a single
+// rank's acknowledgement, 2 s for the abort and 2 s for the destructor.
+bool LeavesAtOnce(const std::string& folder, int rank, int world_size) {
+  FolderRendezvous rendezvous(folder);
+  absl::StatusOr<std::unique_ptr<Communicator>> end =
+      ConnectGlooGroup({.rank = rank, .world_size = world_size}, rendezvous);
+  if (!end.ok() || !(*end)->Barrier().ok()) return false;
+  if (rank != 0) kill(getpid(), SIGSTOP);
+  absl::SleepFor(absl::Milliseconds(300));
+  const absl::Time begin = absl::Now();
+  (*end)->Abort(absl::CancelledError("enough"));
+  end->reset();
+  return absl::Now() - begin < absl::Seconds(8);
+}
+
 void CheckVictimIsNamed(int signal, int calls) {
-  const std::string folder = absl::StrCat(testing::TempDir(), "/gloo-XXXXXX");
-  std::vector<char> path(folder.c_str(), folder.c_str() + folder.size() + 1);
-  ASSERT_NE(mkdtemp(path.data()), nullptr);
+  const std::string path = MakeFolder();
   pid_t processes[kWorld];
   for (int rank = 0; rank < kWorld; ++rank) {
     processes[rank] = fork();
     ASSERT_GE(processes[rank], 0);
-    if (processes[rank] == 0) _exit(RunRank(path.data(), rank, signal, calls));
+    if (processes[rank] == 0) _exit(RunRank(path, rank, signal, calls));
   }
   for (int rank = 0; rank < kWorld; ++rank) {
     if (rank == kVictim) continue;
@@ -74,7 +95,7 @@ void CheckVictimIsNamed(int signal, int calls) {
   int status = 0;
   ASSERT_EQ(waitpid(processes[kVictim], &status, 0), processes[kVictim]);
   EXPECT_TRUE(WIFSIGNALED(status));
-  std::filesystem::remove_all(path.data());
+  std::filesystem::remove_all(path);
 }
 
 TEST(GlooProcessTest, ARankThatIsKilledIsNamedByAllOthers) {
@@ -83,6 +104,25 @@ TEST(GlooProcessTest, ARankThatIsKilledIsNamedByAllOthers) {
 
 TEST(GlooProcessTest, ARankThatHangsIsNamedByAllOthers) {
   for (int round = 0; round < 3; ++round) CheckVictimIsNamed(SIGSTOP, 1 + round * 3);
+}
+
+TEST(GlooProcessTest, TheFarewellDoesNotGrowWithTheHangingRanks) {
+  constexpr int kRanks = 6;
+  const std::string path = MakeFolder();
+  pid_t processes[kRanks];
+  for (int rank = 0; rank < kRanks; ++rank) {
+    processes[rank] = fork();
+    ASSERT_GE(processes[rank], 0);
+    if (processes[rank] == 0) _exit(LeavesAtOnce(path, rank, kRanks) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(processes[0], &status, 0), processes[0]);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  for (int rank = 1; rank < kRanks; ++rank) {
+    kill(processes[rank], SIGKILL);
+    waitpid(processes[rank], &status, 0);
+  }
+  std::filesystem::remove_all(path);
 }
 
 }  // namespace

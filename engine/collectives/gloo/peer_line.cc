@@ -11,12 +11,17 @@
 namespace tandem {
 namespace {
 
-// The longest time that an ending line waits for the peer's acknowledgement.
-constexpr absl::Duration kFarewell = absl::Seconds(2);
 // Gloo needs a limit for each wait.
 constexpr std::chrono::hours kLineLimit(24 * 365);
 // The only slot of the connection.
 constexpr uint64_t kSlot = 0;
+
+// Returns the beginning of `text`, at most `most` bytes, which ends with a whole character of UTF-8.
+absl::string_view Beginning(absl::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+  return text.substr(0, most);
+}
 
 }  // namespace
 
@@ -28,7 +33,7 @@ PeerLine::PeerLine(gloo::Context* context, int peer, absl::Duration sign_every, 
       incoming_buffer_(context->createUnboundBuffer(&incoming_, sizeof(incoming_))),
       last_heard_(Clock::Real()->Elapsed()) {}
 
-PeerLine::~PeerLine() { Stop(); }
+PeerLine::~PeerLine() { Stop(Clock::Real()->Elapsed()); }
 
 void PeerLine::Start() {
   {
@@ -39,9 +44,9 @@ void PeerLine::Start() {
   receiver_ = std::thread([this] { Receive(); });
 }
 
-void PeerLine::Stop() {
+void PeerLine::Stop(absl::Duration deadline) {
   Leave();
-  AwaitKnown();
+  AwaitKnown(deadline);
   {
     MutexLock lock(&mutex_);
     stopped_ = true;
@@ -55,13 +60,13 @@ void PeerLine::Stop() {
   if (receiver_.joinable()) receiver_.join();
 }
 
-void PeerLine::AwaitKnown() {
+void PeerLine::AwaitKnown(absl::Duration deadline) {
   MutexLock lock(&mutex_);
   const auto known = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool told = leaving_ || abort_said_ || !to_abort_.ok();
     return ((peer_knows_ || !told) && !to_acknowledge_) || receive_ended_ || send_ended_;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&known), kFarewell);
+  mutex_.AwaitWithTimeout(absl::Condition(&known), deadline - Clock::Real()->Elapsed());
 }
 
 bool PeerLine::BothEnd(absl::Duration timeout) {
@@ -107,9 +112,9 @@ void PeerLine::Send() {
         } else if (!to_abort_.ok()) {
           outgoing_.kind = Kind::kAbort;
           outgoing_.code = static_cast<int32_t>(to_abort_.code());
-          outgoing_.length =
-              static_cast<int32_t>(std::min(to_abort_.message().size(), sizeof(outgoing_.text)));
-          std::memcpy(outgoing_.text, to_abort_.message().data(), outgoing_.length);
+          const absl::string_view text = Beginning(to_abort_.message(), sizeof(outgoing_.text));
+          outgoing_.length = static_cast<int32_t>(text.size());
+          std::memcpy(outgoing_.text, text.data(), text.size());
           abort_said_ = true;
           to_abort_ = absl::OkStatus();
         } else if (leaving_ && !leave_said && !abort_said_) {

@@ -39,14 +39,14 @@ class PeerLine {
 
   // Starts the threads. Call it a single time, first.
   void Start();
-  // Tells the peer that this side leaves, unless it was told of an abort. The next call waits for the peer's
-  // acknowledgement.
+  // Tells the peer that this side leaves, unless it was told of an abort. Does not wait.
   void Leave();
-  // Waits a short time until the peer has acknowledged that this side left or aborted.
-  void AwaitKnown();
-  // Leaves, waits as AwaitKnown, and ends the threads. The destructor calls it if necessary.
-  void Stop();
-  // Tells the peer that the group ends with `status`.
+  // Waits until the peer has acknowledged that this side left or aborted, but at most until `deadline`, by
+  // the steady clock.
+  void AwaitKnown(absl::Duration deadline);
+  // Leaves, waits as AwaitKnown, and ends the threads. The destructor calls it without a wait, if necessary.
+  void Stop(absl::Duration deadline);
+  // Tells the peer that the group ends with `status`. The peer receives at most 500 bytes of its message.
   void Abort(const absl::Status& status);
 
   // Returns the time of the peer's last message, by the steady clock.

@@ -61,7 +61,7 @@ class Socket {
   int fd() const { return fd_.get(); }
   bool open() const { return fd_.valid(); }
 
-  // Sets the longest wait of a read.
+  // Sets the longest wait of each Read and Write for the other side.
   void SetPatience(absl::Duration patience) const {
     const timeval time = absl::ToTimeval(patience);
     setsockopt(fd(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
@@ -70,6 +70,7 @@ class Socket {
   bool Write(absl::string_view bytes) const {
     while (!bytes.empty()) {
       const ssize_t count = send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return false;
       bytes.remove_prefix(count);
     }
@@ -79,6 +80,8 @@ class Socket {
     auto* free = static_cast<char*>(data);
     while (bytes > 0) {
       const ssize_t count = recv(fd(), free, bytes, 0);
+      // With a timeout, SIGCONT after SIGSTOP interrupts the call too, although nobody handles the signal.
+      if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return false;
       free += count;
       bytes -= count;

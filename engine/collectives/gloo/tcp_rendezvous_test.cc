@@ -4,6 +4,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -163,6 +165,29 @@ TEST(TcpRendezvousTest, WhatIsAnsweredIsForgotten) {
   }
   EXPECT_LE(CountEntries("/proc/self/fd"), files);
   EXPECT_LE(CountEntries("/proc/self/task"), threads);
+}
+
+// For example, Slurm suspends and resumes a job while its workers connect.
+TEST(TcpRendezvousTest, ASignalDoesNotEndAWait) {
+  struct sigaction ignore = {}, before = {};
+  ignore.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGUSR1, &ignore, &before), 0);
+  const std::string address = FreeAddress();
+  std::thread other([&] {
+    const auto reached = TcpRendezvous::Reach(address, kLong);
+    ASSERT_TRUE(reached.ok()) << reached.status();
+    const auto value = (*reached)->Await("late", kLong);
+    EXPECT_EQ(value.value_or("none"), "value") << value.status();
+  });
+  const auto served = TcpRendezvous::Serve(address, 1, kLong);
+  ASSERT_TRUE(served.ok()) << served.status();
+  for (int i = 0; i < 20; ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+    pthread_kill(other.native_handle(), SIGUSR1);
+  }
+  EXPECT_TRUE((*served)->Publish("late", "value").ok());
+  other.join();
+  sigaction(SIGUSR1, &before, nullptr);
 }
 
 TEST(TcpRendezvousTest, AddressesThatAreNone) {

@@ -316,9 +316,9 @@ class LocalCommunicator final : public Communicator {
   const int world_size_;
   const std::shared_ptr<Group> group_;
   Shown& own_;
-  // The number of calls without a fault whose part of this rank is done or claimed.
+  // The number of calls whose part of this rank is done or claimed. Each is right, or has a fault.
   int64_t judged_ = 0;
-  Faults faults_;  // By number of the call, until returned.
+  Faults faults_;  // By number of the call, until returned. A returned fault is of a call that all have done.
   // All ranks' offers, and a rank's slice of all ranks' elements. Kept between calls, so that no call
   // allocates.
   std::vector<Offer> offers_;

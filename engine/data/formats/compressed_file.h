@@ -12,8 +12,8 @@
 namespace tandem {
 
 // A regular file that is read from beginning to end: plain, compressed by gzip, xz, zstd or bzip2, or the
-// only file of a zip archive. The first bytes tell the format. Every error is INVALID_ARGUMENT and names the
-// file. Not thread-safe.
+// only file of a zip archive. The first bytes tell the format. Every error names the file. It is
+// RESOURCE_EXHAUSTED if there is not enough memory, and otherwise INVALID_ARGUMENT. Not thread-safe.
 class CompressedFile {
  public:
   static absl::StatusOr<std::unique_ptr<CompressedFile>> Open(const std::string& path);

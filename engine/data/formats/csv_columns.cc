@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
 #include "engine/data/data_names.h"
@@ -19,6 +20,7 @@ namespace {
 constexpr int64_t kDefaultCategories = 100;
 constexpr int64_t kMostInputs = 1 << 20;
 constexpr size_t kMostFaults = 20;
+constexpr size_t kShownColumns = 20;
 
 // Returns the choice for a column, or an empty choice.
 v1::CsvColumn ChoiceOf(const v1::CsvSource& source, const std::string& name) {
@@ -221,6 +223,40 @@ std::string Kinds(const std::vector<ColumnPlan>& plans) {
                       " of categories, ", dates, " of dates.");
 }
 
+// The columns of which people are told.
+struct SeenColumns {
+  std::vector<std::string> texts;    // Left out, because they have texts.
+  std::vector<std::string> ignored;  // Left out, because their cells do not differ.
+  std::vector<std::string> missing;  // With missing cells: "'age' 12".
+};
+
+// Adds the notices about the columns of a prepared table.
+void AddNotices(const v1::CsvSource& source, const CsvTable& table, SeenColumns seen, CsvColumns& columns) {
+  // A column that csv.columns leaves out needs no notice.
+  const auto is_chosen = [&](const std::string& name) {
+    return WantedKind(source, name) != v1::COLUMN_KIND_UNSPECIFIED;
+  };
+  std::erase_if(seen.texts, is_chosen);
+  std::erase_if(seen.ignored, is_chosen);
+  if (!seen.texts.empty()) {
+    columns.notices.push_back(
+        absl::StrCat("Columns with many different texts are left out: ", ListNames(seen.texts),
+                     "; to use such a column, give its kind in csv.columns."));
+  }
+  if (!seen.ignored.empty()) {
+    columns.notices.push_back(
+        absl::StrCat("Columns without different values are left out: ", ListNames(seen.ignored), "."));
+  }
+  if (!seen.missing.empty()) {
+    const bool shows_all = seen.missing.size() <= kShownColumns;
+    seen.missing.resize(std::min(kShownColumns, seen.missing.size()));
+    columns.notices.push_back(
+        absl::StrCat("Missing cells in ", table.rows, " rows are filled: ", absl::StrJoin(seen.missing, ", "),
+                     shows_all ? "" : ", ...", ". csv.missing chooses the replacement."));
+  }
+  columns.notices.push_back(Kinds(columns.plans));
+}
+
 }  // namespace
 
 v1::ColumnKind WantedKind(const v1::CsvSource& source, const std::string& name) {
@@ -240,19 +276,19 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
   CsvColumns columns;
   FieldViolations violations;
   std::set<std::string> known;
-  std::vector<std::string> texts, ignored, missing;
+  SeenColumns seen;
   for (size_t i = 0; i < table.features.size(); ++i) {
     const std::string& name = table.names[table.features[i]];
     const ColumnProfile& profile = profiles[i];
     known.insert(name);
     const v1::ColumnKind kind = profile.Kind();
-    if (kind == v1::COLUMN_KIND_TEXT) texts.push_back(name);
-    if (kind == v1::COLUMN_KIND_IGNORED) ignored.push_back(name);
+    if (kind == v1::COLUMN_KIND_TEXT) seen.texts.push_back(name);
+    if (kind == v1::COLUMN_KIND_IGNORED) seen.ignored.push_back(name);
     if (kind == v1::COLUMN_KIND_TEXT || kind == v1::COLUMN_KIND_IGNORED) continue;
     ColumnPlan plan = PlanOf(source, name, profile, violations);
     const std::string fault = FaultOf(table, table.features[i], profile, plan.missing);
     if (!fault.empty() && violations.violations().size() < kMostFaults) violations.Add("csv.train", fault);
-    if (profile.missing() > 0) missing.push_back(absl::StrCat(QuotedCell(name), " ", profile.missing()));
+    if (profile.missing() > 0) seen.missing.push_back(absl::StrCat(QuotedCell(name), " ", profile.missing()));
     if (profile.is_order_unknown() && kind == v1::COLUMN_KIND_DATE) {
       columns.notices.push_back(
           absl::StrCat("The dates of the column ", QuotedCell(name),
@@ -280,9 +316,9 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
     violations.Add(
         "csv.feature_columns",
         absl::StrCat("leave nothing: no column has numbers, categories or dates; give the kind of ",
-                     ListNames(texts.empty() ? ignored : texts), " in csv.columns"));
+                     ListNames(seen.texts.empty() ? seen.ignored : seen.texts), " in csv.columns"));
   }
-  columns.scales |= !texts.empty() || !ignored.empty() || source.columns_size() > 0;
+  columns.scales |= !seen.texts.empty() || !seen.ignored.empty() || source.columns_size() > 0;
   int64_t inputs = 0;
   const bool scales_any = source.scaling() != v1::NUMBER_SCALING_UNSPECIFIED;
   for (ColumnPlan& plan : columns.plans) {
@@ -297,32 +333,7 @@ absl::StatusOr<CsvColumns> PlanCsvColumns(const v1::CsvSource& source, const Csv
   }
   if (!violations.empty()) return violations.ToStatus();
   columns.is_prepared = columns.scales || scales_any || table.rules.decimal_comma;
-  if (!columns.scales) return columns;
-  // A column that csv.columns leaves out needs no notice.
-  const auto is_chosen = [&](const std::string& name) {
-    return WantedKind(source, name) != v1::COLUMN_KIND_UNSPECIFIED;
-  };
-  texts.erase(std::remove_if(texts.begin(), texts.end(), is_chosen), texts.end());
-  ignored.erase(std::remove_if(ignored.begin(), ignored.end(), is_chosen), ignored.end());
-  if (!texts.empty()) {
-    columns.notices.push_back(
-        absl::StrCat("Columns with many different texts are left out: ", ListNames(texts),
-                     "; to use such a column, give its kind in csv.columns."));
-  }
-  if (!ignored.empty()) {
-    columns.notices.push_back(
-        absl::StrCat("Columns without different values are left out: ", ListNames(ignored), "."));
-  }
-  if (!missing.empty()) {
-    constexpr size_t kShown = 20;
-    const size_t shown = std::min(kShown, missing.size());
-    std::string list;
-    for (size_t i = 0; i < shown; ++i) absl::StrAppend(&list, i == 0 ? "" : ", ", missing[i]);
-    columns.notices.push_back(absl::StrCat("Missing cells in ", table.rows, " rows are filled: ", list,
-                                           missing.size() > shown ? ", ..." : "",
-                                           ". csv.missing chooses the replacement."));
-  }
-  columns.notices.push_back(Kinds(columns.plans));
+  if (columns.scales) AddNotices(source, table, std::move(seen), columns);
   return columns;
 }
 

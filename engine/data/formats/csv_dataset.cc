@@ -364,64 +364,76 @@ absl::Status PlanTable(const v1::CsvSource& source, const DataNames& model, cons
   return absl::OkStatus();
 }
 
+// Reads the training table, and decides how its targets and features become numbers. `rows` and `targets`
+// receive all rows.
+absl::Status ReadTrainingTable(const v1::CsvSource& source, const DataNames& model, TrainingRows& rows,
+                               TrainingTargets& targets, Tables& tables) {
+  TANDEM_ASSIGN_OR_RETURN(tables.train, ReadCsvTable(source, source.train(), model,
+                                                     [&](const CsvTable& table, int64_t row,
+                                                         const std::vector<absl::string_view>& fields) {
+                                                       return rows.Add(table, row, fields);
+                                                     }));
+  DatasetInfo& info = tables.info;
+  info.sample_type = SampleType::kFloats;
+  TANDEM_RETURN_IF_ERROR(targets.empty_status());
+  // Targets that the model does not know may be numbers.
+  const bool names_classes =
+      !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
+  const bool finds_kind = source.targets() == v1::TARGET_KIND_UNSPECIFIED;
+  if (finds_kind && source.target_columns_size() <= 1 && !names_classes) {
+    TANDEM_RETURN_IF_ERROR(targets.mixed_status());
+  }
+  const bool classes =
+      source.targets() == v1::TARGET_KIND_CLASS ||
+      (finds_kind && tables.train.targets.size() == 1 && (!targets.all_numbers() || names_classes));
+  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
+                                 : SetValues(source, targets, tables));
+  info.one_label = classes && targets.one_label();
+  TANDEM_RETURN_IF_ERROR(PlanTable(source, model, rows, tables));
+  SetColumns(source, model, tables);
+  return absl::OkStatus();
+}
+
+// Reads and checks the validation table. `rows` receives its categories that the model does not know.
+absl::Status ReadValidationTable(const v1::CsvSource& source, TrainingRows& rows, Tables& tables) {
+  const TargetReader reader(tables.info);
+  const RowReader row_reader(source, tables.train, tables.info.preparation);
+  std::vector<uint8_t> ignored;
+  std::vector<float> ignored_inputs;
+  TANDEM_ASSIGN_OR_RETURN(
+      tables.validation,
+      ReadCsvTableLike(source, source.validation(), tables.train,
+                       [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
+                         ignored.clear();
+                         for (const size_t column : table.targets) {
+                           TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
+                         }
+                         rows.CountUnknown(table, fields);
+                         return row_reader.Read(table, row, fields, &ignored_inputs);
+                       }));
+  return absl::OkStatus();
+}
+
 // Reads the whole tables, a row at a time.
 absl::StatusOr<Tables> ReadTables(const v1::DatasetSpec& spec, const DataNames& model) {
   const v1::CsvSource& source = spec.csv();
   TANDEM_RETURN_IF_ERROR(CheckSource(source));
   Tables tables;
-  const bool one_target = source.target_columns_size() <= 1;
-  TrainingTargets targets(source.classes(), one_target ? source.targets() : v1::TARGET_KIND_VALUES,
+  DatasetInfo& info = tables.info;
+  TrainingTargets targets(source.classes(),
+                          source.target_columns_size() <= 1 ? source.targets() : v1::TARGET_KIND_VALUES,
                           model.classes);
   TrainingRows rows(spec, model, &targets);
-  absl::StatusOr<CsvTable> train =
-      ReadCsvTable(source, source.train(), model,
-                   [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-                     return rows.Add(table, row, fields);
-                   });
-  TANDEM_RETURN_IF_ERROR(OfField("csv.train", train.status()));
-  tables.train = *std::move(train);
-
-  DatasetInfo& info = tables.info;
-  info.sample_type = SampleType::kFloats;
-  // Targets that the model does not know may be numbers.
-  const bool names_classes =
-      !model.classes.empty() && (targets.known_status().ok() || !model.takes_other_outputs);
-  TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.empty_status()));
-  if (source.targets() == v1::TARGET_KIND_UNSPECIFIED && one_target && !names_classes) {
-    TANDEM_RETURN_IF_ERROR(OfField("csv.train", targets.mixed_status()));
-  }
-  const bool classes = source.targets() == v1::TARGET_KIND_CLASS ||
-                       (source.targets() == v1::TARGET_KIND_UNSPECIFIED && tables.train.targets.size() == 1 &&
-                        (!targets.all_numbers() || names_classes));
-  TANDEM_RETURN_IF_ERROR(classes ? SetClasses(source, model, targets, tables)
-                                 : SetValues(source, targets, tables));
-  info.one_label = classes && targets.one_label();
-  TANDEM_RETURN_IF_ERROR(OfField("csv.train", PlanTable(source, model, rows, tables)));
-  SetColumns(source, model, tables);
-
+  TANDEM_RETURN_IF_ERROR(OfField("csv.train", ReadTrainingTable(source, model, rows, targets, tables)));
   if (!source.validation().empty()) {
-    const TargetReader reader(info);
-    const RowReader row_reader(source, tables.train, info.preparation);
-    std::vector<uint8_t> ignored;
-    std::vector<float> ignored_inputs;
-    absl::StatusOr<CsvTable> validation = ReadCsvTableLike(
-        source, source.validation(), tables.train,
-        [&](const CsvTable& table, int64_t row, const std::vector<absl::string_view>& fields) {
-          ignored.clear();
-          for (const size_t column : table.targets) {
-            TANDEM_RETURN_IF_ERROR(reader.Read(table, row, column, fields[column], &ignored));
-          }
-          rows.CountUnknown(table, fields);
-          return row_reader.Read(table, row, fields, &ignored_inputs);
-        });
-    TANDEM_RETURN_IF_ERROR(OfField("csv.validation", validation.status()));
-    tables.validation = *std::move(validation);
+    TANDEM_RETURN_IF_ERROR(OfField("csv.validation", ReadValidationTable(source, rows, tables)));
   }
   for (std::string& notice : rows.UnknownNotices()) info.notices.push_back(std::move(notice));
   info.train_samples = tables.train.rows;
   info.validation_samples = tables.validation.rows;
   if (rows.splits()) {
-    TANDEM_ASSIGN_OR_RETURN(tables.split, rows.split().Choose(classes));
+    const bool is_class = info.target_type == TargetKind::kClass;
+    TANDEM_ASSIGN_OR_RETURN(tables.split, rows.split().Choose(is_class));
     info.validation_samples = std::count(tables.split.begin(), tables.split.end(), true);
     info.train_samples -= info.validation_samples;
   }

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "engine/base/field_violations.h"
-#include "engine/base/utf8.h"
+#include "engine/base/status_macros.h"
 #include "engine/data/table/cell.h"
 
 namespace tandem {
@@ -78,19 +78,20 @@ bool CommasAreDecimal(const CellRows& rows) {
   return any;
 }
 
-// Sets the delimiter that splits all rows alike. Returns false if there is none.
+// Sets the delimiter that splits all rows into the same number of cells. If several delimiters do, a comma
+// wins, unless a semicolon leaves decimal commas. Without a comma, the most cells win. Returns false if no
+// delimiter does.
 bool FindDelimiter(const std::vector<char>& candidates, absl::string_view text, bool is_whole,
                    CsvSyntax* syntax) {
   size_t best = 1;
   CsvSyntax trial = *syntax;
-  std::vector<CellRows> all;
   for (const char candidate : candidates) {
     trial.delimiter = candidate;
-    all.push_back(FirstRows(text, is_whole, trial, kRowsForDelimiter));
-    const size_t width = EqualWidth(all.back());
+    const CellRows rows = FirstRows(text, is_whole, trial, kRowsForDelimiter);
+    const size_t width = EqualWidth(rows);
     const bool is_better = width > best && (best == 1 || syntax->delimiter != ',');
     const bool is_decimal =
-        width > 1 && candidate == ';' && syntax->delimiter == ',' && best > 1 && CommasAreDecimal(all.back());
+        width > 1 && candidate == ';' && syntax->delimiter == ',' && best > 1 && CommasAreDecimal(rows);
     if (!is_better && !is_decimal) continue;
     best = width;
     syntax->delimiter = candidate;
@@ -274,7 +275,7 @@ absl::Status CheckCsvFormat(const v1::CsvSource& source) {
 }
 
 absl::StatusOr<CsvFormat> FindCsvFormat(const v1::CsvSource& source, absl::string_view text, bool is_whole) {
-  if (absl::Status status = CheckCsvFormat(source); !status.ok()) return status;
+  TANDEM_RETURN_IF_ERROR(CheckCsvFormat(source));
   CsvFormat format;
   absl::ConsumePrefix(&text, kByteOrderMark);
   if (!source.quote().empty()) format.syntax.quote = source.quote()[0];
@@ -288,8 +289,8 @@ absl::StatusOr<CsvFormat> FindCsvFormat(const v1::CsvSource& source, absl::strin
     if (source.delimiter().empty()) candidates = {separator};
     format.syntax.delimiter = candidates[0];
     format.has_separator_row = true;
-    text.remove_prefix(
-        std::min(text.size(), text.find('\n') == text.npos ? text.size() : text.find('\n') + 1));
+    const size_t end = text.find('\n');
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
   }
   FindSyntax(source, candidates, text, is_whole, &format.syntax);
   format.has_quotes = absl::StrContains(text, format.syntax.quote);

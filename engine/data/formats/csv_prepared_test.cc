@@ -525,6 +525,18 @@ TEST_F(PreparedTest, ColumnsAreReported) {
   EXPECT_TRUE(report.columns[4].target());
 }
 
+TEST_F(PreparedTest, LongCellsAreCounted) {
+  constexpr int kCells = 33;
+  std::string table = "age,essay,y\n";
+  for (int i = 0; i < kCells; ++i) {
+    absl::StrAppend(&table, i, ",", std::string(1 << 20, static_cast<char>('A' + i)), ",", i % 2, "\n");
+  }
+  const v1::DatasetSpec spec = Spec(table);
+  const CsvReport report = *ReportCsv(spec, *DescribeDataset(spec));
+  EXPECT_EQ(report.columns[1].distinct(), kCells);
+  EXPECT_EQ(report.columns[1].examples(1), std::string(40, 'B'));
+}
+
 TEST_F(PreparedTest, ATableOfTextAloneIsRefused) {
   ExpectViolation(Spec("a,y\nx,1\ny,2\nz,3\n"), "csv.feature_columns",
                   "leave nothing: no column has numbers, categories or dates; give the kind of 'a'");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "engine/base/status_macros.h"
@@ -23,9 +24,8 @@ namespace {
 
 constexpr size_t kMostColumns = 1000;
 constexpr size_t kMostDistinct = 100'001;
-constexpr size_t kMostCellBytes = size_t{32} << 20;
 constexpr int kMostExamples = 5;
-constexpr size_t kExampleLength = 40;
+constexpr size_t kExampleLength = 40;  // In bytes.
 
 // The cells of a column.
 class ReportedColumn {
@@ -36,12 +36,10 @@ class ReportedColumn {
     profile_.Add(row, cell);
     cell = absl::StripAsciiWhitespace(cell);
     if (rules_.IsMissing(cell)) return;
-    if (cells_.size() < kMostDistinct && bytes_ < kMostCellBytes && cells_.emplace(cell).second) {
-      bytes_ += cell.size();
+    if (hashes_.size() < kMostDistinct && hashes_.insert(absl::HashOf(cell)).second &&
+        message_.examples_size() < kMostExamples) {
       const std::string text = NameToUtf8(cell);
-      if (message_.examples_size() < kMostExamples) {
-        message_.add_examples(ToUtf8(absl::string_view(text).substr(0, kExampleLength)));
-      }
+      message_.add_examples(ToUtf8(absl::string_view(text).substr(0, kExampleLength)));
     }
     double number = 0;
     if (ParseCsvNumber(cell, rules_.decimal_comma, &number)) {
@@ -59,7 +57,7 @@ class ReportedColumn {
   v1::TableColumn Finish() {
     message_.set_kind(profile_.Kind());
     message_.set_missing(profile_.missing());
-    message_.set_distinct(static_cast<int64_t>(bytes_ < kMostCellBytes ? cells_.size() : kMostDistinct));
+    message_.set_distinct(static_cast<int64_t>(hashes_.size()));
     if (message_.kind() == v1::COLUMN_KIND_NUMBER && has_number_) {
       message_.set_least(least_text_);
       message_.set_largest(largest_text_);
@@ -83,8 +81,8 @@ class ReportedColumn {
   CellRules rules_;
   ColumnProfile profile_;
   v1::TableColumn message_;
-  absl::flat_hash_set<std::string> cells_;
-  size_t bytes_ = 0;
+  // Of the different cells. Hashes take little memory, and two of 100,001 are hardly ever equal.
+  absl::flat_hash_set<size_t> hashes_;
   bool has_number_ = false;
   double least_ = 0;
   double largest_ = 0;

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-// What a training table's file holds, for people.
+// The columns and the form of a training table's file, for people.
 struct CsvReport {
   // In the order of the table, at most the first 1,000.
   std::vector<v1::TableColumn> columns = {};
@@ -18,7 +18,8 @@ struct CsvReport {
   bool has_quotes = false;  // Any of the table's first rows has a quote.
 };
 
-// Reads the training table of `spec`, which `info` describes. Errors as DescribeDataset.
+// Reads the training table of `spec`, which `info` describes. Needs about a megabyte for each column with
+// many different cells. Errors as DescribeDataset.
 absl::StatusOr<CsvReport> ReportCsv(const v1::DatasetSpec& spec, const DatasetInfo& info);
 
 }  // namespace tandem

@@ -17,8 +17,9 @@
 
 namespace tandem {
 
-// A table of a CsvSource. It is read row by row, so it may be longer than memory. Every error is
-// INVALID_ARGUMENT. It names the file, or a field of the source as FieldViolations do.
+// A table of a CsvSource. It is read row by row, so it may be longer than memory. Every error names the file,
+// or a field of the source as FieldViolations do. It is RESOURCE_EXHAUSTED if there is not enough memory, and
+// otherwise INVALID_ARGUMENT.
 struct CsvTable {
   std::string path;
   // The names of the columns, in UTF-8. Positions from 0 if the table has no names.

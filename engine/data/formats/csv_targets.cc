@@ -74,11 +74,11 @@ void TrainingTargets::Add(const CsvTable& table, int64_t row, size_t column, abs
         ", a class that the model does not know; leave such rows out, or correct what is misspelt"));
   }
   if (number_status_.ok()) {
-    const absl::StatusOr<int32_t> number = ClassNumber(table, row, column, text, classes_);
-    number_status_ = number.status();
-    if (number.ok()) {
-      largest_ = std::max(largest_, *number);
-      smallest_ = std::min(smallest_, *number);
+    const absl::StatusOr<int32_t> label = ClassNumber(table, row, column, text, classes_);
+    number_status_ = label.status();
+    if (label.ok()) {
+      largest_ = std::max(largest_, *label);
+      smallest_ = std::min(smallest_, *label);
     }
   }
   const bool is_name = &seen == &texts_ || are_classes_ || is_known;
@@ -99,6 +99,7 @@ absl::Status TrainingTargets::mixed_status() const {
       is_text ? "numbers" : "text", " in ", others.count, others.count == 1 ? " other row" : " other rows",
       "; correct it, or give csv.targets: TARGET_KIND_CLASS if the column names classes"));
 }
+
 absl::StatusOr<std::vector<std::string>> TrainingTargets::Names(const CsvTable& table) const {
   if (!keeps_names_) {
     return absl::InvalidArgumentError(

@@ -30,20 +30,23 @@ class TrainingTargets {
 
   void Add(const CsvTable& table, int64_t row, size_t column, absl::string_view text);
 
-  // Each status below is OK, or the error of the first target that breaks the rule. Here: no target is empty.
+  // Return the INVALID_ARGUMENT of the first target that breaks a rule, or OK. The rules:
+  // no target is empty,
   const absl::Status& empty_status() const { return empty_status_; }
-  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
-  // Numbers are not mixed with text. The error names the first of the rarer kind.
+  // numbers are not mixed with text (the error names the first target of the rarer kind),
   absl::Status mixed_status() const;
-  bool all_numbers() const { return value_status_.ok(); }
-  // All targets are values.
+  // all targets are values,
   const absl::Status& value_status() const { return value_status_; }
-  // All targets are numbers of classes.
+  // all targets are numbers of classes,
   const absl::Status& number_status() const { return number_status_; }
-  // The model knows all targets by name. OK without a model.
+  // the model knows all targets by name (OK without a model).
   const absl::Status& known_status() const { return known_status_; }
+
+  bool are_mixed() const { return numbers_.count > 0 && texts_.count > 0; }
+  bool all_numbers() const { return value_status_.ok(); }
   // Returns whether the model knows any target.
   bool knows_any() const { return knows_any_; }
+  // Returns the number of classes, if targets are their numbers: the source's, or the largest target + 1.
   int64_t classes() const { return classes_ > 0 ? classes_ : int64_t{1} + largest_; }
   // Returns whether all targets have the same class.
   bool one_label() const {
@@ -55,7 +58,7 @@ class TrainingTargets {
 
  private:
   const int64_t classes_;
-  bool keeps_names_;
+  bool keeps_names_;  // False if targets cannot name classes: they are values, or there are too many names.
   // Numbers may be names of classes, among texts.
   const bool are_classes_;
   absl::flat_hash_set<std::string> names_;
