@@ -261,6 +261,16 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
 });
 
+await test("an element is made again only for another key, also if keys are numbers", async () => {
+  const made = await page.evaluate(async () => {
+    const {update} = await import("/page/dom.js");
+    const element = document.createElement("div"), made = [];
+    for (const key of [7, 7, 8, "a", "a"]) update(element, key, () => made.push(key) && []);
+    return made;
+  });
+  assert.deepEqual(made, [7, 8, "a"]);
+});
+
 await test("numbers beside an axis keep their size", async () => {
   const shown = await page.evaluate(async () => {
     const {tick} = await import("/page/format.js");
