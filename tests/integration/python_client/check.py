@@ -282,6 +282,25 @@ def check_datasets(client: tandem.Client) -> None:
         raise SystemExit("validation was left out")
     except tandem.InvalidRequest as error:
         assert "names its files by paths" in error.message and error.mend, error
+    check_shrinking_file(client)
+
+
+def check_shrinking_file(client: tandem.Client) -> None:
+    """A file that becomes shorter during its upload is named."""
+    path = SCRATCH / "shrinks.csv"
+    path.write_text("a,b\n" + "1,2\n" * 1000)
+
+    def cut(request, timeout=None):
+        path.write_text("a,b\n")
+        return real(request, timeout=timeout)
+
+    real, client.calls.datasets.create_upload = client.calls.datasets.create_upload, cut
+    try:
+        client.datasets.add("shrinks", path, spec={"csv": {"target_columns": ["b"]}})
+        raise SystemExit("a cut file was uploaded")
+    except tandem.InvalidRequest as error:
+        assert f"cannot upload {path}: it became shorter" in error.message and error.mend == "add it again", error
+    client.calls.datasets.create_upload = real
 
 
 def write_shard(path: pathlib.Path, samples: int) -> None:
