@@ -114,7 +114,10 @@ absl::StatusOr<std::unique_ptr<Daemon>> Daemon::Start(const DaemonOptions& optio
   daemon->limits_ = std::make_unique<CallLimits>(daemon->Quotas(options), Clock::Real());
   TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(address, "--listen"));
   if (metrics.has_value()) TANDEM_RETURN_IF_ERROR(RpcServer::CheckAddress(*metrics, "--metrics-listen"));
-  TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs(options));
+  TANDEM_RETURN_IF_ERROR(daemon->OpenAdmission(options));
+  TANDEM_RETURN_IF_ERROR(daemon->OpenWorkers(options));
+  daemon->ObserveJobs(options);
+  TANDEM_RETURN_IF_ERROR(daemon->TakeOverJobs());
   TANDEM_RETURN_IF_ERROR(daemon->Serve(options, address, std::move(credentials)));
   TANDEM_RETURN_IF_ERROR(daemon->Monitor(metrics.has_value() ? &*metrics : nullptr));
   if (options.backup_every > absl::ZeroDuration()) {
@@ -158,7 +161,7 @@ void Daemon::Audit(const char* event) {
   audit_->Add(std::move(record));
 }
 
-absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
+absl::Status Daemon::OpenAdmission(const DaemonOptions& options) {
   DeviceOptions device_options;
   device_options.cpu_devices = options.cpu_devices;
   device_options.cpu_threads = options.threads_per_cpu_device;
@@ -187,7 +190,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
       ClusterRules{.has_slurm = !shared_folder_.empty(),
                    .allowed_arguments = options.slurm_allow_arguments,
                    .test = [this](const v1::JobSpec& spec) { return cluster_->Test(spec); }});
+  return absl::OkStatus();
+}
 
+absl::Status Daemon::OpenWorkers(const DaemonOptions& options) {
   WorkerSupervisor::Options worker_options;
   worker_options.worker_program = std::filesystem::absolute(options.worker_program).string();
   worker_options.state_folder = state_folder_->path();
@@ -226,6 +232,10 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   scheduler_ = std::make_unique<Scheduler>(jobs_.get(), store_.get(), inventory_.get(), &policy_,
                                            starter_.get(), Clock::Real(), std::move(scheduler_options));
   gpu_health_ = WatchGpus(std::move(checks));
+  return absl::OkStatus();
+}
+
+void Daemon::ObserveJobs(const DaemonOptions& options) {
   drain_ = std::make_unique<JobDrain>(jobs_.get());
   jobs_->AddObserver(monitoring_.jobs());
   jobs_->AddObserver(workers_.get());
@@ -240,7 +250,9 @@ absl::Status Daemon::TakeOverJobs(const DaemonOptions& options) {
   }
   jobs_->SetWaitingSource(scheduler_.get());
   jobs_->SetMostQueued(options.max_queued_jobs);
+}
 
+absl::Status Daemon::TakeOverJobs() {
   if (restoration_.has_value()) {
     const absl::Status told =
         TellOfRestoration(state_folder_->DatabasePath(), *restoration_, state_folder_->JobsFolder(),

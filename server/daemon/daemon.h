@@ -106,7 +106,14 @@ class Daemon {
   SandboxOptions SandboxFor(const DaemonOptions& options) const;
   absl::Status OpenDatasets(const DaemonOptions& options);
   absl::Status OpenData(const DaemonOptions& options);
-  absl::Status TakeOverJobs(const DaemonOptions& options);
+  // Finds the devices, and creates the part that checks new jobs.
+  absl::Status OpenAdmission(const DaemonOptions& options);
+  // Creates the parts that start workers, and the scheduler. Starts no worker yet.
+  absl::Status OpenWorkers(const DaemonOptions& options);
+  // Has all parts told of each job's events.
+  void ObserveJobs(const DaemonOptions& options);
+  // Continues an earlier daemon's jobs, and starts the scheduler.
+  absl::Status TakeOverJobs();
   // Creates the part that runs jobs on a cluster.
   absl::Status OpenCluster(const DaemonOptions& options, const WorkerSupervisor::Options& workers);
   absl::Status Serve(const DaemonOptions& options, const ListenAddress& address,

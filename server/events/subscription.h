@@ -33,8 +33,9 @@ class Subscription final : public ItemSource<std::shared_ptr<const Item>> {
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  // Calls `callback` with the next entry as soon as it exists, on a thread of the hub and never within Next.
-  // The callback must not block. It may call Next and destroy the subscription.
+  // Calls `callback` with the next entry as soon as it exists, on a thread of the hub. After the hub was
+  // closed, calls it within Next instead. The callback must not block. It may call Next and destroy the
+  // subscription.
   void Next(Callback callback) override;
 
   // Gives CANCELLED to the outstanding callback and every later callback. Idempotent.

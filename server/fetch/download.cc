@@ -52,6 +52,12 @@ std::string StrongTag(const HttpResponse& response) {
   return absl::StartsWith(tag, "W/") ? "" : tag;
 }
 
+// Returns the path of a hidden file beside `path`. A folder's own files are never hidden.
+std::string HiddenBeside(const std::string& path, absl::string_view ending) {
+  const std::filesystem::path whole(path);
+  return (whole.parent_path() / absl::StrCat(".", whole.filename().string(), ending)).string();
+}
+
 // One download with all its tries.
 class Transfer : public HttpSink {
  public:
@@ -62,8 +68,8 @@ class Transfer : public HttpSink {
         request_(request),
         backoff_(retry),
         context_(context),
-        part_path_(request.path + ".part"),
-        state_path_(request.path + ".json"),
+        part_path_(HiddenBeside(request.path, ".part")),
+        state_path_(HiddenBeside(request.path, ".json")),
         reserved_(request.reserved) {}
 
   absl::StatusOr<std::optional<internal::v1::CacheFile>> Run() {

@@ -19,8 +19,9 @@ namespace tandem {
 
 // A file to download.
 struct DownloadRequest {
-  // The file's path. The file appears there whole and synced, or not at all. Until then, "<path>.part" holds
-  // the received bytes and "<path>.json" their version. A later download to the same path continues the part.
+  // The file's path. The file appears there whole and synced, or not at all. Until then, ".<name>.part" in
+  // its folder holds the received bytes and ".<name>.json" their version. A later download to the same path
+  // continues the part.
   std::string path;
   // The required SHA-256: 64 lower-case hexadecimal digits. Empty: any content.
   std::string sha256;

@@ -79,8 +79,8 @@ TEST_F(DownloadTest, BringsAFile) {
   EXPECT_EQ(done_, 10000);
   EXPECT_EQ(total_, 10000);
   EXPECT_EQ(reserved_, 10000);
-  EXPECT_FALSE(std::filesystem::exists(request_.path + ".part"));
-  EXPECT_FALSE(std::filesystem::exists(request_.path + ".json"));
+  EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/.data.bin.part"));
+  EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/.data.bin.json"));
 }
 
 TEST_F(DownloadTest, BringsAnEmptyFile) {
@@ -166,7 +166,7 @@ TEST_F(DownloadTest, APartThatWasTouchedIsFoundOutByTheChecksum) {
   request_.sha256 = *Sha256Of(Content(10000));
   for (int i = 0; i < 4; ++i) web_.Befall(kUrl, {.cut_after = i == 0 ? 6000 : 0});
   ASSERT_FALSE(Run().ok());
-  std::fstream part(request_.path + ".part", std::ios::in | std::ios::out | std::ios::binary);
+  std::fstream part(temporary_.path() + "/.data.bin.part", std::ios::in | std::ios::out | std::ios::binary);
   part.seekp(100);
   part.put('!');
   part.close();
@@ -182,7 +182,7 @@ TEST_F(DownloadTest, WrongChecksumIsAnError) {
   EXPECT_TRUE(absl::IsInvalidArgument(file.status()));
   EXPECT_THAT(std::string(file.status().message()), HasSubstr(*Sha256Of(Content(100))));
   EXPECT_FALSE(std::filesystem::exists(request_.path));
-  EXPECT_FALSE(std::filesystem::exists(request_.path + ".part"));
+  EXPECT_FALSE(std::filesystem::exists(temporary_.path() + "/.data.bin.part"));
   EXPECT_EQ(web_.requests().size(), 1) << "it would not be another one";
 }
 

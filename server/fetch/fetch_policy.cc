@@ -112,17 +112,19 @@ absl::StatusOr<FetchPolicy> FetchPolicy::Parse(const std::vector<std::string>& p
     } else {
       Host host;
       host.below = absl::ConsumePrefix(&rest, "*.");
+      const auto read_port = [&host](absl::string_view text) {
+        return absl::SimpleAtoi(text, &host.port) && host.port >= 1 && host.port <= 65535;
+      };
       // An IPv6 address without brackets has colons, and so no port.
       const size_t bracket = rest.find(']');
       const size_t colon = rest.rfind(':');
       if (absl::StartsWith(rest, "[") && bracket != absl::string_view::npos) {
-        if (bracket + 1 < rest.size() &&
-            (rest[bracket + 1] != ':' || !absl::SimpleAtoi(rest.substr(bracket + 2), &host.port))) {
+        if (bracket + 1 < rest.size() && (rest[bracket + 1] != ':' || !read_port(rest.substr(bracket + 2)))) {
           return absl::InvalidArgumentError(absl::StrCat("'", pattern, "' is not HOST:PORT"));
         }
         rest = rest.substr(1, bracket - 1);
       } else if (colon != absl::string_view::npos && rest.find(':') == colon) {
-        if (!absl::SimpleAtoi(rest.substr(colon + 1), &host.port) || host.port < 1 || host.port > 65535) {
+        if (!read_port(rest.substr(colon + 1))) {
           return absl::InvalidArgumentError(absl::StrCat("'", pattern, "' is not HOST:PORT"));
         }
         rest = rest.substr(0, colon);

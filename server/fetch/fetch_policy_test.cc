@@ -107,7 +107,7 @@ TEST(FetchPolicyTest, NoneMeansNowhere) {
 
 TEST(FetchPolicyTest, OtherPatternsAreRefused) {
   for (const char* pattern :
-       {"", "https://example.com", "example.com/path", "example.com:99999", "*", "a*b", "s3://"}) {
+       {"", "https://example.com", "example.com/path", "example.com:99999", "[::1]:0", "*", "a*b", "s3://"}) {
     EXPECT_FALSE(FetchPolicy::Parse({pattern}).ok()) << pattern;
   }
   EXPECT_FALSE(FetchPolicy::Parse({"none", "public"}).ok());

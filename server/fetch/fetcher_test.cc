@@ -321,6 +321,19 @@ TEST_F(FetcherTest, OfAFolderOnlyWhatChangedIsFetchedAgain) {
   EXPECT_TRUE(fs::exists(Local(before, PathKind::kFolder) + "/b/22"));
 }
 
+TEST_F(FetcherTest, AFolderMayHaveFilesNamedLikeAnotherFileWithAnEnding) {
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1.json", "set/a/1.part"});
+  ASSERT_TRUE(Ensure(Folder("s3://bucket/set/")).ok());
+  PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/a/1.json", "set/a/1.part"});
+  clock_.Advance(absl::Minutes(1));
+  const absl::StatusOr<v1::DatasetSpec> spec = Ensure(Folder("s3://bucket/set/"));
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  const std::string folder = Local(spec->image_folder().train(), PathKind::kFolder);
+  for (const std::string name : {"1", "1.json", "1.part"}) {
+    EXPECT_EQ(ContentOrEmpty(folder + "/a/" + name), "set/a/" + name);
+  }
+}
+
 TEST_F(FetcherTest, FoldersGoOnAfterARestart) {
   PutPage("list-type=2&prefix=set%2F", {"set/a/1", "set/b/22"});
   web_->Befall("http://s3.local/bucket/set/b/22", {.status = 403});

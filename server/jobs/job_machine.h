@@ -193,9 +193,8 @@ class JobMachine {
   void Delete(const std::string& id, absl::AnyInvocable<void(absl::Status)> done);
 
   // Starts a job: QUEUED becomes STARTING on these devices ("devices/cpu:0", in the order of ranks). Without
-  // devices, a cluster starts the job. `done`
-  // gets the job with the next attempt number. NOT_FOUND: no such job. FAILED_PRECONDITION: the job is not
-  // QUEUED.
+  // devices, a cluster starts the job. `done` gets the job with the next attempt number. NOT_FOUND: no such
+  // job. FAILED_PRECONDITION: the job is not QUEUED.
   void Schedule(const std::string& id, std::vector<std::string> devices, Done<v1::Job> done);
 
   // Returns a job to the queue: STARTING becomes QUEUED. For a worker that never started and never will, for

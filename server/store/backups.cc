@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -132,9 +133,10 @@ absl::StatusOr<std::string> Backups::CopyTo(const std::string& temporary, Connec
   Interruption never;
   Interruption& interruption = connection == nullptr ? interruption_ : never;
   std::unique_ptr<Connection> own;
+  std::optional<Interruption::Scope> scope;
   if (connection == nullptr) {
     TANDEM_ASSIGN_OR_RETURN(own, Connection::Open(options_.database_path, Connection::Access::kReadWrite));
-    own->StopWhen(interruption_.flag());
+    scope.emplace(&interruption_, own->handle());
     connection = own.get();
   }
   // Runs in one read transaction, so writers continue meanwhile.

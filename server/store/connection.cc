@@ -12,8 +12,6 @@ namespace tandem {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;
-// Steps of SQLite's virtual machine; less than a millisecond.
-constexpr int kStepsToStop = 10000;
 constexpr char kDamage[] = "tandem/damaged-database";
 
 }  // namespace
@@ -106,13 +104,6 @@ absl::StatusOr<int64_t> Connection::QueryInt(const std::string& sql) {
     if (!statement.executeStep()) return absl::NotFoundError("the query returned no row");
     return statement.getColumn(0).getInt64();
   });
-}
-
-void Connection::StopWhen(const std::atomic<bool>* stop) {
-  sqlite3_progress_handler(
-      database_.getHandle(), kStepsToStop,
-      [](void* flag) { return static_cast<const std::atomic<bool>*>(flag)->load() ? 1 : 0; },
-      const_cast<std::atomic<bool>*>(stop));
 }
 
 bool Connection::InTransaction() { return sqlite3_get_autocommit(database_.getHandle()) == 0; }

@@ -1,7 +1,6 @@
 #ifndef TANDEM_SERVER_STORE_CONNECTION_H_
 #define TANDEM_SERVER_STORE_CONNECTION_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -56,9 +55,8 @@ class Connection {
     return std::make_unique<SQLite::Statement>(database_, sql);
   }
 
-  // Makes running statements fail with CANCELLED soon after `stop` becomes true. `stop` must outlive the
-  // connection.
-  void StopWhen(const std::atomic<bool>* stop);
+  // Returns the database's handle, for an Interruption.
+  sqlite3* handle() const { return database_.getHandle(); }
 
   // Notes that the current transaction frees disk space when committed. TakeWhetherItFreesRoom returns and
   // clears this note.

@@ -16,8 +16,6 @@ class Interruption {
   // Cannot be undone.
   void Request();
   bool requested() const { return requested_; }
-  // Returns the flag that Request sets.
-  const std::atomic<bool>* flag() const { return &requested_; }
 
   // While alive, makes the database's statements fail with SQLITE_INTERRUPT after the request. Both arguments
   // must outlive it.

@@ -77,9 +77,8 @@ std::string JobListStatement(const JobQuery& query) {
   const absl::string_view beyond = query.descending ? "<" : ">";
   const absl::string_view direction = query.descending ? " DESC" : "";
 
-  // Ids of deleted jobs begin with '/' (see Transaction::DeleteJob).
   std::string rows =
-      "SELECT " TANDEM_JOB_COLUMNS ", create_time_us, id FROM jobs WHERE NOT (id >= '/' AND id < '0')";
+      "SELECT " TANDEM_JOB_COLUMNS ", create_time_us, id FROM jobs WHERE NOT " TANDEM_IS_DELETED;
   if (!query.page_token.empty()) {
     absl::StrAppend(&rows, by_name ? absl::StrCat(" AND id ", beyond, " ?2")
                                    : absl::StrCat(" AND (create_time_us, number) ", beyond, " (?2, ?3)"));

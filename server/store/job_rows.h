@@ -13,6 +13,10 @@ namespace tandem {
 #define TANDEM_JOB_COLUMNS_WITHOUT_SPEC "number, last_worker_sequence, keeps_best, record"
 #define TANDEM_JOB_COLUMNS TANDEM_JOB_COLUMNS_WITHOUT_SPEC ", spec"
 
+// The condition for the row that a deleted job leaves: its id begins with '/' (see Transaction::DeleteJob),
+// and '0' follows '/'. A range, so that an index finds these rows.
+#define TANDEM_IS_DELETED "(id >= '/' AND id < '0')"
+
 // Reads the current row of `query`, a query of `connection`. The job's folder is always in "jobs" beside this
 // database, wherever the job was created. So a daemon on a copied or moved state folder touches no other
 // folder. Throws like Query. DATA_LOSS: a message does not parse.

@@ -46,7 +46,7 @@ absl::Status BringUpAttempts(Connection* connection, const NewestAttempt& newest
   std::vector<StoredJob> jobs;
   TANDEM_RETURN_IF_ERROR(WithoutExceptions("read the jobs", [&]() -> absl::Status {
     Query query(connection, "SELECT " TANDEM_JOB_COLUMNS_WITHOUT_SPEC
-                            " FROM jobs WHERE NOT (id >= '/' AND id < '0') ORDER BY number");
+                            " FROM jobs WHERE NOT " TANDEM_IS_DELETED " ORDER BY number");
     while (query.Next()) {
       TANDEM_ASSIGN_OR_RETURN(StoredJob job, ReadJobRow(*connection, &query, /*with_spec=*/false));
       const int32_t newest = newest_attempt(JobId(job.job.name()));

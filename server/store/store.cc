@@ -28,7 +28,7 @@ constexpr int kReaders = 24;
 constexpr int kPieceOfDeleted = 1000;
 
 #define TANDEM_NON_TERMINAL_JOBS \
-  " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT (id >= '/' AND id < '0') ORDER BY number"
+  " FROM jobs WHERE state NOT IN (?, ?, ?) AND NOT " TANDEM_IS_DELETED " ORDER BY number"
 
 // Visits the jobs of a query with the condition above.
 absl::Status VisitJobs(Connection* connection, Query* query, bool with_spec,
@@ -170,7 +170,7 @@ absl::StatusOr<std::map<v1::JobState, int64_t>> Store::CountJobs() {
   return readers_->Read("count jobs", [&](Connection* connection) -> absl::StatusOr<Counts> {
     Counts counts;
     Query query(connection,
-                "SELECT state, count(*) FROM jobs WHERE NOT (id >= '/' AND id < '0') GROUP BY state");
+                "SELECT state, count(*) FROM jobs WHERE NOT " TANDEM_IS_DELETED " GROUP BY state");
     while (query.Next()) counts[static_cast<v1::JobState>(query.GetInt(0))] = query.GetInt(1);
     return counts;
   });

@@ -135,7 +135,7 @@ absl::Status Transaction::DeleteJob(const StoredJob& job) {
   connection_->NoteThatItFreesRoom();
   return WithoutExceptions("delete a job", [&]() -> absl::Status {
     const std::string id = JobId(job.job.name());
-    // The row stays because of its events, under an id that no job can have ('0' follows '/').
+    // The row stays because of its events, under an id that no job can have (TANDEM_IS_DELETED).
     Query query(connection_,
                 "UPDATE jobs SET id = '/' || number, request_id = NULL, submitted_spec = NULL, spec = x'', "
                 "record = x'', sweep = NULL WHERE number = ?");
@@ -178,7 +178,7 @@ absl::StatusOr<bool> Transaction::RemoveDeleted(int limit) {
   return WithoutExceptions("remove the events of deleted jobs", [&]() -> absl::StatusOr<bool> {
     int64_t number = 0;
     {
-      Query deleted(connection_, "SELECT number FROM jobs WHERE id >= '/' AND id < '0' LIMIT 1");
+      Query deleted(connection_, "SELECT number FROM jobs WHERE " TANDEM_IS_DELETED " LIMIT 1");
       if (!deleted.Next()) return false;
       number = deleted.GetInt(0);
     }

@@ -359,82 +359,107 @@ int RunProbe(const std::string& name, const SandboxArguments& sandbox) {
   std::_Exit(kWorkerDeviceFailed);
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app(
-      "Trains one job for the daemon, which starts this program. With --job, trains without a daemon.",
-      "tandem-worker");
-  app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
+// The command line. It names one kind of work.
+struct Arguments {
   std::string launch_path;
-  CLI::Option* const launch_option =
-      app.add_option("--launch", launch_path, "The training to run: a WorkerLaunch in text format");
   int lock_fd = -1;
-  app.add_option("--lock-fd", lock_fd,
-                 "File descriptor of worker.lock in the job's folder, locked by the parent process; by "
-                 "default this program opens and locks it");
   std::string model;
-  CLI::Option* const model_option =
-      app.add_option("--model-task", model,
-                     "Predict, evaluate or read a data set instead, as a ModelTask on standard input says. "
-                     "The value, the model's file, only shows in lists of processes");
-  launch_option->excludes(model_option);
   std::string probe;
+  EnvironmentLaunchOptions alone;
+  SandboxArguments sandbox;
+};
+
+// Has `app` write its options into `arguments`. Both must outlive the parsing.
+void AddOptions(CLI::App* app, Arguments* arguments) {
+  CLI::Option* const launch_option = app->add_option("--launch", arguments->launch_path,
+                                                     "The training to run: a WorkerLaunch in text format");
+  app->add_option("--lock-fd", arguments->lock_fd,
+                  "File descriptor of worker.lock in the job's folder, locked by the parent process; by "
+                  "default this program opens and locks it");
+  CLI::Option* const model_option =
+      app->add_option("--model-task", arguments->model,
+                      "Predict, evaluate or read a data set instead, as a ModelTask on standard input says. "
+                      "The value, the model's file, only shows in lists of processes");
+  launch_option->excludes(model_option);
   CLI::Option* const probe_option =
-      app.add_option("--probe", probe, "Check a device, such as gpu:0, instead of training")
+      app->add_option("--probe", arguments->probe, "Check a device, such as gpu:0, instead of training")
           ->type_name("DEVICE");
   probe_option->excludes(launch_option)->excludes(model_option);
-  EnvironmentLaunchOptions alone;
-  alone.data_folders = {"/usr/share/datasets"};
+  arguments->alone.data_folders = {"/usr/share/datasets"};
   CLI::Option* const job_option =
-      app.add_option("--job", alone.job_file,
-                     "Train this job without a daemon: a JobSpec in text format, or in JSON (the name ends "
-                     "in .json, or the text starts with {); make one from YAML with `tandem validate FILE -o "
-                     "json`. Several workers find each other by RANK, WORLD_SIZE, MASTER_ADDR and "
-                     "MASTER_PORT, as torchrun sets them, or by Slurm's variables")
+      app->add_option(
+             "--job", arguments->alone.job_file,
+             "Train this job without a daemon: a JobSpec in text format, or in JSON (the name ends "
+             "in .json, or the text starts with {); make one from YAML with `tandem validate FILE -o "
+             "json`. Several workers find each other by RANK, WORLD_SIZE, MASTER_ADDR and "
+             "MASTER_PORT, as torchrun sets them, or by Slurm's variables")
           ->type_name("FILE")
           ->excludes(launch_option)
           ->excludes(model_option)
           ->excludes(probe_option);
   CLI::Option* const output_option =
-      app.add_option("--output", alone.output_folder,
-                     "With --job: the folder for the model and checkpoints, the same for all workers; "
-                     "created if missing. Training continues from a checkpoint in it")
+      app->add_option("--output", arguments->alone.output_folder,
+                      "With --job: the folder for the model and checkpoints, the same for all workers; "
+                      "created if missing. Training continues from a checkpoint in it")
           ->type_name("FOLDER")
           ->needs(job_option);
   job_option->needs(output_option);
-  app.add_option("--data-folder", alone.data_folders, "With --job: a folder with data; repeatable")
+  app->add_option("--data-folder", arguments->alone.data_folders,
+                  "With --job: a folder with data; repeatable")
       ->type_name("FOLDER")
       ->needs(job_option)
       ->capture_default_str();
-  app.add_option("--threads", alone.threads,
-                 "With --job: CPU threads per replica; 0: the host's threads divided among its replicas")
+  app->add_option("--threads", arguments->alone.threads,
+                  "With --job: CPU threads per replica; 0: the host's threads divided among its replicas")
       ->type_name("N")
       ->check(CLI::Range(0, 1024))
       ->needs(job_option)
       ->capture_default_str();
-  SandboxArguments sandbox;
-  app.add_option("--sandbox", sandbox.mode,
-                 "Confine this process: off, on, or best-effort (as far as the kernel can)")
+  app->add_option("--sandbox", arguments->sandbox.mode,
+                  "Confine this process: off, on, or best-effort (as far as the kernel can)")
       ->type_name("MODE")
       ->check(CLI::IsMember({"off", "best-effort", "on"}))
       ->excludes(job_option)
       ->capture_default_str();
-  app.add_option("--may-read", sandbox.readable, "With --sandbox: a readable folder or file; repeatable")
+  app->add_option("--may-read", arguments->sandbox.readable,
+                  "With --sandbox: a readable folder or file; repeatable")
       ->type_name("PATH")
       ->allow_extra_args(false);
-  app.require_option(1, 0);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kWorkerDone : kWorkerBadLaunch;
-  }
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
-  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+  app->require_option(1, 0);
+}
 
-  if (!model.empty()) return RunModelWorker(sandbox);
-  if (!probe.empty()) return RunProbe(probe, sandbox);
-  const bool is_alone = !alone.job_file.empty();
+// Trains for the daemon. `host` is this node's name on a cluster. `lock` is null on a cluster.
+int TrainForDaemon(const WorkerLaunch& launch, const std::string& host, WorkerLock* lock,
+                   const SandboxArguments& sandbox) {
+  SetOomScore(kTrainingOomScore);
+  if (!Confine(sandbox, PolicyOf(launch))) return kWorkerNotConfined;
+  if (lock != nullptr) {
+    if (const absl::Status status = lock->SetHolder({.attempt = launch.attempt(), .pid = getpid()});
+        !status.ok()) {
+      spdlog::warn("{}", status.ToString());
+    }
+  }
+  if (launch.group().worker() > 0) {
+    // The first worker stops all.
+    if (launch.has_cluster()) BlockSlurmSignals();
+    return RunGroupMember(launch);
+  }
+  spdlog::info("worker begins job={} attempt={} pid={}", launch.job_id(), launch.attempt(), getpid());
+  if (const std::string topology = DescribeGpuTopology({launch.devices().begin(), launch.devices().end()});
+      !topology.empty()) {
+    spdlog::info("GPUs: {}", topology);
+  }
+  const int code = RunWorker(launch, host);
+  spdlog::info("worker ends job={} attempt={} code={}", launch.job_id(), launch.attempt(), code);
+  return code;
+}
+
+// Trains for the daemon or alone. `argv` is the program's own.
+int Train(Arguments arguments, char** argv) {
+  const bool is_alone = !arguments.alone.job_file.empty();
   if (is_alone) SetOpenMpEnvironment(argv);
-  absl::StatusOr<WorkerLaunch> launch = is_alone ? PrepareAlone(std::move(alone)) : ReadLaunch(launch_path);
+  absl::StatusOr<WorkerLaunch> launch =
+      is_alone ? PrepareAlone(std::move(arguments.alone)) : ReadLaunch(arguments.launch_path);
   if (!launch.ok()) {
     // The message already has the violations.
     spdlog::error("{}", launch.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
@@ -455,8 +480,9 @@ int Main(int argc, char** argv) {
     }
   } else {
     const std::string lock_path = JobFolder(launch->job_folder()).LockPath(launch->group().worker());
-    absl::StatusOr<WorkerLock> taken =
-        lock_fd < 0 ? WorkerLock::Acquire(lock_path) : WorkerLock::Inherit(lock_fd, lock_path);
+    absl::StatusOr<WorkerLock> taken = arguments.lock_fd < 0
+                                           ? WorkerLock::Acquire(lock_path)
+                                           : WorkerLock::Inherit(arguments.lock_fd, lock_path);
     if (!taken.ok()) {
       spdlog::error("{}", taken.status().ToString());
       return kWorkerLockHeld;
@@ -467,28 +493,28 @@ int Main(int argc, char** argv) {
   SetCrashReportFile(JobFolder(launch->job_folder()).CrashReportPath(launch->attempt(), worker),
                      absl::StrCat("tandem-worker ", kVersion, ", job ", launch->job_id(), ", attempt ",
                                   launch->attempt(), ", worker ", worker, ", process ", getpid()));
-  if (is_alone) return RunAlone(*launch);
-  SetOomScore(kTrainingOomScore);
-  if (!Confine(sandbox, PolicyOf(*launch))) return kWorkerNotConfined;
-  if (lock.has_value()) {
-    if (const absl::Status status = lock->SetHolder({.attempt = launch->attempt(), .pid = getpid()});
-        !status.ok()) {
-      spdlog::warn("{}", status.ToString());
-    }
+  return is_alone ? RunAlone(*launch)
+                  : TrainForDaemon(*launch, host, lock.has_value() ? &*lock : nullptr, arguments.sandbox);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app(
+      "Trains one job for the daemon, which starts this program. With --job, trains without a daemon.",
+      "tandem-worker");
+  app.set_version_flag("--version", std::string("tandem-worker ") + kVersion, "Print the version and exit");
+  Arguments arguments;
+  AddOptions(&app, &arguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kWorkerDone : kWorkerBadLaunch;
   }
-  if (worker > 0) {
-    // The first worker stops all.
-    if (launch->has_cluster()) BlockSlurmSignals();
-    return RunGroupMember(*launch);
-  }
-  spdlog::info("worker begins job={} attempt={} pid={}", launch->job_id(), launch->attempt(), getpid());
-  if (const std::string topology = DescribeGpuTopology({launch->devices().begin(), launch->devices().end()});
-      !topology.empty()) {
-    spdlog::info("GPUs: {}", topology);
-  }
-  const int code = RunWorker(*launch, host);
-  spdlog::info("worker ends job={} attempt={} code={}", launch->job_id(), launch->attempt(), code);
-  return code;
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("worker"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+
+  if (!arguments.model.empty()) return RunModelWorker(arguments.sandbox);
+  if (!arguments.probe.empty()) return RunProbe(arguments.probe, arguments.sandbox);
+  return Train(std::move(arguments), argv);
 }
 
 }  // namespace

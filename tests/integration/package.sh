@@ -12,6 +12,9 @@ DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package -
   die "no package was made"
 deb=$(echo "$scratch"/deb/*.deb)
 logged "$scratch/lintian.log" lintian --allow-root --fail-on error "$deb" || die "lintian finds errors"
+# A machine on which setup.sh found no npm.
+HOME=$scratch DPKG_DEB_COMPRESSOR_LEVEL=1 logged "$scratch/package.log" ../../deploy/package --programs "$bin" --output "$scratch/no-npm" ||
+  die "no package was made without npm's cache"
 echo "made and read by lintian after $SECONDS s"
 
 not_here() {

@@ -55,7 +55,8 @@ export function follow(path, handlers, say) {
     wait = Math.min(8000, wait * 2);
   };
   const open = () => {
-    if (document.hidden) return;
+    // The page may have been hidden and shown again while the lost stream's reason was asked for.
+    if (document.hidden || source) return;
     problem = null;
     const own = source = new EventSource(path());
     // A closed source may still have events in its queue.

@@ -1,7 +1,6 @@
 // The page: the present view, the user, and the banner for errors.
 
 import {call, isFinal} from "./api.js";
-import {h} from "./dom.js";
 import {showCompare} from "./compare_view.js";
 import {showDevices} from "./devices_view.js";
 import {showJob} from "./job_view.js";

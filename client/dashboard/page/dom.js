@@ -28,7 +28,7 @@ function fill(element, properties, children) {
 // Replaces an element's children if `key` differs from the last time. The element at the place of the one that had the focus gets
 // the focus, and scrolled parts stay where they were.
 export function update(element, key, make) {
-  if (element.dataset.key === key) return;
+  if (element.dataset.key === String(key)) return;
   element.dataset.key = key;
   const place = [];
   for (let one = element.contains(document.activeElement) ? document.activeElement : element; one !== element; one = one.parentNode)

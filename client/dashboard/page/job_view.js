@@ -119,7 +119,7 @@ export function showJob({root, id: jobId, query, setQuery, say, user, onEnd, sig
           {type: "number", min: -100, max: user.role === "ADMIN" ? 100 : 0, value: job?.priority ?? 0, required: true})}, "Priority")]);
     failure.textContent = now === "FAILED" ? (isCurrent ? history.states.at(-1) : job)?.message ?? "" : "";
     const report = history.newestReport;
-    const part = ENDED.includes(now) && now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
+    const part = now === "SUCCEEDED" ? 1 : report?.steps > 0 ? report.step / report.steps : 0;
     bar.value = part;
     const speeds = history.series.get("images_per_second")?.value ?? [];
     const batch = Number(job?.spec?.training?.global_batch_size ?? 0);

@@ -6,6 +6,7 @@ import {id, jobState, measure, setting, shortEnum, time} from "./format.js";
 import {poll} from "./poll.js";
 
 const text = (value) => (typeof value === "number" ? setting(value) : value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+const isKnown = (value) => value !== undefined && value !== null && !Number.isNaN(value);
 const counts = (sweep) => (sweep.counts ?? []).map((one) => `${one.jobs ?? 0} ${jobState(one.state).toLowerCase()}`).join(", ");
 
 export function showSweeps({root, say, signal}) {
@@ -32,7 +33,7 @@ function parallel(fields, results, best) {
   const width = 760, height = 280, top = 40, bottom = 22;
   const at = (i) => 50 + i * (width - 100) / Math.max(1, fields.length - 1);
   const scales = fields.map(({values}) => {
-    const known = values.filter((value) => value !== undefined && value !== null && !Number.isNaN(value));
+    const known = values.filter(isKnown);
     if (known.length > 0 && known.every((value) => typeof value === "number")) {
       const least = Math.min(...known), most = Math.max(...known);
       // Learning rates and their like are chosen by factors.
@@ -49,9 +50,8 @@ function parallel(fields, results, best) {
       fields.map((field, i) => [svg("line", {x1: at(i), x2: at(i), y1: top, y2: height - bottom}), svg("text", {x: at(i), y: 12, "text-anchor": "middle"}, titles[i]),
         svg("text", {x: at(i), y: height - 6, "text-anchor": "middle"}, scales[i].labels[0]), svg("text", {x: at(i), y: 30, "text-anchor": "middle"}, scales[i].labels[1])]),
       results.map((result, row) => {
-        const points = fields.map((field, i) => [at(i), field.values[row]]).filter(([, value]) => value !== undefined && value !== null && !Number.isNaN(value));
-        return svg("polyline", {class: result.job === best && "best", points: fields.map((field, i) => field.values[row] === undefined || Number.isNaN(field.values[row]) ? null
-          : `${at(i).toFixed(1)},${y(scales[i].place(field.values[row])).toFixed(1)}`).filter(Boolean).join(" ")}, points && svg("title", {}, id(result.job)));
+        const points = fields.map(({values}, i) => isKnown(values[row]) && `${at(i).toFixed(1)},${y(scales[i].place(values[row])).toFixed(1)}`);
+        return svg("polyline", {class: result.job === best && "best", points: points.filter(Boolean).join(" ")}, svg("title", {}, id(result.job)));
       }));
 }
 

@@ -182,9 +182,13 @@ class Datasets:
             if upload.files_received == len(ordered):
                 bar.clear()
                 return upload
+            # gRPC would hide an error of this machine's files.
+            wrong: List[Exception] = []
             try:
-                self._client.calls.datasets.upload_files(_pieces(upload, ordered, digests, sizes, bar), timeout=None)
+                self._client.calls.datasets.upload_files(_noting(wrong, _pieces(upload, ordered, digests, sizes, bar)), timeout=None)
             except grpc.RpcError as error:
+                if wrong:
+                    raise wrong[0] from None
                 failure = from_rpc(error, self._client.connection.address)
                 # For a moment the upload stood elsewhere than it said: the broken call still ends.
                 if failure.code == "ABORTED" and not failure.reason:
@@ -253,6 +257,15 @@ def _digest(local: pathlib.Path) -> str:
         for piece in iter(lambda: file.read(PIECE), b""):
             digest.update(piece)
     return digest.hexdigest()
+
+
+def _noting(errors: List[Exception], items: Iterator[Any]) -> Iterator[Any]:
+    """The items. Their error is noted before it is raised."""
+    try:
+        yield from items
+    except Exception as error:
+        errors.append(error)
+        raise
 
 
 def _pieces(upload: dataset_service_pb2.Upload, ordered: "List[tuple[str, pathlib.Path]]", digests: List[str], sizes: List[int],

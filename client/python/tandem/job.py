@@ -1,6 +1,7 @@
 """One job: follow it, fetch its model, ask the model."""
 
 import dataclasses
+import hashlib
 import io
 import pathlib
 import sys
@@ -11,7 +12,7 @@ import numpy
 
 from tandem import safetensors
 from tandem.connection import Patience
-from tandem.errors import InvalidRequest, JobFailed, NotFound, from_rpc
+from tandem.errors import InvalidRequest, JobFailed, NotFound, TandemError, from_rpc
 from tandem.events import Epoch, EventStream, epoch_of
 from tandem.v1 import event_pb2, job_pb2, job_service_pb2, model_service_pb2, prediction_pb2
 
@@ -109,21 +110,29 @@ class Job:
         self._client.connection.call(self._client.calls.jobs.delete_job, job_service_pb2.DeleteJobRequest(name=self.name))
 
     def read(self, artifact: str = MODEL) -> bytes:
-        """The content of one of the job's files. A lost connection is made anew, and goes on where it broke."""
+        """The content of one of the job's files. A lost connection is made anew, and goes on where it broke.
+
+        Raises TandemError with the code DATA_LOSS if a running job wrote another file meanwhile.
+        """
         connection, patience, data = self._client.connection, Patience(self._client.connection.reconnect_timeout), bytearray()
-        while True:
+        sizes, calls, is_read = set(), 0, False
+        while not is_read:
+            calls += 1
             try:
                 connection.check()
                 request = job_service_pb2.ReadArtifactRequest(name=self.name, artifact=artifact, offset=len(data))
-                size = None
                 for piece in self._client.calls.jobs.read_artifact(request, timeout=LONG):
                     data += piece.data
-                    size = piece.size_bytes
+                    sizes.add(piece.size_bytes)
                     patience.reset()
-                if size is None or len(data) == size:
-                    return bytes(data)
+                is_read = True
             except grpc.RpcError as error:
                 patience.wait(from_rpc(error, connection.address))
+        # One call reads one file; each further call may find another.
+        sums = [one.sha256 for one in self.get().artifacts if one.name == artifact and one.sha256] if calls > 1 else []
+        if sizes != {len(data)} or sums not in ([], [hashlib.sha256(data).hexdigest()]):
+            raise TandemError(f"cannot finish {artifact}: the daemon's file changed meanwhile; fetch it again", "DATA_LOSS")
+        return bytes(data)
 
     def download(self, to: "Union[str, pathlib.Path]", artifact: str = MODEL) -> pathlib.Path:
         """Writes one of the job's files into a file or folder, and returns the file's path."""

@@ -146,6 +146,34 @@ await test("names and messages are data", async () => {
   await stage.tandem("devices", "resume", "cpu:1");
 });
 
+await test("a page that is hidden and shown while it asks for a lost stream's reason has one stream", async () => {
+  await page.show("#/queue");
+  const open = await page.evaluate(async () => {
+    const {follow} = await import("/page/api.js");
+    const {EventSource, fetch} = window;
+    const streams = [];
+    window.EventSource = class {
+      constructor() { streams.push(this); }
+      addEventListener() {}
+      close() { this.isClosed = true; }
+    };
+    let answer, isHidden = false;
+    window.fetch = (path, options) => path === "/api/GetDaemon" ? new Promise((resolve) => { answer = resolve; }) : fetch(path, options);
+    Object.defineProperty(document, "hidden", {configurable: true, get: () => isHidden});
+    const end = follow(() => "/events/jobs", {}, () => {});
+    streams[0].onerror();
+    for (isHidden of [true, false]) document.dispatchEvent(new Event("visibilitychange"));
+    answer(new Response("{}"));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    const open = streams.filter((one) => !one.isClosed).length;
+    end();
+    delete document.hidden;
+    Object.assign(window, {EventSource, fetch});
+    return open;
+  });
+  assert.equal(open, 1);
+});
+
 await test("the devices' view shows a cluster's partitions, or why there are none", async () => {
   let answer = {devices: [{name: "devices/cpu:0", state: "DEVICE_STATE_ACTIVE"}],
     partitions: [{name: "brief", time_limit_seconds: 300, nodes: 1, cpus_per_node: 8}, {name: "work", is_default: true, is_up: true, nodes: 4, free_nodes: 3, gpus_per_node: 2}]};
@@ -231,6 +259,16 @@ await test("an ended job's curves, tables and files are the log's", async () => 
   const [download] = await Promise.all([page.waitForEvent("download"), page.getByText("model.safetensors").click()]);
   const folder = (await stage.job(done)).folder;
   assert.ok(fs.readFileSync(await download.path()).equals(fs.readFileSync(path.join(folder, "model.safetensors"))));
+});
+
+await test("an element is made again only for another key, also if keys are numbers", async () => {
+  const made = await page.evaluate(async () => {
+    const {update} = await import("/page/dom.js");
+    const element = document.createElement("div"), made = [];
+    for (const key of [7, 7, 8, "a", "a"]) update(element, key, () => made.push(key) && []);
+    return made;
+  });
+  assert.deepEqual(made, [7, 8, "a"]);
 });
 
 await test("numbers beside an axis keep their size", async () => {

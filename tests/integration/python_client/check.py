@@ -13,6 +13,7 @@ import sys
 import tarfile
 import threading
 import types
+import typing
 import zlib
 from concurrent import futures
 
@@ -134,6 +135,36 @@ def check_model(job: tandem.Job) -> None:
     proxy = CuttingProxy(os.environ["TANDEM_ADDRESS"], 3)
     assert tandem.connect(proxy.address).job(job.name).download(SCRATCH).read_bytes() == file
     assert proxy.cuts == 3, proxy.cuts
+    # Half of one file and half of another, of the same and of another size, are no file.
+    for other in (file[:-1] + b"?", file + b"?"):
+        parts = [(file[:100], len(file)), (other[100:], len(other))]
+
+        def read_artifact(request: job_service_pb2.ReadArtifactRequest, timeout: float) -> typing.Iterator[job_service_pb2.ReadArtifactResponse]:
+            data, size = parts.pop(0)
+            yield job_service_pb2.ReadArtifactResponse(offset=request.offset, data=data, size_bytes=size)
+            if parts:
+                raise LostConnection()
+
+        cut = tandem.connect()
+        cut.calls.jobs.read_artifact = read_artifact
+        try:
+            cut.job(job.name).read()
+            raise SystemExit("a mixture of two files was taken for the model")
+        except tandem.TandemError as error:
+            assert error.code == "DATA_LOSS" and error.mend == "fetch it again", error
+
+
+class LostConnection(grpc.RpcError):
+    """A connection broke."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return "lost"
+
+    def trailing_metadata(self) -> tuple:
+        return ()
 
 
 def check_predict(job: tandem.Job) -> None:
@@ -290,6 +321,25 @@ def check_datasets(client: tandem.Client) -> None:
         raise SystemExit("validation was left out")
     except tandem.InvalidRequest as error:
         assert "names its files by paths" in error.message and error.mend, error
+    check_shrinking_file(client)
+
+
+def check_shrinking_file(client: tandem.Client) -> None:
+    """A file that becomes shorter during its upload is named."""
+    path = SCRATCH / "shrinks.csv"
+    path.write_text("a,b\n" + "1,2\n" * 1000)
+
+    def cut(request, timeout=None):
+        path.write_text("a,b\n")
+        return real(request, timeout=timeout)
+
+    real, client.calls.datasets.create_upload = client.calls.datasets.create_upload, cut
+    try:
+        client.datasets.add("shrinks", path, spec={"csv": {"target_columns": ["b"]}})
+        raise SystemExit("a cut file was uploaded")
+    except tandem.InvalidRequest as error:
+        assert f"cannot upload {path}: it became shorter" in error.message and error.mend == "add it again", error
+    client.calls.datasets.create_upload = real
 
 
 def check_pictures(client: tandem.Client) -> None:
