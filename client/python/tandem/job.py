@@ -130,7 +130,7 @@ class Job:
                 patience.wait(from_rpc(error, connection.address))
         # One call reads one file; each further call may find another.
         sums = [one.sha256 for one in self.get().artifacts if one.name == artifact and one.sha256] if calls > 1 else []
-        if sizes != {len(data)} or sums not in ([], [hashlib.sha256(data).hexdigest()]):
+        if sizes not in (set(), {len(data)}) or sums not in ([], [hashlib.sha256(data).hexdigest()]):
             raise TandemError(f"cannot finish {artifact}: the daemon's file changed meanwhile; fetch it again", "DATA_LOSS")
         return bytes(data)
 
